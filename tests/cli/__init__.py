@@ -1,0 +1,3 @@
+"""Tests of toolmatrix.cli."""
+
+from __future__ import annotations

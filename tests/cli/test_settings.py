@@ -1,0 +1,349 @@
+"""Settings: which place wins, where each value came from, and what a bad file is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+import yaml
+
+from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.parser import parse
+from toolmatrix.cli.prepare import make_context
+from toolmatrix.errors import UsageError
+from toolmatrix.resources import schema_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Cli
+    from toolmatrix.cli.context import Context
+
+
+def context(here: Path, *argv: str, **env: str) -> Context:
+    import io
+
+    parsed = parse(argv)
+    assert parsed.command is not None
+    streams = io.StringIO(), io.StringIO(), io.StringIO()
+    return make_context(parsed, parsed.command, {"HOME": str(here.parent), **env}, *streams)
+
+
+def settings(cli: Cli, *argv: str, **env: str) -> dict[str, Any]:
+    outcome = cli("config", "--json", *argv, **env)
+    assert (outcome.code, outcome.err) == (0, "")
+    document = outcome.json()
+    with open(schema_path("config"), encoding="utf-8") as file:
+        jsonschema.validate(document, yaml.safe_load(file))
+    return document
+
+
+def put(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_each_place_wins_over_the_next(cli: Cli, here: Path) -> None:
+    """Flag > variable > project file > user file > default."""
+
+    def cpu(*argv: str, **env: str) -> tuple[object, object]:
+        found = settings(cli, *argv, **env)["options"]["cpu"]
+        return found["value"], found["origin"]["kind"]
+
+    assert cpu() == ("", "default")
+    put(here.parent / ".config/toolmatrix/config.toml", 'cpu = "user"')
+    assert cpu() == ("user", "user file")
+    put(here / "toolmatrix.toml", 'cpu = "project"')
+    assert cpu() == ("project", "project file")
+    assert cpu(TOOLMATRIX_CPU="variable") == ("variable", "variable")
+    assert cpu("--cpu", "flag", TOOLMATRIX_CPU="variable") == ("flag", "flag")
+
+
+def test_an_environment_table_wins_over_the_rest_of_its_file(here: Path) -> None:
+    put(
+        here / "toolmatrix.toml",
+        'target = "x86"\ndistro = "a"\nrequest = "tensorflow"\n'
+        '[environments.port]\ntarget = ["arm"]\nrequest = ["tensorflow==2.6.5"]\n',
+    )
+    whole = context(here, "resolve")
+    port = whole.for_environment("port")
+    assert (whole.options.target, whole.arguments) == (("x86",), ("tensorflow",))
+    assert (port.options.target, port.options.distro) == (("arm",), "a")
+    assert port.arguments == ("tensorflow==2.6.5",)
+    assert port.origins["target"].kind == "environment table"
+    assert str(port.origins["target"]) == "toolmatrix.toml:5:1"
+    flag = context(here, "resolve", "--target", "amd").for_environment("port")
+    assert flag.options.target == ("amd",)
+    assert context(here, "resolve", "numpy").for_environment("port").arguments == ("numpy",)
+    with pytest.raises(UsageError, match="there is no environment `prot`") as caught:
+        whole.for_environment("prot")
+    assert (caught.value.expected, caught.value.help) == ("one of port", "did you mean `port`?")
+
+
+def test_only_commands_that_take_a_request_take_the_configured_one(here: Path) -> None:
+    put(here / "toolmatrix.toml", 'request = "tensorflow"')
+    assert context(here, "facts").arguments == ()
+    assert context(here, "facts").configured_request == ("tensorflow",)
+
+
+def test_pyproject_counts_when_it_has_the_table(cli: Cli, here: Path) -> None:
+    put(here.parent / "toolmatrix.toml", 'cpu = "above"')
+    put(here / "pyproject.toml", '[project]\nname = "toolmatrix-user"\n')
+    assert settings(cli)["options"]["cpu"]["value"] == "above"
+    put(here / "pyproject.toml", '[project]\nname = "x"\n\n[tool.toolmatrix]\n  cpu = "here"\n')
+    found = settings(cli)["options"]["cpu"]
+    assert found["value"] == "here"
+    assert found["origin"]["where"] == {"path": "pyproject.toml", "line": 5}
+    put(here / "toolmatrix.toml", 'cpu = "beside"')
+    assert settings(cli)["options"]["cpu"]["value"] == "beside"
+
+
+def test_the_search_begins_in_the_directory_of_c(cli: Cli, here: Path) -> None:
+    put(here / "sub/toolmatrix.toml", 'cpu = "below"')
+    assert settings(cli)["options"]["cpu"]["value"] == ""
+    assert settings(cli, "-C", "sub")["options"]["cpu"]["value"] == "below"
+    assert settings(cli, TOOLMATRIX_DIRECTORY="sub")["options"]["cpu"]["value"] == "below"
+
+
+def test_xdg_config_home_moves_the_user_file(cli: Cli, here: Path) -> None:
+    put(here.parent / "xdg/toolmatrix/config.toml", 'cpu = "xdg"')
+    found = settings(cli, XDG_CONFIG_HOME=str(here.parent / "xdg"))
+    assert found["options"]["cpu"]["value"] == "xdg"
+    assert settings(cli, XDG_CONFIG_HOME="relative")["options"]["cpu"]["value"] == ""
+
+
+def test_paths_are_relative_to_what_names_them(here: Path) -> None:
+    assert context(here, "config").options.lock == "toolmatrix.lock"
+    put(here / "sub/toolmatrix.toml", 'matrix = ["ours.yaml"]')
+    below = context(here, "-C", "sub", "config", "--keep", "old.lock")
+    assert below.options.lock == "sub/toolmatrix.lock"
+    assert below.options.keep == "sub/old.lock"
+    assert below.options.matrix == ("sub/ours.yaml",)
+    assert below.path("x") == "sub/x"
+    assert below.path("-") == below.options.output == "-"
+    put(here / "toolmatrix.toml", 'matrix = "ours.yaml"')
+    deep = context(here, "-C", "sub", "config", TOOLMATRIX_MATRIX="a.yaml:/b.yaml")
+    assert deep.options.matrix == ("sub/a.yaml", "/b.yaml")
+
+
+def test_every_option_has_a_variable(cli: Cli) -> None:
+    env = {
+        "TOOLMATRIX_TARGET": "x86, arm",
+        "TOOLMATRIX_WITH": "numpy>=1,<2 gcc==9",
+        "TOOLMATRIX_ALL": "yes",
+        "TOOLMATRIX_DEPTH": "3",
+        "TOOLMATRIX_VERBOSE": "2",
+        "TOOLMATRIX_NO_COLOR": "1",
+        "TOOLMATRIX_ONLINE": "off",
+        "TOOLMATRIX_CPU": "",
+        "TOOLMATRIX_MIN_EVIDENCE": "tested",
+    }
+    options = settings(cli, **env)["options"]
+    shown = {name: options[name]["value"] for name in ("target", "with", "all", "depth", "online")}
+    assert shown == {
+        "target": ["x86", "arm"],
+        "with": ["numpy>=1,<2", "gcc==9"],
+        "all": True,
+        "depth": 3,
+        "online": False,
+    }
+    assert options["verbose"]["value"] == 2
+    assert options["color"]["value"] == "never"
+    assert options["color"]["origin"]["name"] == "TOOLMATRIX_NO_COLOR"
+    assert options["cpu"]["origin"]["kind"] == "default"
+
+
+def test_the_stronger_of_two_that_exclude_each_other_wins(cli: Cli, here: Path) -> None:
+    put(here / "toolmatrix.toml", "quiet = 1")
+    options = settings(cli, "-v")["options"]
+    assert (options["quiet"]["value"], options["verbose"]["value"]) == (0, 1)
+
+
+def test_a_format_set_for_all_does_not_stop_a_command_without_it(cli: Cli) -> None:
+    assert cli("completion", "fish", TOOLMATRIX_FORMAT="json").out.startswith("# fish")
+
+
+def test_config_prints_value_and_origin(cli: Cli, here: Path) -> None:
+    put(
+        here / "toolmatrix.toml",
+        'request = ["tensorflow"]\ncpu = "zen4"\n[environments.port]\ntarget = "arm"\n',
+    )
+    outcome = cli("config", "--target", "x86,arm", TOOLMATRIX_AT="2026-01-31", TOOLMATRIX_TAGRET="")
+    lines = outcome.out.splitlines()
+    assert outcome.err == "warning: `TOOLMATRIX_TAGRET` is not a variable that toolmatrix reads\n"
+    for line in (
+        "target        x86, arm         --target x86,arm",
+        "at            2026-01-31       TOOLMATRIX_AT",
+        "cpu           zen4             toolmatrix.toml:2:1",
+        "depth         -                default",
+        "request       tensorflow       toolmatrix.toml:1:1",
+        "environment port",
+        "read toolmatrix.toml",
+    ):
+        assert line in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            'tagret = "x86"',
+            "unknown key `tagret`\n  --> toolmatrix.toml:1:1\nhelp: did you mean `target`?\n",
+        ),
+        (
+            "[environment.a]\n",
+            "unknown key `environment`\n  --> toolmatrix.toml\nhelp: did you mean `environments`?\n",
+        ),
+        (
+            "[environments.a]\n\n  zzz = 1\n",
+            (
+                "unknown key `zzz`\n  --> toolmatrix.toml:3:3\n"
+                "help: `toolmatrix config` lists the keys\n"
+            ),
+        ),
+        (
+            'output = "x"',
+            (
+                "unknown key `output`\n  --> toolmatrix.toml:1:1\n"
+                "help: `toolmatrix config` lists the keys\n"
+            ),
+        ),
+        (
+            '# here\nmin-evidence = "testd"',
+            (
+                "bad value for `min-evidence`\n  --> toolmatrix.toml:2:1\n"
+                "  expected: one of ran, artifact, tested, stated, derived, reported, unknown\n"
+                "  found: `testd`\nhelp: did you mean `tested`?\n"
+            ),
+        ),
+        (
+            "target = 86",
+            (
+                "bad value for `target`\n  --> toolmatrix.toml:1:1\n"
+                "  expected: a string or a list of strings\n  found: `86`\n"
+            ),
+        ),
+        (
+            'all = "yes"',
+            (
+                "bad value for `all`\n  --> toolmatrix.toml:1:1\n"
+                "  expected: true or false\n  found: `yes`\n"
+            ),
+        ),
+        (
+            "depth = true",
+            (
+                "bad value for `depth`\n  --> toolmatrix.toml:1:1\n"
+                "  expected: a whole number, 0 or more\n  found: true\n"
+            ),
+        ),
+        (
+            "depth = -1",
+            (
+                "bad value for `depth`\n  --> toolmatrix.toml:1:1\n"
+                "  expected: a whole number, 0 or more\n  found: `-1`\n"
+            ),
+        ),
+        (
+            "cpu = []",
+            (
+                "bad value for `cpu`\n  --> toolmatrix.toml:1:1\n"
+                "  expected: a string\n  found: a list\n"
+            ),
+        ),
+        (
+            "at = 2026-01-01",
+            (
+                "bad value for `at`\n  --> toolmatrix.toml:1:1\n"
+                "  expected: a string\n  found: a date or time\n"
+            ),
+        ),
+        (
+            "environments = 1",
+            (
+                "bad value for `environments`\n  --> toolmatrix.toml:1:1\n"
+                "  expected: tables such as [environments.NAME]\n  found: `1`\n"
+            ),
+        ),
+        (
+            "[environments]\nport = 1",
+            (
+                "bad value for `environments.port`\n  --> toolmatrix.toml:2:1\n"
+                "  expected: a table\n  found: `1`\n"
+            ),
+        ),
+        (
+            "request = [1]",
+            (
+                "bad value for `request`\n  --> toolmatrix.toml:1:1\n"
+                "  expected: a string or a list of strings\n  found: a list\n"
+            ),
+        ),
+    ],
+)
+def test_a_bad_file_is_answered_in_full(cli: Cli, here: Path, text: str, message: str) -> None:
+    put(here / "toolmatrix.toml", text)
+    outcome = cli("config")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "error[TM902]: " + message
+
+
+def test_what_is_not_toml_or_not_text_is_said_with_its_place(cli: Cli, here: Path) -> None:
+    put(here / "toolmatrix.toml", 'cpu = "a"\ncpu\n')
+    outcome = cli("config")
+    assert outcome.code == 2
+    assert outcome.err.startswith(
+        "error[TM902]: the configuration is not TOML\n  --> toolmatrix.toml:2:4\n  found: "
+    )
+    (here / "toolmatrix.toml").write_bytes(b"\xff\xfe")
+    assert cli("config").err == (
+        "error[TM902]: the configuration is not text\n  --> toolmatrix.toml\n  expected: UTF-8\n"
+    )
+
+
+def test_a_bad_pyproject_table_is_named_whole(cli: Cli, here: Path) -> None:
+    put(here / "pyproject.toml", "[tool]\ntoolmatrix = 1\n")
+    assert cli("config").err == (
+        "error[TM902]: bad value for `tool.toolmatrix`\n  --> pyproject.toml:2:1\n"
+        "  expected: a table\n  found: `1`\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "TOOLMATRIX_MIN_EVIDENCE",
+            "testd",
+            (
+                "bad value for the environment variable `TOOLMATRIX_MIN_EVIDENCE`\n"
+                "  expected: one of ran, artifact, tested, stated, derived, reported, unknown\n"
+                "  found: `testd`\nhelp: did you mean `tested`?\n"
+            ),
+        ),
+        (
+            "TOOLMATRIX_JSON",
+            "maybe",
+            (
+                "bad value for the environment variable `TOOLMATRIX_JSON`\n"
+                "  expected: 1, true, yes, on, 0, false, no or off\n  found: `maybe`\n"
+            ),
+        ),
+    ],
+)
+def test_a_bad_variable_is_answered_in_full(cli: Cli, name: str, value: str, message: str) -> None:
+    outcome = cli("config", **{name: value})
+    assert (outcome.code, outcome.err) == (2, "error[TM902]: " + message)
+
+
+def test_two_variables_may_contradict_each_other(cli: Cli) -> None:
+    outcome = cli("config", TOOLMATRIX_COLOR="always", TOOLMATRIX_NO_COLOR="1")
+    assert outcome.err == (
+        "error[TM902]: `TOOLMATRIX_COLOR` and `TOOLMATRIX_NO_COLOR` contradict each other\n"
+    )
+
+
+def test_the_keys_of_a_file_are_those_of_config(cli: Cli) -> None:
+    assert len(settings(cli)["options"]) == len(COMMANDS["config"].options) - 2

@@ -1,0 +1,31 @@
+"""What every test gets: neither processes nor sockets, unless it says so."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _no_processes_and_no_sockets(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.node.get_closest_marker("process"):
+        yield
+        return
+
+    def refuse(*_given: object, **_named: object) -> NoReturn:
+        raise AssertionError("a test without the marker `process` uses a process or a socket")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "__init__", refuse)
+        patch.setattr("os.system", refuse)
+        patch.setattr("os.posix_spawn", refuse)
+        patch.setattr(socket.socket, "connect", refuse)
+        patch.setattr(socket.socket, "bind", refuse)
+        patch.setattr(socket, "getaddrinfo", refuse)
+        yield

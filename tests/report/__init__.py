@@ -1,0 +1,3 @@
+"""Tests of toolmatrix.report."""
+
+from __future__ import annotations

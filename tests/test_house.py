@@ -1,0 +1,182 @@
+"""The layout of the house: who may import whom, how long things get, and no versions in the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "toolmatrix"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+LONGEST_MODULE = 500
+LONGEST_FUNCTION = 60
+
+# Arrows point down only, and never sideways to another part of the same floor.
+FLOORS = (
+    {"__main__"},
+    {"cli"},
+    {"render", "judge", "harvest", "report"},
+    {"solve", "stages", "inventory", "lock", "recipes"},
+    {"facts"},
+    {"resources"},
+    {"errors", "value", "__init__"},
+)
+
+VERSION = re.compile(r"\d+\.\d+(\.\d+)*")
+ARCH = re.compile(r"(?<![a-z0-9])(sm_|compute_)\d|(?<![a-z0-9])gfx\d")
+
+# Constants that look like a component's version or arch and are none, with the reason.
+NOT_A_COMPONENT = {
+    ("toolmatrix/__init__.py", "0.1.0"): "the package's own version",
+}
+
+
+class Import(NamedTuple):
+    """One import of a module of this package."""
+
+    line: int
+    target: str
+
+
+def part(path: Path) -> str:
+    """The part of the house that a module belongs to: its package, or itself."""
+    inside = path.relative_to(PACKAGE)
+    return inside.parts[0] if len(inside.parts) > 1 else inside.stem
+
+
+def floor(name: str) -> int:
+    """The floor of a part, the top one being 0."""
+    return next(number for number, parts in enumerate(FLOORS) if name in parts)
+
+
+def imports(path: Path) -> Iterator[Import]:
+    """The parts of the house that a module imports, absolutely or relatively."""
+    package = ("toolmatrix", *path.relative_to(PACKAGE).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text())):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join((*base, *([node.module] if node.module else [])))
+            names = [f"{module}.{alias.name}" for alias in node.names]
+        for name in names:
+            top, _, rest = name.partition(".")
+            if top == "toolmatrix" and isinstance(node, (ast.Import, ast.ImportFrom)):
+                target = rest.partition(".")[0]
+                known = any(target in parts for parts in FLOORS)
+                yield Import(node.lineno, target if known else "__init__")
+
+
+def shown(path: Path) -> str:
+    """A module as the messages name it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def docstrings(tree: ast.AST) -> set[int]:
+    """Ids of the constants that are docstrings or stand alone like one."""
+    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+def test_every_part_of_the_house_has_a_floor() -> None:
+    known = set().union(*FLOORS)
+    assert {part(path) for path in MODULES} <= known
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_imports_point_down(path: Path) -> None:
+    here = part(path)
+    wrong = [
+        f"{shown(path)}:{line} imports {target}"
+        for line, target in imports(path)
+        if target != here and floor(target) <= floor(here)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_modules_and_functions_stay_short(path: Path) -> None:
+    text = path.read_text()
+    assert text.count("\n") <= LONGEST_MODULE
+    long = [
+        f"{shown(path)}:{node.lineno} {node.name}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and (node.end_lineno or node.lineno) - node.lineno + 1 > LONGEST_FUNCTION
+    ]
+    assert long == []
+
+
+def version_literals(path: Path) -> Iterator[str]:
+    """Constants of a module that look like a version or an arch of some component.
+
+    A sentence decides nothing, so what has a blank in it may show an example.
+    """
+    tree = ast.parse(path.read_text())
+    skipped = docstrings(tree)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or id(node) in skipped:
+            continue
+        value = node.value
+        found = isinstance(value, float) and 1 <= value < 100
+        if isinstance(value, str) and not re.search(r"\s", value):
+            found = bool(VERSION.fullmatch(value) or ARCH.search(value))
+        if found and (shown(path), str(value)) not in NOT_A_COMPONENT:
+            yield f"{shown(path)}:{node.lineno} {value!r}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_no_version_of_a_component_stands_in_the_code(path: Path) -> None:
+    assert list(version_literals(path)) == []
+
+
+def test_the_search_for_versions_finds_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    module = tmp_path / "module.py"
+    module.write_text('"""1.2"""\nA = "11.2"\nB = 3.9\nC = "sm_86,"\nD = 0.5\nE = "a 1.2"\n')
+    assert list(version_literals(module)) == [
+        "module.py:2 '11.2'",
+        "module.py:3 3.9",
+        "module.py:4 'sm_86,'",
+    ]
+
+
+def test_the_search_for_imports_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
+    (tmp_path / "solve").mkdir()
+    module = tmp_path / "solve" / "module.py"
+    module.write_text(
+        "import os\n"
+        "import toolmatrix.report.terminal\n"
+        "from toolmatrix import facts, __version__\n"
+        "from . import engine\n"
+        "from ..errors import CannotSay\n"
+        "def later():\n"
+        "    from toolmatrix.cli.main import main\n"
+    )
+    assert list(imports(module)) == [
+        (2, "report"),
+        (3, "facts"),
+        (3, "__init__"),
+        (4, "solve"),
+        (5, "errors"),
+        (7, "cli"),
+    ]
+
+
+def test_every_data_file_has_its_place() -> None:
+    from toolmatrix import resources
+
+    assert (Path(resources.matrix_root()) / "matrix.yaml").is_file()
+    assert Path(resources.rules_path()).is_file()
+    assert Path(resources.schema_path("error")).is_file()

@@ -1,0 +1,29 @@
+"""The command line: one file per command; the only place that reads argv, env and the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main_script() -> int:
+    """Run the program on this process's arguments, environment and streams."""
+    from toolmatrix.cli.main import main
+
+    if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
+        reconfigure(errors="backslashreplace")
+    code = main(sys.argv[1:], os.environ, sys.stdin, sys.stdout, sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        _settle(stream)
+    return code
+
+
+def _settle(stream: object) -> None:
+    """Flush a stream; one whose reader is gone is pointed at nothing, so that the exit is quiet."""
+    try:
+        stream.flush()  # type: ignore[attr-defined]
+    except (OSError, ValueError, AttributeError):
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[attr-defined]
+        except (OSError, ValueError, AttributeError):
+            return

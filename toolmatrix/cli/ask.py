@@ -1,0 +1,327 @@
+"""From options and arguments to a request: reads the words of the user with the names the matrix knows.
+
+Raises UsageError for what cannot be understood and NothingMatched, naming the nearest, for what nobody knows.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.solve.request import Ask, Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolmatrix.cli.context import Context
+    from toolmatrix.cli.options import Options
+    from toolmatrix.facts.index import Index
+
+_OPERATORS = "=<>!~"
+_ENOUGH = 5
+
+
+class Names:
+    """The components of an index with their releases, for reading and checking what a user typed."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.components = index.header["components"]
+        self._scales: dict[str, Scale] = {}
+
+    def scale(self, component: str) -> Scale:
+        if component not in self._scales:
+            versions = self.index.section("c:" + component)["versions"]
+            self._scales[component] = Scale(self.components[component]["scheme"], versions)
+        return self._scales[component]
+
+    def ask(self, text: str, option: str = "") -> Ask:
+        """One `name`, `name==1.2`, `name>=1,<2`: checked against what is known."""
+        cut = next(
+            (
+                place
+                for place, letter in enumerate(text)
+                if letter in _OPERATORS or letter.isspace()
+            ),
+            len(text),
+        )
+        name, selector = text[:cut].strip().lower(), text[cut:].strip()
+        if not name:
+            raise UsageError(
+                "a request needs a component", expected="`name==version`", found=f"`{text}`"
+            )
+        component = self.component(name)
+        self.check(component, selector or "*", text)
+        return Ask(component=component, selector=selector or "*", text=text, option=option)
+
+    def component(self, name: str) -> str:
+        """The component of that name; underscores are read as hyphens, as package names are."""
+        plain = name.replace("_", "-")
+        if plain in self.components:
+            return plain
+        raise NothingMatched(
+            f"no component is called `{name}`",
+            expected=_nearest(plain, self.components),
+            found=f"`{name}`",
+            help="`toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own",
+        )
+
+    def check(self, component: str, selector: str, text: str) -> int:
+        """The mask of a selector; refuses one that cannot be read, can never hold, or matches no known release."""
+        scale = self.scale(component)
+        try:
+            mask = scale.select(selector)
+        except SelectorError as error:
+            raise UsageError(
+                f"`{text}` cannot be read",
+                expected="a specifier such as `==2.6.5`, `>=11.2,<12`, `~=1.19.2`",
+                found=str(error),
+                help="quote it in the shell: `'cuda>=11.2,<12'`",
+            ) from None
+        if mask:
+            return mask
+        if not scale.versions:
+            raise NothingMatched(f"the matrix knows no release of {component}", found=f"`{text}`")
+        if self.never(component, selector):
+            raise UsageError(
+                f"`{text}` can never hold",
+                expected="bounds that leave something between them",
+                found=f"`{text}`",
+            )
+        raise NothingMatched(
+            f"the matrix knows no release of {component} that matches `{text}`",
+            expected=self.near(component, selector),
+            found=f"`{text}`",
+            help=f"`toolmatrix matrix --rows {component}` lists its releases",
+        )
+
+    def never(self, component: str, selector: str) -> bool:
+        """Whether the clauses contradict each other whatever is released: no bound of theirs satisfies them all."""
+        if self.components[component]["scheme"] == "names" or "," not in selector:
+            return False
+        parsed = self.scale(component).parse(selector)
+        points = {
+            clause.text.removesuffix(".*") for part in parsed for clause in part if clause.version
+        }
+        tried = sorted(
+            {point + more for point in points for more in ("", ".0.1", ".1", ".9999")}
+            | {"0", "99999"}
+        )
+        return not Scale("pep440", tried).mask(parsed)
+
+    def near(self, component: str, selector: str) -> str:
+        """The known releases nearest to what was asked for."""
+        scale = self.scale(component)
+        words = [word for word in selector.replace(",", " ").split() if word]
+        wanted = words[0].lstrip(_OPERATORS).removesuffix(".*")
+        if self.components[component]["scheme"] == "names":
+            return _nearest(wanted, scale.versions)
+        below = scale.select(f"<{wanted}")
+        above = scale.select(f">{wanted}")
+        found = []
+        if below:
+            found.append(scale.versions[below.bit_length() - 2])
+        if above:
+            found.append(scale.versions[(above & -above).bit_length() - 2])
+        return "the nearest: " + " and ".join(found)
+
+    def name(self, component: str, name: str, option: str) -> str:
+        """A release of a component of names (a codegen arch, distro...), or NothingMatched with the nearest."""
+        if name in self.scale(component).versions:
+            return name
+        raise NothingMatched(
+            f"`{option} {name}`: no {self.components[component]['title']} is called that",
+            expected=_nearest(name, self.scale(component).versions),
+            found=f"`{name}`",
+        )
+
+    def device(self, name: str) -> str:
+        """A device by compute capability, gfx name, or the name of a product that has it."""
+        known = self.scale("device").versions
+        plain = name.lower().removeprefix("sm_") if name[:1] not in "0123456789" else name
+        if plain in known:
+            return plain
+        from toolmatrix.facts import products
+
+        found = products.find(self.index, name)
+        if len(found) == 1:
+            return found[0][0]
+        if found:
+            several = ", ".join(f"{device} ({product})" for device, product in found[:_ENOUGH])
+            raise UsageError(
+                f"`--device {name}` names more than one device",
+                expected="one of them",
+                found=several,
+                help="name the device",
+            )
+        raise NothingMatched(
+            f"`--device {name}`: nobody knows this device",
+            expected=_nearest(name, [*known, *products.names(self.index)]),
+            found=f"`{name}`",
+            help="a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)",
+        )
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    import difflib
+
+    by_lower = {word.lower(): word for word in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, 3, 0.5)
+    return (
+        "perhaps " + ", ".join(f"`{by_lower[word]}`" for word in near) if near else "a known name"
+    )
+
+
+def build(context: Context, index: Index, arguments: Sequence[str] | None = None) -> Request:
+    """The request of a run: positional arguments and every request option."""
+    names = Names(index)
+    options = context.options
+    asks = [names.ask(text) for text in (context.arguments if arguments is None else arguments)]
+    held = [names.ask(text, "with") for text in options.with_]
+    named = {ask.component for ask in (*asks, *held)}
+    targets = tuple(dict.fromkeys(options.target)) or _default_target(asks, index)
+    lines = [*asks, *held]
+    for target in targets:
+        lines += _context(target, asks, options, index, named)
+    if "from" not in named:
+        lines.append(
+            Ask(
+                component="from",
+                selector=options.from_ or "source",
+                text=f"--from {options.from_ or 'source'}",
+                option="from",
+                implied=not options.from_,
+            )
+        )
+    if options.distro:
+        distro = names.name("distro", _distro(options.distro), "--distro")
+        lines.append(
+            Ask(
+                component="distro",
+                selector=distro,
+                text=f"--distro {options.distro}",
+                option="distro",
+            )
+        )
+    return Request(
+        asks=tuple(lines),
+        targets=targets,
+        align=tuple(names.component(name) for name in options.align),
+        archs=tuple(names.name("arch", arch, "--arch") for arch in dict.fromkeys(options.arch)),
+        devices=tuple(names.device(device) for device in dict.fromkeys(options.device)),
+        cpu=_cpu(options.cpu, index) if options.cpu else "",
+        prefer=options.prefer,
+        min_evidence="" if options.min_evidence == "unknown" else options.min_evidence,
+        at=options.at,
+        keep=_kept(context) if options.keep else (),
+        policies=_policies(targets, options.cpu, index, names),
+    )
+
+
+def _distro(text: str) -> str:
+    """`ubuntu:20.04` and `Ubuntu 20.04` are `ubuntu20.04`."""
+    return text.lower().replace(":", "").replace(" ", "")
+
+
+def _default_target(asks: Sequence[Ask], index: Index) -> tuple[str, ...]:
+    """x86, unless all that is asked for computes on one accelerator that another target has."""
+    components = index.header["components"]
+    targets = index.header["targets"]
+    first = next(iter(targets))
+    wanted = [set(components[ask.component]["accelerators"]) for ask in asks]
+    shared = (
+        set.intersection(*wanted) if wanted and all(len(part) == 1 for part in wanted) else set()
+    )
+    if shared and targets[first]["accelerator"] not in shared:
+        return tuple(name for name, part in targets.items() if part["accelerator"] in shared)[
+            :1
+        ] or (first,)
+    return (first,)
+
+
+def _context(
+    target: str, asks: Sequence[Ask], options: Options, index: Index, named: set[str]
+) -> list[Ask]:
+    """What a target fixes (machine, itself) and the accelerator, asked for or by default."""
+    part = index.header["targets"][target]
+    said = target in options.target
+    found = [
+        Ask(
+            component=name,
+            selector=value,
+            text=f"--target {target}",
+            option="target",
+            target=target,
+            implied=name != "target" or not said,
+        )
+        for name, value in part["context"].items()
+    ]
+    if "accelerator" not in named:
+        accelerator = options.accelerator or _default_accelerator(part["accelerator"], asks, index)
+        found.append(
+            Ask(
+                component="accelerator",
+                selector=accelerator,
+                text=f"--accelerator {accelerator}",
+                option="accelerator",
+                target=target,
+                implied=not options.accelerator,
+            )
+        )
+    return found
+
+
+def _default_accelerator(accelerator: str, asks: Sequence[Ask], index: Index) -> str:
+    """The target's own accelerator where something asked for has it; a target whose only accelerator it is always has it."""
+    components = index.header["components"]
+    if accelerator == "none" or any(
+        accelerator in components[ask.component]["accelerators"] for ask in asks
+    ):
+        return accelerator
+    return accelerator if accelerator == "rocm" else "none"
+
+
+def _policies(
+    targets: Sequence[str], cpu: str, index: Index, names: Names
+) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    found = []
+    for target in targets:
+        policies = dict(index.header["targets"][target]["policies"])
+        for component, release in policies.items():
+            wanted = [release]
+            if component == "cpu-flag" and cpu:
+                wanted.insert(0, f"-mcpu={cpu}")
+            known = [name for name in wanted if name in names.scale(component).versions]
+            if known:
+                found.append((target, component, tuple(known)))
+    return tuple(found)
+
+
+def _cpu(name: str, index: Index) -> str:
+    from toolmatrix.solve import flags
+
+    known = flags.cpu_names()
+    spelled = [
+        release[len("-mcpu=") :]
+        for release in index.section("c:cpu-flag")["versions"]
+        if release.startswith("-mcpu=")
+    ]
+    if name.replace("-", "_") in known or name in known or name in spelled:
+        return name
+    raise NothingMatched(
+        f"`--cpu {name}`: nobody knows this CPU",
+        expected=_nearest(name, [*spelled, *known]),
+        found=f"`{name}`",
+        help="names are those of archspec and of -mcpu",
+    )
+
+
+def _kept(context: Context) -> tuple[tuple[str, str, str], ...]:
+    from toolmatrix.lock import read
+
+    held = read.read(context.options.keep)
+    return tuple(
+        (target, component, release)
+        for target, parts in held.targets.items()
+        for component, release in parts.chosen.items()
+    )

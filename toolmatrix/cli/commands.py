@@ -1,0 +1,192 @@
+"""The commands, as a table that imports none of them.
+
+A command `some-name` is the module `toolmatrix.cli.some_name` with `run(context) -> int`.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.cli.options import COMMON, REQUEST
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolmatrix.cli.context import Context
+
+
+class Command(Value):
+    """What the frame knows of a command before it imports it."""
+
+    name: str
+    summary: str
+    usage: str = ""
+    at_least: int = 0
+    at_most: int | None = 0
+    completer: str = ""
+    choices: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    request: bool = False
+    requests: bool = False
+    formats: tuple[str, ...] = ("text", "json")
+    examples: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of all options that it takes, its own first."""
+        return self.own + (REQUEST if self.request else ()) + COMMON
+
+    def load(self) -> Callable[[Context], int]:
+        """Import the command and return what runs it."""
+        path = "toolmatrix.cli." + self.name.replace("-", "_")
+        module = __import__(path, fromlist=["run"])
+        run: Callable[[Context], int] = module.run
+        return run
+
+
+_MATRIX_OWN = ("rows", "cols", "where", "cells")
+
+_ALL = (
+    Command(
+        name="resolve",
+        summary="which versions go together",
+        usage="REQUEST...",
+        at_least=1,
+        at_most=None,
+        completer="release",
+        request=True,
+        requests=True,
+        examples=(
+            "toolmatrix resolve tensorflow==2.6.5",
+            "toolmatrix resolve tensorflow==2.6.5 --target x86,arm,amd --align tensorflow,python",
+            "toolmatrix resolve 'tensorflow>=2.6,<2.9' --arch sm_86 --with gcc==9 --json",
+        ),
+    ),
+    Command(
+        name="explain",
+        summary="why this version, and what was refused",
+        usage="NAME [REQUEST...]",
+        at_least=1,
+        at_most=None,
+        completer="component",
+        own=("invert",),
+        request=True,
+        examples=(
+            "toolmatrix explain cuda tensorflow==2.6.5",
+            "toolmatrix explain gcc --lock toolmatrix.lock",
+            "toolmatrix explain cuda tensorflow==2.6.5 --invert",
+        ),
+    ),
+    Command(
+        name="why-not",
+        summary="what forbids a request, and what would have to change",
+        usage="REQUEST...",
+        at_least=1,
+        at_most=None,
+        completer="release",
+        request=True,
+        examples=(
+            "toolmatrix why-not cuda==11.0 --with tensorflow==2.6.5",
+            "toolmatrix why-not cuda==11.0 --arch sm_86",
+        ),
+    ),
+    Command(
+        name="matrix",
+        summary="a grid of what goes with what",
+        own=_MATRIX_OWN,
+        request=True,
+        formats=("text", "json", "csv", "md", "html"),
+        examples=(
+            "toolmatrix matrix --rows cuda --cols arch --where 'cuda>=10.2,<=11.2'",
+            "toolmatrix matrix --rows tensorflow --cols python --format md",
+        ),
+    ),
+    Command(
+        name="facts",
+        summary="one fact in full, or a list of them",
+        usage="[ID...]",
+        at_most=None,
+        completer="fact",
+        own=("source", "stale"),
+        examples=(
+            "toolmatrix facts",
+            "toolmatrix facts --source tensorflow-docs",
+            "toolmatrix facts --stale 180",
+        ),
+    ),
+    Command(
+        name="lock",
+        summary="write an answer down, or verify one",
+        usage="[REQUEST...]",
+        at_most=None,
+        completer="release",
+        own=("check", "upgrade"),
+        request=True,
+        requests=True,
+        examples=(
+            "toolmatrix lock tensorflow==2.6.5 --target x86,arm",
+            "toolmatrix lock --check",
+            "toolmatrix lock --upgrade numpy",
+        ),
+    ),
+    Command(
+        name="diff",
+        summary="what moved between two locks",
+        usage="OLD NEW",
+        at_least=2,
+        at_most=2,
+        completer="file",
+        own=("exit_code",),
+        examples=(
+            "toolmatrix diff old.lock toolmatrix.lock",
+            "toolmatrix diff old.lock toolmatrix.lock --exit-code --json",
+        ),
+    ),
+    Command(
+        name="check",
+        summary="whether the matrix itself is sound",
+        own=("fix", "stale"),
+        examples=("toolmatrix check", "toolmatrix check --matrix ours.yaml --stale 180"),
+    ),
+    Command(
+        name="rule",
+        summary="what a code such as TM101 means",
+        usage="[CODE...]",
+        at_most=None,
+        completer="code",
+        examples=("toolmatrix rule TM101", "toolmatrix rule"),
+    ),
+    Command(
+        name="config",
+        summary="every setting with its value and origin",
+        request=True,
+        own=(*_MATRIX_OWN, "check", "upgrade", "invert", "source", "stale", "exit_code", "fix"),
+        examples=("toolmatrix config", "toolmatrix config --json"),
+    ),
+    Command(
+        name="completion",
+        summary="a script that completes commands, options and names",
+        usage="SHELL",
+        at_least=1,
+        at_most=1,
+        completer="choices",
+        choices=("bash", "zsh", "fish"),
+        formats=("text",),
+        examples=(
+            "toolmatrix completion bash > ~/.local/share/bash-completion/completions/toolmatrix",
+            "toolmatrix completion fish > ~/.config/fish/completions/toolmatrix.fish",
+            "toolmatrix completion zsh > ~/.zfunc/_toolmatrix",
+        ),
+    ),
+    Command(
+        name="help",
+        summary="this help, or that of a command",
+        usage="[COMMAND]",
+        at_most=1,
+        completer="command",
+        formats=("text",),
+        examples=("toolmatrix help", "toolmatrix help resolve"),
+    ),
+)
+
+COMMANDS: dict[str, Command] = {command.name: command for command in _ALL}

@@ -1,0 +1,33 @@
+"""`toolmatrix _complete KIND PREFIX`: the names that the completion scripts offer.
+
+A shell asks this while somebody types, so whatever is missing or wrong means: no names.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.errors import ToolmatrixError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+KINDS = ("component", "release", "fact", "arch", "device", "distro", "code")
+
+
+def candidates(words: Sequence[str]) -> list[str]:
+    """The names of a kind that begin with a prefix."""
+    kind, prefix = [*words, "", ""][:2]
+    if kind == "code":
+        from toolmatrix.report.rules import load_rules
+
+        return [code for code in load_rules() if code.startswith(prefix.upper())]
+    if kind not in KINDS:
+        return []
+    # Only the last part of a list such as `sm_80,sm_86` is being typed.
+    done, comma, last = prefix.rpartition(",") if kind != "release" else ("", "", prefix)
+    try:
+        from toolmatrix.facts import names
+
+        return [done + comma + name for name in names(kind, last)]
+    except (ImportError, ToolmatrixError):
+        return []

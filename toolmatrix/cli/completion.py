@@ -1,0 +1,284 @@
+"""`toolmatrix completion SHELL`: scripts derived from the same tables as the parser."""
+
+from __future__ import annotations
+
+from toolmatrix.cli.commands import COMMANDS, Command
+from toolmatrix.cli.complete import KINDS
+from toolmatrix.cli.options import COMMON, OPTIONS, Option, nearest
+from toolmatrix.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.cli.context import Context
+
+
+def run(context: Context) -> int:
+    """Print the script of one shell."""
+    shell = context.arguments[0]
+    writers = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+    if shell not in writers:
+        close = nearest(shell, tuple(writers))
+        raise UsageError(
+            f"no completion for `{shell}`",
+            expected="one of " + ", ".join(writers),
+            help=f"did you mean `{close}`?" if close else "",
+        )
+    context.write("\n".join(writers[shell]()) + "\n")
+    return 0
+
+
+def _flags(option: Option) -> tuple[str, ...]:
+    return (*option.flags, *option.shorthand)
+
+
+def _choices(option: Option, command: Command | None = None) -> tuple[str, ...]:
+    return command.formats if command and option.name == "format" else option.choices
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+_BASH_HEAD = """\
+# bash completion of toolmatrix; made by `toolmatrix completion bash`
+_toolmatrix_words() {
+    COMPREPLY=($(compgen -W "$1" -- "$word"))
+}
+
+_toolmatrix_list() {
+    # Only the last part of a list such as `x86,arm` is being typed.
+    local done="${word%"${word##*,}"}"
+    COMPREPLY=($(compgen -P "$done" -W "$1" -- "${word##*,}"))
+}
+
+_toolmatrix_names() {
+    COMPREPLY=($(compgen -W "$(toolmatrix _complete "$1" "$word" 2>/dev/null)" -- "$word"))
+}
+
+_toolmatrix_value() {
+    case "$1" in"""
+
+_BASH_MIDDLE = """\
+        *) return 1 ;;
+    esac
+}
+
+_toolmatrix_rest() {
+    local command="" index
+    for ((index = 1; index < COMP_CWORD; index++)); do
+        case "${COMP_WORDS[index]}" in"""
+
+_BASH_TAIL = """\
+_toolmatrix() {
+    # `=` and `:` break words in bash: `name==1.2` is put together again here.
+    local line="${COMP_LINE:0:COMP_POINT}" breaks
+    local word="${line##*[[:space:]]}" previous="${COMP_WORDS[COMP_CWORD-1]}"
+    COMPREPLY=()
+    if [[ "$word" == --*=* ]]; then
+        previous="${word%%=*}"
+        word="${word#*=}"
+    fi
+    _toolmatrix_value "$previous" || _toolmatrix_rest
+    # Give back only what follows the last `=` or `:`, for bash keeps what stands before it.
+    breaks="${word%"${word##*[=:]}"}"
+    if [[ -n "$breaks" && "$COMP_WORDBREAKS" == *"${breaks: -1}"* ]]; then
+        COMPREPLY=("${COMPREPLY[@]#"$breaks"}")
+    fi
+}
+complete -o default -F _toolmatrix toolmatrix"""
+
+
+def _bash() -> list[str]:
+    lines = [
+        _BASH_HEAD,
+        *(
+            f"        {'|'.join(option.flags)}) {_bash_value(option)} ;;"
+            for option in OPTIONS.values()
+            if option.takes_value
+        ),
+        _BASH_MIDDLE,
+        f'            {"|".join(COMMANDS)}) command="${{COMP_WORDS[index]}}"; break ;;',
+        "        esac",
+        "    done",
+        '    if [[ "$word" == -* ]]; then',
+        '        case "$command" in',
+    ]
+    for pattern, names in [*((one.name, one.options) for one in COMMANDS.values()), ("*", COMMON)]:
+        flags = " ".join(flag for name in names for flag in _flags(OPTIONS[name]))
+        lines.append(f"            {pattern}) {_bash_words(flags)} ;;")
+    lines += ["        esac", "        return", "    fi", '    case "$command" in']
+    lines += [f"        {one.name}) {_bash_argument(one)} ;;" for one in COMMANDS.values()]
+    lines.append(f"        *) {_bash_words(' '.join(COMMANDS))} ;;")
+    return [*lines, "    esac", "}", "", _BASH_TAIL]
+
+
+def _bash_words(words: str) -> str:
+    return f"_toolmatrix_words {_quoted(words)}"
+
+
+def _bash_value(option: Option) -> str:
+    if option.choices:
+        command = "_toolmatrix_list" if option.kind == "list" else "_toolmatrix_words"
+        return f"{command} {_quoted(' '.join(option.choices))}"
+    return _bash_names(option.completer)
+
+
+def _bash_argument(command: Command) -> str:
+    if command.completer == "command":
+        return _bash_words(" ".join(COMMANDS))
+    if command.completer == "choices":
+        return _bash_words(" ".join(command.choices))
+    return _bash_names(command.completer)
+
+
+def _bash_names(completer: str) -> str:
+    if completer in KINDS:
+        return f"_toolmatrix_names {completer}"
+    files = {"file": "-f", "dir": "-d"}.get(completer)
+    return f'COMPREPLY=($(compgen {files} -- "$word"))' if files else ":"
+
+
+_ZSH_HEAD = """\
+#compdef toolmatrix
+# zsh completion of toolmatrix; made by `toolmatrix completion zsh`
+_toolmatrix_names() {
+    local -a names
+    names=(${(f)"$(toolmatrix _complete "$1" "$PREFIX" 2>/dev/null)"})
+    compadd -a names
+}
+
+_toolmatrix() {
+    local context state state_descr line
+    typeset -A opt_args
+    local -a commands
+    commands=("""
+
+_ZSH_MIDDLE = """\
+    )
+    local command="" word
+    for word in ${words[2,CURRENT-1]}; do
+        if (( ${commands[(I)${word}:*]} )); then
+            command=$word
+            break
+        fi
+    done
+    case "$command" in"""
+
+_ZSH_TAIL = """\
+    esac
+}
+
+if [[ "$funcstack[1]" == _toolmatrix ]]; then
+    _toolmatrix "$@"
+else
+    compdef _toolmatrix toolmatrix
+fi"""
+
+
+def _zsh() -> list[str]:
+    lines = [_ZSH_HEAD]
+    lines += [
+        f"        {_quoted(f'{command.name}:{command.summary}')}" for command in COMMANDS.values()
+    ]
+    lines.append(_ZSH_MIDDLE)
+    for command in COMMANDS.values():
+        lines.append(f"        {command.name})")
+        lines.append("            _arguments -s -S \\")
+        for name in command.options:
+            lines += [f"                {spec} \\" for spec in _zsh_option(OPTIONS[name], command)]
+        lines.append(f"                {_zsh_argument(command)}")
+        lines.append("            ;;")
+    lines += ["        *)", "            _describe command commands", "            ;;"]
+    return [*lines, _ZSH_TAIL]
+
+
+def _zsh_option(option: Option, command: Command) -> list[str]:
+    text = option.help.replace("[", "(").replace("]", ")").replace(":", ",")
+    star = "*" if option.kind in ("list", "count") else ""
+    specs = []
+    for flag in _flags(option):
+        takes = option.takes_value and flag not in option.shorthand
+        mark = "=" if takes and flag.startswith("--") else "+" if takes else ""
+        value = f":{option.metavar}:{_zsh_action(option, command)}" if takes else ""
+        specs.append(_quoted(f"{star}{flag}{mark}[{text}]{value}"))
+    return specs
+
+
+def _zsh_action(option: Option, command: Command) -> str:
+    choices = _choices(option, command)
+    if choices:
+        return f"({' '.join(choices)})"
+    if option.completer in KINDS:
+        return f"_toolmatrix_names {option.completer}"
+    return {"file": "_files", "dir": "_files -/"}.get(option.completer, " ")
+
+
+def _zsh_argument(command: Command) -> str:
+    action = {
+        "file": "_files",
+        "command": f"({' '.join(COMMANDS)})",
+        "choices": f"({' '.join(command.choices)})",
+        "": " ",
+    }.get(command.completer, f"_toolmatrix_names {command.completer}")
+    # The command itself is the first word that is no option.
+    usage = command.usage.replace("[", "").replace("]", "") or "argument"
+    return f"{_quoted(f'1: :({command.name})')} {_quoted(f'*:{usage}:{action}')}"
+
+
+def _fish() -> list[str]:
+    names = " ".join(COMMANDS)
+    lines = [
+        "# fish completion of toolmatrix; made by `toolmatrix completion fish`",
+        "complete -c toolmatrix -f",
+    ]
+    lines += [
+        f"complete -c toolmatrix -n {_quoted(f'not __fish_seen_subcommand_from {names}')}"
+        f" -a {command.name} -d {_quoted(command.summary)}"
+        for command in COMMANDS.values()
+    ]
+    for command in COMMANDS.values():
+        seen = _quoted(f"__fish_seen_subcommand_from {command.name}")
+        if argument := _fish_argument(command):
+            lines.append(f"complete -c toolmatrix -n {seen} {argument}")
+    for option in OPTIONS.values():
+        takers = [command.name for command in COMMANDS.values() if option.name in command.options]
+        seen = "" if option.group == "common" else _fish_seen(takers)
+        lines += [f"complete -c toolmatrix{seen}{rest}" for rest in _fish_option(option)]
+    return lines
+
+
+def _fish_seen(takers: list[str]) -> str:
+    return " -n " + _quoted("__fish_seen_subcommand_from " + " ".join(takers))
+
+
+def _fish_option(option: Option) -> list[str]:
+    text = f" -d {_quoted(option.help)}"
+    flags = "".join(
+        f" -l {flag[2:]}" if flag.startswith("--") else f" -s {flag[1:]}" for flag in option.flags
+    )
+    lines = [flags + (_fish_value(option) if option.takes_value else "") + text]
+    return lines + [f" -l {flag[2:]}{text}" for flag in option.shorthand]
+
+
+def _fish_value(option: Option) -> str:
+    if option.choices:
+        return f" -x -a {_quoted(' '.join(option.choices))}"
+    if option.completer in KINDS:
+        return " -x -a " + _fish_names(option.completer)
+    return {"file": " -r -F", "dir": " -x -a '(__fish_complete_directories)'"}.get(
+        option.completer, " -x"
+    )
+
+
+def _fish_names(kind: str) -> str:
+    return _quoted(f"(toolmatrix _complete {kind} (commandline -ct) 2>/dev/null)")
+
+
+def _fish_argument(command: Command) -> str:
+    if command.completer in KINDS:
+        return "-a " + _fish_names(command.completer)
+    return {
+        "file": "-F",
+        "command": f"-a {_quoted(' '.join(COMMANDS))}",
+        "choices": f"-a {_quoted(' '.join(command.choices))}",
+    }.get(command.completer, "")

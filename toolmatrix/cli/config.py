@@ -1,0 +1,71 @@
+"""`toolmatrix config`: every setting with its value and where it came from."""
+
+from __future__ import annotations
+
+from toolmatrix.cli.merge import unknown_variables
+from toolmatrix.cli.options import OPTIONS
+from toolmatrix.report.terminal import columns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from toolmatrix.cli.context import Context
+    from toolmatrix.cli.merge import Origin
+
+
+def run(context: Context) -> int:
+    """Print the settings as they would hold for a command."""
+    for name in unknown_variables(context.env):
+        context.say(f"warning: `{name}` is not a variable that toolmatrix reads")
+    if context.options.format == "json":
+        context.write_json(_document(context))
+    else:
+        context.write("\n".join(_lines(context)) + "\n")
+    return 0
+
+
+def _lines(context: Context) -> list[str]:
+    rows = [
+        (OPTIONS[name].key, OPTIONS[name].show(context.options[name]) or "-", str(origin))
+        for name, origin in _shown(context.origins).items()
+    ]
+    rows.append(("request", " ".join(context.configured_request) or "-", _request_origin(context)))
+    lines = columns(rows)
+    lines += [f"environment {name}" for name in context.environments]
+    return lines + [f"read {file.path}" for file in context.files]
+
+
+def _request_origin(context: Context) -> str:
+    for file in context.files:
+        if file.top.request:
+            return str(file.position("request"))
+    return "default"
+
+
+def _shown(origins: Mapping[str, Origin]) -> dict[str, Origin]:
+    return {name: origins[name] for name in sorted(origins) if name not in ("help", "version")}
+
+
+def _document(context: Context) -> dict[str, Any]:
+    options = {
+        OPTIONS[name].key: {"value": context.options[name], "origin": _origin(origin)}
+        for name, origin in _shown(context.origins).items()
+    }
+    return {
+        "schema": "toolmatrix.config/1",
+        "options": options,
+        "request": list(context.configured_request),
+        "environments": sorted(context.environments),
+        "files": [file.path for file in context.files],
+    }
+
+
+def _origin(origin: Origin) -> dict[str, Any]:
+    where = origin.where
+    return {
+        "kind": origin.kind,
+        "name": origin.name,
+        "where": where and {"path": where.path, "line": where.line or None},
+    }

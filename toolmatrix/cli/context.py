@@ -1,0 +1,199 @@
+"""What a command is handed, and the only ways in which it speaks."""
+
+from __future__ import annotations
+
+import os
+import os.path
+
+from toolmatrix.errors import OutputError, Position
+from toolmatrix.report.terminal import Terminal, detect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TextIO
+
+    from toolmatrix.cli.commands import Command
+    from toolmatrix.cli.merge import Origin
+    from toolmatrix.cli.options import Options
+    from toolmatrix.cli.settings import SettingsFile, Table
+
+
+class Context:
+    """One run of one command.
+
+    `options` are read as attributes and `origins` says where each came from; paths among the options
+    are ready to be opened. `arguments` are the positional arguments, or the `request` of the
+    configuration where a command that takes one is given none.
+    """
+
+    __slots__ = (
+        "_later",
+        "_pieces",
+        "_remake",
+        "arguments",
+        "command",
+        "configured_request",
+        "env",
+        "environments",
+        "files",
+        "options",
+        "origins",
+        "stderr",
+        "stdin",
+        "stdout",
+        "terminal",
+    )
+
+    command: Command
+    options: Options
+    origins: Mapping[str, Origin]
+    arguments: tuple[str, ...]
+    configured_request: tuple[str, ...]
+    environments: Mapping[str, Table]
+    files: tuple[SettingsFile, ...]
+    env: Mapping[str, str]
+    stdin: TextIO
+    stdout: TextIO
+    stderr: TextIO
+    terminal: Terminal
+    _remake: Callable[[str], Context]
+
+    def __init__(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            setattr(self, name, value)
+        self._pieces: list[str] = []
+        self._later: list[str] = []
+
+    def for_environment(self, name: str) -> Context:
+        """This run as `[environments.NAME]` would have it; flags and variables still win."""
+        made = self._remake(name)
+        made._pieces, made._later = self._pieces, self._later
+        return made
+
+    def write(self, text: str) -> None:
+        """Give a piece of the result, for stdout or the file of `--output`.
+
+        It is held back until the command has returned, so a failure leaves no half of a result.
+        """
+        self._pieces.append(text)
+
+    def write_json(self, document: Mapping[str, Any]) -> None:
+        """Give a result as one JSON document."""
+        self.write(as_json(document))
+
+    def say(self, text: str, *, verbosity: int = 0) -> None:
+        """Tell the user at once something that is not part of the result."""
+        if not self.options.quiet and self.options.verbose >= verbosity:
+            self.stderr.write(text.rstrip("\n") + "\n")
+
+    def say_after(self, text: str) -> None:
+        """Tell the user something below the result, such as a count or a hint."""
+        self._later.append(text)
+
+    def path(self, text: str) -> str:
+        """A path from the arguments, ready to be opened; `-` stays `-`."""
+        return text if text == "-" else os.path.join(self.options.directory, text)
+
+    def finish(self) -> None:
+        """Put the result where it belongs; raises OutputError."""
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        if self.options.output != "-":
+            replace_file(self.options.output, text)
+        elif text and self.options.quiet < 2:
+            to_stream(self.stdout, text)
+        for line in self._later:
+            self.say(line)
+
+
+def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Terminal:
+    """What the reader of `stream` can see."""
+    try:
+        tty = stream.isatty()
+    except (AttributeError, ValueError):
+        tty = False
+    width = 0
+    if tty:
+        try:
+            width = os.get_terminal_size(stream.fileno()).columns
+        except (OSError, ValueError):
+            width = 0
+    return detect(
+        env,
+        tty=tty,
+        encoding=getattr(stream, "encoding", None) or "utf-8",
+        color=options.color,
+        ascii_only=options.ascii,
+        measured_width=width,
+    )
+
+
+def as_json(document: Mapping[str, Any]) -> str:
+    """A document as the bytes that every machine writes: sorted keys, ASCII, one newline at the end."""
+    import json
+
+    return json.dumps(document, sort_keys=True, indent=2) + "\n"
+
+
+def to_stream(stream: TextIO, text: str) -> None:
+    """Write and flush; raises BrokenPipeError when the reader is gone, else OutputError."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise OutputError("cannot write to stdout", found=found) from None
+
+
+def replace_file(path: str, text: str) -> None:
+    """Write a file beside its place and rename it; raises OutputError and leaves what was there."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        _write_special(path, text)
+        return
+    target = os.path.realpath(path)
+    beside = f"{target}.{os.getpid()}.part"
+    try:
+        with open(beside, "x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(target):
+            os.chmod(beside, os.stat(target).st_mode & 0o7777)
+        os.replace(beside, target)
+    except OSError as error:
+        if not isinstance(error, FileExistsError):
+            _remove(beside)
+        raise _cannot_write(path, error) from None
+    except BaseException:
+        _remove(beside)
+        raise
+
+
+def _write_special(path: str, text: str) -> None:
+    """A device or pipe, such as /dev/stderr, cannot be replaced."""
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+
+
+def _cannot_write(path: str, error: OSError) -> OutputError:
+    return OutputError(
+        "cannot write the output",
+        where=Position(path),
+        found=error.strerror or "",
+        help="nothing was written; `--output -` prints the result",
+    )
+
+
+def _remove(path: str) -> None:
+    try:
+        os.remove(path)
+    except OSError:
+        return

@@ -1,0 +1,209 @@
+"""The run of the program: arguments in, exit code out; the only place that words an error."""
+
+from __future__ import annotations
+
+from toolmatrix import __version__
+from toolmatrix.cli.context import as_json, terminal_of, to_stream
+from toolmatrix.cli.options import Options
+from toolmatrix.cli.parser import parse
+from toolmatrix.errors import ToolmatrixError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, TextIO
+
+    from toolmatrix.report.terminal import Terminal
+
+INTERRUPTED = 130
+READER_GONE = 141  # as a shell reports a program that SIGPIPE ended
+
+_GREETING = """\
+toolmatrix says which versions of a machine-learning tool chain go together.
+It answers offline, for x86, ARM and AMD at once, with a source for every line.
+  resolve, explain, why-not   what goes together, why, and why not another
+  lock, diff, matrix          write an answer down, compare two, see a grid
+  facts, check, rule          what it rests on, is that sound, what codes mean
+`toolmatrix help` lists all commands, `toolmatrix help resolve` explains one.
+
+  toolmatrix resolve tensorflow==2.6.5
+  toolmatrix resolve tensorflow==2.6.5 --target x86,arm --align python
+  toolmatrix why-not cuda==11.0 --with tensorflow==2.6.5
+"""
+
+
+def main(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    stdin: TextIO,
+    stdout: TextIO,
+    stderr: TextIO,
+) -> int:
+    """Run toolmatrix and return its exit code; no exception leaves."""
+    run = _Run(argv, env, stdin, stdout, stderr)
+    try:
+        return run.execute()
+    except ToolmatrixError as error:
+        return run.report(error)
+    except KeyboardInterrupt:
+        run.tell("interrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        return READER_GONE
+    except Exception as error:  # noqa: BLE001 - the one place where a defect becomes an exit code
+        return run.report_defect(error)
+
+
+class _Run:
+    """One run: its streams, and what is known of its options so far."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        stdin: TextIO,
+        stdout: TextIO,
+        stderr: TextIO,
+    ) -> None:
+        self.argv = list(argv)
+        self.env = env
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self.options: Options | None = None
+
+    def execute(self) -> int:
+        if self.argv[:1] == ["_complete"]:
+            return self._complete()
+        parsed = parse(self.argv)
+        if "version" in parsed.given:
+            to_stream(self.stdout, version_line() + "\n")
+            return 0
+        if "help" in parsed.given:
+            from toolmatrix.cli.help import page
+
+            terminal = terminal_of(self.stdout, self.env, Options(parsed.given))
+            to_stream(self.stdout, page(parsed.command, terminal))
+            return 0
+        if parsed.command is None:
+            to_stream(self.stdout, _GREETING)
+            return 0
+        from toolmatrix.cli.prepare import make_context
+
+        context = make_context(
+            parsed, parsed.command, self.env, self.stdin, self.stdout, self.stderr
+        )
+        self.options = context.options
+        code = parsed.command.load()(context)
+        context.finish()
+        return 0 if code == 1 and context.options.exit_zero else code
+
+    def _complete(self) -> int:
+        from toolmatrix.cli.complete import candidates
+
+        to_stream(self.stdout, "".join(name + "\n" for name in candidates(self.argv[1:])))
+        return 0
+
+    def report(self, error: ToolmatrixError) -> int:
+        """Word an error where its reader looks; returns the exit code."""
+        if not self._wants_json():
+            self.tell(error_text(error, self._terminal()))
+            return error.exit_code
+        try:
+            to_stream(self.stdout, as_json(error_document(error)))
+        except BrokenPipeError:
+            return READER_GONE
+        except ToolmatrixError as second:
+            self.tell(error_text(second, self._terminal()))
+        return error.exit_code
+
+    def report_defect(self, error: Exception) -> int:
+        """Word a defect of toolmatrix; the traceback only with -vv."""
+        what = f"internal error: {type(error).__name__}: {error}"
+        help = "this is a defect of toolmatrix; please report it with what the same command and `-vv` print"
+        code = self.report(ToolmatrixError(what, help=help))
+        if self._very_verbose():
+            import traceback
+
+            self.tell("".join(traceback.format_exception(error)))
+        return code
+
+    def tell(self, text: str) -> None:
+        """Write to stderr; if nobody listens, the exit code still speaks."""
+        try:
+            self.stderr.write(text)
+            self.stderr.flush()
+        except (OSError, ValueError):
+            return
+
+    def _terminal(self) -> Terminal:
+        return terminal_of(self.stderr, self.env, self.options or Options(self._colour()))
+
+    def _colour(self) -> dict[str, str]:
+        words = _before_dashes(self.argv)
+        return {"color": "never"} if "--no-color" in words else {}
+
+    def _wants_json(self) -> bool:
+        """Whether errors are to be JSON; the bare arguments tell it when they are what is wrong."""
+        if self.options is not None:
+            return self.options.format == "json"
+        words = _before_dashes(self.argv)
+        for word, following in zip(words, [*words[1:], ""], strict=True):
+            if word == "--json" or word == "--format=json":
+                return True
+            if word.startswith("--format"):
+                return word == "--format" and following == "json"
+        variables = self.env.get("TOOLMATRIX_FORMAT"), self.env.get("TOOLMATRIX_JSON", "").lower()
+        return variables[0] == "json" or variables[1] in ("1", "true", "yes", "on")
+
+    def _very_verbose(self) -> bool:
+        if self.options is not None:
+            return self.options.verbose >= 2
+        words = _before_dashes(self.argv)
+        return words.count("--verbose") + words.count("-v") + 2 * words.count("-vv") >= 2
+
+
+def _before_dashes(argv: list[str]) -> list[str]:
+    return argv[: argv.index("--")] if "--" in argv else argv
+
+
+def version_line() -> str:
+    """`toolmatrix VERSION (matrix DATE, N facts)`, as far as the matrix can be asked."""
+    try:
+        from toolmatrix.facts import about
+
+        date, count = about()
+    except (ImportError, ToolmatrixError):
+        return f"toolmatrix {__version__}"
+    return f"toolmatrix {__version__} (matrix {date}, {count} facts)"
+
+
+def error_text(error: ToolmatrixError, terminal: Terminal) -> str:
+    """An error as people read it."""
+    lines = [f"{terminal.style(f'error[{error.code}]', 'error')}: {error.what}"]
+    if error.where is not None:
+        lines.append(f"  --> {error.where}")
+    if error.expected:
+        lines.append(f"  expected: {error.expected}")
+    if error.found:
+        lines.append(f"  found: {error.found}")
+    if error.help:
+        lines.append(f"{terminal.style('help', 'help')}: {error.help}")
+    return "\n".join(lines) + "\n"
+
+
+def error_document(error: ToolmatrixError) -> dict[str, Any]:
+    """An error as programs read it."""
+    where = error.where
+    return {
+        "schema": "toolmatrix.error/1",
+        "error": {
+            "code": error.code,
+            "what": error.what,
+            "where": where
+            and {"path": where.path, "line": where.line or None, "column": where.column or None},
+            "expected": error.expected,
+            "found": error.found,
+            "help": error.help,
+        },
+    }

@@ -1,0 +1,187 @@
+"""One value for each option, and where it came from.
+
+Flag > TOOLMATRIX_* variable > environment table > project file > user file > default.
+"""
+
+from __future__ import annotations
+
+import os.path
+
+from toolmatrix.cli.options import OPTIONS, BadValue, Option, Options, variable_of
+from toolmatrix.errors import ConfigError, UsageError
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.cli.commands import Command
+    from toolmatrix.cli.parser import Parsed
+    from toolmatrix.cli.settings import SettingsFile
+    from toolmatrix.errors import Position
+
+
+class Origin(Value):
+    """Where the value of an option came from."""
+
+    kind: str  # flag, variable, environment table, project file, user file, default
+    name: str = ""  # the flag as written, the variable, or the name of the environment table
+    file: SettingsFile | None = None
+    keys: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> Position | None:
+        """The place in a file, for what stands in one."""
+        return self.file.position(*self.keys) if self.file else None
+
+    def __str__(self) -> str:
+        place = self.where
+        return str(place) if place else self.name or self.kind
+
+
+DEFAULT = Origin(kind="default")
+
+
+class Layer(Value):
+    """The values that one place gives."""
+
+    kind: str
+    values: Mapping[str, Any]
+    names: Mapping[str, str] = {}
+    file: SettingsFile | None = None
+    path: tuple[str, ...] = ()
+
+    def origin(self, name: str) -> Origin:
+        """The origin of the option `name` in this place."""
+        keys = (*self.path, OPTIONS[name].key) if self.file else ()
+        return Origin(kind=self.kind, name=self.names.get(name, ""), file=self.file, keys=keys)
+
+
+def from_flags(parsed: Parsed, directory: str) -> Layer:
+    """What stood on the command line."""
+    return Layer(kind="flag", values=_placed(parsed.given, directory), names=parsed.flags)
+
+
+def from_variables(env: Mapping[str, str], command: Command, directory: str) -> Layer:
+    """What the TOOLMATRIX_* variables say about the options of a command."""
+    values: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    if any(name.startswith("TOOLMATRIX_") for name in env):
+        for name in command.options:
+            option = OPTIONS[name]
+            for variable, stands_for in _variables(option):
+                if env.get(variable):
+                    _take(option, variable, stands_for, env[variable], values, names)
+    return Layer(kind="variable", values=_placed(values, directory), names=names)
+
+
+def from_defaults(directory: str) -> Layer:
+    """The defaults that are paths, which lie in the directory of -C as well."""
+    paths = {name: one.default for name, one in OPTIONS.items() if one.shape == "path"}
+    given = {name: path for name, path in paths.items() if path}
+    return Layer(kind="default", values=_placed(given, directory))
+
+
+def unknown_variables(env: Mapping[str, str]) -> list[str]:
+    """TOOLMATRIX_* variables that set nothing."""
+    known = {variable for option in OPTIONS.values() for variable, _ in _variables(option)}
+    return sorted(name for name in env if name.startswith("TOOLMATRIX_") and name not in known)
+
+
+def _variables(option: Option) -> list[tuple[str, str]]:
+    if option.name in ("help", "version"):
+        return []
+    short = [(variable_of(flag), value) for flag, value in option.shorthand.items()]
+    return [(option.variable, ""), *short]
+
+
+def _take(
+    option: Option,
+    variable: str,
+    stands_for: str,
+    text: str,
+    values: dict[str, Any],
+    names: dict[str, str],
+) -> None:
+    try:
+        value = option.read(text, from_env=True) if not stands_for else _shorthand(text, stands_for)
+    except BadValue as bad:
+        raise ConfigError(
+            f"bad value for the environment variable `{variable}`",
+            expected=bad.expected,
+            found=bad.found,
+            help=bad.help,
+        ) from None
+    if value is None:
+        return
+    if values.get(option.name, value) != value:
+        raise ConfigError(f"`{names[option.name]}` and `{variable}` contradict each other")
+    values[option.name] = value
+    names[option.name] = variable
+
+
+def _shorthand(text: str, stands_for: str) -> str | None:
+    return stands_for if OPTIONS["help"].read(text) else None
+
+
+def _placed(values: Mapping[str, Any], directory: str) -> dict[str, Any]:
+    """`values` with paths relative to the directory of -C."""
+    placed = dict(values)
+    for name, value in values.items():
+        if not directory or OPTIONS[name].shape != "path":
+            continue
+        if isinstance(value, tuple):
+            placed[name] = tuple(_join(directory, one) for one in value)
+        else:
+            placed[name] = _join(directory, value)
+    return placed
+
+
+def _join(directory: str, path: str) -> str:
+    return path if path == "-" else os.path.join(directory, path)
+
+
+def merge(layers: Sequence[Layer], command: Command) -> tuple[Options, dict[str, Origin]]:
+    """The options of a command from layers, the strongest first."""
+    values: dict[str, Any] = {}
+    origins: dict[str, Origin] = {}
+    ranks: dict[str, int] = {}
+    wanted = set(command.options)
+    for rank, layer in enumerate(layers):
+        for name, value in layer.values.items():
+            if name in wanted and name not in values:
+                values[name], origins[name], ranks[name] = value, layer.origin(name), rank
+    _settle_exclusions(values, origins, ranks)
+    _settle_format(values, origins, ranks, command)
+    return Options(values), {name: origins.get(name, DEFAULT) for name in command.options}
+
+
+def _settle_exclusions(
+    values: dict[str, Any], origins: dict[str, Origin], ranks: dict[str, int]
+) -> None:
+    for name in list(values):
+        for other in OPTIONS[name].excludes:
+            if not (values.get(name) and values.get(other)):
+                continue
+            if ranks[name] == ranks[other]:
+                pair = f"`{origins[name].name or name}` and `{origins[other].name or other}`"
+                kind = UsageError if origins[name].kind == "flag" else ConfigError
+                raise kind(f"{pair} contradict each other", where=origins[name].where)
+            weaker = name if ranks[name] > ranks[other] else other
+            del values[weaker], origins[weaker]
+
+
+def _settle_format(
+    values: dict[str, Any], origins: dict[str, Origin], ranks: dict[str, int], command: Command
+) -> None:
+    """A format that the command lacks is an error as a flag; as a setting it means other commands."""
+    form = values.get("format", "text")
+    if form in command.formats:
+        return
+    if ranks["format"] == 0:
+        raise UsageError(
+            f"`{command.name}` has no format `{form}`",
+            expected="one of " + ", ".join(command.formats),
+        )
+    del values["format"], origins["format"]

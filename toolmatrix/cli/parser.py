@@ -1,0 +1,161 @@
+"""Arguments into a command, its arguments and the options given; nothing is looked up elsewhere.
+
+Not `argparse`: with what it imports it doubles the time of an interpreter that does nothing, and its
+messages change from one Python to the next. All flags share one table, so options may stand
+anywhere, before the command too.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.cli.commands import COMMANDS, Command
+from toolmatrix.cli.options import BadValue, Option, by_flag, nearest
+from toolmatrix.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+class Parsed:
+    """What stood on the command line."""
+
+    __slots__ = ("arguments", "command", "flags", "given")
+
+    def __init__(self) -> None:
+        self.command: Command | None = None
+        self.arguments: list[str] = []
+        self.given: dict[str, Any] = {}
+        self.flags: dict[str, str] = {}
+
+
+def parse(argv: Sequence[str]) -> Parsed:
+    """Take `argv` apart; raises UsageError.
+
+    `--help` and `--version` end the reading: what follows them is not judged.
+    """
+    parsed = Parsed()
+    table = by_flag()
+    words = list(reversed(argv))
+    while words:
+        word = words.pop()
+        if word == "--":
+            for rest in reversed(words):
+                _positional(parsed, rest)
+            break
+        if word.startswith("--"):
+            _long(parsed, table, word, words)
+        elif word.startswith("-") and word != "-":
+            _short(parsed, table, word, words)
+        else:
+            _positional(parsed, word)
+        if "help" in parsed.given or "version" in parsed.given:
+            named = next((COMMANDS[rest] for rest in reversed(words) if rest in COMMANDS), None)
+            parsed.command = parsed.command or named
+            return parsed
+    _check_options(parsed)
+    return parsed
+
+
+def _positional(parsed: Parsed, word: str) -> None:
+    if parsed.command is not None:
+        parsed.arguments.append(word)
+    elif word in COMMANDS:
+        parsed.command = COMMANDS[word]
+    else:
+        raise UsageError(f"unknown command `{word}`", help=_command_help(word))
+
+
+def _command_help(word: str) -> str:
+    if any(sign in word for sign in "=<>~"):
+        return f"did you mean `toolmatrix resolve '{word}'`?"
+    close = nearest(word, tuple(COMMANDS))
+    return f"did you mean `{close}`?" if close else "`toolmatrix help` lists the commands"
+
+
+def _long(
+    parsed: Parsed, table: Mapping[str, tuple[Option, str]], word: str, words: list[str]
+) -> None:
+    flag, equals, value = word.partition("=")
+    if flag not in table:
+        raise _unknown(parsed, table, flag)
+    option, stands_for = table[flag]
+    if stands_for or not option.takes_value:
+        if equals:
+            raise UsageError(f"option `{flag}` takes no value", found=f"`{value}`")
+        _set(parsed, option, flag, stands_for)
+    else:
+        _set(parsed, option, flag, value if equals else _next_value(option, flag, words))
+
+
+def _short(
+    parsed: Parsed, table: Mapping[str, tuple[Option, str]], word: str, words: list[str]
+) -> None:
+    letters = word[1:]
+    while letters:
+        flag, letters = "-" + letters[0], letters[1:]
+        if flag not in table:
+            raise _unknown(parsed, table, word if flag == word[:2] else flag)
+        option, _ = table[flag]
+        if option.takes_value:
+            value = letters.removeprefix("=") if letters else _next_value(option, flag, words)
+            _set(parsed, option, flag, value)
+            return
+        _set(parsed, option, flag, "")
+
+
+def _next_value(option: Option, flag: str, words: list[str]) -> str:
+    if not words or (words[-1].startswith("-") and words[-1] != "-"):
+        found = f"`{words[-1]}`" if words else "the end of the line"
+        raise UsageError(f"option `{flag}` needs a value", expected=option.metavar, found=found)
+    return words.pop()
+
+
+def _unknown(parsed: Parsed, table: Mapping[str, tuple[Option, str]], flag: str) -> UsageError:
+    known = tuple(table)
+    if parsed.command is not None:
+        names = parsed.command.options
+        known = tuple(name for name, (option, _) in table.items() if option.name in names)
+    close = nearest(flag, known)
+    command = f" {parsed.command.name}" if parsed.command else ""
+    help = f"did you mean `{close}`?" if close else f"`toolmatrix help{command}` lists the options"
+    return UsageError(f"unknown option `{flag}`", help=help)
+
+
+def _set(parsed: Parsed, option: Option, flag: str, text: str) -> None:
+    before = parsed.given.get(option.name)
+    if option.kind == "flag":
+        value: Any = True
+    elif option.kind == "count":
+        value = (before or 0) + 1
+    else:
+        try:
+            value = option.read(text)
+        except BadValue as bad:
+            raise UsageError(
+                f"bad value for `{flag}`", expected=bad.expected, found=bad.found, help=bad.help
+            ) from None
+        if option.kind == "list":
+            value = (before or ()) + value
+        elif before not in (None, value):
+            first = parsed.flags[option.name]
+            second = flag if flag in option.shorthand else f"{flag} {text}"
+            raise UsageError(f"`{first}` and `{second}` contradict each other")
+    parsed.given[option.name] = value
+    shown = f"{flag} {text}" if text and flag in option.flags else flag
+    parsed.flags[option.name] = shown
+
+
+def _check_options(parsed: Parsed) -> None:
+    command = parsed.command
+    if command is None:
+        return
+    for name, flag in parsed.flags.items():
+        if name not in command.options:
+            flag = flag.split()[0]
+            others = [f"`{other.name}`" for other in COMMANDS.values() if name in other.own]
+            others = others or ["`resolve`"]
+            raise UsageError(
+                f"`{command.name}` has no option `{flag}`",
+                help=f"it belongs to {' and '.join(others)}",
+            )

@@ -1,0 +1,41 @@
+"""`toolmatrix resolve`: which versions go together."""
+
+from __future__ import annotations
+
+from toolmatrix.cli import ask
+from toolmatrix.facts.store import open_index
+from toolmatrix.solve.resolve import Refusal, resolve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.cli.context import Context
+    from toolmatrix.facts.index import Index
+
+
+def run(context: Context) -> int:
+    """Print the best answer and return 0, or why there is none with verified repairs and return 1."""
+    index = open_index(context.options.matrix, context.env)
+    found = resolve(index, ask.build(context, index))
+    if isinstance(found, Refusal):
+        return refuse(context, index, found)
+    from toolmatrix.report import answer
+
+    if context.options.format == "json":
+        context.write_json(answer.document(index, found))
+    else:
+        context.write(answer.text(index, found, context.terminal, depth=context.options.depth))
+        context.say("\nhint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why")
+    return 0
+
+
+def refuse(context: Context, index: Index, refusal: Refusal) -> int:
+    """Print a refusal with its repairs; the answer is no."""
+    from toolmatrix.report import refusal as report
+    from toolmatrix.solve.repair import repairs
+
+    ways = repairs(index, refusal)
+    if context.options.format == "json":
+        context.write_json(report.document(index, refusal, ways))
+    else:
+        context.write(report.text(index, refusal, ways, context.terminal, depth=context.options.depth))
+    return 1

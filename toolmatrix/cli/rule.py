@@ -1,0 +1,57 @@
+"""`toolmatrix rule`: what a code means, offline."""
+
+from __future__ import annotations
+
+from toolmatrix.cli.options import nearest
+from toolmatrix.errors import NothingMatched
+from toolmatrix.report.rules import Rule, load_rules
+from toolmatrix.report.terminal import columns, wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.cli.context import Context
+    from toolmatrix.report.terminal import Terminal
+
+
+def run(context: Context) -> int:
+    """Print the pages of the codes given, or the list of all codes."""
+    rules = load_rules()
+    wanted = [_find(rules, code) for code in context.arguments]
+    if context.options.format == "json":
+        shown = wanted or list(rules.values())
+        context.write_json(
+            {"schema": "toolmatrix.rules/1", "rules": [_fields(one) for one in shown]}
+        )
+    elif wanted:
+        context.write("\n".join(_page(rule, context.terminal) for rule in wanted))
+    else:
+        rows = [(rule.code, rule.severity, rule.name) for rule in rules.values()]
+        context.write("\n".join(columns(rows)) + "\n")
+        context.say_after("hint: `toolmatrix rule TM101` shows the page of a code")
+    return 0
+
+
+def _find(rules: dict[str, Rule], code: str) -> Rule:
+    rule = rules.get(code.upper())
+    if rule is None:
+        close = nearest(code.upper(), tuple(rules))
+        raise NothingMatched(
+            f"there is no code `{code}`",
+            help=f"did you mean `{close}`?" if close else "`toolmatrix rule` lists the codes",
+        )
+    return rule
+
+
+def _fields(rule: Rule) -> dict[str, str]:
+    return {name: getattr(rule, name) for name in rule._fields}
+
+
+def _page(rule: Rule, terminal: Terminal) -> str:
+    lines = [
+        f"{terminal.style(rule.code, 'bold')} {rule.name} ({rule.severity}, since {rule.since})"
+    ]
+    for title, text in (("what", rule.what), ("why", rule.why)):
+        lines += ["", f"{title}:", *wrap(text, terminal.width, indent="  ")]
+    lines += ["", "example:", *(f"  {line}".rstrip() for line in rule.example.splitlines())]
+    lines += ["", "remedy:", *wrap(rule.remedy, terminal.width, indent="  ")]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,223 @@
+"""Configuration files: found, read and checked, with the place of every key.
+
+`toolmatrix.toml`, or `[tool.toolmatrix]` in `pyproject.toml`, is searched upwards; the user file is
+`toolmatrix/config.toml` below XDG_CONFIG_HOME. The TOML reader is imported when there is such a file.
+"""
+
+from __future__ import annotations
+
+import os
+import os.path
+import sys
+
+from toolmatrix.cli.options import BY_KEY, BadValue, nearest, toml_kind
+from toolmatrix.errors import ConfigError, Position
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_TABLES = ("request", "environments")
+
+
+class Table(Value):
+    """The options and the request of one table of a file."""
+
+    values: Mapping[str, Any]
+    request: tuple[str, ...] = ()
+
+
+class SettingsFile(Value):
+    """One file as read: `[tool.toolmatrix]` of a pyproject.toml, or the whole of another."""
+
+    path: str
+    text: str
+    prefix: tuple[str, ...] = ()
+    top: Table
+    environments: Mapping[str, Table]
+
+    def position(self, *keys: str) -> Position:
+        """Where a key stands."""
+        return locate(self.path, self.text, (*self.prefix, *keys))
+
+
+def project_file(directory: str) -> SettingsFile | None:
+    """The nearest settings file of `directory` or one above it."""
+    here = os.path.abspath(directory or os.curdir)
+    while True:
+        for name, prefix in (("toolmatrix.toml", ()), ("pyproject.toml", ("tool", "toolmatrix"))):
+            found = _read(_known_as(os.path.join(here, name)), prefix)
+            if found is not None:
+                return found
+        above = os.path.dirname(here)
+        if above == here:
+            return None
+        here = above
+
+
+def _known_as(path: str) -> str:
+    """A path as its reader would write it: relative when it lies below."""
+    here = os.path.join(os.getcwd(), "")
+    return path.removeprefix(here)
+
+
+def user_file(env: Mapping[str, str]) -> SettingsFile | None:
+    """The user's own settings file."""
+    base = env.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):
+        home = env.get("HOME", "")
+        if not os.path.isabs(home):
+            return None
+        base = os.path.join(home, ".config")
+    return _read(os.path.join(base, "toolmatrix", "config.toml"), ())
+
+
+def _read(path: str, prefix: tuple[str, ...]) -> SettingsFile | None:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(
+            "cannot read the configuration", where=Position(path), found=error.strerror or ""
+        ) from None
+    if prefix and b"toolmatrix" not in data:
+        return None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError(
+            "the configuration is not text", where=Position(path), expected="UTF-8"
+        ) from None
+    body: object = _toml(path, text)
+    for key in prefix:
+        body = body.get(key) if isinstance(body, dict) else None
+    if body is None:
+        return None
+    return _Reader(path, text, prefix).file(body)
+
+
+def _toml(path: str, text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        body: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        what, _, rest = str(error).partition(" (at ")
+        digits = [int(part) for part in rest.rstrip(")").replace(",", "").split() if part.isdigit()]
+        line, column = digits if len(digits) == 2 else (text.count("\n") + 1, 0)
+        raise ConfigError(
+            "the configuration is not TOML",
+            where=Position(path, line, column),
+            found=what[:1].lower() + what[1:],
+        ) from None
+    return body
+
+
+class _Reader:
+    """Checks the tables of one file."""
+
+    def __init__(self, path: str, text: str, prefix: tuple[str, ...]) -> None:
+        self.path = path
+        self.text = text
+        self.prefix = prefix
+
+    def file(self, body: object) -> SettingsFile:
+        top = self.table(body, ())
+        listed = body.get("environments", {}) if isinstance(body, dict) else {}
+        if not isinstance(listed, dict):
+            raise self.wrong("environments", (), "tables such as [environments.NAME]", listed)
+        environments = {
+            name: self.table(inside, ("environments", name)) for name, inside in listed.items()
+        }
+        return SettingsFile(
+            path=self.path, text=self.text, prefix=self.prefix, top=top, environments=environments
+        )
+
+    def table(self, body: object, path: tuple[str, ...]) -> Table:
+        if not isinstance(body, dict):
+            raise self.wrong(".".join((*self.prefix, *path)), path[:-1], "a table", body, path[-1:])
+        values: dict[str, Any] = {}
+        request: tuple[str, ...] = ()
+        for key, value in body.items():
+            option = BY_KEY.get(key)
+            if option is not None and option.configurable:
+                values[option.name] = self.value(key, value, path)
+            elif key == "request":
+                request = self.request(value, path)
+            elif path or key != "environments":
+                raise self.unknown(key, path)
+        return Table(values=values, request=request)
+
+    def value(self, key: str, value: object, path: tuple[str, ...]) -> Any:
+        option = BY_KEY[key]
+        try:
+            read = option.accept(value)
+        except BadValue as bad:
+            raise ConfigError(
+                f"bad value for `{key}`",
+                where=locate(self.path, self.text, (*self.prefix, *path, key)),
+                expected=bad.expected,
+                found=bad.found,
+                help=bad.help,
+            ) from None
+        if option.shape != "path":
+            return read
+        base = os.path.dirname(self.path)
+        if option.kind == "list":
+            return tuple(os.path.join(base, one) for one in read)
+        return os.path.join(base, read)
+
+    def request(self, value: object, path: tuple[str, ...]) -> tuple[str, ...]:
+        words = [value] if isinstance(value, str) else value
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise self.wrong("request", path, "a string or a list of strings", value)
+        return tuple(words)
+
+    def wrong(
+        self,
+        key: str,
+        path: tuple[str, ...],
+        expected: str,
+        value: object,
+        last: tuple[str, ...] | None = None,
+    ) -> ConfigError:
+        keys = (*self.prefix, *path, *((key,) if last is None else last))
+        return ConfigError(
+            f"bad value for `{key}`",
+            where=locate(self.path, self.text, keys),
+            expected=expected,
+            found=toml_kind(value),
+        )
+
+    def unknown(self, key: str, path: tuple[str, ...]) -> ConfigError:
+        known = tuple(name for name, option in BY_KEY.items() if option.configurable)
+        close = nearest(key, (*known, *(_TABLES[:1] if path else _TABLES)))
+        return ConfigError(
+            f"unknown key `{key}`",
+            where=locate(self.path, self.text, (*self.prefix, *path, key)),
+            help=f"did you mean `{close}`?" if close else "`toolmatrix config` lists the keys",
+        )
+
+
+def locate(path: str, text: str, keys: tuple[str, ...]) -> Position:
+    """Where a key of a TOML file stands; line 0 where its spelling is too unusual to be found."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if stripped.startswith("["):
+            table = _dotted(stripped.strip("[").partition("]")[0])
+            if table == keys:
+                return Position(path, number, 1)
+        elif "=" in stripped and (*table, *_dotted(stripped.partition("=")[0])) == keys:
+            return Position(path, number, len(line) - len(line.lstrip()) + 1)
+    return Position(path)
+
+
+def _dotted(text: str) -> tuple[str, ...]:
+    return tuple(part.strip().strip("\"'") for part in text.split("."))

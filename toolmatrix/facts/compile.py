@@ -1,0 +1,349 @@
+"""Turns the model into what solving needs: masks over releases, rivals decided, rows widened by their rules.
+
+The result does not depend on the order in which files and rows were read. Raises MatrixError, at the cell, for a selector
+that admits no known release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.facts import versions
+from toolmatrix.facts.versions import Scale
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from toolmatrix.facts.model import Claim, Matrix
+
+Terms = tuple[tuple[str, int], ...]
+"""Conditions: (component, mask), the subject first."""
+
+
+class Reading(Value):
+    """A claim with its masks, as read directly or through rules of inheritance (`evidence` is then weaker)."""
+
+    claim: Claim
+    when: Terms
+    allowed: int
+    evidence: str
+    rules: tuple[str, ...]
+
+
+class Binding(Value):
+    """Hard: when the terms hold, `component` is within `allowed`. `cites`: which claim binds which subject releases."""
+
+    kind: str
+    when: Terms
+    component: str
+    allowed: int
+    alternatives: tuple[str, ...]
+    evidence: str
+    cites: tuple[tuple[int, Reading], ...]
+
+
+class Vouch(Value):
+    """Soft: these versions were vouched for together; `terms` are (component, mask, evidence)."""
+
+    context: Terms
+    terms: tuple[tuple[str, int, str], ...]
+    evidence: str
+    cites: tuple[tuple[int, tuple[Reading, ...]], ...]
+
+
+class Dispute(Value):
+    """For the subject releases in `mask` the rival says of `component` what the deciding reading does not."""
+
+    subject: str
+    component: str
+    mask: int
+    rival: Reading
+    deciding: Reading
+
+
+class Compiled(Value):
+    """Everything the index holds."""
+
+    matrix: Matrix
+    digest: str
+    scales: Mapping[str, Scale]
+    bindings: tuple[Binding, ...]
+    vouches: tuple[Vouch, ...]
+    disputes: tuple[Dispute, ...]
+
+
+def compile_matrix(matrix: Matrix) -> Compiled:
+    """Compile a loaded matrix. Raises MatrixError."""
+    maker = _Maker(matrix)
+    readings = [reading for _, claim in sorted(matrix.claims.items()) for reading in maker.readings(claim)]
+    bindings, disputes = _decide([reading for reading in readings if reading.claim.kind != "tested"], matrix)
+    soft = [reading for reading in readings if reading.claim.kind == "tested"]
+    return Compiled(
+        matrix=matrix,
+        digest=digest(matrix),
+        scales=maker.scales,
+        bindings=tuple(bindings),
+        vouches=tuple(_vouches(soft)),
+        disputes=tuple([*disputes, *_soft_disputes(soft, bindings)]),
+    )
+
+
+def digest(matrix: Matrix) -> str:
+    """The digest of what a matrix says: equal for equal facts in whatever order, file or spacing they stand."""
+    text = hashlib.sha256()
+    for part in (matrix.components, matrix.targets, matrix.rules, matrix.sources):
+        _feed(text, part)
+    for group in (matrix.releases, matrix.claims, matrix.rows):
+        _feed(text, group)
+    text.update(matrix.date.encode())
+    text.update(json.dumps(list(matrix.components)).encode())
+    return "sha256:" + text.hexdigest()
+
+
+def _feed(text: hashlib._Hash, group: Mapping[str, Value] | Mapping[tuple[str, str], Value]) -> None:
+    for name in sorted(group):  # type: ignore[type-var]
+        value = group[name]  # type: ignore[index]
+        fields = {key: getattr(value, key) for key in value._fields if key != "node"}
+        text.update(json.dumps([name, fields], sort_keys=True, default=dict).encode())
+
+
+class _Maker:
+    """Scales and readings of one matrix."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self.matrix = matrix
+        found: dict[str, dict[str, int]] = {name: {} for name in matrix.components}
+        for (component, version), release in matrix.releases.items():
+            found[component][version] = release.rank
+        self.scales = {
+            name: Scale(matrix.components[name].scheme, versions.sort(matrix.components[name].scheme, ranked))
+            for name, ranked in found.items()
+        }
+        self._masks: dict[tuple[str, str], tuple[int, bool]] = {}
+
+    def masked(self, component: str, selector: str) -> tuple[int, bool]:
+        """The mask of a selector, and whether a point release was taken as its series."""
+        held = self._masks.get((component, selector))
+        if held is None:
+            scale = self.scales[component]
+            parsed = scale.parse(selector)
+            coarse = scale.scheme == "series" and any(
+                clause.operator in ("==", ">=", "<=", "upto") and _finer(clause, scale) for part in parsed for clause in part
+            )
+            held = self._masks[component, selector] = scale.mask(parsed), coarse
+        return held
+
+    def readings(self, claim: Claim) -> Iterator[Reading]:
+        """The claim as it stands, then as widened by each of its rules."""
+        terms = []
+        for component, selector in claim.when:
+            mask, _ = self.masked(component, selector)
+            if not mask and not claim.unreleased:
+                self.unreleased(claim, component, selector)
+            terms.append((component, mask))
+        allowed, coarse = self.masked(claim.component, claim.selector)
+        if not allowed and not claim.unreleased:
+            self.unreleased(claim, claim.component, claim.selector)
+        if claim.kind == "limits":
+            allowed |= 1
+        evidence = words.weaker(claim.evidence, "derived") if coarse or claim.rule else claim.evidence
+        named = (*((claim.rule,) if claim.rule else ()), *(("same-series",) if coarse else ()))
+        first = Reading(claim=claim, when=_merged(terms), allowed=allowed, evidence=evidence, rules=named)
+        if all(mask for _, mask in first.when) and allowed:
+            yield from self.widened(first, claim.stands_for)
+
+    def widened(self, reading: Reading, rules: tuple[str, ...]) -> Iterator[Reading]:
+        found = [reading]
+        for name in rules:
+            found += [wider for part in found for wider in self.widen(part, name)]
+        yield from found
+
+    def widen(self, reading: Reading, name: str) -> Iterator[Reading]:
+        rule = self.matrix.rules[name]
+        subject, mask = reading.when[0]
+        when = reading.when
+        if rule.widens == "minor":
+            wider = _minor(self.scales[subject], mask) & ~mask
+            when = ((subject, wider), *when[1:])
+        elif rule.context:
+            changed = dict(when)
+            for component, selector in rule.context.items():
+                if component not in changed:
+                    return
+                wider = self.masked(component, selector)[0] & ~changed[component]
+                changed[component] = wider
+            when = tuple(changed.items())
+        if when != reading.when and all(mask for _, mask in when):
+            yield reading.replace(
+                when=when, evidence=words.weaker(reading.evidence, rule.evidence), rules=(*reading.rules, name)
+            )
+
+    def unreleased(self, claim: Claim, component: str, selector: str) -> None:
+        import difflib
+
+        near = difflib.get_close_matches(selector.split(",")[0].lstrip("=<>!~"), self.scales[component].versions, 1, 0.0)
+        claim.node.fail(
+            f"`{claim.id}` names a version of {component} that nobody released",
+            expected=f"a known release of {component}" + (f", such as {near[0]}" if near else ""),
+            found=f"`{selector}`",
+            help="correct it, add the release with its source, or say `unreleased: true`",
+        )
+
+
+def _finer(clause: versions.Clause, scale: Scale) -> bool:
+    if clause.version is None or clause.text.endswith(".*"):
+        return False
+    numbers = clause.version[0]
+    return any(len(numbers) > len(place := versions.key(name)[0]) and numbers[: len(place)] == place for name in scale.versions)
+
+
+def _merged(terms: Iterable[tuple[str, int]]) -> Terms:
+    """One term per component; a component named twice must satisfy both."""
+    found: dict[str, int] = {}
+    for component, mask in terms:
+        found[component] = found[component] & mask if component in found else mask
+    return tuple(found.items())
+
+
+def _minor(scale: Scale, mask: int) -> int:
+    minors = {versions.key(name)[0][:2] for place, name in enumerate(scale.versions) if mask >> place + 1 & 1}
+    wider = 0
+    for place, name in enumerate(scale.versions):
+        if versions.key(name)[0][:2] in minors:
+            wider |= 2 << place
+    return wider
+
+
+def _decide(hard: list[Reading], matrix: Matrix) -> tuple[list[Binding], list[Dispute]]:
+    rivals: dict[tuple[object, ...], list[Reading]] = {}
+    for reading in hard:
+        claim = reading.claim
+        conditions = tuple(sorted(reading.when[1:]))
+        rivals.setdefault((reading.when[0][0], claim.component, claim.topic, conditions), []).append(reading)
+    bindings: list[Binding] = []
+    disputes: list[Dispute] = []
+    for name in sorted(rivals, key=repr):
+        group = sorted(rivals[name], key=lambda reading: _precedence(reading, matrix))
+        held, disputed = _settle(group)
+        disputes += disputed
+        bindings += _bind(held)
+    return bindings, disputes
+
+
+def _precedence(reading: Reading, matrix: Matrix) -> tuple[object, ...]:
+    """Best evidence first, then the claim about fewer releases, then the one read later, then the smaller id."""
+    read = matrix.sources[reading.claim.source].read
+    return (
+        not reading.claim.decides,
+        -words.rank(reading.evidence),
+        reading.when[0][1].bit_count(),
+        tuple(-ord(letter) for letter in read),
+        reading.claim.id,
+    )
+
+
+def _settle(group: list[Reading]) -> tuple[list[tuple[int, Reading]], list[Dispute]]:
+    """Give every subject release to its best reading; readings that say otherwise are disputes."""
+    held: list[tuple[int, Reading]] = []
+    disputes = []
+    covered = 0
+    for reading in group:
+        subject, mask = reading.when[0]
+        disputes += [
+            Dispute(subject=subject, component=reading.claim.component, mask=mask & taken, rival=reading, deciding=deciding)
+            for taken, deciding in held
+            if mask & taken and deciding.allowed != reading.allowed
+        ]
+        mine = mask & ~covered
+        if mine and reading.claim.decides:
+            held.append((mine, reading))
+            covered |= mine
+    return held, disputes
+
+
+def _bind(held: list[tuple[int, Reading]]) -> Iterator[Binding]:
+    """Readings of one group that say the same become one binding."""
+    same: dict[tuple[object, ...], list[tuple[int, Reading]]] = {}
+    for mask, reading in held:
+        claim = reading.claim
+        same.setdefault((claim.kind, reading.allowed, claim.alternatives, reading.evidence), []).append((mask, reading))
+    for cites in same.values():
+        first = cites[0][1]
+        union = 0
+        for mask, _ in cites:
+            union |= mask
+        yield Binding(
+            kind=first.claim.kind,
+            when=((first.when[0][0], union), *first.when[1:]),
+            component=first.claim.component,
+            allowed=first.allowed,
+            alternatives=first.claim.alternatives,
+            evidence=first.evidence,
+            cites=tuple(cites),
+        )
+
+
+def _vouches(soft: list[Reading]) -> Iterator[Vouch]:
+    """Gather the cells of a row, then the rows that differ in their subject alone."""
+    rows: dict[tuple[object, ...], list[Reading]] = {}
+    for reading in soft:
+        rows.setdefault((reading.claim.row, reading.when, _row_evidence(reading)), []).append(reading)
+    same: dict[tuple[object, ...], list[tuple[int, tuple[Reading, ...]]]] = {}
+    for (_, when, evidence), cells in rows.items():
+        assert isinstance(when, tuple)
+        terms = tuple(sorted((cell.claim.component, cell.allowed, cell.evidence) for cell in cells))
+        same.setdefault((when[0][0], tuple(sorted(when[1:])), terms, evidence), []).append((when[0][1], tuple(cells)))
+    for subject, context, terms, evidence in sorted(same, key=repr):  # type: ignore[misc]
+        cites = sorted(same[subject, context, terms, evidence], key=lambda cite: cite[1][0].claim.id)
+        union = 0
+        for mask, _ in cites:
+            union |= mask
+        yield Vouch(context=context, terms=((subject, union, evidence), *terms), evidence=evidence, cites=tuple(cites))
+
+
+def _row_evidence(reading: Reading) -> str:
+    """What the row as a whole is worth: the cell's own coarsening (same-series) does not weaken its neighbours."""
+    inherited = [name for name in reading.rules if name != "same-series"]
+    return words.weaker(reading.claim.evidence, "derived") if inherited else reading.claim.evidence
+
+
+def _soft_disputes(soft: list[Reading], bindings: list[Binding]) -> Iterator[Dispute]:
+    """A row that vouches for what a deciding claim of the same topic excludes."""
+    deciding: dict[tuple[str, str], list[tuple[int, Reading]]] = {}
+    for binding in bindings:
+        for mask, reading in binding.cites:
+            deciding.setdefault((reading.when[0][0], reading.claim.component), []).append((mask, reading))
+    for rival in soft:
+        subject, mask = rival.when[0]
+        for taken, reading in deciding.get((subject, rival.claim.component), ()):
+            overlap = mask & taken
+            if overlap and rival.allowed & ~reading.allowed and _compatible(rival.when, reading.when):
+                yield Dispute(
+                    subject=subject, component=rival.claim.component, mask=overlap, rival=rival, deciding=reading
+                )
+    rivals = [reading for reading in soft if reading.claim.rival]
+    by_pair: dict[tuple[str, str, str], list[Reading]] = {}
+    for reading in rivals:
+        by_pair.setdefault((reading.when[0][0], reading.claim.component, reading.claim.topic), []).append(reading)
+    for group in by_pair.values():
+        ordered = sorted(group, key=lambda reading: (-words.rank(reading.evidence), reading.claim.id))
+        for place, rival in enumerate(ordered):
+            for better in ordered[:place]:
+                overlap = rival.when[0][1] & better.when[0][1]
+                if overlap and not rival.allowed & better.allowed and _compatible(rival.when, better.when):
+                    yield Dispute(
+                        subject=rival.when[0][0],
+                        component=rival.claim.component,
+                        mask=overlap,
+                        rival=rival,
+                        deciding=better,
+                    )
+
+
+def _compatible(one: Terms, other: Terms) -> bool:
+    shared = dict(one[1:])
+    return all(shared.get(component, mask) & mask for component, mask in other[1:])

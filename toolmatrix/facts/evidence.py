@@ -1,0 +1,24 @@
+"""How well a statement is known, best first; the order is the order of preference everywhere."""
+
+from __future__ import annotations
+
+WORDS = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown")
+"""`ran` (a capture we hold), `artifact` (read out of a published file), `tested` (the vendor's tested row), `stated`
+(the vendor says supported), `derived` (by a named rule), `reported` (third party), `unknown` (no fact speaks)."""
+
+_RANK = {word: len(WORDS) - 1 - place for place, word in enumerate(WORDS)}
+
+
+def rank(word: str) -> int:
+    """The place of an evidence word as a number, higher is better, 0 for `unknown`; KeyError for another word."""
+    return _RANK[word]
+
+
+def word(number: int) -> str:
+    """The evidence word of a rank."""
+    return WORDS[len(WORDS) - 1 - number]
+
+
+def weaker(one: str, other: str) -> str:
+    """The weaker of two evidence words: a chain is worth its weakest link."""
+    return one if _RANK[one] <= _RANK[other] else other

@@ -1,0 +1,256 @@
+"""The compiled index: what a `resolve` reads instead of YAML.
+
+One file: a line `toolmatrix-index/1 CRC HEADER HOT`, a JSON header of HEADER bytes, then sections the header points to.
+The first HOT bytes of the sections are one section per component (its releases and what is said with it as the subject);
+CRC covers them and the header. Behind them lie the records (claims with their sources, rows as printed), read one by one
+when an answer cites them, each with a checksum of its own. A damaged file is seen before anything of it is used.
+It is JSON and masks throughout: nothing in it can run.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, BinaryIO
+
+    from toolmatrix.facts.compile import Compiled, Reading
+    from toolmatrix.facts.model import Claim, Release, Row, Source
+
+FORMAT = "toolmatrix-index/1"
+
+
+class IndexDamaged(Exception):
+    """Not an index, an index of another format, or a damaged one: rebuild it."""
+
+
+_CLAIM = (
+    *("id", "row", "kind", "when", "component", "selector", "alternatives"),
+    *("evidence", "source", "where", "says", "note", "rule"),
+)
+_RELEASE = ("id", "kind", "component", "selector", "evidence", "source", "where", "date", "attributes")
+_ROW = ("id", "kind", "table", "about", "subject", "cells", "evidence", "source", "where", "note")
+_SHAPES = (_CLAIM, _RELEASE, _ROW)
+_ENTRY = 8
+"""Bytes of an entry of the record table: where the record ends, and its CRC."""
+
+
+class Index:
+    """Read access to an index file. Raises IndexDamaged when it is not one."""
+
+    __slots__ = ("_body", "_file", "_hot", "_loaded", "_table", "header", "path")
+
+    def __init__(self, file: BinaryIO, path: str = "") -> None:
+        self.path = path
+        self._file = file
+        line = file.readline(120)
+        try:
+            name, crc, header, hot = line.decode("ascii").split()
+            head = file.read(int(header) + int(hot))
+            if name != FORMAT or int(crc) != zlib.crc32(head):
+                raise IndexDamaged(path)
+            self.header: dict[str, Any] = json.loads(head[: int(header)])
+        except (ValueError, UnicodeDecodeError, RecursionError) as error:
+            raise IndexDamaged(path) from error
+        self._body = len(line) + int(header)
+        self._hot = head[int(header) :]
+        self._loaded: dict[str | int, Any] = {}
+        self._table: bytes | None = None
+
+    def _slice(self, name: str) -> bytes:
+        start, length, crc = self.header["sections"][name]
+        if start + length <= len(self._hot):
+            return self._hot[start : start + length]
+        self._file.seek(self._body + start)
+        data = self._file.read(length)
+        if zlib.crc32(data) != crc:
+            raise IndexDamaged(self.path)
+        return data
+
+    def section(self, name: str) -> Any:
+        """A section as JSON, read once."""
+        if name not in self._loaded:
+            self._loaded[name] = json.loads(self._slice(name))
+        return self._loaded[name]
+
+    def cites(self, number: int) -> list[tuple[list[int], int, str, list[str]]]:
+        """The claims behind a binding or row: (ranges of subject releases, record of the claim, evidence, rules)."""
+        found: list[tuple[list[int], int, str, list[str]]] = self._read(number)
+        return found
+
+    def record(self, number: int) -> dict[str, Any]:
+        """One record: a claim, a release or a row, as a dictionary."""
+        shape, *values = self._read(number)
+        return dict(zip(_SHAPES[shape], values, strict=True))
+
+    def _read(self, number: int) -> Any:
+        if number not in self._loaded:
+            if self._table is None:
+                self._table = self._slice("table")
+            place = number * _ENTRY
+            start = int.from_bytes(self._table[place - _ENTRY : place - _ENTRY + 4], "little") if number else 0
+            end = int.from_bytes(self._table[place : place + 4], "little")
+            self._file.seek(self._body + self.header["sections"]["records"][0] + start)
+            data = self._file.read(end - start)
+            if zlib.crc32(data) != int.from_bytes(self._table[place + 4 : place + 8], "little"):
+                raise IndexDamaged(self.path)
+            self._loaded[number] = json.loads(data)
+        return self._loaded[number]
+
+
+class _Writer:
+    """Numbers records as they are needed and gathers sections."""
+
+    def __init__(self, compiled: Compiled, files: Mapping[str, int]) -> None:
+        self.compiled = compiled
+        self.files = files
+        self.sources: Mapping[str, Source] = compiled.matrix.sources
+        self.records: list[bytes] = []
+        self.ids: dict[str, int] = {}
+        self.sections: dict[str, bytes] = {}
+
+    def put(self, record: Any) -> int:
+        self.records.append(_dump(record))
+        return len(self.records) - 1
+
+    def claim(self, claim: Claim) -> int:
+        if claim.id not in self.ids:
+            self.ids[claim.id] = self.put([0, *(getattr(claim, key) for key in _CLAIM)])
+        return self.ids[claim.id]
+
+    def release(self, release: Release) -> int:
+        name = f"{release.component}=={release.version}"
+        if name not in self.ids:
+            given = {"kind": "release", "selector": release.version, "attributes": dict(release.attributes)}
+            self.ids[name] = self.put([1, *(given[key] if key in given else getattr(release, key) for key in _RELEASE)])
+        return self.ids[name]
+
+    def row(self, row: Row) -> int:
+        return self.put([2, *("row" if key == "kind" else getattr(row, key) for key in _ROW)])
+
+    def cites(self, cites: list[tuple[int, Reading]]) -> int:
+        return self.put(
+            [[_ranges(mask), self.claim(reading.claim), reading.evidence, reading.rules] for mask, reading in cites]
+        )
+
+    def components(self) -> None:
+        matrix = self.compiled.matrix
+        for name, scale in self.compiled.scales.items():
+            releases = [matrix.releases[name, version] for version in scale.versions]
+            self.sections["c:" + name] = _dump(
+                {
+                    "versions": scale.versions,
+                    "dates": [release.date for release in releases],
+                    "yanked": sum(2 << place for place, release in enumerate(releases) if release.yanked),
+                    "releases": [self.release(release) for release in releases],
+                    "bindings": [
+                        [
+                            *(binding.kind, binding.when, binding.component, binding.allowed, binding.alternatives),
+                            *(binding.evidence, self.cites(list(binding.cites))),
+                        ]
+                        for binding in self.compiled.bindings
+                        if binding.when[0][0] == name
+                    ],
+                    "vouches": [
+                        [
+                            *(vouch.context, vouch.terms, vouch.evidence),
+                            self.cites([(mask, cell) for mask, cells in vouch.cites for cell in cells]),
+                            any(cell.claim.carried for _, cells in vouch.cites for cell in cells),
+                        ]
+                        for vouch in self.compiled.vouches
+                        if vouch.terms[0][0] == name
+                    ],
+                    "disputes": [
+                        [
+                            *(dispute.component, dispute.mask, dispute.rival.when[1:], self.claim(dispute.rival.claim)),
+                            *(dispute.rival.evidence, self.claim(dispute.deciding.claim), dispute.rival.allowed),
+                            dispute.rival.claim.kind,
+                        ]
+                        for dispute in self.compiled.disputes
+                        if dispute.subject == name
+                    ],
+                }
+            )
+
+    def finish(self) -> bytes:
+        matrix = self.compiled.matrix
+        self.components()
+        for row in matrix.rows.values():
+            self.ids[row.id] = self.row(row)
+        for claim in matrix.claims.values():
+            self.claim(claim)
+        hot = dict(self.sections)
+        self.sections["ids"] = _dump(dict(sorted(self.ids.items())))
+        self.sections["sources"] = _dump(
+            {name: {"title": source.title, "at": source.at, "read": source.read} for name, source in self.sources.items()}
+        )
+        self.sections["records"] = b"".join(self.records)
+        end = 0
+        table = []
+        for record in self.records:
+            end += len(record)
+            table += [end.to_bytes(4, "little"), zlib.crc32(record).to_bytes(4, "little")]
+        self.sections["table"] = b"".join(table)
+        return self.join(sum(map(len, hot.values())))
+
+    def join(self, hot: int) -> bytes:
+        places: dict[str, tuple[int, int, int]] = {}
+        body = b"".join(self.sections.values())
+        start = 0
+        for name, data in self.sections.items():
+            places[name] = (start, len(data), zlib.crc32(data))
+            start += len(data)
+        header = _dump(self.head() | {"sections": places})
+        return f"{FORMAT} {zlib.crc32(header + body[:hot])} {len(header)} {hot}\n".encode() + header + body
+
+    def head(self) -> dict[str, Any]:
+        matrix = self.compiled.matrix
+        return {
+            "digest": self.compiled.digest,
+            "date": matrix.date,
+            "files": dict(self.files),
+            "facts": len(matrix.claims) + len(matrix.releases),
+            "components": {
+                name: {key: getattr(part, key) for key in part._fields} for name, part in matrix.components.items()
+            },
+            "targets": {
+                name: {"context": dict(part.context), "accelerator": part.accelerator, "policies": dict(part.policies)}
+                for name, part in matrix.targets.items()
+            },
+            "rules": {
+                name: {"evidence": rule.evidence, "reason": rule.reason} for name, rule in sorted(matrix.rules.items())
+            },
+        }
+
+
+def write(compiled: Compiled, files: Mapping[str, int]) -> bytes:
+    """The bytes of the index of a compiled matrix; `files` are the sizes of what it was made from, by relative name."""
+    return _Writer(compiled, files).finish()
+
+
+def _ranges(mask: int) -> list[int]:
+    """The set bits as first, last, first, last, ...: short where a mask of hundreds of releases would be long."""
+    found: list[int] = []
+    place = 0
+    while mask:
+        skipped = (mask & -mask).bit_length() - 1
+        mask >>= skipped
+        length = (~mask & mask + 1).bit_length() - 1
+        found += [place + skipped, place + skipped + length - 1]
+        place += skipped + length
+        mask >>= length
+    return found
+
+
+def in_ranges(ranges: Sequence[int], mask: int) -> bool:
+    """Whether a mask has a bit inside the ranges."""
+    return any(
+        mask >> ranges[place] & (2 << ranges[place + 1] - ranges[place]) - 1 for place in range(0, len(ranges), 2)
+    )
+
+
+def _dump(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict).encode()

@@ -1,0 +1,135 @@
+"""The model of the matrix as its files say it: components, sources, releases, rows and claims. No masks, no decisions.
+
+Made by `load`, turned into the index by `compile`; docs/facts.md gives the meaning of every field.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolmatrix.facts.yamlfile import Node
+
+SCHEMES = ("pep440", "series", "names")
+HARD = ("requires", "limits", "needs", "carries")
+KINDS = ("when", "requires", "limits", "tested", "carries", "attribute")
+
+
+class Component(Value):
+    """Anything with versions that others care about."""
+
+    name: str
+    title: str
+    scheme: str
+    given: bool = False
+    framework: bool = False
+    hidden: bool = False
+    floor: bool = False
+    open: bool = False
+    flag: bool = False
+    under: str = ""
+    prefer: str = "newest"
+    accelerators: tuple[str, ...] = ()
+
+
+class Target(Value):
+    """Where a result runs: the context it fixes and the policies that hold there."""
+
+    name: str
+    context: Mapping[str, str]
+    accelerator: str
+    policies: Mapping[str, str]
+
+
+class Rule(Value):
+    """A named rule of inheritance: how a row may speak for what it does not name."""
+
+    name: str
+    evidence: str
+    reason: str
+    widens: str = ""
+    context: Mapping[str, str]
+
+
+class Source(Value):
+    """Where a statement was read: title, place (repository:path@commit, package, address), and the day."""
+
+    name: str
+    title: str
+    at: str
+    read: str
+
+
+class Release(Value):
+    """One version of one component."""
+
+    component: str
+    version: str
+    id: str
+    source: str
+    evidence: str
+    where: str
+    date: str = ""
+    rank: int = 0
+    yanked: bool = False
+    attributes: Mapping[str, str]
+    node: Node
+
+
+class Row(Value):
+    """One row of a table (or one statement) as printed: what `toolmatrix facts ID` shows."""
+
+    id: str
+    table: str
+    about: str
+    subject: str
+    cells: tuple[tuple[str, str], ...]
+    source: str
+    evidence: str
+    where: str
+    note: str
+
+
+class Claim(Value):
+    """One statement about one component: when the conditions hold, then `component` is within `selector`.
+
+    `kind` is requires, limits, carries (hard) or tested (soft); for `needs` the selector is a list of alternatives.
+    `when` starts with the subject.
+    """
+
+    id: str
+    row: str
+    kind: str
+    when: tuple[tuple[str, str], ...]
+    component: str
+    selector: str
+    alternatives: tuple[str, ...] = ()
+    topic: str
+    evidence: str
+    source: str
+    where: str
+    says: str = ""
+    note: str = ""
+    rule: str = ""
+    stands_for: tuple[str, ...] = ()
+    decides: bool = True
+    rival: bool = False
+    carried: bool = False
+    unreleased: bool = False
+    node: Node
+
+
+class Matrix(Value):
+    """Everything the files say."""
+
+    date: str
+    components: Mapping[str, Component]
+    targets: Mapping[str, Target]
+    rules: Mapping[str, Rule]
+    sources: Mapping[str, Source]
+    releases: Mapping[tuple[str, str], Release]
+    rows: Mapping[str, Row]
+    claims: Mapping[str, Claim]

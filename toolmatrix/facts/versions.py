@@ -1,0 +1,247 @@
+"""Versions and selectors: the one small language in which facts and requests say which releases they mean.
+
+A selector is alternatives (separated by spaces or bars), each one or more clauses joined by commas:
+`*`, `11.2`, `==11.2`, `>=11.2,<12`, `~=1.19.2`, `!=4.21.0`, `==3.9.*`, `3.6-3.9`, `sm_80 sm_86`, `absent`.
+Order and operators are those of PEP 440, with one addition that is said wherever it matters: `11.2` and `==11.2` also
+admit the finer releases 11.2.x. docs/facts.md has the table.
+
+The subset of PEP 440 read here is a release with at most one of the suffixes a, b, rc, dev, post; tests hold it against
+`packaging`, which is not imported because that alone would double the time of a `resolve`.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Key = tuple[tuple[int, ...], int, int]
+"""(numbers as written, phase, number of the suffix); phase is 0 for a final release, 1 for post, below 0 for pre."""
+
+ABSENT = "absent"
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(?:[.\-_]?(a|b|rc|c|dev|post)[.\-_]?(\d*))?", re.IGNORECASE)
+_PHASE = {"dev": -4, "a": -3, "b": -2, "rc": -1, "c": -1, "post": 1}
+_CLAUSE = re.compile(r"(===|==|!=|~=|>=|<=|>|<)?\s*(.+)", re.DOTALL)
+_RANGE = re.compile(r"(\d[\w.]*)-(\d[\w.]*)")
+
+
+class SelectorError(ValueError):
+    """A selector or version that cannot be read; the text says which part and why."""
+
+
+def key(version: str) -> Key:
+    """The sort key of a version. Raises SelectorError for text that is not a version."""
+    match = _VERSION.fullmatch(version.strip())
+    if match is None:
+        raise SelectorError(f"`{version}` is not a version")
+    numbers = tuple(int(part) for part in match[1].split("."))
+    return numbers, _PHASE[match[2].lower()] if match[2] else 0, int(match[3] or 0)
+
+
+def order(version: Key) -> tuple[tuple[int, ...], int, int]:
+    """What to sort by: trailing zeros do not count, 1.0 equals 1 (PEP 440, zero padding)."""
+    numbers, phase, count = version
+    end = len(numbers)
+    while end > 1 and numbers[end - 1] == 0:
+        end -= 1
+    return numbers[:end], phase, count
+
+
+class Clause:
+    """One comparison: an operator (`==`, `>=`, ..., `any`, `absent`, `name`) and its version or name."""
+
+    __slots__ = ("operator", "text", "version")
+
+    def __init__(self, operator: str, text: str, version: Key | None) -> None:
+        self.operator = operator
+        self.text = text
+        self.version = version
+
+    def __str__(self) -> str:
+        return f"{'' if self.operator in ('name', 'any', 'absent') else self.operator}{self.text}"
+
+
+Selector = tuple[tuple[Clause, ...], ...]
+
+
+def parse(text: str, *, names: bool = False) -> Selector:
+    """Read a selector; with `names` its words are names without order. Raises SelectorError."""
+    joined = re.sub(r"\s*,\s*", ",", text.strip())
+    joined = re.sub(r"(===|==|!=|~=|>=|<=|>|<)\s+", r"\1", joined)
+    words = [word for word in re.split(r"[\s|]+", joined) if word]
+    if not words:
+        raise SelectorError("an empty selector admits nothing")
+    return tuple(tuple(_clauses(word, names)) for word in words)
+
+
+def _clauses(word: str, names: bool) -> Iterator[Clause]:
+    span = None if names else _RANGE.fullmatch(word)
+    if span:
+        yield Clause(">=", span[1], key(span[1]))
+        yield Clause("upto", span[2], key(span[2]))
+        return
+    for part in word.split(","):
+        match = _CLAUSE.fullmatch(part)
+        if match is None:
+            raise SelectorError(f"`{word}` has an empty part between commas")
+        yield _clause(match[1] or "", match[2], names)
+
+
+def _clause(operator: str, text: str, names: bool) -> Clause:
+    if text == "*" and operator in ("", "=="):
+        return Clause("any", text, None)
+    if text == ABSENT and not operator:
+        return Clause("absent", text, None)
+    if names:
+        if operator not in ("", "==", "!="):
+            raise SelectorError(f"names have no order: `{operator}{text}` cannot be compared")
+        return Clause("!=" if operator == "!=" else "name", text, None)
+    if operator in ("==", "!=", "") and text.endswith(".*"):
+        return Clause({"": "=="}.get(operator, operator), text, key(text[:-2]))
+    version = key(text)
+    if operator == "~=" and len(version[0]) < 2:
+        raise SelectorError(f"`~={text}` needs at least two numbers (PEP 440)")
+    return Clause({"": "==", "===": "=="}.get(operator, operator), text, version)
+
+
+class Scale:
+    """The releases of one component, ascending, with the scheme that says how they are compared.
+
+    Bit 0 of every mask is "absent", bit i is release i-1.
+    """
+
+    __slots__ = ("_keys", "_orders", "_places", "scheme", "versions")
+
+    def __init__(self, scheme: str, versions: Sequence[str]) -> None:
+        self.scheme = scheme
+        self.versions = tuple(versions)
+        named = scheme == "names"
+        self._keys: tuple[Key, ...] = () if named else tuple(key(version) for version in versions)
+        self._orders = tuple(order(version) for version in self._keys)
+        self._places = {version: place for place, version in enumerate(self.versions)}
+
+    @property
+    def everything(self) -> int:
+        """The mask of all releases (without absent)."""
+        return (2 << len(self.versions)) - 2
+
+    def parse(self, text: str) -> Selector:
+        """Read a selector as this component's scheme wants it."""
+        return parse(text, names=self.scheme == "names")
+
+    def bit(self, version: str) -> int:
+        """The mask of one release, 0 if it is unknown."""
+        place = self._places.get(version)
+        return 0 if place is None else 2 << place
+
+    def mask(self, selector: Selector) -> int:
+        """The mask of the releases a selector admits (bit 0 for `absent`)."""
+        whole = 0
+        for alternative in selector:
+            admitted = self.everything | 1
+            for clause in alternative:
+                admitted &= self._clause_mask(clause)
+            whole |= admitted
+        return whole
+
+    def select(self, text: str) -> int:
+        """`mask` of the text of a selector."""
+        return self.mask(self.parse(text))
+
+    def _clause_mask(self, clause: Clause) -> int:
+        if clause.operator == "any":
+            return self.everything
+        if clause.operator == "absent":
+            return 1
+        if self.scheme == "names":
+            return self._named(clause)
+        admits = _series_admits if self.scheme == "series" else _admits
+        mask = 0
+        for place, (version, place_order) in enumerate(zip(self._keys, self._orders, strict=True)):
+            if admits(clause, version, place_order):
+                mask |= 2 << place
+        return mask
+
+    def _named(self, clause: Clause) -> int:
+        mask = self.bit(clause.text)
+        if "*" in clause.text:
+            pattern = re.compile(".*".join(map(re.escape, clause.text.split("*"))))
+            for place, name in enumerate(self.versions):
+                if pattern.fullmatch(name):
+                    mask |= 2 << place
+        return self.everything & ~mask if clause.operator == "!=" else mask
+
+
+def _starts(version: Key, prefix: tuple[int, ...]) -> bool:
+    return version[0][: len(prefix)] == prefix
+
+
+def _same(clause: Clause, version: Key, place: Key) -> bool:
+    """`==`: equal with zero padding, or a finer release of the one named."""
+    assert clause.version is not None
+    if clause.text.endswith(".*"):
+        return _starts(version, clause.version[0])
+    if order(clause.version) == place:
+        return True
+    finer = len(version[0]) > len(clause.version[0]) and clause.version[1] == 0
+    return finer and _starts(version, clause.version[0])
+
+
+def _admits(clause: Clause, version: Key, place: Key) -> bool:
+    operator, wanted = clause.operator, clause.version
+    assert wanted is not None
+    limit = order(wanted)
+    if operator == "==":
+        return _same(clause, version, place)
+    if operator == "!=":
+        return not _same(clause, version, place)
+    if operator == "upto":
+        return place <= limit or _same(clause, version, place)
+    if operator == "~=":
+        return place >= limit and _starts(version, wanted[0][:-1])
+    if operator == ">=":
+        return place >= limit
+    if operator == "<=":
+        return place <= limit
+    same_release = place[0] == limit[0]
+    if operator == ">":
+        return place > limit and not (same_release and wanted[1] == 0 and version[1] > 0)
+    return place < limit and not (same_release and wanted[1] >= 0 and version[1] < 0)
+
+
+def _series_admits(clause: Clause, version: Key, place: Key) -> bool:
+    """A series stands for its point releases: it is admitted if one of them could be."""
+    operator, wanted = clause.operator, clause.version
+    assert wanted is not None
+    numbers = version[0]
+    inside = wanted[0][: len(numbers)] == numbers
+    above = order((wanted[0][: len(numbers)], 0, 0))
+    if operator == "==":
+        return inside or _starts(version, wanted[0])
+    if operator == "!=":
+        return not (inside and len(wanted[0]) <= len(numbers)) and not (
+            len(wanted[0]) < len(numbers) and _starts(version, wanted[0])
+        )
+    if operator == "~=":
+        return place >= above and _starts(version, wanted[0][:-1][: len(numbers)])
+    if operator in ("upto", "<="):
+        return place <= order(wanted) or _starts(version, wanted[0])
+    if operator == "<":
+        return place < order(wanted) and not _starts(version, wanted[0])
+    if operator == ">=":
+        return place >= above
+    if len(wanted[0]) > len(numbers):
+        return place >= above
+    return place > above and not _starts(version, wanted[0])
+
+
+def sort(scheme: str, versions: dict[str, int]) -> list[str]:
+    """Release names in ascending order of preference: by version, or by (rank, name) for the scheme `names`.
+
+    Raises SelectorError for a name that is no version.
+    """
+    if scheme == "names":
+        return sorted(versions, key=lambda name: (versions[name], name))
+    return sorted(versions, key=lambda version: (order(key(version)), version))

@@ -1,0 +1,230 @@
+"""YAML with positions: every value remembers its line and column, every scalar stays the text that was written.
+
+Only the shapes a matrix needs: mappings, sequences, plain scalars. Anchors, aliases, tags and duplicate keys are refused,
+so nothing in a file can run code, grow without bound or hide a value (safe loader, docs/facts.md).
+"""
+
+from __future__ import annotations
+
+import os
+
+import yaml
+
+from toolmatrix.errors import MatrixError, Position
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+SIZE_LIMIT = 32 << 20
+"""Bytes of one matrix file; the built-in ones are below 1 MiB."""
+
+DEPTH_LIMIT = 32
+"""Levels of nesting; the built-in files use eight."""
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Node:
+    """A value with its place. Exactly one of `text`, `items` (sequence), `fields` (mapping) is not None."""
+
+    __slots__ = ("column", "fields", "file", "items", "keys", "line", "text")
+
+    def __init__(self, file: str, line: int, column: int) -> None:
+        self.file = file
+        self.line = line
+        self.column = column
+        self.text: str | None = None
+        self.items: list[Node] | None = None
+        self.fields: dict[str, Node] | None = None
+        self.keys: dict[str, Position] = {}
+
+    @property
+    def where(self) -> Position:
+        return Position(self.file, self.line, self.column)
+
+    @property
+    def kind(self) -> str:
+        """What it is, for people."""
+        if self.text is not None:
+            return f"`{self.text}`" if self.text else "nothing"
+        return "a list" if self.items is not None else "a mapping"
+
+    def fail(self, what: str, *, expected: str = "", found: str = "", help: str = "") -> NoReturn:
+        raise MatrixError(
+            what, where=self.where, expected=expected, found=found or self.kind, help=help or _HELP
+        )
+
+    def mapping(self, what: str) -> dict[str, Node]:
+        if self.fields is None:
+            self.fail(f"{what} must be a mapping", expected="`key: value` pairs")
+        return self.fields
+
+    def sequence(self, what: str) -> list[Node]:
+        if self.items is None:
+            self.fail(f"{what} must be a list", expected="a list")
+        return self.items
+
+    def string(self, what: str) -> str:
+        if not self.text:
+            self.fail(f"{what} must be text", expected="text")
+        return self.text
+
+    def choice(self, what: str, words: tuple[str, ...]) -> str:
+        text = self.string(what)
+        if text not in words:
+            self.fail(f"{what} is not a known word", expected=" | ".join(words))
+        return text
+
+    def flag(self, what: str) -> bool:
+        return self.choice(what, ("true", "false")) == "true"
+
+    def integer(self, what: str) -> int:
+        text = self.string(what)
+        if not text.lstrip("-").isdigit():
+            self.fail(f"{what} must be a whole number", expected="a whole number")
+        return int(text)
+
+    def only(self, what: str, known: tuple[str, ...], required: tuple[str, ...] = ()) -> dict[str, Node]:
+        """The fields of a mapping after refusing unknown and missing keys."""
+        fields = self.mapping(what)
+        for name in fields:
+            if name not in known:
+                raise MatrixError(
+                    f"{what} has an unknown key",
+                    where=self.keys[name],
+                    expected=", ".join(known),
+                    found=f"`{name}`",
+                    help=_HELP,
+                )
+        for name in required:
+            if name not in fields:
+                self.fail(f"{what} has no `{name}`", expected=f"`{name}:`", found="no such key")
+        return fields
+
+
+_HELP = "docs/facts.md shows the shape of a matrix file"
+
+
+def read(path: str, shown: str = "") -> Node:
+    """Parse one file into nodes. Raises MatrixError with the position of whatever is wrong."""
+    shown = shown or path
+    try:
+        size = os.stat(path).st_size
+        if size > SIZE_LIMIT:
+            raise MatrixError(
+                "the matrix file is too large",
+                where=Position(shown),
+                expected=f"at most {SIZE_LIMIT >> 20} MiB",
+                found=f"{size >> 20} MiB",
+                help="split it, and list the parts under `files:`",
+            )
+        with open(path, "rb") as stream:
+            data = stream.read(SIZE_LIMIT + 1)
+    except OSError as error:
+        raise MatrixError(
+            "the matrix file cannot be read",
+            where=Position(shown),
+            expected="a readable file",
+            found=error.strerror or "an error",
+            help="check the path given by --matrix, `matrix:` or `files:`",
+        ) from None
+    return parse(data, shown)
+
+
+def parse(data: bytes, shown: str) -> Node:
+    """Parse bytes. Raises MatrixError."""
+    try:
+        root = _Builder(shown).build(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise MatrixError(
+            "the matrix file is not UTF-8",
+            where=Position(shown, data.count(b"\n", 0, error.start) + 1),
+            expected="UTF-8 text",
+            found=f"byte 0x{data[error.start]:02x}",
+            help="save the file as UTF-8",
+        ) from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        raise MatrixError(
+            "the matrix file is not YAML",
+            where=Position(shown, mark.line + 1, mark.column + 1) if mark else Position(shown),
+            found=str(getattr(error, "problem", None) or str(error).splitlines()[0]),
+            help=_HELP,
+        ) from None
+    if root is None:
+        raise MatrixError("the matrix file is empty", where=Position(shown, 1, 1), expected="`schema: ...`", help=_HELP)
+    return root
+
+
+class _Builder:
+    """Builds nodes from parser events with a stack of its own: PyYAML's composer recurses in C, so a file of opening
+    brackets would end the process."""
+
+    def __init__(self, shown: str) -> None:
+        self.shown = shown
+        self.root: Node | None = None
+        self.open: list[Node] = []
+        self.key: list[tuple[str, Position] | None] = []
+
+    def build(self, text: str) -> Node | None:
+        parser = _Loader(text)
+        try:
+            while not isinstance(event := parser.get_event(), yaml.StreamEndEvent):
+                self.take(event)
+        finally:
+            parser.dispose()
+        return self.root
+
+    def take(self, event: yaml.Event) -> None:
+        if isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
+            self.open.pop()
+            self.key.pop()
+        elif isinstance(event, yaml.AliasEvent):
+            self.node(event).fail("aliases are not allowed", expected="the value itself", found=f"`*{event.anchor}`")
+        elif isinstance(event, yaml.NodeEvent):
+            self.value(event)
+        elif isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
+            self.node(event).fail("one file holds one document", expected="one document", found="`---`")
+
+    def node(self, event: yaml.Event) -> Node:
+        return Node(self.shown, event.start_mark.line + 1, event.start_mark.column + 1)
+
+    def value(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
+        node = self.node(event)
+        if event.anchor or (event.tag and event.tag != "!"):
+            node.fail("anchors and tags are not allowed", expected="plain YAML", found=f"`{event.anchor or event.tag}`")
+        if isinstance(event, yaml.ScalarEvent):
+            node.text = event.value
+        self.place(node)
+        if isinstance(event, yaml.ScalarEvent):
+            return
+        if isinstance(event, yaml.SequenceStartEvent):
+            node.items = []
+        else:
+            node.fields = {}
+        self.open.append(node)
+        self.key.append(None)
+        if len(self.open) > DEPTH_LIMIT:
+            node.fail("the matrix file is nested too deeply", expected=f"at most {DEPTH_LIMIT} levels", found="more")
+
+    def place(self, node: Node) -> None:
+        if not self.open:
+            self.root = node
+            return
+        parent = self.open[-1]
+        if parent.items is not None:
+            parent.items.append(node)
+            return
+        assert parent.fields is not None
+        pending = self.key[-1]
+        if pending is not None:
+            parent.fields[pending[0]] = node
+            self.key[-1] = None
+            return
+        if node.text is None:
+            node.fail("a key must be text", expected="text", found="a list or mapping")
+        if node.text in parent.fields:
+            node.fail("a key stands twice", expected="each key once", help="keep one of the two")
+        parent.keys[node.text] = node.where
+        self.key[-1] = (node.text, node.where)

@@ -1,0 +1,1 @@
+"""Findings and results as text, JSON and other formats: one file each."""

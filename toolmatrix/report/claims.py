@@ -1,0 +1,95 @@
+"""Facts in words: one claim as a sentence fragment, its source as a numbered note.
+
+Wording is made here and nowhere else, from records of the index; a table may bring its own words (`says`).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+
+_LONG = 28
+"""A list of releases longer than this many letters is cut to the one that matters."""
+
+
+class Notes:
+    """Sources in the order they are cited, each numbered once."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.numbers: dict[str, int] = {}
+
+    def mark(self, sources: Iterable[str]) -> str:
+        """`[1][3]` for the sources given."""
+        found = [self.numbers.setdefault(source, len(self.numbers) + 1) for source in dict.fromkeys(sources)]
+        return "".join(f"[{number}]" for number in sorted(found))
+
+    def lines(self) -> list[str]:
+        """One line per note: number, place, title, day it was read."""
+        sources = self.index.section("sources")
+        return [
+            f"[{number}] {sources[name]['at']}  {sources[name]['title']}, read {sources[name]['read']}"
+            for name, number in self.numbers.items()
+        ]
+
+
+def series(version: str) -> str:
+    """`2.6.*` for 2.6.0: the minor series a row stands for."""
+    return ".".join(version.split(".")[:2]) + ".*"
+
+
+def because(record: Mapping[str, Any], rules: Sequence[str], component: str, version: str) -> str:
+    """Why a claim speaks for a chosen version, as a fragment for the end of a line."""
+    if record["kind"] == "release":
+        return _released(record)
+    subject, release = record["when"][0]
+    value = record["selector"]
+    if record["kind"] == "tested":
+        named = f"row {release}" if subject != component else f"row {subject} {release}"
+        if subject == component:
+            return f"{named} names {record['component']} {shortened(value)}" + _rules(rules)
+        exact = "" if value == version or version.startswith(value + ".") else f" ({record['component']} {shortened(value)})"
+        if "same-minor" in rules:
+            return f"{named}{exact} stands for {series(release)}" + _rules(rules)
+        return f"{named}{exact}" + _rules(rules)
+    if record["says"]:
+        return filled(record, version) + _rules(rules)
+    verb = "requires" if record["kind"] == "requires" else "allows"
+    return f"{subject} {shortened(release)} {verb} {record['component']} {shortened(value, version)}" + _rules(rules)
+
+
+def filled(record: Mapping[str, Any], version: str = "") -> str:
+    """The words a table brings, with its places filled in."""
+    subject, release = record["when"][0]
+    words: str = record["says"]
+    for name, value in (
+        ("subject", subject),
+        ("release", shortened(release)),
+        ("component", record["component"]),
+        ("value", shortened(record["selector"], version)),
+    ):
+        words = words.replace("{" + name + "}", value)
+    return words
+
+
+def shortened(selector: str, version: str = "") -> str:
+    """A selector as people read it; of a long list only the release that matters, or its ends."""
+    words = selector.split()
+    if len(selector) <= _LONG or len(words) < 3:
+        return selector
+    return version or f"{words[0]} ... {words[-1]}"
+
+
+def _rules(rules: Sequence[str]) -> str:
+    told = [name for name in rules if name not in ("same-minor", "same-series")]
+    return f", by rule {' and '.join(told)}" if told else ""
+
+
+def _released(record: Mapping[str, Any]) -> str:
+    if record["evidence"] == "unknown":
+        return "no fact speaks of it"
+    return f"released {record['date']}" if record["date"] else "released"

@@ -1,0 +1,34 @@
+"""The pages of the TM codes: what each means, why, an example, a remedy."""
+
+from __future__ import annotations
+
+from toolmatrix.resources import rules_path
+from toolmatrix.value import Value
+
+
+class Rule(Value):
+    """The page of one code."""
+
+    code: str
+    name: str
+    severity: str
+    what: str
+    why: str
+    example: str
+    remedy: str
+    since: str
+
+
+def load_rules() -> dict[str, Rule]:
+    """All pages by code, in the order of the codes."""
+    import yaml
+
+    with open(rules_path(), encoding="utf-8") as file:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        pages = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
+    rules = {code: Rule(code=code, **_texts(page)) for code, page in pages.items()}
+    return dict(sorted(rules.items()))
+
+
+def _texts(page: dict[str, str]) -> dict[str, str]:
+    return {name: text.rstrip("\n") for name, text in page.items()}

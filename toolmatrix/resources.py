@@ -1,0 +1,33 @@
+"""Where data files lie; no other module knows.
+
+A source checkout has `matrix.yaml`, `matrix/`, `recipes/` and `dockerfiles/` at its root; a wheel
+carries them under `toolmatrix/data/`, together with an index compiled from them.
+"""
+
+from __future__ import annotations
+
+import os.path
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_DATA = os.path.join(_PACKAGE, "data")
+
+
+def matrix_root() -> str:
+    """The directory that holds `matrix.yaml`."""
+    return _DATA if os.path.isdir(_DATA) else os.path.dirname(_PACKAGE)
+
+
+def builtin_index() -> str | None:
+    """The compiled index a wheel ships, or None in a source checkout."""
+    path = os.path.join(_DATA, "index.bin")
+    return path if os.path.isfile(path) else None
+
+
+def schema_path(name: str) -> str:
+    """The JSON Schema of one document, e.g. `schema_path("resolution")`."""
+    return os.path.join(_PACKAGE, "schemas", name + ".schema.json")
+
+
+def rules_path() -> str:
+    """The pages of the TM codes."""
+    return os.path.join(_PACKAGE, "rules.yaml")

@@ -1,0 +1,478 @@
+"""Facts + request -> a problem for the engine: only the components the request can reach, as masks.
+
+A variable is a component of a target (`x86/cuda`), a component shared by aligned targets (`/python`), or one of several
+codegen archs or devices of a target (`x86/arch@1`). In the facts bit 0 means "absent"; the engine prefers the highest
+candidate among equals, and a component nobody needs is best absent, so absent becomes the highest candidate here.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.facts.versions import Scale
+from toolmatrix.solve.engine import Problem, Support
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.solve.request import Ask, Request
+
+SEVERAL = ("arch", "device")
+"""The components a target may have several of."""
+
+EVIDENCE = 8
+"""Weights are (how early the row's first component is chosen) * EVIDENCE + rank of the evidence word."""
+
+
+class Reason(Value):
+    """Why a nogood is there: a request line, a fact (with its cites and the terms it joins), or a policy of the run."""
+
+    kind: str
+    ask: Ask | None = None
+    target: str = ""
+    subject: str = ""
+    component: str = ""
+    terms: tuple[tuple[str, int], ...] = ()
+    allowed: int = 0
+    alternatives: tuple[str, ...] = ()
+    evidence: str = ""
+    cites: int = -1
+    rule: str = ""
+
+
+class Variable:
+    """One unknown: a component in a target, with the number of its releases (candidates are these plus absent)."""
+
+    __slots__ = ("component", "count", "domain", "instance", "number", "oldest", "target")
+
+    def __init__(self, target: str, component: str, instance: int, count: int, oldest: bool) -> None:
+        self.target = target
+        self.component = component
+        self.instance = instance
+        self.count = count
+        self.number = -1
+        self.oldest = oldest
+        self.domain = (2 << count) - 1
+
+
+class Vouching:
+    """A support row as the engine sees it, `terms` (variable, mask, weight), with where it came from."""
+
+    __slots__ = ("carried", "cites", "evidence", "subject", "target", "terms", "weight")
+
+    def __init__(
+        self,
+        target: str,
+        subject: str,
+        terms: tuple[tuple[int, int, int], ...],
+        weight: int,
+        evidence: str,
+        cites: int,
+        carried: bool,
+    ) -> None:
+        self.target = target
+        self.subject = subject
+        self.terms = terms
+        self.weight = weight
+        self.evidence = evidence
+        self.cites = cites
+        self.carried = carried
+
+
+class Assembly:
+    """A problem with what its variables, nogoods and supports mean."""
+
+    def __init__(self, index: Index, request: Request) -> None:
+        self.index = index
+        self.request = request
+        self.header = index.header
+        self.places = {name: place for place, name in enumerate(self.header["components"])}
+        self.scales: dict[str, Scale] = {}
+        self.variables: list[Variable] = []
+        self.by_name: dict[tuple[str, str], list[Variable]] = {}
+        self.nogoods: list[tuple[tuple[int, int], ...]] = []
+        self._reasons: list[tuple[Any, ...]] = []
+        self.vouchings: list[Vouching] = []
+        self.reach()
+        self.arrange()
+        self.restrict()
+        self.bind()
+        self.vouch()
+        self.demand_evidence()
+
+    # components and scales
+
+    def component(self, name: str) -> dict[str, Any]:
+        """The section of a component in the index."""
+        found: dict[str, Any] = self.index.section("c:" + name)
+        return found
+
+    def scale(self, name: str) -> Scale:
+        """The releases of a component, for reading selectors."""
+        if name not in self.scales:
+            versions = self.component(name)["versions"]
+            self.scales[name] = Scale(self.header["components"][name]["scheme"], versions)
+        return self.scales[name]
+
+    def mask(self, component: str, selector: str) -> int:
+        return self.scale(component).select(selector)
+
+    # reach
+
+    def reach(self) -> None:
+        """Instantiate every component that some satisfiable condition makes necessary, until nothing is added."""
+        self.asked: dict[tuple[str, str], int] = {}
+        for target in self.request.targets:
+            for ask in self.asks(target):
+                key = (target, ask.component)
+                whole = (2 << len(self.component(ask.component)["versions"])) - 2
+                self.asked[key] = self.asked.get(key, whole) & self.mask(ask.component, ask.selector)
+                self.add(target, ask.component)
+            for name, part in self.header["components"].items():
+                if part["given"]:
+                    self.add(target, name)
+            for owner, component, _ in self.request.policies:
+                if owner == target:
+                    self.add(target, component)
+            for place, _ in enumerate(self.request.archs):
+                self.add(target, "arch", place + 1)
+            for place, _ in enumerate(self.request.devices):
+                self.add(target, "device", len(self.request.archs) + place + 1)
+                self.add(target, "arch", len(self.request.archs) + place + 1)
+            self.spread(target)
+
+    def asks(self, target: str) -> Iterator[Ask]:
+        """The lines of the request that hold for a target."""
+        return (ask for ask in self.request.asks if ask.target in ("", target))
+
+    def add(self, target: str, component: str, instance: int = 0) -> bool:
+        held = self.by_name.setdefault((target, component), [])
+        if any(part.instance == instance for part in held):
+            return False
+        shared = component in self.request.align and not instance
+        if shared:
+            for other in self.request.targets:
+                twin = next((part for part in self.by_name.get((other, component), ()) if part.target == ""), None)
+                if twin is not None:
+                    held.append(twin)
+                    return True
+        part = self.header["components"][component]
+        rising = self.request.prefer == "oldest" and part["scheme"] != "names"
+        oldest = rising or part["prefer"] == "oldest" or component in self.request.oldest
+        count = len(self.component(component)["versions"])
+        variable = Variable("" if shared else target, component, instance, count, oldest)
+        held.append(variable)
+        self.variables.append(variable)
+        return True
+
+    def spread(self, target: str) -> None:
+        """Follow `requires`, `carries` and `needs` whose conditions could hold, until nothing is added."""
+        queue = [name for owner, name in self.by_name if owner == target]
+        waiting: list[tuple[Any, Sequence[str]]] = []
+        while queue:
+            for name in queue:
+                waiting += [
+                    (binding[1], binding[4] or (binding[2],))
+                    for binding in self.component(name)["bindings"]
+                    if binding[0] != "limits" and self.asked.get((target, name), -1) & binding[1][0][1]
+                ]
+            queue = []
+            still = []
+            for when, needed in waiting:
+                if not self.possible(target, when):
+                    still.append((when, needed))
+                    continue
+                for name in needed:
+                    if (target, name) not in self.by_name and name not in SEVERAL and self.add(target, name):
+                        queue.append(name)
+            waiting = still
+
+    def possible(self, target: str, when: Sequence[Sequence[Any]]) -> bool:
+        """Whether the conditions could hold under the request: a component not reached is absent."""
+        for component, mask in when:
+            key = (target, component)
+            if key in self.by_name:
+                if not self.asked.get(key, -1) & mask:
+                    return False
+            elif not mask & 1:
+                return False
+        return True
+
+    # the engine's view
+
+    def arrange(self) -> None:
+        """Number the variables: given context, then what was asked for, then the order of the front page."""
+        wanted = {name: place for place, name in enumerate(self.request.wanted)}
+        targets = {name: place for place, name in enumerate(("", *self.request.targets))}
+        components = self.header["components"]
+
+        def place(variable: Variable) -> tuple[int, int, int, int]:
+            name = variable.component
+            if components[name]["given"]:
+                group, inner = 0, self.places[name]
+            elif name in wanted:
+                group, inner = 1, wanted[name]
+            else:
+                group, inner = 2, self.places[name]
+            return group, inner, targets[variable.target], variable.instance
+
+        self.variables.sort(key=place)
+        for number, variable in enumerate(self.variables):
+            variable.number = number
+
+    def flip(self, variable: Variable, mask: int) -> int:
+        """A mask of the facts as the engine's: absent on top; reversed where the oldest is preferred."""
+        releases = mask >> 1
+        if variable.oldest:
+            releases = int(bin(releases)[2:].zfill(variable.count)[::-1], 2)
+        return releases | (mask & 1) << variable.count
+
+    def version(self, variable: Variable, candidate: int) -> str | None:
+        """The release of a candidate of the engine, None for absent."""
+        if candidate == variable.count:
+            return None
+        place = variable.count - 1 - candidate if variable.oldest else candidate
+        found: str = self.component(variable.component)["versions"][place]
+        return found
+
+    def forbid(self, terms: Sequence[tuple[Variable, int]], *reason: Any) -> None:
+        """Add a nogood: all terms (masks of the facts) at once cannot be. `reason` becomes a Reason when asked for."""
+        self.nogoods.append(tuple([(variable.number, self.flip(variable, mask)) for variable, mask in terms]))
+        self._reasons.append(reason)
+
+    def reason(self, number: int) -> Reason:
+        """Why a nogood is there."""
+        kind, target, *rest = self._reasons[number]
+        if kind == "ask":
+            return Reason(kind=kind, target=target, ask=rest[0])
+        if kind == "evidence":
+            return Reason(kind=kind, target=target, subject=rest[0], component=rest[1], rule=self.request.min_evidence)
+        subject, (kind, when, component, allowed, alternatives, evidence, cites) = rest
+        return Reason(
+            kind=kind,
+            target=target,
+            subject=subject,
+            component=component,
+            terms=tuple((part[0], part[1]) for part in when),
+            allowed=allowed,
+            alternatives=tuple(alternatives),
+            evidence=evidence,
+            cites=cites,
+        )
+
+    def restrict(self) -> None:
+        """Turn the request into unary nogoods, and drop what is withdrawn or not yet known at `--at`."""
+        for target in self.request.targets:
+            for ask in self.asks(target):
+                variable = self.by_name[target, ask.component][0]
+                allowed = self.mask(ask.component, ask.selector)
+                whole = (2 << variable.count) - 1
+                self.forbid([(variable, whole & ~allowed)], "ask", target, ask)
+            self.restrict_codegen(target)
+            for owner, component, releases in self.request.policies:
+                if owner == target:
+                    self.by_name[target, component][0].domain = 1 | self.mask(component, " ".join(releases))
+        for variable in self.variables:
+            part = self.component(variable.component)
+            dropped = part["yanked"]
+            if self.request.at:
+                for place, date in enumerate(part["dates"]):
+                    if date > self.request.at:
+                        dropped |= 2 << place
+            named = any(
+                ask.component == variable.component and ask.selector.lstrip("=") in part["versions"]
+                for ask in self.request.asks
+            )
+            if dropped and not named:
+                variable.domain &= ~dropped
+
+    def restrict_codegen(self, target: str) -> None:
+        from toolmatrix.solve.request import Ask
+
+        whole = 0
+        for place, name in enumerate(self.request.archs):
+            variable = self.instance(target, "arch", place + 1)
+            mask = self.mask("arch", name)
+            whole |= mask
+            ask = Ask(component="arch", selector=name, text=f"--arch {name}", option="arch")
+            self.forbid([(variable, (2 << variable.count) - 1 & ~mask)], "ask", target, ask)
+        for place, name in enumerate(self.request.devices):
+            number = len(self.request.archs) + place + 1
+            variable = self.instance(target, "device", number)
+            mask = self.mask("device", name)
+            ask = Ask(component="device", selector=name, text=f"--device {name}", option="device")
+            self.forbid([(variable, (2 << variable.count) - 1 & ~mask)], "ask", target, ask)
+            code = self.instance(target, "arch", number)
+            allowed = whole or (2 << code.count) - 2
+            listed = ",".join(self.request.archs)
+            only = Ask(component="arch", selector=listed or "*", text=f"--arch {listed}" if listed else "", option="arch")
+            self.forbid([(code, (2 << code.count) - 1 & ~allowed)], "ask", target, only)
+
+    def instance(self, target: str, component: str, number: int) -> Variable:
+        return next(part for part in self.by_name[target, component] if part.instance == number)
+
+    # facts
+
+    def bind(self) -> None:
+        """Turn every binding of a reached subject into nogoods."""
+        for target, name in self.by_name:
+            asked = self.asked.get((target, name), -1)
+            for binding in self.component(name)["bindings"]:
+                when = binding[1]
+                if not asked & when[0][1] or not self.possible(target, when):
+                    continue
+                for number in self.instances(target, when, binding[2]):
+                    terms = self.terms(target, when, number)
+                    ends = self.ends(target, binding[2], binding[3], binding[4], number)
+                    if ends is not None:
+                        self.forbid(terms + ends, "fact", target, name, binding)
+
+    def instances(self, target: str, terms: Sequence[Sequence[Any]], component: str = "") -> Sequence[int]:
+        """The instance numbers over which a statement is repeated: each codegen arch or device in turn, else just 0."""
+        named = [name for name in SEVERAL if name == component or any(part[0] == name for part in terms)]
+        numbers: set[int] | None = None
+        for name in named:
+            held = {part.instance for part in self.by_name.get((target, name), ())}
+            if held and held != {0}:
+                numbers = held if numbers is None else numbers & held
+        return (0,) if numbers is None else sorted(numbers)
+
+    def pick(self, target: str, component: str, number: int = 0) -> Variable | None:
+        """The variable of a component, of the given instance where there are several."""
+        held = self.by_name.get((target, component))
+        if held is None:
+            return None
+        if component not in SEVERAL:
+            return held[0]
+        return next((part for part in held if part.instance in (0, number)), None)
+
+    def terms(self, target: str, when: Sequence[Sequence[Any]], number: int) -> list[tuple[Variable, int]]:
+        """The conditions as terms; what is not reached is absent and, being possible, holds."""
+        return [
+            (variable, mask)
+            for component, mask in when
+            if (variable := self.pick(target, component, number)) is not None
+        ]
+
+    def ends(
+        self, target: str, component: str, allowed: int, alternatives: Sequence[str], number: int
+    ) -> list[tuple[Variable, int]] | None:
+        """The terms that break the statement; None if it always holds."""
+        if alternatives:
+            held = [self.pick(target, name, number) for name in alternatives]
+            return [(variable, 1) for variable in held if variable is not None]
+        variable = self.pick(target, component, number)
+        if variable is None:
+            return None if allowed & 1 else []
+        broken = (2 << variable.count) - 1 & ~allowed
+        return [(variable, broken)] if broken else None
+
+    def vouch(self) -> None:
+        """Turn rows that vouch for versions together into supports.
+
+        A row speaks for its subject, and for other components once its subject is chosen; so a row about an image does
+        not rank the toolkit that is chosen before any image. A row that joins a component chosen earlier outweighs one
+        that joins later components alone (what the framework was tested with before what the toolkit is said to go with),
+        then evidence decides: both are in the weight.
+        """
+        for target, name in self.by_name:
+            asked = self.asked.get((target, name), -1)
+            for row in self.component(name)["vouches"]:
+                context, terms = row[0], row[1]
+                if not asked & terms[0][1] or not self.possible(target, context):
+                    continue
+                for number in self.instances(target, terms):
+                    self.vouch_row(target, row, number)
+
+    def vouch_row(self, target: str, row: Sequence[Any], number: int) -> None:
+        _, terms, evidence, cites, carried = row
+        subject = self.pick(target, terms[0][0], number)
+        held = [(part, mask, word) for name, mask, word in terms if (part := self.pick(target, name, number)) is not None]
+        if subject is None or len(held) < 2:
+            return
+        first = (len(self.variables) - min(part.number for part, _, _ in held)) * EVIDENCE
+        found = [
+            (part.number, self.flip(part, mask), first + words.rank(word) if part.number >= subject.number else -1)
+            for part, mask, word in held
+        ]
+        self.vouchings.append(
+            Vouching(target, subject.component, tuple(found), first + words.rank(evidence), evidence, cites, carried)
+        )
+
+    def demand_evidence(self) -> None:
+        """With a minimum of evidence, two components of which any row or requirement speaks must be vouched for so well.
+
+        For each pair (one, other): per release of `one`, the releases of `other` that a good enough statement names.
+        """
+        if not self.request.min_evidence:
+            return
+        least = words.rank(self.request.min_evidence)
+        spoken: dict[tuple[str, int, int], dict[int, int]] = {}
+        for row in self.vouchings:
+            if row.carried:
+                continue
+            (one, mask, _), *others = row.terms
+            for other, allowed, weight in others:
+                good = min(words.rank(row.evidence), weight % EVIDENCE if weight >= 0 else least) >= least
+                self.speak(spoken, (row.target, one, other), mask, allowed if good else 0)
+        for number, (kind, target, *rest) in enumerate(self._reasons):
+            if kind == "fact" and rest[1][0] == "requires" and len(self.nogoods[number]) == 2:
+                (one, mask), (other, broken) = self.nogoods[number]
+                if (target, one, other) in spoken and words.rank(rest[1][5]) >= least:
+                    whole = (2 << self.variables[other].count) - 1
+                    self.speak(spoken, (target, one, other), mask, whole & ~broken)
+        for (target, one, other), table in sorted(spoken.items()):
+            self.demand_pair(target, self.variables[one], self.variables[other], table)
+
+    def speak(self, spoken: dict[tuple[str, int, int], dict[int, int]], pair: tuple[str, int, int], mask: int, allowed: int) -> None:
+        table = spoken.setdefault(pair, {})
+        while mask:
+            bit = mask & -mask
+            table[bit] = table.get(bit, 0) | allowed
+            mask ^= bit
+
+    def demand_pair(self, target: str, one: Variable, other: Variable, table: dict[int, int]) -> None:
+        by_allowed: dict[int, int] = {}
+        for place in range(one.count):
+            allowed = table.get(1 << place, 0)
+            by_allowed[allowed] = by_allowed.get(allowed, 0) | 1 << place
+        releases = (1 << other.count) - 1
+        for allowed, bits in sorted(by_allowed.items()):
+            if releases & ~allowed:
+                self.nogoods.append(((one.number, bits), (other.number, releases & ~allowed)))
+                self._reasons.append(("evidence", target, one.component, other.component))
+
+    def problem(self) -> Problem:
+        """The engine's problem."""
+        supports = [Support(row.terms, row.weight) for row in self.vouchings]
+        supports += self.kept()
+        sizes = [variable.count + 1 for variable in self.variables]
+        domains = [self.flip(variable, variable.domain) for variable in self.variables]
+        return Problem(sizes, self.nogoods, supports, domains)
+
+    def kept(self) -> list[Support]:
+        """What a lock holds and what a policy prefers, as rows anchored on the target that outweigh all others."""
+        found = []
+        wanted = [(*part, 0) for part in self.request.keep]
+        for target, component, releases in self.request.policies:
+            wanted += [(target, component, release, -place) for place, release in enumerate(releases)]
+        for target, component, version, less in wanted:
+            variable = self.pick(target, component, 0) if target in self.request.targets else None
+            anchor = self.pick(target, "target", 0)
+            mask = self.scale(component).bit(version) if component in self.places else 0
+            if variable is None or anchor is None or not mask or variable is anchor:
+                continue
+            everything = (2 << anchor.count) - 1
+            most = (len(self.variables) + 1) * EVIDENCE + EVIDENCE + less
+            found.append(
+                Support(((anchor.number, everything, most), (variable.number, self.flip(variable, mask), most)), most)
+            )
+        return found
+
+    @property
+    def asked_nogoods(self) -> tuple[int, ...]:
+        """The numbers of the nogoods that come from the request."""
+        return tuple(number for number, reason in enumerate(self._reasons) if reason[0] == "ask")

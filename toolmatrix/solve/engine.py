@@ -1,0 +1,132 @@
+"""The solver engine: the best combination of candidates that no nogood forbids.
+
+Problem
+    Variable ``v`` takes one of ``sizes[v]`` candidates; a set of candidates is a bit mask. A
+    nogood is a conjunction of terms ``(variable, mask)``, "the value lies in the mask", that must
+    not all be true. What a user asks for is a nogood of one term: the mask of everything else.
+
+Best
+    Variables are decided in index order. A support row speaks for candidate ``x`` of variable
+    ``c`` if its term on ``c`` holds ``x``, it has terms on variables before ``c``, and the first
+    of them holds the value chosen there. It does so at the level ``(agrees, weight)``: ``agrees``
+    is 1 if all its terms on earlier variables hold, ``weight`` the smaller of the row's and the
+    term's (neither is negative). The rank of ``x`` is the highest level of a row that speaks for
+    it, else ``(0, 0)``. Candidates are taken by rank, then by index: higher first, or lower first
+    for the variables in ``Problem.oldest``. The best solution takes, variable by variable, the
+    first candidate that still extends to a solution. Later variables never influence a rank.
+    ``order="newest"`` ignores ranks; ``order="oldest"`` too, and takes the lowest everywhere.
+
+Search
+    A domain is a mask that shrinks by *events*. Each removed candidate belongs to one event, and
+    an event knows its reason (nogoods) and its *dependencies*: the set of decisions it rests on.
+    Unit propagation removes a term's mask where every other term of a nogood is true. Binary
+    nogoods lie in one list per variable and are applied one neighbour at a time; longer ones have
+    two watched terms.
+
+    The level of an event is its latest decision, by variable index and not by time. A conflict is
+    resolved, latest event first, until one term of its level is left (first unique implication
+    point), which gives a learned nogood: if ``A and v in m`` and ``B and v in r`` are forbidden,
+    so is ``A and B and v in m|r``. Then *only* that level's decision and the events that depend on
+    it are taken back; later decisions stay where they are, so a conflict costs what it touches and
+    not everything decided since. A variable is decided again if its domain grew or a row that
+    ranks it changed. Its candidates are those which earlier decisions leave; if a later decision
+    stands in the way, the later one is taken back.
+
+    The result is the best solution: whatever ranks better than a chosen candidate was removed by
+    events that rest on earlier decisions alone. The search ends: once the variables before ``c``
+    are settled for good, what they exclude from ``c`` only grows, and each conflict of level ``c``
+    adds to it. The worst case is exponential, as for every complete solver.
+
+Determinism
+    A solution is defined by the problem alone, whatever the order of nogoods and rows. A conflict
+    core is deterministic for the same input; it is neither irreducible nor short: see
+    ``conflict``.
+"""
+
+from __future__ import annotations
+
+from .ranking import Ranking
+from .search import Search
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Nogood = tuple[tuple[int, int], ...]
+
+
+class Support:
+    """A row that vouches for values together; it ranks and never refuses."""
+
+    __slots__ = ("terms", "weight")
+
+    def __init__(self, terms: tuple[tuple[int, int, int], ...], weight: int) -> None:
+        self.terms = terms
+        self.weight = weight
+
+
+class Problem:
+    """Variables with their candidates, what is forbidden, and what is vouched for.
+
+    ``oldest`` is the set, as bits, of variables whose lower candidates are preferred.
+    """
+
+    __slots__ = ("domains", "nogoods", "oldest", "sizes", "supports")
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        nogoods: Sequence[Nogood],
+        supports: Sequence[Support] = (),
+        domains: Sequence[int] | None = None,
+        oldest: int = 0,
+    ) -> None:
+        self.sizes = sizes
+        self.nogoods = nogoods
+        self.supports = supports
+        self.domains = [(1 << size) - 1 for size in sizes] if domains is None else domains
+        self.oldest = oldest
+
+
+class Solution:
+    """The best solution: one candidate index for each variable."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: tuple[int, ...]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"Solution({self.values})"
+
+
+class Conflict:
+    """There is no solution: these nogoods, by index, already exclude each other."""
+
+    __slots__ = ("core",)
+
+    def __init__(self, core: tuple[int, ...]) -> None:
+        self.core = core
+
+    def __repr__(self) -> str:
+        return f"Conflict({self.core})"
+
+
+def ranking(problem: Problem, order: str) -> Ranking:
+    """Return how candidates are ordered under ``order``."""
+    count = len(problem.sizes)
+    if order == "rank":
+        return Ranking(count, problem.supports, problem.oldest)
+    if order == "newest":
+        return Ranking(count, (), problem.oldest)
+    if order == "oldest":
+        return Ranking(count, (), -1)
+    raise ValueError(f"unknown order: {order!r}")
+
+
+def solve(problem: Problem, *, order: str = "rank") -> Solution | Conflict:
+    """Return the best solution, or nogoods that exclude every solution."""
+    search = Search(problem.domains, problem.nogoods, ranking(problem, order))
+    if search.run():
+        return Solution(search.values())
+    return Conflict(search.core())

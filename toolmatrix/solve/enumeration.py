@@ -1,0 +1,53 @@
+"""Every combination of chosen variables that extends to a solution.
+
+One search answers all: the chosen variables are decided first, each answer becomes a nogood, and
+what was learned from earlier answers stays. Support rows play no part; combinations come in the
+order of their candidates' indices, preferred ones first, the first chosen variable counting most.
+"""
+
+from __future__ import annotations
+
+from .engine import Problem
+from .learning import Clash
+from .ranking import Ranking
+from .search import Search
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+def combinations(
+    problem: Problem, variables: Sequence[int], limit: int | None = None
+) -> Iterator[tuple[int, ...]]:
+    """Yield each combination of candidate indices of ``variables`` that some solution has."""
+    search, places = _chosen_first(problem, variables)
+    count = 0
+    while (limit is None or count < limit) and search.run():
+        values = search.values()
+        yield tuple(values[places[variable]] for variable in variables)
+        count += 1
+        _exclude(search, {v: 1 << values[v] for v in range(len(set(variables)))})
+
+
+def _chosen_first(problem: Problem, variables: Sequence[int]) -> tuple[Search, list[int]]:
+    """Return a search that decides ``variables`` first, and where each variable went."""
+    count = len(problem.sizes)
+    order = list(dict.fromkeys([*variables, *range(count)]))
+    places = [0] * count
+    for place, variable in enumerate(order):
+        places[variable] = place
+    oldest = sum(1 << places[v] for v in range(count) if problem.oldest >> v & 1)
+    nogoods = [
+        tuple([(places[variable], mask) for variable, mask in terms]) for terms in problem.nogoods
+    ]
+    domains = [problem.domains[variable] for variable in order]
+    return Search(domains, nogoods, Ranking(count, (), oldest)), places
+
+
+def _exclude(search: Search, terms: dict[int, int]) -> None:
+    """Forbid an answer just given: all its terms are true, so it is a clash."""
+    latest = sorted(terms, key=lambda variable: -search.needs(variable, ~terms[variable]))
+    index = search.add(terms, latest[0], latest[min(1, len(latest) - 1)]) if latest else -1
+    search.antecedents.append(([], []))
+    search.refute(Clash(dict(terms), [index] if latest else []))

@@ -1,0 +1,93 @@
+"""Compiler flags of an answer: how the chosen compiler says what the target and the request ask for.
+
+Flags that were solved as components are taken as chosen; CPU names that archspec knows are spelled by archspec for the
+chosen compiler and version. No I/O; archspec is imported only where a CPU was named.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from toolmatrix.solve.resolve import Choice, Resolution
+
+
+class Flags(Value):
+    """Flags of one target; `missing` are wishes that the chosen compiler cannot say."""
+
+    cflags: tuple[str, ...]
+    cxxflags: tuple[str, ...]
+    nvcc: tuple[str, ...]
+    hipcc: tuple[str, ...]
+    env: Mapping[str, str]
+    archspec: str
+    missing: tuple[str, ...]
+
+
+def cpu_names() -> tuple[str, ...]:
+    """The names of the CPUs that archspec knows."""
+    from archspec.cpu import TARGETS
+
+    return tuple(sorted(TARGETS))
+
+
+def of(resolution: Resolution, target: str, flag_components: Sequence[str]) -> Flags:
+    """The flags of one target of an answer; `flag_components` are the components that are flags themselves."""
+    choices = resolution.targets[target]
+    chosen = resolution.chosen(target)
+    host = [choice.version for choice in choices if choice.component in flag_components]
+    wished = {component: releases for owner, component, releases in resolution.request.policies if owner == target}
+    missing = [f"{component} {releases[0]}" for component, releases in wished.items() if component not in chosen]
+    version = ""
+    if resolution.request.cpu and f"-mcpu={resolution.request.cpu}" not in host:
+        spelled, version, complaint = _archspec(resolution.request.cpu, chosen)
+        if spelled:
+            host = [flag for flag in host if not flag.startswith(("-march=", "-mcpu="))] + list(spelled)
+        elif complaint:
+            missing.append(complaint)
+    archs = [choice.version for choice in choices if choice.component == "arch"]
+    return Flags(
+        cflags=tuple(host),
+        cxxflags=tuple(host),
+        nvcc=tuple(_nvcc(archs, host)),
+        hipcc=tuple(f"--offload-arch={arch}" for arch in dict.fromkeys(archs) if arch.startswith("gfx")),
+        env={},
+        archspec=version,
+        missing=tuple(missing),
+    )
+
+
+def _nvcc(archs: Iterable[str], host: Iterable[str]) -> list[str]:
+    """One -gencode per codegen arch, and the host flags handed through to the host compiler."""
+    found = []
+    for arch in dict.fromkeys(archs):
+        kind, _, number = arch.partition("_")
+        if kind == "sm":
+            found.append(f"-gencode=arch=compute_{number},code=sm_{number}")
+        elif kind == "compute":
+            found.append(f"-gencode=arch=compute_{number},code=compute_{number}")
+    return [*found, *(f"-Xcompiler={flag}" for flag in host)] if found else []
+
+
+def _archspec(cpu: str, chosen: Mapping[str, str]) -> tuple[tuple[str, ...], str, str]:
+    """archspec's flags for a CPU as the chosen compiler says them, archspec's version, or what it cannot say."""
+    import archspec
+    from archspec.cpu import TARGETS, UnsupportedMicroarchitecture
+
+    compiler = next((name for name in ("clang", "gcc") if name in chosen), "")
+    name = cpu if cpu in TARGETS else cpu.replace("-", "_")
+    if not compiler or name not in TARGETS:
+        return (), "", f"--cpu {cpu}" if compiler else ""
+    try:
+        flags = TARGETS[name].optimization_flags(compiler, _last_of(chosen[compiler]))
+    except UnsupportedMicroarchitecture:
+        return (), "", f"--cpu {cpu} with {compiler} {chosen[compiler]}"
+    return tuple(flags.split()), archspec.__version__, ""
+
+
+def _last_of(series: str) -> str:
+    """A series stands for its latest point release, which a package of it holds: archspec compares full versions."""
+    return series + (".99" if "." not in series else "")

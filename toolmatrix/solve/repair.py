@@ -1,0 +1,203 @@
+"""Repairs: the smallest changes to a request that make it possible, each solved again before it is offered.
+
+A line of the request is changed at a time: a version to the nearest newer and the nearest older one that works (not the
+highest floor), a codegen arch to one whose code runs on the same device, a word (target, accelerator, from) to another.
+Where no single change helps, pairs of lines are tried. Ordered by cost.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.solve.resolve import Refusal, possible
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.solve.request import Ask, Request
+    from toolmatrix.solve.resolve import Resolution
+
+_OPTION_COST = {"arch": 2, "device": 6, "distro": 4, "from": 12, "accelerator": 14, "target": 16, "with": 0}
+_STEP_COST = (20, 5, 1)
+"""What one step costs in the first, second and any later number of a version."""
+
+
+class Repair(Value):
+    """A changed request that works: what was replaced by what (None: dropped), its cost, and its answer."""
+
+    changes: tuple[tuple[Ask, Ask | None], ...]
+    cost: int
+    request: Request
+    resolution: Resolution
+
+
+def repairs(index: Index, refusal: Refusal, limit: int = 4) -> tuple[Repair, ...]:
+    """Up to `limit` verified repairs of a refused request, cheapest first."""
+    finder = _Finder(index, refusal)
+    found = list(finder.singles())
+    if not found:
+        found = list(finder.pairs())
+    best: dict[tuple[str, ...], Repair] = {}
+    for repair in sorted(found, key=lambda repair: (repair.cost, _shown(repair))):
+        best.setdefault(_shown(repair), repair)
+    return tuple(list(best.values())[:limit])
+
+
+def _shown(repair: Repair) -> tuple[str, ...]:
+    return tuple(new.text if new else "" for _, new in repair.changes) + tuple(old.text for old, _ in repair.changes)
+
+
+class _Finder:
+    def __init__(self, index: Index, refusal: Refusal) -> None:
+        self.index = index
+        self.assembly = refusal.assembly
+        self.request = refusal.assembly.request
+        numbers = [number for core in refusal.cores for number in core]
+        asks = [ask for number in numbers if (ask := self.assembly.reason(number).ask) is not None and ask.text]
+        self.asks: list[Ask] = list(dict.fromkeys(asks))
+
+    def singles(self) -> Iterator[Repair]:
+        for ask in self.asks:
+            for changed in self.alternatives(ask, self.request):
+                yield from self.verified(((ask, changed),))
+
+    def pairs(self) -> Iterator[Repair]:
+        """Change one line, then the nearest change of another; the number of lines in cores is small."""
+        for place, one in enumerate(self.asks):
+            for other in self.asks[place + 1 :]:
+                without = self.changed(((other, None),))
+                for new in self.alternatives(one, without):
+                    for second in (*self.alternatives(other, self.changed(((one, new),))), None):
+                        yield from self.verified(((one, new), (other, second)))
+
+    def verified(self, changes: tuple[tuple[Ask, Ask | None], ...]) -> Iterator[Repair]:
+        request = self.changed(changes)
+        resolution = possible(self.index, request)
+        if resolution is not None:
+            cost = sum(self.cost(old, new) for old, new in changes)
+            yield Repair(changes=changes, cost=cost, request=request, resolution=resolution)
+
+    def changed(self, changes: Sequence[tuple[Ask, Ask | None]]) -> Request:
+        request = self.request
+        for old, new in changes:
+            if old.option in ("arch", "device"):
+                field = old.option + "s"
+                names = [new.selector if new and name == old.selector else name for name in getattr(request, field)]
+                request = request.replace(**{field: tuple(name for name in names if new or name != old.selector)})
+                continue
+            asks: list[Ask] = []
+            for ask in request.asks:
+                if ask != old:
+                    asks.append(ask)
+                elif new is not None:
+                    asks.append(new)
+            request = request.replace(asks=tuple(asks))
+            if old.option == "target" and new is not None:
+                request = self.moved(request, old, new)
+        return request
+
+    def moved(self, request: Request, old: Ask, new: Ask) -> Request:
+        """A changed target brings its own context and accelerator."""
+        context = self.index.header["targets"][new.selector]
+        asks = []
+        for ask in request.asks:
+            if ask.target == old.target and ask.component in context["context"]:
+                ask = ask.replace(selector=context["context"][ask.component], text=new.text, target=new.selector)
+            elif ask.target == old.target and ask.option == "accelerator" and ask.implied:
+                accelerator = context["accelerator"]
+                ask = ask.replace(selector=accelerator, text=f"--accelerator {accelerator}", target=new.selector)
+            elif ask.target == old.target:
+                ask = ask.replace(target=new.selector)
+            asks.append(ask)
+        targets = tuple(new.selector if target == old.selector else target for target in request.targets)
+        return request.replace(asks=tuple(dict.fromkeys(asks)), targets=targets)
+
+    def alternatives(self, ask: Ask, request: Request) -> Iterator[Ask]:
+        """Other ways to say a line, nearest first."""
+        if ask.option == "arch":
+            yield from self.archs(ask)
+        elif ask.option == "target":
+            if ask.component == "target" and len(request.targets) == 1:
+                yield from self.words(ask, request)
+        elif self.index.header["components"][ask.component]["scheme"] == "names":
+            yield from self.words(ask, request)
+        else:
+            yield from self.versions(ask, request)
+
+    def words(self, ask: Ask, request: Request) -> Iterator[Ask]:
+        names = self.index.section("c:" + ask.component)["versions"]
+        if len(names) > len(_OPTION_COST) and ask.option != "distro":
+            return
+        for name in reversed(names):
+            if name != ask.selector:
+                text = f"--{ask.option} {name}" if ask.option and ask.option != "with" else f"{ask.component}=={name}"
+                yield ask.replace(selector=name, text=text, implied=False)
+
+    def archs(self, ask: Ask) -> Iterator[Ask]:
+        """Codegen archs whose code runs on the device this arch is made for."""
+        device = self.device_of(ask.selector)
+        if not device:
+            return
+        kept = tuple(name for name in self.request.archs if name != ask.selector)
+        trial = self.request.replace(archs=kept, devices=(*self.request.devices, device))
+        resolution = possible(self.index, trial)
+        if resolution is None:
+            return
+        for target in resolution.targets:
+            codes = [choice for choice in resolution.targets[target] if choice.component == "arch"]
+            name = codes[-1].version
+            if name != ask.selector:
+                yield ask.replace(selector=name, text=f"--arch {name}")
+
+    def device_of(self, arch: str) -> str:
+        """The first device that runs code made for an arch."""
+        bit = self.assembly.scale("arch").bit(arch)
+        part = self.index.section("c:device")
+        for place, name in enumerate(part["versions"]):
+            for kind, when, component, allowed, _, _, _ in part["bindings"]:
+                if kind == "limits" and component == "arch" and when[0][1] >> place + 1 & 1 and allowed & bit:
+                    return str(name)
+        return ""
+
+    def versions(self, ask: Ask, request: Request) -> Iterator[Ask]:
+        """The nearest newer and the nearest older release that work."""
+        scale = self.assembly.scale(ask.component)
+        mask = scale.select(ask.selector)
+        top, bottom = mask.bit_length() - 1, (mask & -mask).bit_length() - 1
+        newer = scale.versions[top:]
+        older = scale.versions[: bottom - 1]
+        for names, oldest in ((newer, True), (older, False)):
+            if not names:
+                continue
+            wide = ask.replace(selector=" ".join(names), text=ask.component)
+            asks = tuple(wide if part == ask else part for part in request.asks)
+            rising = (*request.oldest, ask.component) if oldest else request.oldest
+            resolution = possible(self.index, request.replace(asks=asks, oldest=rising, prefer="newest"))
+            if resolution is not None:
+                version = resolution.chosen(resolution.request.targets[0])[ask.component]
+                text = f"{ask.component}=={version}"
+                yield ask.replace(selector=f"=={version}", text=text)
+
+    def cost(self, old: Ask, new: Ask | None) -> int:
+        if new is None:
+            return 10 + _OPTION_COST.get(old.option, 0)
+        base = _OPTION_COST.get(old.option, 1)
+        if self.index.header["components"][old.component]["scheme"] == "names":
+            return base + 1
+        return base + self.distance(old, new)
+
+    def distance(self, old: Ask, new: Ask) -> int:
+        scale = self.assembly.scale(old.component)
+        mask = scale.select(old.selector)
+        version = scale.versions[scale.select(new.selector).bit_length() - 2]
+        ends = (scale.versions[mask.bit_length() - 2], scale.versions[(mask & -mask).bit_length() - 2])
+        return min(self.steps(old.component, end, version) for end in ends)
+
+    def steps(self, component: str, one: str, other: str) -> int:
+        """Releases between two versions, weighted by the first number in which they differ."""
+        versions = self.assembly.scale(component).versions
+        between = abs(versions.index(one) - versions.index(other))
+        parts = list(zip(one.split("."), other.split("."), strict=False))
+        level = next((place for place, (left, right) in enumerate(parts) if left != right), len(parts))
+        return between + _STEP_COST[min(level, len(_STEP_COST) - 1)]

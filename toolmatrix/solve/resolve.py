@@ -1,0 +1,271 @@
+"""Solves a request and says of every chosen version how well it is known and which facts speak for it.
+
+Deaf and mute: what comes out are values and numbers of records in the index; wording is made in `report`.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.facts.index import in_ranges
+from toolmatrix.solve.assemble import EVIDENCE, SEVERAL, Assembly
+from toolmatrix.solve.engine import Conflict, solve
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.solve.assemble import Variable, Vouching
+    from toolmatrix.solve.request import Request
+
+
+class Cite(Value):
+    """One fact behind a choice: the record of the claim, its evidence as used here, the rules it was widened by."""
+
+    record: int
+    evidence: str
+    rules: tuple[str, ...]
+
+
+class Choice(Value):
+    """One component of an answer. `disputed` are records of claims that say otherwise (rival, its evidence, deciding)."""
+
+    target: str
+    component: str
+    instance: int
+    version: str
+    evidence: str
+    cites: tuple[Cite, ...]
+    disputed: tuple[tuple[int, str, int], ...]
+    parent: str
+
+
+class Resolution(Value):
+    """The answer: choices per target in order of preference."""
+
+    request: Request
+    targets: Mapping[str, tuple[Choice, ...]]
+    evidence: str
+
+    def chosen(self, target: str) -> dict[str, str]:
+        """Component to version of one target (the first instance of codegen archs and devices)."""
+        found: dict[str, str] = {}
+        for choice in self.targets[target]:
+            found.setdefault(choice.component, choice.version)
+        return found
+
+
+class Refusal(Value):
+    """No answer: independent cores, each the numbers of nogoods of `assembly`."""
+
+    assembly: Assembly
+    cores: tuple[tuple[int, ...], ...]
+
+
+def resolve(index: Index, request: Request) -> Resolution | Refusal:
+    """The best answer, or why there is none."""
+    assembly = Assembly(index, request)
+    problem = assembly.problem()
+    found = solve(problem, order="newest" if request.prefer == "newest" else "rank")
+    if isinstance(found, Conflict):
+        from toolmatrix.solve import conflict
+
+        return Refusal(assembly=assembly, cores=tuple(conflict.cores(problem, assembly.asked_nogoods)))
+    return judge(assembly, found.values)
+
+
+def possible(index: Index, request: Request) -> Resolution | None:
+    """`resolve` without looking for a reason."""
+    assembly = Assembly(index, request)
+    found = solve(assembly.problem(), order="newest" if request.prefer == "newest" else "rank")
+    return None if isinstance(found, Conflict) else judge(assembly, found.values)
+
+
+def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
+    """Attach evidence, facts and disputes to a solution."""
+    chosen = {part.number: assembly.version(part, values[part.number]) for part in assembly.variables}
+    targets = {}
+    weakest = words.WORDS[0]
+    for target in assembly.request.targets:
+        judged = _Target(assembly, target, values, chosen)
+        targets[target] = judged.choices()
+        for choice in targets[target]:
+            weakest = words.weaker(weakest, choice.evidence)
+    return Resolution(request=assembly.request, targets=targets, evidence=weakest)
+
+
+class _Target:
+    """The judging of one target: one pass over the facts of what was chosen, then each choice by itself."""
+
+    def __init__(
+        self, assembly: Assembly, target: str, values: tuple[int, ...], chosen: Mapping[int, str | None]
+    ) -> None:
+        self.assembly = assembly
+        self.index = assembly.index
+        self.components = assembly.header["components"]
+        self.target = target
+        self.values = values
+        self.chosen = chosen
+        self.mine = sorted(
+            (variable for (owner, _), held in assembly.by_name.items() if owner == target for variable in held),
+            key=lambda variable: variable.number,
+        )
+        self.bits = {variable.number: self.bit(variable) for variable in self.mine}
+        self.claims: dict[int, list[tuple[Variable, Any]]] = {}
+        self.disputes: dict[int, list[Any]] = {}
+        for variable in self.mine:
+            if chosen[variable.number] is not None:
+                self.gather(variable)
+
+    def bit(self, variable: Variable) -> int:
+        """The chosen candidate as a mask of the facts (1 for absent)."""
+        candidate = self.values[variable.number]
+        if candidate == variable.count:
+            return 1
+        return 2 << (variable.count - 1 - candidate if variable.oldest else candidate)
+
+    def gather(self, owner: Variable) -> None:
+        """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""
+        bit = self.bits[owner.number]
+        part = self.assembly.component(owner.component)
+        for binding in part["bindings"]:
+            if binding[1][0][1] & bit and self.holds(binding[1], owner.instance):
+                for name in binding[4] or (binding[2],):
+                    about = self.assembly.pick(self.target, name, owner.instance)
+                    if about is not None and (name not in SEVERAL or owner.component in SEVERAL or owner is about):
+                        self.claims.setdefault(about.number, []).append((owner, binding))
+                    elif name in SEVERAL:
+                        for several in self.assembly.by_name.get((self.target, name), ()):
+                            self.claims.setdefault(several.number, []).append((owner, binding))
+        for dispute in part["disputes"]:
+            about = self.assembly.pick(self.target, dispute[0], owner.instance)
+            if dispute[1] & bit and about is not None and self.holds(dispute[2], owner.instance):
+                self.disputes.setdefault(about.number, []).append(dispute)
+
+    def holds(self, terms: Any, instance: int) -> bool:
+        for component, mask in terms:
+            held = self.assembly.pick(self.target, component, instance)
+            if not mask & (1 if held is None else self.bits[held.number]):
+                return False
+        return True
+
+    def choices(self) -> tuple[Choice, ...]:
+        return tuple(
+            self.choice(variable)
+            for variable in self.mine
+            if self.chosen[variable.number] is not None
+            and not self.components[variable.component]["given"]
+            and not self.components[variable.component]["hidden"]
+        )
+
+    def choice(self, variable: Variable) -> Choice:
+        required, limited, parent = self.claimed(variable)
+        vouched, rank = self.vouched(variable)
+        evidence = max((rank, *(cite.evidence for cite in required)), key=words.rank)
+        cites = [*required, *vouched]
+        if not cites:
+            cites = limited or self.own(variable)
+            evidence = max((cite.evidence for cite in cites), key=words.rank, default="unknown")
+        if not cites or variable.component in self.assembly.request.wanted[:1]:
+            cites, evidence = self.released(variable)
+        return Choice(
+            target=self.target,
+            component=variable.component,
+            instance=variable.instance,
+            version=self.chosen[variable.number] or "",
+            evidence=evidence,
+            cites=tuple(dict.fromkeys(cites)),
+            disputed=self.disputed(variable),
+            parent=parent,
+        )
+
+    def claimed(self, variable: Variable) -> tuple[list[Cite], list[Cite], str]:
+        """Hard claims about this component by subjects chosen before it: what requires it, what limits it; its parent.
+
+        A subject chosen later (an image that carries the toolkit) was chosen to fit; it does not speak for the choice.
+        """
+        required: list[Cite] = []
+        limited: list[Cite] = []
+        parent = ""
+        for owner, binding in self.claims.get(variable.number, ()):
+            if owner is variable or self.components[owner.component]["given"]:
+                continue
+            if binding[0] != "limits" and not parent:
+                parent = owner.component
+            if binding[0] != "needs" and owner.number < variable.number:
+                found = self.cites(binding[6], self.bits[owner.number])
+                (limited if binding[0] == "limits" else required).extend(found)
+        return required, limited, parent
+
+    def own(self, variable: Variable) -> list[Cite]:
+        """What the chosen release says of itself and what was chosen before it."""
+        found = []
+        bit = self.bits[variable.number]
+        for binding in self.assembly.component(variable.component)["bindings"]:
+            if binding[1][0][1] & bit and self.holds(binding[1], variable.instance) and binding[0] != "needs":
+                found += self.cites(binding[6], bit)
+        return found
+
+    def cites(self, record: int, bit: int) -> list[Cite]:
+        return [
+            Cite(record=claim, evidence=evidence, rules=tuple(rules))
+            for ranges, claim, evidence, rules in self.index.cites(record)
+            if in_ranges(ranges, bit)
+        ]
+
+    def vouched(self, variable: Variable) -> tuple[list[Cite], str]:
+        """The rows that vouch for this choice together with what was chosen before it, at the best level."""
+        best = (0, 0)
+        rows = []
+        number = variable.number
+        for row in self.assembly.vouchings:
+            level = self.level(row, number) if row.target == self.target else None
+            if level is not None and level >= best:
+                if level > best:
+                    best, rows = level, []
+                rows.append(row)
+        found = []
+        for row in rows:
+            spoken = {variable.component}
+            if row.subject == variable.component:
+                spoken |= {self.assembly.variables[part[0]].component for part in row.terms}
+            owner = self.assembly.pick(self.target, row.subject, variable.instance)
+            assert owner is not None
+            found += [
+                cite
+                for cite in self.cites(row.cites, self.bits[owner.number])
+                if self.index.record(cite.record)["component"] in spoken
+            ]
+        return found, words.word(best[1] % EVIDENCE)
+
+    def level(self, row: Vouching, number: int) -> tuple[int, int] | None:
+        """The level at which a row speaks for the chosen value of a variable (see `engine`), None if it does not."""
+        mine = next((part for part in row.terms if part[0] == number), None)
+        if mine is None or mine[2] < 0 or not mine[1] >> self.values[number] & 1:
+            return None
+        earlier = sorted(part for part in row.terms if part[0] < number)
+        if not earlier or not earlier[0][1] >> self.values[earlier[0][0]] & 1:
+            return None
+        agrees = all(mask >> self.values[other] & 1 for other, mask, _ in earlier)
+        return int(agrees), min(mine[2], row.weight)
+
+    def released(self, variable: Variable) -> tuple[list[Cite], str]:
+        """Nothing speaks of it together with the rest: for what was asked for its release is enough, else it is unknown."""
+        part = self.assembly.component(variable.component)
+        record = part["releases"][self.bits[variable.number].bit_length() - 2]
+        asked = variable.component in self.assembly.request.wanted
+        evidence = self.index.record(record)["evidence"] if asked else "unknown"
+        return [Cite(record=record, evidence=evidence, rules=())], evidence
+
+    def disputed(self, variable: Variable) -> tuple[tuple[int, str, int], ...]:
+        """Rivals that matter for this choice: rows that vouch for what was excluded, claims that exclude what was chosen."""
+        bit = self.bits[variable.number]
+        return tuple(
+            dict.fromkeys(
+                (rival, evidence, deciding)
+                for _, _, _, rival, evidence, deciding, allowed, kind in self.disputes.get(variable.number, ())
+                if kind == "tested" or not allowed & bit
+            )
+        )

@@ -1,0 +1,336 @@
+"""Propagation, decisions and taking decisions back; ``engine`` specifies what they compute."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from .learning import Clash, learn, trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .ranking import Ranking
+
+    Terms = tuple[tuple[int, int], ...]
+    Event = tuple[int, int, int, int, tuple[int, ...]]
+    """Stamp, variable, removed candidates, dependencies, nogoods (none for a decision)."""
+    Link = list[tuple[int, int, int]]
+    """Complement of the mask here, mask there, nogood."""
+
+
+class Search:
+    """The state of one search; it can be resumed after more nogoods are added."""
+
+    __slots__ = (
+        "antecedents", "chains", "clash", "decisions", "dirty", "domains", "failed",
+        "given", "grown", "links", "nogoods", "pairs", "queue", "ranking", "settled", "stamp", "trail", "twins",
+        "wide", "wide_terms",
+    )  # fmt: skip
+
+    def __init__(
+        self, domains: Sequence[int], nogoods: Sequence[Terms], ranking: Ranking
+    ) -> None:
+        count = len(domains)
+        self.domains = list(domains)
+        self.ranking = ranking
+        self.nogoods: list[Terms] = list(nogoods)
+        self.given = len(self.nogoods)
+        self.antecedents: list[tuple[list[int], list[tuple[int, int]]]] = []
+        self.pairs: list[dict[int, Link]] = [{} for _ in domains]
+        self.links: list[dict[int, dict[int, tuple[int, Link]]]] = [{} for _ in domains]
+        self.wide: list[dict[int, int]] = [{} for _ in domains]
+        self.wide_terms: dict[int, dict[int, int]] = {}
+        self.twins: dict[int, int] = {}
+        self.chains: list[list[Event]] = [[] for _ in domains]
+        self.trail: list[Event] = []
+        self.stamp = 0
+        self.decisions: dict[int, Event] = {}
+        self.settled = [0] * count
+        self.dirty = (1 << count) - 1
+        self.queue: dict[int, None] = dict.fromkeys(range(count))
+        self.grown: dict[int, int] = {}
+        self.clash: Clash | None = None
+        self.failed = not all(self.domains)
+        if not self.failed:
+            self._index()
+
+    def _index(self) -> None:
+        """File each nogood: units act at once, pairs by variable, longer ones by two watches."""
+        pairs = self.pairs
+        single: list[int] = []
+        for index, terms in enumerate(self.nogoods):
+            if len(terms) == 2:
+                (one, mask), (two, other) = terms
+                if two in pairs[one]:
+                    pairs[one][two].append((~mask, other, index))
+                    pairs[two][one].append((~other, mask, index))
+                else:
+                    pairs[one][two] = [(~mask, other, index)]
+                    pairs[two][one] = [(~other, mask, index)]
+            elif len(terms) > 2:
+                self.watch(index, dict(terms), terms[0][0], terms[1][0])
+            else:
+                single.append(index)
+        for index in single:
+            if not self._act_alone(index):
+                return
+
+    def _act_alone(self, index: int) -> bool:
+        """Apply a nogood of one term, or of none, for good."""
+        for variable, mask in self.nogoods[index]:
+            removed = self.domains[variable] & mask
+            if removed != self.domains[variable]:
+                if removed:
+                    self.remove(variable, removed, 0, (index,))
+                return True
+        self.clash = Clash(dict(self.nogoods[index]), [index])
+        self.failed = True
+        return False
+
+    def watch(self, index: int, terms: dict[int, int], one: int, two: int) -> None:
+        """Watch a nogood on two of its variables."""
+        self.wide_terms[index] = terms
+        self.twins[index] = one ^ two
+        self.wide[one][index] = ~terms[one]
+        self.wide[two][index] = ~terms[two]
+
+    def add(self, terms: dict[int, int], one: int, two: int) -> int:
+        """File one more nogood and return its index."""
+        index = len(self.nogoods)
+        self.nogoods.append(tuple(terms.items()))
+        if len(terms) > 1:
+            self.watch(index, terms, one, two)
+        return index
+
+    def _links(self, variable: int) -> dict[int, tuple[int, Link]]:
+        """Return, for each neighbour, the pairs whose term here may be true.
+
+        These are the ones whose mask holds both ends of the domain, with the union of their masks
+        there. They are kept for the next visit with the same ends: most visits then cost one look
+        at each neighbour instead of one at each nogood.
+        """
+        domain = self.domains[variable]
+        ends = domain & -domain | 1 << (domain.bit_length() - 1)
+        known = self.links[variable].get(ends)
+        if known is not None:
+            return known
+        found: dict[int, tuple[int, Link]] = {}
+        for other, pairs in self.pairs[variable].items():
+            true = [pair for pair in pairs if not ends & pair[0]]
+            if true:
+                union = 0
+                for pair in true:
+                    union |= pair[1]
+                found[other] = (union, true)
+        self.links[variable][ends] = found
+        return found
+
+    # Events
+
+    def remove(self, variable: int, bits: int, needs: int, reason: tuple[int, ...]) -> None:
+        """Record that ``bits`` leave a domain; there must be others left."""
+        self.stamp += 1
+        event = (self.stamp, variable, bits, needs, reason)
+        self.domains[variable] &= ~bits
+        self.chains[variable].append(event)
+        self.trail.append(event)
+        self.queue[variable] = None
+
+    def needs(self, variable: int, complement: int) -> int:
+        """Return the decisions on which the absence of candidates in ``complement`` rests."""
+        found = 0
+        for event in self.chains[variable]:
+            if event[2] & complement:
+                found |= event[3]
+        return found
+
+    def take_back(self, variable: int) -> None:
+        """Undo the decision on a variable and every event that depends on it."""
+        start = bisect_left(self.trail, self.decisions.pop(variable))
+        bit = 1 << variable
+        tail = self.trail[start:]
+        del self.trail[start:]
+        for event in tail:
+            if event[3] & bit:
+                touched = event[1]
+                self.domains[touched] |= event[2]
+                self.chains[touched].remove(event)
+                self.grown[touched] = self.grown.get(touched, 0) | event[2]
+                self.dirty |= 1 << touched
+            else:
+                self.trail.append(event)
+
+    # Propagation
+
+    def propagate(self) -> Clash | None:
+        """Bring every nogood to rest; return the first that is violated."""
+        while self.grown or self.queue:
+            if self.grown:
+                variable, back = next(iter(self.grown.items()))
+                clash = self._wake_grown(variable, back)
+                if clash is None:
+                    del self.grown[variable]
+            else:
+                variable = next(iter(self.queue))
+                del self.queue[variable]
+                clash = self._wake(variable)
+                if clash is not None:
+                    self.queue[variable] = None
+            if clash is not None:
+                return clash
+        return None
+
+    def _wake(self, variable: int) -> Clash | None:
+        """Apply the nogoods whose term on ``variable`` may have become true."""
+        domains = self.domains
+        domain = domains[variable]
+        for other, (union, pairs) in self._links(variable).items():
+            if domains[other] & union:
+                clash = self._apply(variable, other, pairs, domains[other])
+                if clash is not None:
+                    return clash
+        watched = self.wide[variable]
+        for index in [i for i, complement in watched.items() if not domain & complement]:
+            clash = self._visit(variable, index)
+            if clash is not None:
+                return clash
+        return None
+
+    def _wake_grown(self, variable: int, back: int) -> Clash | None:
+        """Apply again the nogoods that may remove candidates which came back."""
+        domains = self.domains
+        for other in self.pairs[variable]:
+            if not self.chains[other]:
+                continue
+            link = self._links(other).get(variable)
+            if link is not None:
+                union, pairs = link
+                if union & back & domains[variable]:
+                    clash = self._apply(other, variable, pairs, back & domains[variable])
+                    if clash is not None:
+                        return clash
+        watched = self.wide[variable]
+        for index in [i for i, complement in watched.items() if back & complement != back]:
+            other = self.twins[index] ^ variable
+            if not domains[other] & self.wide[other][index]:
+                clash = self._visit(other, index)
+                if clash is not None:
+                    return clash
+        return None
+
+    def _apply(self, source: int, target: int, pairs: Link, bits: int) -> Clash | None:
+        """Remove from ``target``, out of ``bits``, what pairs with a true term exclude."""
+        domain = self.domains[source]
+        removed = 0
+        complements = 0
+        reason: list[int] = []
+        for complement, mask, index in pairs:
+            if bits & mask and not domain & complement:
+                removed |= bits & mask
+                complements |= complement
+                reason.append(index)
+        if not removed:
+            return None
+        if removed == self.domains[target]:
+            return self._wiped_out(source, target, reason)
+        self.remove(target, removed, self.needs(source, complements), tuple(reason))
+        return None
+
+    def _wiped_out(self, source: int, target: int, reason: list[int]) -> Clash:
+        """Join the pairs that leave ``target`` without a candidate."""
+        left = self.domains[target]
+        terms = {source: -1, target: 0}
+        used: list[int] = []
+        for index in reason:
+            pair = dict(self.nogoods[index])
+            if left & pair[target]:
+                left &= ~pair[target]
+                terms[source] &= pair[source]
+                terms[target] |= pair[target]
+                used.append(index)
+        return Clash(terms, used)
+
+    def _visit(self, variable: int, index: int) -> Clash | None:
+        """Move the watch off a true term; if there is nowhere to go, act."""
+        domains = self.domains
+        terms = self.wide_terms[index]
+        other = self.twins[index] ^ variable
+        bits = domains[other] & terms[other]
+        if not bits:
+            return None
+        for place, mask in terms.items():
+            if domains[place] & ~mask and place != other:
+                del self.wide[variable][index]
+                self.wide[place][index] = ~mask
+                self.twins[index] = other ^ place
+                return None
+        if bits == domains[other]:
+            return Clash(dict(terms), [index])
+        needs = 0
+        for place, mask in terms.items():
+            if place != other:
+                needs |= self.needs(place, ~mask)
+        self.remove(other, bits, needs, (index,))
+        return None
+
+    # Decisions
+
+    def run(self) -> bool:
+        """Search from here; return whether every variable has a value."""
+        while not self.failed:
+            clash = self.propagate()
+            if clash is not None:
+                self.refute(clash)
+            elif not self.dirty:
+                return True
+            else:
+                self._settle((self.dirty & -self.dirty).bit_length() - 1)
+        return False
+
+    def refute(self, clash: Clash) -> None:
+        """Learn from a violated nogood and take back its latest decision."""
+        learned = learn(self, clash)
+        if learned is None:
+            self.clash = clash
+            self.failed = True
+            return
+        variable, level = learned.variable, learned.level
+        self.take_back(level)
+        index = self.add(learned.terms, variable, learned.second)
+        self.antecedents.append((clash.used, clash.dropped))
+        bits = self.domains[variable] & learned.terms[variable]
+        self.remove(variable, bits, learned.needs, (index,))
+
+    def _settle(self, variable: int) -> None:
+        """Give the first open variable its best candidate; take back what hinders that."""
+        allowed = self.domains[variable]
+        late: list[int] = []
+        for event in self.chains[variable]:
+            level = event[3].bit_length() - 1
+            if level >= variable:
+                allowed |= event[2]
+                late.append(level)
+        best = self.ranking.prefer(variable, allowed, self.domains)
+        if late and (late != [variable] or best != self.domains[variable]):
+            for level in late:
+                if level in self.decisions:
+                    self.take_back(level)
+            return
+        if best != self.domains[variable]:
+            self.remove(variable, allowed & ~best, 1 << variable, ())
+            self.decisions[variable] = self.trail[-1]
+        self.dirty &= ~(1 << variable)
+        if self.settled[variable] != best:
+            self.settled[variable] = best
+            self.dirty |= self.ranking.followers[variable]
+
+    # Results
+
+    def values(self) -> tuple[int, ...]:
+        """Return the candidate index of each variable of a finished search."""
+        return tuple(domain.bit_length() - 1 for domain in self.domains)
+
+    def core(self) -> tuple[int, ...]:
+        """Return the nogoods from which the failure follows."""
+        return trace(self, self.clash) if self.clash is not None else ()

@@ -1,0 +1,91 @@
+"""Frozen, slotted, keyword-only values that cost nothing to define.
+
+`dataclasses` would do the same, but importing it (it brings `inspect`) and decorating ten classes takes longer
+than a whole `resolve`; see benchmarks/README.md. A subclass lists its fields as annotations:
+
+    class Release(Value):
+        component: str
+        version: str
+        date: str = ""
+
+Type checkers read it as a dataclass (PEP 681).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from typing_extensions import Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_options):
+        return lambda decorated: decorated
+
+
+class _ValueType(type):
+    def __new__(
+        mcls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any
+    ) -> type:
+        own = tuple(body.get("__annotations__", ()))
+        defaults = {field: body.pop(field) for field in own if field in body}
+        body["__slots__"] = own
+        made = super().__new__(mcls, name, bases, body, **options)
+        fields: tuple[str, ...] = ()
+        inherited: dict[str, Any] = {}
+        for base in reversed(bases):
+            fields += getattr(base, "_fields", ())
+            inherited |= getattr(base, "_defaults", {})
+        made._fields = fields + own  # type: ignore[attr-defined]
+        made._defaults = inherited | defaults  # type: ignore[attr-defined]
+        return made
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Value(metaclass=_ValueType):
+    """Base of frozen values: equal by fields, hashable where the fields are.
+
+    Raises TypeError for a missing or unknown field and AttributeError for assignment.
+    """
+
+    if TYPE_CHECKING:
+        _fields: tuple[str, ...]
+        _defaults: Mapping[str, Any]
+    else:
+
+        def __init__(self, **given):
+            kind = type(self)
+            put = object.__setattr__
+            for field in kind._fields:
+                if field in given:
+                    put(self, field, given.pop(field))
+                elif field in kind._defaults:
+                    put(self, field, kind._defaults[field])
+                else:
+                    raise TypeError(f"{kind.__name__} needs {field!r}")
+            if given:
+                raise TypeError(f"{kind.__name__} has no field {next(iter(given))!r}")
+
+        def __setattr__(self, name, value):
+            raise AttributeError(f"{type(self).__name__} is frozen")
+
+        __delattr__ = __setattr__
+
+    def _astuple(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field) for field in self._fields)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._astuple() == other._astuple()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._astuple()))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{field}={getattr(self, field)!r}" for field in self._fields)
+        return f"{type(self).__name__}({inside})"
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed."""
+        return type(self)(**({field: getattr(self, field) for field in self._fields} | changes))
