@@ -68,16 +68,19 @@ class Value(metaclass=_ValueType):
             if given:
                 raise TypeError(f"{kind.__name__} has no field {next(iter(given))!r}")
 
-        def __setattr__(self, name, value):
+        def __setattr__(self, name, *_value):
             raise AttributeError(f"{type(self).__name__} is frozen")
 
         __delattr__ = __setattr__
+
+        def __reduce__(self):
+            return _made, (type(self), self._astuple())
 
     def _astuple(self) -> tuple[Any, ...]:
         return tuple(getattr(self, field) for field in self._fields)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._astuple() == other._astuple()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self._astuple() == other._astuple()
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self._astuple()))
@@ -89,3 +92,8 @@ class Value(metaclass=_ValueType):
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
         return type(self)(**({field: getattr(self, field) for field in self._fields} | changes))
+
+
+def _made(kind: type[Value], fields: tuple[Any, ...]) -> Value:
+    """A value out of its pickle."""
+    return kind(**dict(zip(kind._fields, fields, strict=True)))

@@ -182,7 +182,7 @@ def build(context: Context, index: Index, arguments: Sequence[str] | None = None
     targets = tuple(dict.fromkeys(options.target)) or _default_target(asks, index)
     lines = [*asks, *held]
     for target in targets:
-        lines += _context(target, asks, options, index, named)
+        lines += _context(target, lines, options, index, named)
     if "from" not in named:
         lines.append(
             Ask(
@@ -324,4 +324,16 @@ def _kept(context: Context) -> tuple[tuple[str, str, str], ...]:
         (target, component, release)
         for target, parts in held.targets.items()
         for component, release in parts.chosen.items()
+    )
+
+
+def standing_request(context: Context, words: Sequence[str]) -> Sequence[str]:
+    """The words of a request: those given, else the standing request of the configuration."""
+    if words or context.configured_request:
+        return words or context.configured_request
+    raise UsageError(
+        "no request to answer",
+        expected="a request after the name, or `request` in toolmatrix.toml",
+        found="neither",
+        help=f"`toolmatrix {context.command.name} cuda tensorflow==2.6.5`",
     )

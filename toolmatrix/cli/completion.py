@@ -209,7 +209,7 @@ def _zsh_action(option: Option, command: Command) -> str:
     if choices:
         return f"({' '.join(choices)})"
     if option.completer in KINDS:
-        return f"_toolmatrix_names {option.completer}"
+        return f" _toolmatrix_names {option.completer}"  # the blank keeps zsh from adding words
     return {"file": "_files", "dir": "_files -/"}.get(option.completer, " ")
 
 
@@ -219,7 +219,7 @@ def _zsh_argument(command: Command) -> str:
         "command": f"({' '.join(COMMANDS)})",
         "choices": f"({' '.join(command.choices)})",
         "": " ",
-    }.get(command.completer, f"_toolmatrix_names {command.completer}")
+    }.get(command.completer, f" _toolmatrix_names {command.completer}")
     # The command itself is the first word that is no option.
     usage = command.usage.replace("[", "").replace("]", "") or "argument"
     return f"{_quoted(f'1: :({command.name})')} {_quoted(f'*:{usage}:{action}')}"

@@ -333,12 +333,10 @@ class Options:
         split=False,
         help="only these releases; repeatable",
     )
-    cells: str = _option(
+    cells: bool = _option(
         "--cells",
-        metavar="NAME",
         group="own",
-        completer="component",
-        help="component that the cells show",
+        help="list every consistent combination of rows and columns, for a CI matrix",
     )
     check: bool = _option("--check", group="own", help="verify and write nothing")
     upgrade: tuple[str, ...] = _option(

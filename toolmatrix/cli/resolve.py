@@ -24,7 +24,7 @@ def run(context: Context) -> int:
         context.write_json(answer.document(index, found))
     else:
         context.write(answer.text(index, found, context.terminal, depth=context.options.depth))
-        context.say("\nhint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why")
+        context.say_after("hint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why")
     return 0
 
 

@@ -48,7 +48,9 @@ def because(record: Mapping[str, Any], rules: Sequence[str], component: str, ver
         return _released(record)
     subject, release = record["when"][0]
     value = record["selector"]
-    if record["kind"] == "tested":
+    if record["component"] != component:
+        version = ""
+    if record["kind"] == "tested" and not record["says"]:
         named = f"row {release}" if subject != component else f"row {subject} {release}"
         if subject == component:
             return f"{named} names {record['component']} {shortened(value)}" + _rules(rules)

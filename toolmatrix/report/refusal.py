@@ -12,16 +12,18 @@ from toolmatrix.report import answer, claims, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.solve.assemble import Assembly, Reason
+    from toolmatrix.solve.assemble import Assembly, Reason, Vouching
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Ask, Request
-    from toolmatrix.solve.resolve import Refusal
+    from toolmatrix.solve.resolve import Refusal, Resolution
+    from toolmatrix.solve.untested import Untested
 
 SCHEMA = "toolmatrix.conflict/1"
+_FEW = 4
 LIMIT = 12
 """Lines of derivation printed for one core; the rest behind --depth."""
 
@@ -104,15 +106,38 @@ def sentence(assembly: Assembly, line: Line, domains: dict[tuple[str, str], int]
     conditions = _conditions(assembly, reason)
     if reason.kind == "need":
         return f"{named} needs {terminal.listing(list(reason.alternatives), 'or')}{conditions}"
+    if reason.allowed == 1 and line.evidence == "unknown":
+        return f"no fact says which {reason.component} {named} offers{conditions}"
     if reason.allowed == 1:
         return f"{named} excludes {reason.component}{conditions}"
-    left = domains.get((reason.target, reason.component), -1)
     values = " | ".join(dict.fromkeys(claims.shortened(text) for text in line.selectors))
-    scale = assembly.scale(reason.component)
-    clashing = [name for place, name in enumerate(scale.versions) if left >> place + 1 & 1] if left > 0 else []
-    if clashing and len(clashing) <= 4 and not left & line.allowed:
-        return f"{named} does not go with {reason.component} {ranged(assembly, reason.component, clashing)} (only {values}){conditions}"
+    against = clash(assembly, line, domains)
+    if against:
+        return f"{named} does not go with {against} (only {values}){conditions}"
     return f"{named} {'requires' if reason.kind == 'requires' else 'allows only'} {reason.component} {values}{conditions}"
+
+
+def clash(assembly: Assembly, line: Line, domains: dict[tuple[str, str], int]) -> str:
+    """The few releases that the other lines of a core leave and this line excludes, as `python 3.12`; else nothing."""
+    reason = line.reason
+    left = domains.get((reason.target, reason.component), -1)
+    if left <= 0 or left & line.allowed or left.bit_count() > _FEW:
+        return ""
+    versions = assembly.component(reason.component)["versions"]
+    clashing = [name for place, name in enumerate(versions) if left >> place + 1 & 1]
+    return f"{reason.component} {ranged(assembly, reason.component, clashing)}"
+
+
+def sentences(assembly: Assembly, core: Sequence[int], about: str) -> list[str]:
+    """The lines of a core in words, for `about` as "they"; the request's own lines only where no fact is left to tell."""
+    domains = _domains(assembly, [assembly.reason(number) for number in core])
+    found = lines(assembly, core)
+    told = []
+    for line in found:
+        if line.ask is None:
+            against = clash(assembly, line, domains) if line.reason.subject == about else ""
+            told.append(f"they do not go with {against}" if against else sentence(assembly, line, domains))
+    return told or [sentence(assembly, line, domains) for line in found if line.ask is not None and not line.ask.implied]
 
 
 def _conditions(assembly: Assembly, reason: Reason) -> str:
@@ -171,6 +196,67 @@ def core_document(assembly: Assembly, core: Sequence[int], kind: str = "hard") -
             }
         )
     return {"kind": "soft" if any(assembly.reason(number).kind == "evidence" for number in core) else kind, "lines": found}
+
+
+def soft_documents(assembly: Assembly, found: Sequence[Untested]) -> list[dict[str, Any]]:
+    """Soft reasons as cores: what rows vouch for instead of what was asked."""
+    index = assembly.index
+    sources = index.section("sources")
+    documents = []
+    for pair in found:
+        lines: list[dict[str, Any]] = []
+        seen = set()
+        for row in pair.rows:
+            for record, evidence, rules in _row_cites(assembly, row, pair):
+                release = record["when"][0][1]
+                text = f"{pair.subject} {release} was tested with {pair.component} {claims.shortened(record['selector'])}"
+                if "same-minor" in rules:
+                    text += f" and row {release} stands for {claims.series(release)} (rule same-minor)"
+                if record["id"] not in seen:
+                    seen.add(record["id"])
+                    lines.append(
+                        {
+                            "text": text,
+                            "fact": record["id"],
+                            "facts": [record["id"]],
+                            "evidence": evidence,
+                            "source": sources[record["source"]]["at"],
+                            "values": {pair.subject: release, pair.component: record["selector"]},
+                            "target": pair.target,
+                            "default": False,
+                        }
+                    )
+        wanted = {ask.component: ask.text for ask in assembly.asks(pair.target)}
+        wanted.setdefault("arch", f"--arch {','.join(assembly.request.archs)}")
+        conclusion = f"{wanted[pair.component]} is untested with {wanted[pair.subject]}."
+        documents.append({"kind": "soft", "lines": lines, "conclusion": conclusion})
+    return documents
+
+
+def _row_cites(assembly: Assembly, row: Vouching, pair: Untested) -> Iterator[tuple[dict[str, Any], str, list[str]]]:
+    from toolmatrix.facts.index import in_ranges
+
+    asked = assembly.asked.get((pair.target, pair.subject), -1)
+    for ranges, number, evidence, rules in assembly.index.cites(row.cites):
+        record = assembly.index.record(number)
+        if in_ranges(ranges, asked) and record["component"] == pair.component:
+            yield record, evidence, rules
+
+
+def allowed_text(
+    index: Index, found: Resolution, soft: Sequence[dict[str, Any]], screen: terminal.Terminal, *, known: bool
+) -> str:
+    """What `why-not` says when nothing forbids the request."""
+    notes = claims.Notes(index)
+    asked = " ".join(ask.text for ask in found.request.asks if ask.option in ("", "with"))
+    if not known:
+        return f"{screen.style('unknown', 'unknown')}: no fact forbids `{asked}`, and none vouches for it  TM120\n"
+    parts = [f"{screen.style('yes', 'yes')}: nothing forbids `{asked}`"]
+    for number, core in enumerate(soft, 1):
+        parts.append("\n".join(_core(index, number, core, notes, screen, several=False, depth=None)))
+    if notes.numbers:
+        parts.append("\n".join(notes.lines()))
+    return "\n\n".join(parts) + "\n"
 
 
 def command(index: Index, request: Request, name: str = "resolve") -> str:

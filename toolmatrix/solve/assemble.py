@@ -373,10 +373,8 @@ class Assembly:
     def vouch(self) -> None:
         """Turn rows that vouch for versions together into supports.
 
-        A row speaks for its subject, and for other components once its subject is chosen; so a row about an image does
-        not rank the toolkit that is chosen before any image. A row that joins a component chosen earlier outweighs one
-        that joins later components alone (what the framework was tested with before what the toolkit is said to go with),
-        then evidence decides: both are in the weight.
+        A row that joins a component chosen earlier outweighs one that joins later components alone (what the framework was
+        tested with before what the toolkit is said to go with), then evidence decides: both are in the weight.
         """
         for target, name in self.by_name:
             asked = self.asked.get((target, name), -1)
@@ -395,7 +393,7 @@ class Assembly:
             return
         first = (len(self.variables) - min(part.number for part, _, _ in held)) * EVIDENCE
         found = [
-            (part.number, self.flip(part, mask), first + words.rank(word) if part.number >= subject.number else -1)
+            (part.number, self.flip(part, mask), first + words.rank(word))
             for part, mask, word in held
         ]
         self.vouchings.append(
@@ -416,7 +414,7 @@ class Assembly:
                 continue
             (one, mask, _), *others = row.terms
             for other, allowed, weight in others:
-                good = min(words.rank(row.evidence), weight % EVIDENCE if weight >= 0 else least) >= least
+                good = min(words.rank(row.evidence), weight % EVIDENCE) >= least
                 self.speak(spoken, (row.target, one, other), mask, allowed if good else 0)
         for number, (kind, target, *rest) in enumerate(self._reasons):
             if kind == "fact" and rest[1][0] == "requires" and len(self.nogoods[number]) == 2:

@@ -5,12 +5,15 @@ Irreducible is not short: on one problem such cores range from a few rows to hun
 order of the search decides. So the search for an explanation is a second one. It decides the
 variables of requests first and then their neighbours, first within a small radius of nogoods that
 grows until they contradict each other, then on the whole problem from either end of the candidate
-lists. Each result is searched again within itself while that shrinks it. The shortest ones are
-reduced by deletion and the best is kept: fewest nogoods, then the smallest tuple.
+lists. Where no search is needed, ``chains`` adds the cheapest chain of consequences. Each result
+is searched again within itself while that shrinks it. While the shortest is long, its nogoods are
+set aside and the rest is tried. The shortest cores are reduced by deletion and the best is kept:
+fewest nogoods, then the smallest tuple.
 """
 
 from __future__ import annotations
 
+from .chains import follow
 from .engine import Conflict, Problem, solve
 
 TYPE_CHECKING = False
@@ -21,6 +24,12 @@ if TYPE_CHECKING:
 
 REDUCED = 3
 """How many different cores are reduced before the best is chosen."""
+ROUNDS = 3
+"""How often a search for something shorter is repeated."""
+SHORT = 10
+"""A core up to this length is short enough."""
+LONG = 200
+"""Of cores longer than this only the shortest is reduced."""
 
 
 def explain(problem: Problem, soft: Sequence[int] = (), requests: Sequence[int] = ()) -> Core:
@@ -65,23 +74,41 @@ def _explain(
     tried = _candidates(problem, pool, starts)
     if not tried:
         return None
-    reduced = [_reduce(problem, core, soft, starts) for core in tried[:REDUCED]]
+    few = [core for core in tried[1:REDUCED] if len(core) <= LONG]
+    reduced = [_reduce(problem, core, soft, starts) for core in [tried[0], *few]]
     return min(reduced, key=lambda core: (len(soft.intersection(core)), len(core), core))
 
 
 def _candidates(problem: Problem, pool: Sequence[int], starts: Sequence[int]) -> list[Core]:
-    """Return different cores, shortest first; none if the pool has a solution."""
+    """Return different cores, shortest first; none if the pool has a solution.
+
+    While the shortest is long, what it uses is set aside and the search repeated on the rest.
+    """
+    found: set[Core] = set()
+    for _ in range(ROUNDS):
+        more = _attempts(problem, pool, starts)
+        found |= more
+        shortest = min(more, key=len, default=())
+        if not SHORT < len(shortest) <= LONG:
+            break
+        spent = {index for index in shortest if len(problem.nogoods[index]) > 1}
+        pool = [index for index in pool if index not in spent]
+    return sorted(found, key=lambda core: (len(core), core))
+
+
+def _attempts(problem: Problem, pool: Sequence[int], starts: Sequence[int]) -> set[Core]:
+    """Return the cores that different orders of search find."""
     distances = spread(problem, pool, starts)
     first = refute(problem, pool, distances, "newest")
     if first is None:
-        return []
+        return set()
     found = {_tighten(problem, first, starts)}
     other = refute(problem, pool, distances, "oldest")
     near = _nearest(problem, pool, distances) if starts else None
-    for core in (other, near):
+    for core in (other, near, follow(problem, pool)):
         if core is not None:
             found.add(_tighten(problem, core, starts))
-    return sorted(found, key=lambda core: (len(core), core))
+    return found
 
 
 def _nearest(problem: Problem, pool: Sequence[int], distances: dict[int, int]) -> Core | None:
@@ -114,9 +141,7 @@ def _tighten(problem: Problem, core: Core, starts: Iterable[int]) -> Core:
     return core
 
 
-def _reduce(
-    problem: Problem, core: Core, soft: frozenset[int], starts: Iterable[int]
-) -> Core:
+def _reduce(problem: Problem, core: Core, soft: frozenset[int], starts: Iterable[int]) -> Core:
     """Drop every nogood that is not needed: soft ones first, then the farthest."""
     distances = spread(problem, core, starts)
 
@@ -137,9 +162,7 @@ def _reduce(
     return tuple(sorted(needed))
 
 
-def spread(
-    problem: Problem, pool: Iterable[int], starts: Iterable[int]
-) -> dict[int, int]:
+def spread(problem: Problem, pool: Iterable[int], starts: Iterable[int]) -> dict[int, int]:
     """Return the distance of each variable in ``pool`` from ``starts``, in order of visit.
 
     Variables that share a nogood are neighbours. What cannot be reached comes last, nearest to

@@ -7,7 +7,6 @@ order of their candidates' indices, preferred ones first, the first chosen varia
 
 from __future__ import annotations
 
-from .engine import Problem
 from .learning import Clash
 from .ranking import Ranking
 from .search import Search
@@ -15,6 +14,8 @@ from .search import Search
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from .engine import Problem
 
 
 def combinations(

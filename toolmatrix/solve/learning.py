@@ -71,9 +71,7 @@ def _latest(search: Search, terms: dict[int, int]) -> tuple[int, dict[int, Event
     return level, pending
 
 
-def _last_event(
-    search: Search, variable: int, terms: dict[int, int], level: int
-) -> Event | None:
+def _last_event(search: Search, variable: int, terms: dict[int, int], level: int) -> Event | None:
     """Return the last event of a level on which the truth of a term rests."""
     complement = ~terms.get(variable, -1)
     for event in reversed(search.chains[variable]):

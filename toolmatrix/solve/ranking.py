@@ -33,8 +33,6 @@ class Ranking:
         pairs = [(variable, mask) for variable, mask, _ in terms]
         for place in range(1, len(terms)):
             variable, mask, weight = terms[place]
-            if weight < 0:
-                continue
             first, gate = pairs[0]
             rest = tuple(pairs[1:place])
             self.rows[variable].append((first, gate, rest, mask, min(weight, support.weight)))

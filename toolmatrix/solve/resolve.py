@@ -48,6 +48,8 @@ class Resolution(Value):
     request: Request
     targets: Mapping[str, tuple[Choice, ...]]
     evidence: str
+    assembly: Assembly
+    values: tuple[int, ...]
 
     def chosen(self, target: str) -> dict[str, str]:
         """Component to version of one target (the first instance of codegen archs and devices)."""
@@ -93,7 +95,7 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         targets[target] = judged.choices()
         for choice in targets[target]:
             weakest = words.weaker(weakest, choice.evidence)
-    return Resolution(request=assembly.request, targets=targets, evidence=weakest)
+    return Resolution(request=assembly.request, targets=targets, evidence=weakest, assembly=assembly, values=values)
 
 
 class _Target:
@@ -204,7 +206,10 @@ class _Target:
         found = []
         bit = self.bits[variable.number]
         for binding in self.assembly.component(variable.component)["bindings"]:
-            if binding[1][0][1] & bit and self.holds(binding[1], variable.instance) and binding[0] != "needs":
+            part = self.components[binding[2]]
+            if part["given"] or part["hidden"] or binding[0] == "needs":
+                continue
+            if binding[1][0][1] & bit and self.holds(binding[1], variable.instance):
                 found += self.cites(binding[6], bit)
         return found
 
@@ -243,7 +248,7 @@ class _Target:
     def level(self, row: Vouching, number: int) -> tuple[int, int] | None:
         """The level at which a row speaks for the chosen value of a variable (see `engine`), None if it does not."""
         mine = next((part for part in row.terms if part[0] == number), None)
-        if mine is None or mine[2] < 0 or not mine[1] >> self.values[number] & 1:
+        if mine is None or not mine[1] >> self.values[number] & 1:
             return None
         earlier = sorted(part for part in row.terms if part[0] < number)
         if not earlier or not earlier[0][1] >> self.values[earlier[0][0]] & 1:

@@ -1,0 +1,71 @@
+"""`toolmatrix matrix`: a grid of two components, or every consistent combination for a CI matrix (`--cells`)."""
+
+from __future__ import annotations
+
+from toolmatrix.cli import ask
+from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.facts.store import open_index
+from toolmatrix.solve.assemble import Assembly
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.cli.context import Context
+    from toolmatrix.facts.index import Index
+
+
+def run(context: Context) -> int:
+    """Print a grid (`--rows`, `--cols`), a list of releases (`--rows` alone) or the cells of a CI matrix."""
+    index = open_index(context.options.matrix, context.env)
+    names = ask.Names(index)
+    varied = [names.component(word) for word in (context.options.rows, *context.options.cols.split(",")) if word]
+    if not varied:
+        raise UsageError(
+            "nothing to lay out",
+            expected="`--rows NAME`, and `--cols NAME` for a grid",
+            found="neither",
+            help="`toolmatrix matrix --rows cuda --cols arch --where 'cuda>=10.2,<=13'`",
+        )
+    if context.options.cells:
+        return _cells(context, index, varied)
+    if len(varied) > 2:
+        raise UsageError("a grid has two sides", expected="one name in `--cols`", found=context.options.cols, help="`--cells` takes several")
+    return _grid(context, index, varied)
+
+
+def _cells(context: Context, index: Index, varied: list[str]) -> int:
+    from toolmatrix.report import grid as report
+    from toolmatrix.solve.cells import cells
+
+    request = ask.build(context, index, [*context.options.where, *_bare(context, varied)])
+    found = [cells(Assembly(index, request.replace(targets=(target,))), target, varied) for target in request.targets]
+    if not any(part.consistent or part.excluded for part in found):
+        raise NothingMatched("no releases to combine", found=" ".join(context.options.where))
+    context.write_json(report.cells_document(index, request, varied, found))
+    return 0
+
+
+def _bare(context: Context, varied: list[str]) -> list[str]:
+    """The varied components that no `--where` names: they are wanted too, at any release."""
+    named = {where.split("=")[0].split("<")[0].split(">")[0].split("~")[0].split("!")[0].strip() for where in context.options.where}
+    return [name for name in varied if name not in named]
+
+
+def _grid(context: Context, index: Index, varied: list[str]) -> int:
+    from toolmatrix.report import grid as report
+    from toolmatrix.solve.grid import grid
+
+    rows, columns = varied[0], varied[1] if len(varied) > 1 else ""
+    request = ask.build(context, index, [*context.options.where, *_bare(context, varied)])
+    assembly = Assembly(index, request)
+    if not columns:
+        context.write(report.releases(index, rows, assembly, context.options.format))
+        return 0
+    found = grid(assembly, request.targets[0], rows, columns)
+    if not found.rows or not found.columns:
+        raise NothingMatched("no releases to lay out", found=" ".join(context.options.where))
+    laid = report.lay_out(assembly, found, rows, columns, everything=context.options.all, brief=context.options.format == "text")
+    if context.options.format == "json":
+        context.write_json(report.document(index, request, laid))
+    else:
+        context.write(report.text(index, laid, context.options.format, context.terminal))
+    return 0

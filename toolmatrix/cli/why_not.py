@@ -1,0 +1,40 @@
+"""`toolmatrix why-not`: what forbids a request, hard apart from soft, and what would allow it."""
+
+from __future__ import annotations
+
+from toolmatrix.cli import ask
+from toolmatrix.facts.store import open_index
+from toolmatrix.solve import untested
+from toolmatrix.solve.resolve import Refusal, resolve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.cli.context import Context
+
+CANNOT_SAY = 4
+
+
+def run(context: Context) -> int:
+    """Exit 1 with the reasons, 0 when nothing forbids it, 4 when no fact speaks of it at all."""
+    from toolmatrix.report import answer, refusal
+    from toolmatrix.solve.repair import repairs
+
+    index = open_index(context.options.matrix, context.env)
+    found = resolve(index, ask.build(context, index))
+    if isinstance(found, Refusal):
+        soft = refusal.soft_documents(found.assembly, untested.untested(found.assembly))
+        ways = repairs(index, found)
+        if context.options.format == "json":
+            context.write_json(refusal.document(index, found, ways, soft))
+        else:
+            context.write(refusal.text(index, found, ways, context.terminal, soft, depth=context.options.depth))
+        return 1
+    assembly = found.assembly
+    soft = refusal.soft_documents(assembly, untested.untested(assembly))
+    known = untested.spoken(assembly)
+    if context.options.format == "json":
+        document = answer.document(index, found)
+        context.write_json(document | {"untested": soft, "allowed": True if known else None})
+    else:
+        context.write(refusal.allowed_text(index, found, soft, context.terminal, known=known))
+    return 0 if known else CANNOT_SAY

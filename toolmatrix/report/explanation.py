@@ -1,0 +1,144 @@
+"""Why a version was chosen: its facts, the chain up to the request, what it decides in turn, and what was not taken."""
+
+from __future__ import annotations
+
+from toolmatrix.report import answer, claims, refusal, terminal
+from toolmatrix.solve.alternatives import alternatives
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.solve.alternatives import Alternative
+    from toolmatrix.solve.resolve import Choice, Resolution
+
+SCHEMA = "toolmatrix.explanation/1"
+_LINES = 12
+
+
+def document(index: Index, found: Resolution, choices: Sequence[Choice], *, invert: bool) -> dict[str, Any]:
+    """The explanation as JSON values, one entry per target (and codegen arch)."""
+    return {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "request": answer.request_document(found.request),
+        "explained": [_entry(index, found, choice, invert) for choice in choices],
+    }
+
+
+def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dict[str, Any]:
+    sources = index.section("sources")
+    because = []
+    for cite in choice.cites:
+        record = index.record(cite.record) | {"evidence": cite.evidence}
+        because.append(
+            {
+                "text": claims.because(record, cite.rules, choice.component, choice.version),
+                "fact": record["id"],
+                "evidence": cite.evidence,
+                "source": sources[record["source"]]["at"],
+                "where": record["where"],
+                "rules": list(cite.rules),
+            }
+        )
+    return {
+        "target": choice.target,
+        "component": choice.component,
+        "version": choice.version,
+        "evidence": choice.evidence,
+        "because": because,
+        "chain": _chain(found, choice),
+        "disputed": [answer.dispute_document(index, part, choice.version) for part in choice.disputed],
+        "not_taken": [] if invert else _not_taken(index, found, choice),
+        "decides": _decides(index, found, choice) if invert else [],
+    }
+
+
+def _chain(found: Resolution, choice: Choice) -> list[str]:
+    """From the component up to what was asked for."""
+    chosen = {other.component: other for other in found.targets[choice.target]}
+    chain = []
+    current = choice
+    while current.parent and current.parent in chosen and current.parent not in chain:
+        chain.append(current.parent)
+        current = chosen[current.parent]
+    return [f"{name} {chosen[name].version}" for name in chain]
+
+
+def _not_taken(index: Index, found: Resolution, choice: Choice) -> list[dict[str, Any]]:
+    assembly = found.assembly
+    variable = assembly.pick(choice.target, choice.component, choice.instance)
+    assert variable is not None
+    groups: dict[tuple[str, str], list[str]] = {}
+    for group in alternatives(assembly, found.values, variable):
+        groups.setdefault((group.kind, _why(found, choice, group)), []).extend(group.releases)
+    return [
+        {
+            "releases": sorted(releases, key=assembly.scale(choice.component).versions.index),
+            "range": refusal.ranged(assembly, choice.component, releases),
+            "kind": kind,
+            "why": why,
+        }
+        for (kind, why), releases in sorted(groups.items())
+    ]
+
+
+def _why(found: Resolution, choice: Choice, group: Alternative) -> str:
+    if group.kind == "older":
+        return "nothing tells them apart but age" if group.releases else ""
+    if group.kind == "outranked":
+        return f"no row vouches for them so well as for {choice.version}"
+    assembly = found.assembly
+    told = refusal.sentences(assembly, group.core, choice.component)
+    return " and ".join(told) if told else "withdrawn, or not yet released then"
+
+
+def _decides(index: Index, found: Resolution, choice: Choice) -> list[dict[str, str]]:
+    """What this choice requires of others in the answer."""
+    told = []
+    for other in found.targets[choice.target]:
+        for cite in other.cites:
+            record = index.record(cite.record)
+            if record.get("when") and record["when"][0][0] == choice.component and other is not choice:
+                text = claims.because(record | {"evidence": cite.evidence}, cite.rules, other.component, other.version)
+                told.append({"component": other.component, "version": other.version, "why": text, "fact": record["id"]})
+    return told
+
+
+def text(
+    index: Index,
+    found: Resolution,
+    choices: Sequence[Choice],
+    screen: terminal.Terminal,
+    *,
+    invert: bool,
+    depth: int | None,
+) -> str:
+    """The explanation in words."""
+    notes = claims.Notes(index)
+    several = len(found.targets) > 1
+    parts = []
+    for choice in choices:
+        entry = _entry(index, found, choice, invert)
+        parts.append("\n".join(_lines(index, entry, notes, several, depth)))
+    return "\n\n".join([*parts, "\n".join(notes.lines())]) + "\n"
+
+
+def _lines(index: Index, entry: dict[str, Any], notes: claims.Notes, several: bool, depth: int | None) -> list[str]:
+    target = f" on {entry['target']}" if several else ""
+    told = [f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"]
+    ids = index.section("ids")
+    for place, part in enumerate(entry["because"]):
+        mark = notes.mark([index.record(ids[part["fact"]])["source"]])
+        told.append(f"{'Because' if place == 0 else 'And because'} {part['text']} ({part['evidence']}) {mark}")
+    if entry["chain"]:
+        told.append(f"needed by {', needed by '.join(entry['chain'])}, which you asked for")
+    told += [f"disputed: {part['says']} ({part['evidence']})  TM301" for part in entry["disputed"]]
+    told += [f"decides {part['component']} {part['version']}: {part['why']}" for part in entry["decides"]]
+    shown = entry["not_taken"] if depth is not None else entry["not_taken"][:_LINES]
+    told += [f"not taken: {part['range']} ({part['why']})" for part in shown]
+    if len(shown) < len(entry["not_taken"]):
+        told.append(f"... and {terminal.plural(len(entry['not_taken']) - len(shown), 'more group')} (--depth)")
+    return told

@@ -1,0 +1,231 @@
+"""Grids in words: text, CSV, Markdown, HTML and JSON from one layout; and the cells of a CI matrix."""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.report import answer, claims, refusal
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.cells import Cells
+    from toolmatrix.solve.grid import Cell, Grid
+    from toolmatrix.solve.request import Request
+
+GRID = "toolmatrix.grid/1"
+CELLS = "toolmatrix.cells/1"
+
+
+class Layout(Value):
+    """A grid ready to print: labels of rows (with the releases each stands for), columns, and cells."""
+
+    row_component: str
+    column_component: str
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[Cell, ...], ...]
+    hidden: int
+
+
+def lay_out(assembly: Assembly, found: Grid, rows: str, columns: str, *, everything: bool, brief: bool) -> Layout:
+    """Merge the releases of a minor series that say the same; `brief` leaves out columns in which nothing is `yes`."""
+    shown = assembly.header["components"][columns].get("grid", "")
+    named = assembly.mask(columns, shown) if shown and not everything else -1
+    versions = assembly.component(columns)["versions"]
+    keep = [
+        place
+        for place, name in enumerate(found.columns)
+        if everything
+        or (
+            named >> versions.index(name) + 1 & 1
+            and found.spoken[place]
+            and not (brief and all(line[place].word == "no" for line in found.cells))
+        )
+    ]
+    if assembly.header["components"][columns]["scheme"] == "names":
+        keep.sort(key=lambda place: _natural(found.columns[place]))
+    labels: list[tuple[str, list[str]]] = []
+    cells: list[tuple[Cell, ...]] = []
+    for release, line in zip(found.rows, found.cells, strict=True):
+        picked = tuple(line[place] for place in keep)
+        minor = ".".join(release.split(".")[:2])
+        if labels and labels[-1][1][-1].split(".")[:2] == release.split(".")[:2] and _same(cells[-1], picked):
+            labels[-1][1].append(release)
+            labels[-1] = (minor, labels[-1][1])
+        else:
+            labels.append((release, [release]))
+            cells.append(picked)
+    final = _whole_minors(labels)
+    return Layout(
+        row_component=rows,
+        column_component=columns,
+        rows=final,
+        columns=tuple(found.columns[place] for place in keep),
+        cells=tuple(cells),
+        hidden=len(found.columns) - len(keep),
+    )
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """`sm_90` before `sm_90a` before `sm_100`: numbers inside a name count as numbers."""
+    parts = re.split(r"(\d+)", name)
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
+
+
+def _same(one: Sequence[Cell], other: Sequence[Cell]) -> bool:
+    return [cell.word for cell in one] == [cell.word for cell in other]
+
+
+def _whole_minors(labels: Sequence[tuple[str, list[str]]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """A row is called by its minor series when no other row shares it."""
+    minors = [".".join(releases[0].split(".")[:2]) for _, releases in labels]
+    return tuple(
+        (minor if minors.count(minor) == 1 else " ".join(releases), tuple(releases))
+        for minor, (_, releases) in zip(minors, labels, strict=True)
+    )
+
+
+def document(index: Index, request: Request, laid: Layout) -> dict[str, Any]:
+    """The grid as JSON values, every cell with evidence and facts."""
+    return {
+        "schema": GRID,
+        "matrix": answer.head(index),
+        "request": answer.request_document(request),
+        "rows": laid.row_component,
+        "columns": laid.column_component,
+        "grid": [
+            {
+                "row": label,
+                "releases": list(releases),
+                "cells": {
+                    name: {
+                        "value": cell.word,
+                        "evidence": cell.evidence,
+                        "facts": sorted(index.record(number)["id"] for number in cell.records),
+                    }
+                    for name, cell in zip(laid.columns, line, strict=True)
+                },
+            }
+            for (label, releases), line in zip(laid.rows, laid.cells, strict=True)
+        ],
+    }
+
+
+def text(index: Index, laid: Layout, form: str, screen: Terminal) -> str:
+    """The grid as text, csv, md or html."""
+    table = [[f"{laid.row_component} \\ {laid.column_component}" if form != "text" else "", *laid.columns]]
+    for (label, _), line in zip(laid.rows, laid.cells, strict=True):
+        table.append([f"{laid.row_component} {label}" if form == "text" else label, *(cell.word for cell in line)])
+    if form == "csv":
+        return _csv(table)
+    if form == "md":
+        return _markdown(table)
+    if form == "html":
+        return _html(table)
+    return _plain(index, laid, table, screen)
+
+
+def _plain(index: Index, laid: Layout, table: Sequence[Sequence[str]], screen: Terminal) -> str:
+    widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
+    told = []
+    for row in table:
+        parts = [
+            screen.style(word.ljust(width), word) if word in ("yes", "no", "unknown") else word.ljust(width)
+            for word, width in zip(row, widths, strict=True)
+        ]
+        told.append("  ".join(parts).rstrip())
+    counts: dict[str, int] = {}
+    sources: dict[str, None] = {}
+    for line in laid.cells:
+        for cell in line:
+            counts[cell.evidence] = counts.get(cell.evidence, 0) + 1
+            sources |= dict.fromkeys(index.record(number)["source"] for number in cell.records)
+    notes = claims.Notes(index)
+    notes.mark(sources)
+    from toolmatrix.facts import evidence as words
+
+    known = [f"{counts[word]} {word}" for word in words.WORDS if word in counts]
+    told.append("cells: " + ", ".join(known))
+    if laid.hidden:
+        told.append(f"{laid.hidden} columns without a `yes` are left out (--all)")
+    return "\n".join([*told, *notes.lines()]) + "\n"
+
+
+def _csv(table: Sequence[Sequence[str]]) -> str:
+    import csv
+    import io
+
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(table)
+    return stream.getvalue()
+
+
+def _markdown(table: Sequence[Sequence[str]]) -> str:
+    head, *body = [[cell.replace("|", "\\|") for cell in row] for row in table]
+    lines = [head, ["---"] * len(head), *body]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def _html(table: Sequence[Sequence[str]]) -> str:
+    from html import escape
+
+    head, *body = table
+    lines = ["<table>", "<tr>" + "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head) + "</tr>"]
+    for first, *rest in body:
+        cells = "".join(f'<td class="{escape(cell)}">{escape(cell)}</td>' for cell in rest)
+        lines.append(f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>')
+    return "\n".join([*lines, "</table>"]) + "\n"
+
+
+def releases(index: Index, component: str, assembly: Assembly, form: str) -> str:
+    """The releases of one component, newest last, with their dates and evidence."""
+    part = assembly.component(component)
+    asked = assembly.asked.get((assembly.request.targets[0], component), -1)
+    table = [["release", "date", "evidence", "fact"]]
+    for place, name in enumerate(part["versions"]):
+        if asked >> place + 1 & 1:
+            record = index.record(part["releases"][place])
+            table.append([name, part["dates"][place], record["evidence"], record["id"]])
+    if form == "json":
+        import json
+
+        head, *body = table
+        named = [dict(zip(head, row, strict=True)) for row in body]
+        return json.dumps({"schema": GRID, "component": component, "releases": named}, indent=2, sort_keys=True) + "\n"
+    if form in ("csv", "md", "html"):
+        return {"csv": _csv, "md": _markdown, "html": _html}[form](table)
+    widths = [max(len(row[place]) for row in table) for place in range(4)]
+    return "".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in table)
+
+
+def cells_document(index: Index, request: Request, varied: Sequence[str], found: Sequence[Cells]) -> dict[str, Any]:
+    """The cells of a CI matrix: `include` is what a workflow reads, `excluded` what it leaves out and why."""
+    include: list[dict[str, str]] = []
+    excluded: list[dict[str, Any]] = []
+    for part in found:
+        include += [dict(zip(varied, names, strict=True)) | {"target": part.target} for names in part.consistent]
+        for names, core in part.excluded:
+            told = refusal.core_document(part.assembly, core)
+            excluded.append(
+                {
+                    "cell": dict(zip(varied, names, strict=True)) | {"target": part.target},
+                    "reason": "; ".join(line["text"] for line in told["lines"] if line["facts"]) or "the request",
+                    "facts": sorted({fact for line in told["lines"] for fact in line["facts"]}),
+                }
+            )
+    return {
+        "schema": CELLS,
+        "matrix": answer.head(index),
+        "request": answer.request_document(request),
+        "varied": list(varied),
+        "include": include,
+        "excluded": excluded,
+        "summary": {"included": len(include), "excluded": len(excluded)},
+    }

@@ -1,0 +1,90 @@
+"""The releases that were not taken, and why: what forbids each, or what ranked above it."""
+
+from __future__ import annotations
+
+from toolmatrix.solve.conflict import explain
+from toolmatrix.solve.engine import Conflict, Problem, solve
+from toolmatrix.solve.enumeration import combinations
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolmatrix.solve.assemble import Assembly, Variable
+
+
+class Alternative(Value):
+    """Releases not taken for one reason.
+
+    `kind`: `forbidden` (by the nogoods of `core`, given the request), `outranked` (a row vouches for what was taken),
+    `older` (nothing tells them apart but age).
+    """
+
+    kind: str
+    releases: tuple[str, ...]
+    core: tuple[int, ...] = ()
+
+
+def alternatives(assembly: Assembly, values: tuple[int, ...], variable: Variable) -> list[Alternative]:
+    """Group every release of a component but the chosen one by why it was not taken."""
+    problem = assembly.problem()
+    chosen = values[variable.number]
+    possible = {found[0] for found in combinations(problem, [variable.number])}
+    best = _level(assembly, values, variable, chosen)
+    lower: dict[str, list[str]] = {"outranked": [], "older": []}
+    refused = []
+    for candidate in range(variable.count):
+        if candidate not in possible:
+            refused.append(candidate)
+        elif candidate != chosen:
+            kind = "outranked" if _level(assembly, values, variable, candidate) < best else "older"
+            lower[kind].append(assembly.version(variable, candidate) or "")
+    groups = [Alternative(kind=kind, releases=tuple(held)) for kind, held in lower.items() if held]
+    return groups + _refused(assembly, problem, variable, refused)
+
+
+def _refused(assembly: Assembly, problem: Problem, variable: Variable, refused: list[int]) -> list[Alternative]:
+    """The refused releases, each group with one core that refuses all of it; newest first."""
+    groups = []
+    left = refused[::-1]
+    while left:
+        core = _core(problem, variable, left[0], assembly.asked_nogoods)
+        same = [left[0], *(candidate for candidate in left[1:] if core and _refuses(problem, core, variable, candidate))]
+        left = [candidate for candidate in left if candidate not in same]
+        releases = tuple(assembly.version(variable, candidate) or "" for candidate in same)
+        groups.append(Alternative(kind="forbidden", releases=releases, core=core))
+    return groups
+
+
+def _core(problem: Problem, variable: Variable, candidate: int, asked: Sequence[int]) -> tuple[int, ...]:
+    """Why a candidate cannot be: a core of the problem with the candidate demanded, without that demand."""
+    number = len(problem.nogoods)
+    core = explain(_demanding(problem, problem.nogoods, variable, candidate), requests=(*asked, number))
+    return tuple(part for part in core if part != number)
+
+
+def _refuses(problem: Problem, core: Sequence[int], variable: Variable, candidate: int) -> bool:
+    nogoods = [problem.nogoods[number] for number in core]
+    return isinstance(solve(_demanding(problem, nogoods, variable, candidate)), Conflict)
+
+
+def _demanding(
+    problem: Problem, nogoods: Sequence[tuple[tuple[int, int], ...]], variable: Variable, candidate: int
+) -> Problem:
+    everything_else = (2 << variable.count) - 1 & ~(1 << candidate)
+    return Problem(problem.sizes, [*nogoods, ((variable.number, everything_else),)], (), problem.domains)
+
+
+def _level(assembly: Assembly, values: tuple[int, ...], variable: Variable, candidate: int) -> tuple[int, int]:
+    """The rank of a candidate given what was chosen before it (see `engine`)."""
+    best = (0, 0)
+    for row in assembly.vouchings:
+        own = next((part for part in row.terms if part[0] == variable.number), None)
+        if own is None or not own[1] >> candidate & 1:
+            continue
+        earlier = sorted(part for part in row.terms if part[0] < variable.number)
+        if earlier and earlier[0][1] >> values[earlier[0][0]] & 1:
+            agrees = all(mask >> values[other] & 1 for other, mask, _ in earlier)
+            best = max(best, (int(agrees), min(own[2], row.weight)))
+    return best

@@ -1,0 +1,80 @@
+"""Every consistent combination of some components, and every excluded one with the reason: the cells of a CI matrix."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from toolmatrix.errors import UsageError
+from toolmatrix.solve.conflict import explain
+from toolmatrix.solve.engine import Conflict, Problem, solve
+from toolmatrix.solve.enumeration import combinations
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolmatrix.solve.assemble import Assembly, Variable
+
+LIMIT = 20_000
+"""Combinations looked at; more is a mistake in the request rather than a CI matrix."""
+
+
+class Cells(Value):
+    """Combinations of releases of the varied components on one target; `excluded` come with the core that forbids them."""
+
+    target: str
+    assembly: Assembly
+    consistent: tuple[tuple[str, ...], ...]
+    excluded: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
+
+
+def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
+    """All combinations of the releases that the request admits. Raises UsageError when there are too many."""
+    variables = [variable for name in varied if (variable := assembly.pick(target, name)) is not None]
+    problem = assembly.problem()
+    sides = [_admitted(assembly, target, variable, problem) for variable in variables]
+    count = 1
+    for side in sides:
+        count *= len(side)
+    if count > LIMIT:
+        raise UsageError(
+            "too many combinations",
+            expected=f"at most {LIMIT}",
+            found=str(count),
+            help="narrow them with `--where`, as in --where 'tensorflow>=2.6,<2.9'",
+        )
+    good = set(combinations(problem, [variable.number for variable in variables]))
+    consistent, excluded = [], []
+    cores: list[tuple[int, ...]] = []
+    for found in product(*sides):
+        names = tuple(assembly.version(variable, part) or "" for variable, part in zip(variables, found, strict=True))
+        if found in good:
+            consistent.append(names)
+        else:
+            excluded.append((names, _reason(assembly, problem, variables, found, cores)))
+    return Cells(target=target, assembly=assembly, consistent=tuple(consistent), excluded=tuple(excluded))
+
+
+def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
+    asked = assembly.flip(variable, assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2)
+    usable = asked & problem.domains[variable.number]
+    return [candidate for candidate in reversed(range(variable.count)) if usable >> candidate & 1]
+
+
+def _reason(
+    assembly: Assembly, problem: Problem, variables: Sequence[Variable], found: Sequence[int], cores: list[tuple[int, ...]]
+) -> tuple[int, ...]:
+    """A core that forbids the combination; one found before is taken where it does."""
+    fixed = [
+        ((variable.number, (2 << variable.count) - 1 & ~(1 << part)),) for variable, part in zip(variables, found, strict=True)
+    ]
+    for core in cores:
+        nogoods = [problem.nogoods[number] for number in core]
+        if isinstance(solve(Problem(problem.sizes, [*nogoods, *fixed], (), problem.domains)), Conflict):
+            return core
+    start = len(problem.nogoods)
+    whole = Problem(problem.sizes, [*problem.nogoods, *fixed], (), problem.domains)
+    core = explain(whole, requests=(*assembly.asked_nogoods, *range(start, start + len(fixed))))
+    cores.append(tuple(number for number in core if number < start))
+    return cores[-1]
