@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import log
 from random import Random
+from time import process_time
 from typing import NamedTuple
 
-from toolmatrix.solve.engine import Problem, Support
+from toolmatrix.solve.engine import Problem, Support, solve
 
 Nogood = tuple[tuple[int, int], ...]
 
@@ -83,8 +84,8 @@ def banded(
                     supports.append(Support(terms, weight))
                 start = end
     full = (1 << versions) - 1
-    for component in sorted(rng.sample(range(components), pins)):
-        nogoods.append(((component, full & ~(1 << planted[component])),))
+    pinned = sorted(rng.sample(range(components), pins))
+    nogoods += [((component, full & ~(1 << planted[component])),) for component in pinned]
     return Problem([versions] * components, nogoods, supports)
 
 
@@ -165,12 +166,10 @@ def diamonds(layers: int) -> Problem:
     nogoods: list[Nogood] = []
     for layer in range(layers):
         top, left, right, bottom = range(3 * layer, 3 * layer + 4)
+        sides = ((top, left), (top, right), (left, bottom), (right, bottom))
         for value in range(4):
             near = 1 << value | 1 << value // 2
-            nogoods.append(((top, 1 << value), (left, ~near & 15)))
-            nogoods.append(((top, 1 << value), (right, ~near & 15)))
-            nogoods.append(((left, 1 << value), (bottom, ~near & 15)))
-            nogoods.append(((right, 1 << value), (bottom, ~near & 15)))
+            nogoods += [((upper, 1 << value), (lower, ~near & 15)) for upper, lower in sides]
     end = 3 * layers
     nogoods.append(((end - 2, 15), (end, 0b0011)))
     nogoods.append(((end - 1, 15), (end, 0b1100)))
@@ -200,3 +199,10 @@ def puzzles() -> dict[str, Problem]:
     found.update((f"pigeons-{holes}", pigeons(holes)) for holes in (6, 7, 8))
     found.update((f"scrambled-20-{seed}", scrambled(20, seed)) for seed in (1, 2, 3))
     return found
+
+
+def cpu_seconds(problem: Problem) -> float:
+    """Return the CPU time of one solve, for benchmarks."""
+    start = process_time()
+    solve(problem)
+    return process_time() - start

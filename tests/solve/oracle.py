@@ -6,13 +6,15 @@ the specification word by word and slowly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pysat.solvers import Cadical153
 
-from toolmatrix.solve.engine import Problem
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolmatrix.solve.engine import Problem
 
 Values = tuple[int, ...]
 

@@ -11,7 +11,7 @@ from toolmatrix.solve.request import Ask, Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.options import Options
@@ -180,9 +180,10 @@ def build(context: Context, index: Index, arguments: Sequence[str] | None = None
     held = [names.ask(text, "with") for text in options.with_]
     named = {ask.component for ask in (*asks, *held)}
     targets = tuple(dict.fromkeys(options.target)) or _default_target(asks, index)
-    lines = [*asks, *held]
-    for target in targets:
-        lines += _context(target, lines, options, index, named)
+    asked = [*asks, *held]
+    contexts = {target: _context(target, asked, options, index, named) for target in targets}
+    lines = [part for ask in asked for part in _placed(ask, contexts, index)]
+    lines += [ask for context in contexts.values() for ask in context]
     if "from" not in named:
         lines.append(
             Ask(
@@ -252,7 +253,7 @@ def _context(
             text=f"--target {target}",
             option="target",
             target=target,
-            implied=name != "target" or not said,
+            implied=not said,
         )
         for name, value in part["context"].items()
     ]
@@ -271,8 +272,25 @@ def _context(
     return found
 
 
+def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[Ask]:
+    """A component of one accelerator is asked for on the targets that compute on it, if any do."""
+    accelerators = index.header["components"][ask.component]["accelerators"]
+    having = [
+        target
+        for target, context in contexts.items()
+        if any(
+            part.component == "accelerator" and part.selector in accelerators for part in context
+        )
+    ]
+    if not accelerators or index.header["components"][ask.component]["framework"]:
+        return [ask]
+    if not having or len(having) == len(contexts):
+        return [ask]
+    return [ask.replace(target=target) for target in having]
+
+
 def _default_accelerator(accelerator: str, asks: Sequence[Ask], index: Index) -> str:
-    """The target's own accelerator where something asked for has it; a target whose only accelerator it is always has it."""
+    """The target's own accelerator, where something asked for has it; ROCm always on the target made for it."""
     components = index.header["components"]
     if accelerator == "none" or any(
         accelerator in components[ask.component]["accelerators"] for ask in asks

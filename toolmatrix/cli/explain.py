@@ -24,7 +24,9 @@ def run(context: Context) -> int:
     found = resolve(index, request)
     if isinstance(found, Refusal):
         return refuse(context, index, found)
-    choices = [choice for held in found.targets.values() for choice in held if choice.component == name]
+    choices = [
+        choice for held in found.targets.values() for choice in held if choice.component == name
+    ]
     if not choices:
         raise NothingMatched(
             f"the answer holds no {name}",
@@ -33,12 +35,16 @@ def run(context: Context) -> int:
             help="`toolmatrix resolve` shows the whole answer",
         )
     if context.options.format == "json":
-        context.write_json(explanation.document(index, found, choices, invert=context.options.invert))
+        context.write_json(
+            explanation.document(index, found, choices, invert=context.options.invert)
+        )
     else:
-        screen, depth = context.terminal, context.options.depth
-        context.write(explanation.text(index, found, choices, screen, invert=context.options.invert, depth=depth))
+        invert, depth = context.options.invert, context.options.depth
+        context.write(explanation.text(index, found, choices, invert=invert, depth=depth))
     return 0
 
 
 def _components(found: Resolution) -> list[str]:
-    return list(dict.fromkeys(choice.component for held in found.targets.values() for choice in held))
+    return list(
+        dict.fromkeys(choice.component for held in found.targets.values() for choice in held)
+    )

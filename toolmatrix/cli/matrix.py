@@ -17,7 +17,11 @@ def run(context: Context) -> int:
     """Print a grid (`--rows`, `--cols`), a list of releases (`--rows` alone) or the cells of a CI matrix."""
     index = open_index(context.options.matrix, context.env)
     names = ask.Names(index)
-    varied = [names.component(word) for word in (context.options.rows, *context.options.cols.split(",")) if word]
+    varied = [
+        names.component(word)
+        for word in (context.options.rows, *context.options.cols.split(","))
+        if word
+    ]
     if not varied:
         raise UsageError(
             "nothing to lay out",
@@ -28,7 +32,12 @@ def run(context: Context) -> int:
     if context.options.cells:
         return _cells(context, index, varied)
     if len(varied) > 2:
-        raise UsageError("a grid has two sides", expected="one name in `--cols`", found=context.options.cols, help="`--cells` takes several")
+        raise UsageError(
+            "a grid has two sides",
+            expected="one name in `--cols`",
+            found=context.options.cols,
+            help="`--cells` takes several",
+        )
     return _grid(context, index, varied)
 
 
@@ -37,7 +46,10 @@ def _cells(context: Context, index: Index, varied: list[str]) -> int:
     from toolmatrix.solve.cells import cells
 
     request = ask.build(context, index, [*context.options.where, *_bare(context, varied)])
-    found = [cells(Assembly(index, request.replace(targets=(target,))), target, varied) for target in request.targets]
+    found = [
+        cells(Assembly(index, request.replace(targets=(target,))), target, varied)
+        for target in request.targets
+    ]
     if not any(part.consistent or part.excluded for part in found):
         raise NothingMatched("no releases to combine", found=" ".join(context.options.where))
     context.write_json(report.cells_document(index, request, varied, found))
@@ -46,7 +58,10 @@ def _cells(context: Context, index: Index, varied: list[str]) -> int:
 
 def _bare(context: Context, varied: list[str]) -> list[str]:
     """The varied components that no `--where` names: they are wanted too, at any release."""
-    named = {where.split("=")[0].split("<")[0].split(">")[0].split("~")[0].split("!")[0].strip() for where in context.options.where}
+    named = {
+        where.split("=")[0].split("<")[0].split(">")[0].split("~")[0].split("!")[0].strip()
+        for where in context.options.where
+    }
     return [name for name in varied if name not in named]
 
 
@@ -63,7 +78,14 @@ def _grid(context: Context, index: Index, varied: list[str]) -> int:
     found = grid(assembly, request.targets[0], rows, columns)
     if not found.rows or not found.columns:
         raise NothingMatched("no releases to lay out", found=" ".join(context.options.where))
-    laid = report.lay_out(assembly, found, rows, columns, everything=context.options.all, brief=context.options.format == "text")
+    laid = report.lay_out(
+        assembly,
+        found,
+        rows,
+        columns,
+        everything=context.options.all,
+        brief=context.options.format == "text",
+    )
     if context.options.format == "json":
         context.write_json(report.document(index, request, laid))
     else:

@@ -18,13 +18,15 @@ def run(context: Context) -> int:
     found = resolve(index, ask.build(context, index))
     if isinstance(found, Refusal):
         return refuse(context, index, found)
-    from toolmatrix.report import answer
+    from toolmatrix.report import answer, tree
 
     if context.options.format == "json":
         context.write_json(answer.document(index, found))
     else:
-        context.write(answer.text(index, found, context.terminal, depth=context.options.depth))
-        context.say_after("hint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why")
+        context.write(tree.text(index, found, context.terminal, depth=context.options.depth))
+        context.say_after(
+            "hint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why"
+        )
     return 0
 
 
@@ -37,5 +39,7 @@ def refuse(context: Context, index: Index, refusal: Refusal) -> int:
     if context.options.format == "json":
         context.write_json(report.document(index, refusal, ways))
     else:
-        context.write(report.text(index, refusal, ways, context.terminal, depth=context.options.depth))
+        context.write(
+            report.text(index, refusal, ways, context.terminal, depth=context.options.depth)
+        )
     return 1

@@ -16,21 +16,25 @@ CANNOT_SAY = 4
 
 def run(context: Context) -> int:
     """Exit 1 with the reasons, 0 when nothing forbids it, 4 when no fact speaks of it at all."""
-    from toolmatrix.report import answer, refusal
+    from toolmatrix.report import answer, cores, refusal
     from toolmatrix.solve.repair import repairs
 
     index = open_index(context.options.matrix, context.env)
     found = resolve(index, ask.build(context, index))
     if isinstance(found, Refusal):
-        soft = refusal.soft_documents(found.assembly, untested.untested(found.assembly))
+        soft = cores.soft_documents(found.assembly, untested.untested(found.assembly))
         ways = repairs(index, found)
         if context.options.format == "json":
             context.write_json(refusal.document(index, found, ways, soft))
         else:
-            context.write(refusal.text(index, found, ways, context.terminal, soft, depth=context.options.depth))
+            context.write(
+                refusal.text(
+                    index, found, ways, context.terminal, soft, depth=context.options.depth
+                )
+            )
         return 1
     assembly = found.assembly
-    soft = refusal.soft_documents(assembly, untested.untested(assembly))
+    soft = cores.soft_documents(assembly, untested.untested(assembly))
     known = untested.spoken(assembly)
     if context.options.format == "json":
         document = answer.document(index, found)

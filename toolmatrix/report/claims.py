@@ -25,7 +25,10 @@ class Notes:
 
     def mark(self, sources: Iterable[str]) -> str:
         """`[1][3]` for the sources given."""
-        found = [self.numbers.setdefault(source, len(self.numbers) + 1) for source in dict.fromkeys(sources)]
+        found = [
+            self.numbers.setdefault(source, len(self.numbers) + 1)
+            for source in dict.fromkeys(sources)
+        ]
         return "".join(f"[{number}]" for number in sorted(found))
 
     def lines(self) -> list[str]:
@@ -54,14 +57,21 @@ def because(record: Mapping[str, Any], rules: Sequence[str], component: str, ver
         named = f"row {release}" if subject != component else f"row {subject} {release}"
         if subject == component:
             return f"{named} names {record['component']} {shortened(value)}" + _rules(rules)
-        exact = "" if value == version or version.startswith(value + ".") else f" ({record['component']} {shortened(value)})"
+        exact = (
+            ""
+            if value == version or version.startswith(value + ".")
+            else f" ({record['component']} {shortened(value)})"
+        )
         if "same-minor" in rules:
             return f"{named}{exact} stands for {series(release)}" + _rules(rules)
         return f"{named}{exact}" + _rules(rules)
     if record["says"]:
         return filled(record, version) + _rules(rules)
     verb = "requires" if record["kind"] == "requires" else "allows"
-    return f"{subject} {shortened(release)} {verb} {record['component']} {shortened(value, version)}" + _rules(rules)
+    return (
+        f"{subject} {shortened(release)} {verb} {record['component']} {shortened(value, version)}"
+        + _rules(rules)
+    )
 
 
 def filled(record: Mapping[str, Any], version: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.report import answer, claims, refusal, terminal
+from toolmatrix.report import answer, claims, cores, terminal
 from toolmatrix.solve.alternatives import alternatives
 
 TYPE_CHECKING = False
@@ -18,7 +18,9 @@ SCHEMA = "toolmatrix.explanation/1"
 _LINES = 12
 
 
-def document(index: Index, found: Resolution, choices: Sequence[Choice], *, invert: bool) -> dict[str, Any]:
+def document(
+    index: Index, found: Resolution, choices: Sequence[Choice], *, invert: bool
+) -> dict[str, Any]:
     """The explanation as JSON values, one entry per target (and codegen arch)."""
     return {
         "schema": SCHEMA,
@@ -50,8 +52,8 @@ def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dic
         "evidence": choice.evidence,
         "because": because,
         "chain": _chain(found, choice),
-        "disputed": [answer.dispute_document(index, part, choice.version) for part in choice.disputed],
-        "not_taken": [] if invert else _not_taken(index, found, choice),
+        "disputed": [answer.dispute_document(index, part) for part in choice.disputed],
+        "not_taken": [] if invert else _not_taken(found, choice),
         "decides": _decides(index, found, choice) if invert else [],
     }
 
@@ -67,17 +69,16 @@ def _chain(found: Resolution, choice: Choice) -> list[str]:
     return [f"{name} {chosen[name].version}" for name in chain]
 
 
-def _not_taken(index: Index, found: Resolution, choice: Choice) -> list[dict[str, Any]]:
+def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
     assembly = found.assembly
-    variable = assembly.pick(choice.target, choice.component, choice.instance)
-    assert variable is not None
+    variable = assembly.variable(choice.target, choice.component, choice.instance)
     groups: dict[tuple[str, str], list[str]] = {}
     for group in alternatives(assembly, found.values, variable):
         groups.setdefault((group.kind, _why(found, choice, group)), []).extend(group.releases)
     return [
         {
             "releases": sorted(releases, key=assembly.scale(choice.component).versions.index),
-            "range": refusal.ranged(assembly, choice.component, releases),
+            "range": cores.ranged(assembly, choice.component, releases),
             "kind": kind,
             "why": why,
         }
@@ -91,7 +92,7 @@ def _why(found: Resolution, choice: Choice, group: Alternative) -> str:
     if group.kind == "outranked":
         return f"no row vouches for them so well as for {choice.version}"
     assembly = found.assembly
-    told = refusal.sentences(assembly, group.core, choice.component)
+    told = cores.sentences(assembly, group.core, choice.component)
     return " and ".join(told) if told else "withdrawn, or not yet released then"
 
 
@@ -101,9 +102,22 @@ def _decides(index: Index, found: Resolution, choice: Choice) -> list[dict[str, 
     for other in found.targets[choice.target]:
         for cite in other.cites:
             record = index.record(cite.record)
-            if record.get("when") and record["when"][0][0] == choice.component and other is not choice:
-                text = claims.because(record | {"evidence": cite.evidence}, cite.rules, other.component, other.version)
-                told.append({"component": other.component, "version": other.version, "why": text, "fact": record["id"]})
+            if (
+                record.get("when")
+                and record["when"][0][0] == choice.component
+                and other is not choice
+            ):
+                text = claims.because(
+                    record | {"evidence": cite.evidence}, cite.rules, other.component, other.version
+                )
+                told.append(
+                    {
+                        "component": other.component,
+                        "version": other.version,
+                        "why": text,
+                        "fact": record["id"],
+                    }
+                )
     return told
 
 
@@ -111,7 +125,6 @@ def text(
     index: Index,
     found: Resolution,
     choices: Sequence[Choice],
-    screen: terminal.Terminal,
     *,
     invert: bool,
     depth: int | None,
@@ -126,19 +139,27 @@ def text(
     return "\n\n".join([*parts, "\n".join(notes.lines())]) + "\n"
 
 
-def _lines(index: Index, entry: dict[str, Any], notes: claims.Notes, several: bool, depth: int | None) -> list[str]:
+def _lines(
+    index: Index, entry: dict[str, Any], notes: claims.Notes, several: bool, depth: int | None
+) -> list[str]:
     target = f" on {entry['target']}" if several else ""
     told = [f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"]
     ids = index.section("ids")
     for place, part in enumerate(entry["because"]):
         mark = notes.mark([index.record(ids[part["fact"]])["source"]])
-        told.append(f"{'Because' if place == 0 else 'And because'} {part['text']} ({part['evidence']}) {mark}")
+        told.append(
+            f"{'Because' if place == 0 else 'And because'} {part['text']} ({part['evidence']}) {mark}"
+        )
     if entry["chain"]:
         told.append(f"needed by {', needed by '.join(entry['chain'])}, which you asked for")
     told += [f"disputed: {part['says']} ({part['evidence']})  TM301" for part in entry["disputed"]]
-    told += [f"decides {part['component']} {part['version']}: {part['why']}" for part in entry["decides"]]
+    told += [
+        f"decides {part['component']} {part['version']}: {part['why']}" for part in entry["decides"]
+    ]
     shown = entry["not_taken"] if depth is not None else entry["not_taken"][:_LINES]
     told += [f"not taken: {part['range']} ({part['why']})" for part in shown]
     if len(shown) < len(entry["not_taken"]):
-        told.append(f"... and {terminal.plural(len(entry['not_taken']) - len(shown), 'more group')} (--depth)")
+        told.append(
+            f"... and {terminal.plural(len(entry['not_taken']) - len(shown), 'more group')} (--depth)"
+        )
     return told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.report import answer, claims, refusal
+from toolmatrix.report import answer, claims, cores
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -34,7 +34,9 @@ class Layout(Value):
     hidden: int
 
 
-def lay_out(assembly: Assembly, found: Grid, rows: str, columns: str, *, everything: bool, brief: bool) -> Layout:
+def lay_out(
+    assembly: Assembly, found: Grid, rows: str, columns: str, *, everything: bool, brief: bool
+) -> Layout:
     """Merge the releases of a minor series that say the same; `brief` leaves out columns in which nothing is `yes`."""
     shown = assembly.header["components"][columns].get("grid", "")
     named = assembly.mask(columns, shown) if shown and not everything else -1
@@ -56,7 +58,11 @@ def lay_out(assembly: Assembly, found: Grid, rows: str, columns: str, *, everyth
     for release, line in zip(found.rows, found.cells, strict=True):
         picked = tuple(line[place] for place in keep)
         minor = ".".join(release.split(".")[:2])
-        if labels and labels[-1][1][-1].split(".")[:2] == release.split(".")[:2] and _same(cells[-1], picked):
+        if (
+            labels
+            and labels[-1][1][-1].split(".")[:2] == release.split(".")[:2]
+            and _same(cells[-1], picked)
+        ):
             labels[-1][1].append(release)
             labels[-1] = (minor, labels[-1][1])
         else:
@@ -83,7 +89,9 @@ def _same(one: Sequence[Cell], other: Sequence[Cell]) -> bool:
     return [cell.word for cell in one] == [cell.word for cell in other]
 
 
-def _whole_minors(labels: Sequence[tuple[str, list[str]]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _whole_minors(
+    labels: Sequence[tuple[str, list[str]]],
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """A row is called by its minor series when no other row shares it."""
     minors = [".".join(releases[0].split(".")[:2]) for _, releases in labels]
     return tuple(
@@ -120,9 +128,19 @@ def document(index: Index, request: Request, laid: Layout) -> dict[str, Any]:
 
 def text(index: Index, laid: Layout, form: str, screen: Terminal) -> str:
     """The grid as text, csv, md or html."""
-    table = [[f"{laid.row_component} \\ {laid.column_component}" if form != "text" else "", *laid.columns]]
+    table = [
+        [
+            f"{laid.row_component} \\ {laid.column_component}" if form != "text" else "",
+            *laid.columns,
+        ]
+    ]
     for (label, _), line in zip(laid.rows, laid.cells, strict=True):
-        table.append([f"{laid.row_component} {label}" if form == "text" else label, *(cell.word for cell in line)])
+        table.append(
+            [
+                f"{laid.row_component} {label}" if form == "text" else label,
+                *(cell.word for cell in line),
+            ]
+        )
     if form == "csv":
         return _csv(table)
     if form == "md":
@@ -137,7 +155,9 @@ def _plain(index: Index, laid: Layout, table: Sequence[Sequence[str]], screen: T
     told = []
     for row in table:
         parts = [
-            screen.style(word.ljust(width), word) if word in ("yes", "no", "unknown") else word.ljust(width)
+            screen.style(word.ljust(width), word)
+            if word in ("yes", "no", "unknown")
+            else word.ljust(width)
             for word, width in zip(row, widths, strict=True)
         ]
         told.append("  ".join(parts).rstrip())
@@ -177,7 +197,10 @@ def _html(table: Sequence[Sequence[str]]) -> str:
     from html import escape
 
     head, *body = table
-    lines = ["<table>", "<tr>" + "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head) + "</tr>"]
+    lines = [
+        "<table>",
+        "<tr>" + "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head) + "</tr>",
+    ]
     for first, *rest in body:
         cells = "".join(f'<td class="{escape(cell)}">{escape(cell)}</td>' for cell in rest)
         lines.append(f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>')
@@ -198,25 +221,42 @@ def releases(index: Index, component: str, assembly: Assembly, form: str) -> str
 
         head, *body = table
         named = [dict(zip(head, row, strict=True)) for row in body]
-        return json.dumps({"schema": GRID, "component": component, "releases": named}, indent=2, sort_keys=True) + "\n"
+        return (
+            json.dumps(
+                {"schema": GRID, "component": component, "releases": named},
+                indent=2,
+                sort_keys=True,
+            )
+            + "\n"
+        )
     if form in ("csv", "md", "html"):
         return {"csv": _csv, "md": _markdown, "html": _html}[form](table)
     widths = [max(len(row[place]) for row in table) for place in range(4)]
-    return "".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in table)
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        + "\n"
+        for row in table
+    )
 
 
-def cells_document(index: Index, request: Request, varied: Sequence[str], found: Sequence[Cells]) -> dict[str, Any]:
+def cells_document(
+    index: Index, request: Request, varied: Sequence[str], found: Sequence[Cells]
+) -> dict[str, Any]:
     """The cells of a CI matrix: `include` is what a workflow reads, `excluded` what it leaves out and why."""
     include: list[dict[str, str]] = []
     excluded: list[dict[str, Any]] = []
     for part in found:
-        include += [dict(zip(varied, names, strict=True)) | {"target": part.target} for names in part.consistent]
+        include += [
+            dict(zip(varied, names, strict=True)) | {"target": part.target}
+            for names in part.consistent
+        ]
         for names, core in part.excluded:
-            told = refusal.core_document(part.assembly, core)
+            told = cores.core_document(part.assembly, core)
             excluded.append(
                 {
                     "cell": dict(zip(varied, names, strict=True)) | {"target": part.target},
-                    "reason": "; ".join(line["text"] for line in told["lines"] if line["facts"]) or "the request",
+                    "reason": "; ".join(line["text"] for line in told["lines"] if line["facts"])
+                    or "the request",
                     "facts": sorted({fact for line in told["lines"] for fact in line["facts"]}),
                 }
             )

@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolmatrix.solve.assemble import Assembly, Variable
+    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.parts import Variable
 
 
 class Alternative(Value):
@@ -26,7 +27,9 @@ class Alternative(Value):
     core: tuple[int, ...] = ()
 
 
-def alternatives(assembly: Assembly, values: tuple[int, ...], variable: Variable) -> list[Alternative]:
+def alternatives(
+    assembly: Assembly, values: tuple[int, ...], variable: Variable
+) -> list[Alternative]:
     """Group every release of a component but the chosen one by why it was not taken."""
     problem = assembly.problem()
     chosen = values[variable.number]
@@ -44,23 +47,36 @@ def alternatives(assembly: Assembly, values: tuple[int, ...], variable: Variable
     return groups + _refused(assembly, problem, variable, refused)
 
 
-def _refused(assembly: Assembly, problem: Problem, variable: Variable, refused: list[int]) -> list[Alternative]:
+def _refused(
+    assembly: Assembly, problem: Problem, variable: Variable, refused: list[int]
+) -> list[Alternative]:
     """The refused releases, each group with one core that refuses all of it; newest first."""
     groups = []
     left = refused[::-1]
     while left:
         core = _core(problem, variable, left[0], assembly.asked_nogoods)
-        same = [left[0], *(candidate for candidate in left[1:] if core and _refuses(problem, core, variable, candidate))]
+        same = [
+            left[0],
+            *(
+                candidate
+                for candidate in left[1:]
+                if core and _refuses(problem, core, variable, candidate)
+            ),
+        ]
         left = [candidate for candidate in left if candidate not in same]
         releases = tuple(assembly.version(variable, candidate) or "" for candidate in same)
         groups.append(Alternative(kind="forbidden", releases=releases, core=core))
     return groups
 
 
-def _core(problem: Problem, variable: Variable, candidate: int, asked: Sequence[int]) -> tuple[int, ...]:
+def _core(
+    problem: Problem, variable: Variable, candidate: int, asked: Sequence[int]
+) -> tuple[int, ...]:
     """Why a candidate cannot be: a core of the problem with the candidate demanded, without that demand."""
     number = len(problem.nogoods)
-    core = explain(_demanding(problem, problem.nogoods, variable, candidate), requests=(*asked, number))
+    core = explain(
+        _demanding(problem, problem.nogoods, variable, candidate), requests=(*asked, number)
+    )
     return tuple(part for part in core if part != number)
 
 
@@ -70,13 +86,20 @@ def _refuses(problem: Problem, core: Sequence[int], variable: Variable, candidat
 
 
 def _demanding(
-    problem: Problem, nogoods: Sequence[tuple[tuple[int, int], ...]], variable: Variable, candidate: int
+    problem: Problem,
+    nogoods: Sequence[tuple[tuple[int, int], ...]],
+    variable: Variable,
+    candidate: int,
 ) -> Problem:
     everything_else = (2 << variable.count) - 1 & ~(1 << candidate)
-    return Problem(problem.sizes, [*nogoods, ((variable.number, everything_else),)], (), problem.domains)
+    return Problem(
+        problem.sizes, [*nogoods, ((variable.number, everything_else),)], (), problem.domains
+    )
 
 
-def _level(assembly: Assembly, values: tuple[int, ...], variable: Variable, candidate: int) -> tuple[int, int]:
+def _level(
+    assembly: Assembly, values: tuple[int, ...], variable: Variable, candidate: int
+) -> tuple[int, int]:
     """The rank of a candidate given what was chosen before it (see `engine`)."""
     best = (0, 0)
     for row in assembly.vouchings:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.versions import Scale
 from toolmatrix.solve.engine import Problem, Support
-from toolmatrix.value import Value
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Reason, Variable, Vouching
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,67 +19,6 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.request import Ask, Request
-
-SEVERAL = ("arch", "device")
-"""The components a target may have several of."""
-
-EVIDENCE = 8
-"""Weights are (how early the row's first component is chosen) * EVIDENCE + rank of the evidence word."""
-
-
-class Reason(Value):
-    """Why a nogood is there: a request line, a fact (with its cites and the terms it joins), or a policy of the run."""
-
-    kind: str
-    ask: Ask | None = None
-    target: str = ""
-    subject: str = ""
-    component: str = ""
-    terms: tuple[tuple[str, int], ...] = ()
-    allowed: int = 0
-    alternatives: tuple[str, ...] = ()
-    evidence: str = ""
-    cites: int = -1
-    rule: str = ""
-
-
-class Variable:
-    """One unknown: a component in a target, with the number of its releases (candidates are these plus absent)."""
-
-    __slots__ = ("component", "count", "domain", "instance", "number", "oldest", "target")
-
-    def __init__(self, target: str, component: str, instance: int, count: int, oldest: bool) -> None:
-        self.target = target
-        self.component = component
-        self.instance = instance
-        self.count = count
-        self.number = -1
-        self.oldest = oldest
-        self.domain = (2 << count) - 1
-
-
-class Vouching:
-    """A support row as the engine sees it, `terms` (variable, mask, weight), with where it came from."""
-
-    __slots__ = ("carried", "cites", "evidence", "subject", "target", "terms", "weight")
-
-    def __init__(
-        self,
-        target: str,
-        subject: str,
-        terms: tuple[tuple[int, int, int], ...],
-        weight: int,
-        evidence: str,
-        cites: int,
-        carried: bool,
-    ) -> None:
-        self.target = target
-        self.subject = subject
-        self.terms = terms
-        self.weight = weight
-        self.evidence = evidence
-        self.cites = cites
-        self.carried = carried
 
 
 class Assembly:
@@ -101,7 +40,12 @@ class Assembly:
         self.restrict()
         self.bind()
         self.vouch()
-        self.demand_evidence()
+        if request.min_evidence:
+            from toolmatrix.solve import demand
+
+            for terms, one, other, target in demand.nogoods(self):
+                self.nogoods.append(terms)
+                self._reasons.append(("evidence", target, one, other))
 
     # components and scales
 
@@ -129,7 +73,9 @@ class Assembly:
             for ask in self.asks(target):
                 key = (target, ask.component)
                 whole = (2 << len(self.component(ask.component)["versions"])) - 2
-                self.asked[key] = self.asked.get(key, whole) & self.mask(ask.component, ask.selector)
+                self.asked[key] = self.asked.get(key, whole) & self.mask(
+                    ask.component, ask.selector
+                )
                 self.add(target, ask.component)
             for name, part in self.header["components"].items():
                 if part["given"]:
@@ -155,7 +101,14 @@ class Assembly:
         shared = component in self.request.align and not instance
         if shared:
             for other in self.request.targets:
-                twin = next((part for part in self.by_name.get((other, component), ()) if part.target == ""), None)
+                twin = next(
+                    (
+                        part
+                        for part in self.by_name.get((other, component), ())
+                        if part.target == ""
+                    ),
+                    None,
+                )
                 if twin is not None:
                     held.append(twin)
                     return True
@@ -177,7 +130,8 @@ class Assembly:
                 waiting += [
                     (binding[1], binding[4] or (binding[2],))
                     for binding in self.component(name)["bindings"]
-                    if binding[0] != "limits" and self.asked.get((target, name), -1) & binding[1][0][1]
+                    if binding[0] != "limits"
+                    and self.asked.get((target, name), -1) & binding[1][0][1]
                 ]
             queue = []
             still = []
@@ -186,7 +140,11 @@ class Assembly:
                     still.append((when, needed))
                     continue
                 for name in needed:
-                    if (target, name) not in self.by_name and name not in SEVERAL and self.add(target, name):
+                    if (
+                        (target, name) not in self.by_name
+                        and name not in SEVERAL
+                        and self.add(target, name)
+                    ):
                         queue.append(name)
             waiting = still
 
@@ -227,7 +185,7 @@ class Assembly:
         """A mask of the facts as the engine's: absent on top; reversed where the oldest is preferred."""
         releases = mask >> 1
         if variable.oldest:
-            releases = int(bin(releases)[2:].zfill(variable.count)[::-1], 2)
+            releases = int(f"{releases:b}".zfill(variable.count)[::-1], 2)
         return releases | (mask & 1) << variable.count
 
     def version(self, variable: Variable, candidate: int) -> str | None:
@@ -240,7 +198,9 @@ class Assembly:
 
     def forbid(self, terms: Sequence[tuple[Variable, int]], *reason: Any) -> None:
         """Add a nogood: all terms (masks of the facts) at once cannot be. `reason` becomes a Reason when asked for."""
-        self.nogoods.append(tuple([(variable.number, self.flip(variable, mask)) for variable, mask in terms]))
+        self.nogoods.append(
+            tuple([(variable.number, self.flip(variable, mask)) for variable, mask in terms])
+        )
         self._reasons.append(reason)
 
     def reason(self, number: int) -> Reason:
@@ -249,7 +209,13 @@ class Assembly:
         if kind == "ask":
             return Reason(kind=kind, target=target, ask=rest[0])
         if kind == "evidence":
-            return Reason(kind=kind, target=target, subject=rest[0], component=rest[1], rule=self.request.min_evidence)
+            return Reason(
+                kind=kind,
+                target=target,
+                subject=rest[0],
+                component=rest[1],
+                rule=self.request.min_evidence,
+            )
         subject, (kind, when, component, allowed, alternatives, evidence, cites) = rest
         return Reason(
             kind=kind,
@@ -274,7 +240,9 @@ class Assembly:
             self.restrict_codegen(target)
             for owner, component, releases in self.request.policies:
                 if owner == target:
-                    self.by_name[target, component][0].domain = 1 | self.mask(component, " ".join(releases))
+                    self.by_name[target, component][0].domain = 1 | self.mask(
+                        component, " ".join(releases)
+                    )
         for variable in self.variables:
             part = self.component(variable.component)
             dropped = part["yanked"]
@@ -308,7 +276,12 @@ class Assembly:
             code = self.instance(target, "arch", number)
             allowed = whole or (2 << code.count) - 2
             listed = ",".join(self.request.archs)
-            only = Ask(component="arch", selector=listed or "*", text=f"--arch {listed}" if listed else "", option="arch")
+            only = Ask(
+                component="arch",
+                selector=listed or "*",
+                text=f"--arch {listed}" if listed else "",
+                option="arch",
+            )
             self.forbid([(code, (2 << code.count) - 1 & ~allowed)], "ask", target, only)
 
     def instance(self, target: str, component: str, number: int) -> Variable:
@@ -330,9 +303,13 @@ class Assembly:
                     if ends is not None:
                         self.forbid(terms + ends, "fact", target, name, binding)
 
-    def instances(self, target: str, terms: Sequence[Sequence[Any]], component: str = "") -> Sequence[int]:
+    def instances(
+        self, target: str, terms: Sequence[Sequence[Any]], component: str = ""
+    ) -> Sequence[int]:
         """The instance numbers over which a statement is repeated: each codegen arch or device in turn, else just 0."""
-        named = [name for name in SEVERAL if name == component or any(part[0] == name for part in terms)]
+        named = [
+            name for name in SEVERAL if name == component or any(part[0] == name for part in terms)
+        ]
         numbers: set[int] | None = None
         for name in named:
             held = {part.instance for part in self.by_name.get((target, name), ())}
@@ -349,7 +326,16 @@ class Assembly:
             return held[0]
         return next((part for part in held if part.instance in (0, number)), None)
 
-    def terms(self, target: str, when: Sequence[Sequence[Any]], number: int) -> list[tuple[Variable, int]]:
+    def variable(self, target: str, component: str, number: int = 0) -> Variable:
+        """`pick` of a component that is known to be there. Raises KeyError if it is not."""
+        found = self.pick(target, component, number)
+        if found is None:
+            raise KeyError(component)
+        return found
+
+    def terms(
+        self, target: str, when: Sequence[Sequence[Any]], number: int
+    ) -> list[tuple[Variable, int]]:
         """The conditions as terms; what is not reached is absent and, being possible, holds."""
         return [
             (variable, mask)
@@ -373,8 +359,9 @@ class Assembly:
     def vouch(self) -> None:
         """Turn rows that vouch for versions together into supports.
 
-        A row that joins a component chosen earlier outweighs one that joins later components alone (what the framework was
-        tested with before what the toolkit is said to go with), then evidence decides: both are in the weight.
+        A row that joins a component chosen earlier outweighs one that joins later components alone
+        (what the framework was tested with, before what the toolkit is said to go with), then
+        evidence decides: both are in the weight.
         """
         for target, name in self.by_name:
             asked = self.asked.get((target, name), -1)
@@ -388,7 +375,11 @@ class Assembly:
     def vouch_row(self, target: str, row: Sequence[Any], number: int) -> None:
         _, terms, evidence, cites, carried = row
         subject = self.pick(target, terms[0][0], number)
-        held = [(part, mask, word) for name, mask, word in terms if (part := self.pick(target, name, number)) is not None]
+        held = [
+            (part, mask, word)
+            for name, mask, word in terms
+            if (part := self.pick(target, name, number)) is not None
+        ]
         if subject is None or len(held) < 2:
             return
         first = (len(self.variables) - min(part.number for part, _, _ in held)) * EVIDENCE
@@ -397,51 +388,17 @@ class Assembly:
             for part, mask, word in held
         ]
         self.vouchings.append(
-            Vouching(target, subject.component, tuple(found), first + words.rank(evidence), evidence, cites, carried)
+            Vouching(
+                target,
+                subject.component,
+                subject.number,
+                tuple(found),
+                first + words.rank(evidence),
+                evidence,
+                cites,
+                carried,
+            )
         )
-
-    def demand_evidence(self) -> None:
-        """With a minimum of evidence, two components of which any row or requirement speaks must be vouched for so well.
-
-        For each pair (one, other): per release of `one`, the releases of `other` that a good enough statement names.
-        """
-        if not self.request.min_evidence:
-            return
-        least = words.rank(self.request.min_evidence)
-        spoken: dict[tuple[str, int, int], dict[int, int]] = {}
-        for row in self.vouchings:
-            if row.carried:
-                continue
-            (one, mask, _), *others = row.terms
-            for other, allowed, weight in others:
-                good = min(words.rank(row.evidence), weight % EVIDENCE) >= least
-                self.speak(spoken, (row.target, one, other), mask, allowed if good else 0)
-        for number, (kind, target, *rest) in enumerate(self._reasons):
-            if kind == "fact" and rest[1][0] == "requires" and len(self.nogoods[number]) == 2:
-                (one, mask), (other, broken) = self.nogoods[number]
-                if (target, one, other) in spoken and words.rank(rest[1][5]) >= least:
-                    whole = (2 << self.variables[other].count) - 1
-                    self.speak(spoken, (target, one, other), mask, whole & ~broken)
-        for (target, one, other), table in sorted(spoken.items()):
-            self.demand_pair(target, self.variables[one], self.variables[other], table)
-
-    def speak(self, spoken: dict[tuple[str, int, int], dict[int, int]], pair: tuple[str, int, int], mask: int, allowed: int) -> None:
-        table = spoken.setdefault(pair, {})
-        while mask:
-            bit = mask & -mask
-            table[bit] = table.get(bit, 0) | allowed
-            mask ^= bit
-
-    def demand_pair(self, target: str, one: Variable, other: Variable, table: dict[int, int]) -> None:
-        by_allowed: dict[int, int] = {}
-        for place in range(one.count):
-            allowed = table.get(1 << place, 0)
-            by_allowed[allowed] = by_allowed.get(allowed, 0) | 1 << place
-        releases = (1 << other.count) - 1
-        for allowed, bits in sorted(by_allowed.items()):
-            if releases & ~allowed:
-                self.nogoods.append(((one.number, bits), (other.number, releases & ~allowed)))
-                self._reasons.append(("evidence", target, one.component, other.component))
 
     def problem(self) -> Problem:
         """The engine's problem."""
@@ -456,7 +413,9 @@ class Assembly:
         found = []
         wanted = [(*part, 0) for part in self.request.keep]
         for target, component, releases in self.request.policies:
-            wanted += [(target, component, release, -place) for place, release in enumerate(releases)]
+            wanted += [
+                (target, component, release, -place) for place, release in enumerate(releases)
+            ]
         for target, component, version, less in wanted:
             variable = self.pick(target, component, 0) if target in self.request.targets else None
             anchor = self.pick(target, "target", 0)
@@ -466,7 +425,13 @@ class Assembly:
             everything = (2 << anchor.count) - 1
             most = (len(self.variables) + 1) * EVIDENCE + EVIDENCE + less
             found.append(
-                Support(((anchor.number, everything, most), (variable.number, self.flip(variable, mask), most)), most)
+                Support(
+                    (
+                        (anchor.number, everything, most),
+                        (variable.number, self.flip(variable, mask), most),
+                    ),
+                    most,
+                )
             )
         return found
 

@@ -14,14 +14,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolmatrix.solve.assemble import Assembly, Variable
+    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.parts import Variable
 
 LIMIT = 20_000
 """Combinations looked at; more is a mistake in the request rather than a CI matrix."""
 
 
 class Cells(Value):
-    """Combinations of releases of the varied components on one target; `excluded` come with the core that forbids them."""
+    """Combinations of releases of the varied components on one target, the excluded ones each with a core."""
 
     target: str
     assembly: Assembly
@@ -31,7 +32,9 @@ class Cells(Value):
 
 def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
     """All combinations of the releases that the request admits. Raises UsageError when there are too many."""
-    variables = [variable for name in varied if (variable := assembly.pick(target, name)) is not None]
+    variables = [
+        variable for name in varied if (variable := assembly.pick(target, name)) is not None
+    ]
     problem = assembly.problem()
     sides = [_admitted(assembly, target, variable, problem) for variable in variables]
     count = 1
@@ -48,30 +51,44 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
     consistent, excluded = [], []
     cores: list[tuple[int, ...]] = []
     for found in product(*sides):
-        names = tuple(assembly.version(variable, part) or "" for variable, part in zip(variables, found, strict=True))
+        names = tuple(
+            assembly.version(variable, part) or ""
+            for variable, part in zip(variables, found, strict=True)
+        )
         if found in good:
             consistent.append(names)
         else:
             excluded.append((names, _reason(assembly, problem, variables, found, cores)))
-    return Cells(target=target, assembly=assembly, consistent=tuple(consistent), excluded=tuple(excluded))
+    return Cells(
+        target=target, assembly=assembly, consistent=tuple(consistent), excluded=tuple(excluded)
+    )
 
 
 def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
-    asked = assembly.flip(variable, assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2)
+    asked = assembly.flip(
+        variable, assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
+    )
     usable = asked & problem.domains[variable.number]
     return [candidate for candidate in reversed(range(variable.count)) if usable >> candidate & 1]
 
 
 def _reason(
-    assembly: Assembly, problem: Problem, variables: Sequence[Variable], found: Sequence[int], cores: list[tuple[int, ...]]
+    assembly: Assembly,
+    problem: Problem,
+    variables: Sequence[Variable],
+    found: Sequence[int],
+    cores: list[tuple[int, ...]],
 ) -> tuple[int, ...]:
     """A core that forbids the combination; one found before is taken where it does."""
     fixed = [
-        ((variable.number, (2 << variable.count) - 1 & ~(1 << part)),) for variable, part in zip(variables, found, strict=True)
+        ((variable.number, (2 << variable.count) - 1 & ~(1 << part)),)
+        for variable, part in zip(variables, found, strict=True)
     ]
     for core in cores:
         nogoods = [problem.nogoods[number] for number in core]
-        if isinstance(solve(Problem(problem.sizes, [*nogoods, *fixed], (), problem.domains)), Conflict):
+        if isinstance(
+            solve(Problem(problem.sizes, [*nogoods, *fixed], (), problem.domains)), Conflict
+        ):
             return core
     start = len(problem.nogoods)
     whole = Problem(problem.sizes, [*problem.nogoods, *fixed], (), problem.domains)

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from toolmatrix.solve.resolve import Choice, Resolution
+    from toolmatrix.solve.resolve import Resolution
 
 
 class Flags(Value):
@@ -39,13 +39,23 @@ def of(resolution: Resolution, target: str, flag_components: Sequence[str]) -> F
     choices = resolution.targets[target]
     chosen = resolution.chosen(target)
     host = [choice.version for choice in choices if choice.component in flag_components]
-    wished = {component: releases for owner, component, releases in resolution.request.policies if owner == target}
-    missing = [f"{component} {releases[0]}" for component, releases in wished.items() if component not in chosen]
+    wished = {
+        component: releases
+        for owner, component, releases in resolution.request.policies
+        if owner == target
+    }
+    missing = [
+        f"{component} {releases[0]}"
+        for component, releases in wished.items()
+        if component not in chosen
+    ]
     version = ""
     if resolution.request.cpu and f"-mcpu={resolution.request.cpu}" not in host:
         spelled, version, complaint = _archspec(resolution.request.cpu, chosen)
         if spelled:
-            host = [flag for flag in host if not flag.startswith(("-march=", "-mcpu="))] + list(spelled)
+            host = [flag for flag in host if not flag.startswith(("-march=", "-mcpu="))] + list(
+                spelled
+            )
         elif complaint:
             missing.append(complaint)
     archs = [choice.version for choice in choices if choice.component == "arch"]
@@ -53,7 +63,9 @@ def of(resolution: Resolution, target: str, flag_components: Sequence[str]) -> F
         cflags=tuple(host),
         cxxflags=tuple(host),
         nvcc=tuple(_nvcc(archs, host)),
-        hipcc=tuple(f"--offload-arch={arch}" for arch in dict.fromkeys(archs) if arch.startswith("gfx")),
+        hipcc=tuple(
+            f"--offload-arch={arch}" for arch in dict.fromkeys(archs) if arch.startswith("gfx")
+        ),
         env={},
         archspec=version,
         missing=tuple(missing),

@@ -1,7 +1,8 @@
 """A grid of two components: what facts say of each pair of releases by themselves, without solving for the rest.
 
-A cell is `yes`, `no` or `unknown` (no fact speaks), with the evidence and the records that say so. Conditions on further
-components must hold for all of their releases that the request admits, or the fact is left out.
+A cell is `yes`, `no` or `unknown` (no fact speaks), with the evidence and the records that say so.
+Conditions on further components must hold for all of their releases that the request admits, or
+the fact is left out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _UNKNOWN = Cell(word="unknown", evidence="unknown", records=())
 
 
 class Grid(Value):
-    """Rows and columns by release, cells row by row; `spoken`: whether any release of the rows ever goes with the column."""
+    """Rows and columns by release; `spoken`: whether any release of the rows ever goes with a column."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -53,8 +54,12 @@ class _Grid:
     def __init__(self, assembly: Assembly, target: str, rows: str, columns: str) -> None:
         self.assembly = assembly
         self.target = target
-        self.hard = list(self.statements(rows, columns, flip=False)) + list(self.statements(columns, rows, flip=True))
-        self.soft = list(self.rows(rows, columns, flip=False)) + list(self.rows(columns, rows, flip=True))
+        self.hard = list(self.statements(rows, columns, flip=False)) + list(
+            self.statements(columns, rows, flip=True)
+        )
+        self.soft = list(self.rows(rows, columns, flip=False)) + list(
+            self.rows(columns, rows, flip=True)
+        )
         self.ever = 0
         for mask, allowed, _, _, turned in (*self.hard, *self.soft):
             self.ever |= (mask if allowed > 1 else 0) if turned else allowed
@@ -70,13 +75,19 @@ class _Grid:
             if usable >> place + 1 & 1 and not (at and date > at)
         ]
 
-    def statements(self, subject: str, other: str, *, flip: bool) -> Iterator[tuple[int, int, str, int, bool]]:
+    def statements(
+        self, subject: str, other: str, *, flip: bool
+    ) -> Iterator[tuple[int, int, str, int, bool]]:
         """Hard: (mask of the subject, allowed of the other, evidence, cites, whether the pair is turned)."""
-        for kind, when, component, allowed, _, evidence, cites in self.assembly.component(subject)["bindings"]:
+        for kind, when, component, allowed, _, evidence, cites in self.assembly.component(subject)[
+            "bindings"
+        ]:
             if component == other and kind in ("requires", "limits") and self.certain(when[1:]):
                 yield when[0][1], allowed, evidence, cites, flip
 
-    def rows(self, subject: str, other: str, *, flip: bool) -> Iterator[tuple[int, int, str, int, bool]]:
+    def rows(
+        self, subject: str, other: str, *, flip: bool
+    ) -> Iterator[tuple[int, int, str, int, bool]]:
         for context, terms, evidence, cites, _ in self.assembly.component(subject)["vouches"]:
             for name, mask, word in terms[1:]:
                 if name == other and self.certain(context):
@@ -84,7 +95,9 @@ class _Grid:
 
     def certain(self, terms: Sequence[Any]) -> bool:
         """Whether conditions hold whatever else is chosen: only the fixed context can promise that."""
-        return all(not self.assembly.asked.get((self.target, name), -1) & ~mask for name, mask in terms)
+        return all(
+            not self.assembly.asked.get((self.target, name), -1) & ~mask for name, mask in terms
+        )
 
     def cell(self, row: int, column: int) -> Cell:
         """Hard facts decide; a row that vouches for the pair says yes with its own evidence where no hard fact does."""
@@ -95,11 +108,12 @@ class _Grid:
                 continue
             if not allowed >> other + 1 & 1:
                 return Cell(word="no", evidence=evidence, records=self.cited(cites, subject))
-            allowing.append((evidence, cites if not flip else cites))
+            allowing.append((evidence, cites))
         vouching = [
             (evidence, cites)
             for mask, allowed, evidence, cites, flip in self.soft
-            if mask >> (column if flip else row) + 1 & 1 and allowed >> (row if flip else column) + 1 & 1
+            if mask >> (column if flip else row) + 1 & 1
+            and allowed >> (row if flip else column) + 1 & 1
         ]
         found = allowing or vouching
         if not found:
@@ -113,4 +127,8 @@ class _Grid:
         bits = 0
         for place in places:
             bits |= 2 << place
-        return tuple(number for ranges, number, _, _ in self.assembly.index.cites(cites) if in_ranges(ranges, bits))
+        return tuple(
+            number
+            for ranges, number, _, _ in self.assembly.index.cites(cites)
+            if in_ranges(ranges, bits)
+        )

@@ -33,9 +33,7 @@ def domains(assembly: Assembly, reasons: Sequence[Reason]) -> Domains:
     for reason in reasons:
         if reason.ask is not None:
             key = (reason.target, reason.ask.component)
-            left[key] = left.get(key, -1) & assembly.mask(
-                reason.ask.component, reason.ask.selector
-            )
+            left[key] = left.get(key, -1) & assembly.mask(reason.ask.component, reason.ask.selector)
     for _ in reasons:
         for reason in reasons:
             if reason.ask is None and reason.kind in ("requires", "limits"):

@@ -7,6 +7,8 @@ Where no single change helps, pairs of lines are tried. Ordered by cost.
 
 from __future__ import annotations
 
+from toolmatrix.facts import evidence as words
+from toolmatrix.solve.request import Ask
 from toolmatrix.solve.resolve import Refusal, possible
 from toolmatrix.value import Value
 
@@ -15,10 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.solve.request import Ask, Request
+    from toolmatrix.solve.request import Request
     from toolmatrix.solve.resolve import Resolution
 
-_OPTION_COST = {"arch": 2, "device": 6, "distro": 4, "from": 12, "accelerator": 14, "target": 16, "with": 0}
+_OPTION_COST = {
+    "arch": 2,
+    "min-evidence": 8,
+    "align": 9,
+    "device": 6,
+    "distro": 4,
+    "from": 12,
+    "accelerator": 14,
+    "target": 16,
+    "with": 0,
+}
 _STEP_COST = (20, 5, 1)
 """What one step costs in the first, second and any later number of a version."""
 
@@ -45,7 +57,14 @@ def repairs(index: Index, refusal: Refusal, limit: int = 4) -> tuple[Repair, ...
 
 
 def _shown(repair: Repair) -> tuple[str, ...]:
-    return tuple(new.text if new else "" for _, new in repair.changes) + tuple(old.text for old, _ in repair.changes)
+    return tuple(new.text if new else "" for _, new in repair.changes) + tuple(
+        old.text for old, _ in repair.changes
+    )
+
+
+def _wish(option: str, value: str) -> Ask:
+    """A line of the request that is about no component."""
+    return Ask(component="", selector=value, text=f"--{option} {value}", option=option)
 
 
 class _Finder:
@@ -54,13 +73,33 @@ class _Finder:
         self.assembly = refusal.assembly
         self.request = refusal.assembly.request
         numbers = [number for core in refusal.cores for number in core]
-        asks = [ask for number in numbers if (ask := self.assembly.reason(number).ask) is not None and ask.text]
+        asks = [
+            ask
+            for number in numbers
+            if (ask := self.assembly.reason(number).ask) is not None and ask.text
+        ]
         self.asks: list[Ask] = list(dict.fromkeys(asks))
 
     def singles(self) -> Iterator[Repair]:
         for ask in self.asks:
             for changed in self.alternatives(ask, self.request):
                 yield from self.verified(((ask, changed),))
+        yield from self.wishes()
+
+    def wishes(self) -> Iterator[Repair]:
+        """Less evidence, the nearest that is enough; or one component that need not be the same everywhere."""
+        least = self.request.min_evidence
+        for number in range(words.rank(least) - 1 if least else 0, 0, -1):
+            found = list(
+                self.verified(
+                    ((_wish("min-evidence", least), _wish("min-evidence", words.word(number))),)
+                )
+            )
+            yield from found
+            if found:
+                break
+        for name in self.request.align:
+            yield from self.verified(((_wish("align", name), None),))
 
     def pairs(self) -> Iterator[Repair]:
         """Change one line, then the nearest change of another; the number of lines in cores is small."""
@@ -68,8 +107,14 @@ class _Finder:
             for other in self.asks[place + 1 :]:
                 without = self.changed(((other, None),))
                 for new in self.alternatives(one, without):
-                    for second in (*self.alternatives(other, self.changed(((one, new),))), None):
+                    for second in self.seconds(other, self.changed(((one, new),))):
                         yield from self.verified(((one, new), (other, second)))
+
+    def seconds(self, ask: Ask, request: Request) -> Iterator[Ask | None]:
+        """The second change of a pair may also drop its line, unless it is a default that would come back."""
+        yield from self.alternatives(ask, request)
+        if not self.index.header["components"][ask.component]["given"]:
+            yield None
 
     def verified(self, changes: tuple[tuple[Ask, Ask | None], ...]) -> Iterator[Repair]:
         request = self.changed(changes)
@@ -81,10 +126,23 @@ class _Finder:
     def changed(self, changes: Sequence[tuple[Ask, Ask | None]]) -> Request:
         request = self.request
         for old, new in changes:
+            if old.option == "min-evidence" and new is not None:
+                request = request.replace(min_evidence=new.selector)
+                continue
+            if old.option == "align":
+                request = request.replace(
+                    align=tuple(name for name in request.align if name != old.selector)
+                )
+                continue
             if old.option in ("arch", "device"):
                 field = old.option + "s"
-                names = [new.selector if new and name == old.selector else name for name in getattr(request, field)]
-                request = request.replace(**{field: tuple(name for name in names if new or name != old.selector)})
+                names = [
+                    new.selector if new and name == old.selector else name
+                    for name in getattr(request, field)
+                ]
+                request = request.replace(
+                    **{field: tuple(name for name in names if new or name != old.selector)}
+                )
                 continue
             asks: list[Ask] = []
             for ask in request.asks:
@@ -103,14 +161,20 @@ class _Finder:
         asks = []
         for ask in request.asks:
             if ask.target == old.target and ask.component in context["context"]:
-                ask = ask.replace(selector=context["context"][ask.component], text=new.text, target=new.selector)
+                ask = ask.replace(
+                    selector=context["context"][ask.component], text=new.text, target=new.selector
+                )
             elif ask.target == old.target and ask.option == "accelerator" and ask.implied:
                 accelerator = context["accelerator"]
-                ask = ask.replace(selector=accelerator, text=f"--accelerator {accelerator}", target=new.selector)
+                ask = ask.replace(
+                    selector=accelerator, text=f"--accelerator {accelerator}", target=new.selector
+                )
             elif ask.target == old.target:
                 ask = ask.replace(target=new.selector)
             asks.append(ask)
-        targets = tuple(new.selector if target == old.selector else target for target in request.targets)
+        targets = tuple(
+            new.selector if target == old.selector else target for target in request.targets
+        )
         return request.replace(asks=tuple(dict.fromkeys(asks)), targets=targets)
 
     def alternatives(self, ask: Ask, request: Request) -> Iterator[Ask]:
@@ -119,19 +183,23 @@ class _Finder:
             yield from self.archs(ask)
         elif ask.option == "target":
             if ask.component == "target" and len(request.targets) == 1:
-                yield from self.words(ask, request)
+                yield from self.words(ask)
         elif self.index.header["components"][ask.component]["scheme"] == "names":
-            yield from self.words(ask, request)
+            yield from self.words(ask)
         else:
             yield from self.versions(ask, request)
 
-    def words(self, ask: Ask, request: Request) -> Iterator[Ask]:
+    def words(self, ask: Ask) -> Iterator[Ask]:
         names = self.index.section("c:" + ask.component)["versions"]
         if len(names) > len(_OPTION_COST) and ask.option != "distro":
             return
         for name in reversed(names):
             if name != ask.selector:
-                text = f"--{ask.option} {name}" if ask.option and ask.option != "with" else f"{ask.component}=={name}"
+                text = (
+                    f"--{ask.option} {name}"
+                    if ask.option and ask.option != "with"
+                    else f"{ask.component}=={name}"
+                )
                 yield ask.replace(selector=name, text=text, implied=False)
 
     def archs(self, ask: Ask) -> Iterator[Ask]:
@@ -156,7 +224,12 @@ class _Finder:
         part = self.index.section("c:device")
         for place, name in enumerate(part["versions"]):
             for kind, when, component, allowed, _, _, _ in part["bindings"]:
-                if kind == "limits" and component == "arch" and when[0][1] >> place + 1 & 1 and allowed & bit:
+                if (
+                    kind == "limits"
+                    and component == "arch"
+                    and when[0][1] >> place + 1 & 1
+                    and allowed & bit
+                ):
                     return str(name)
         return ""
 
@@ -173,13 +246,17 @@ class _Finder:
             wide = ask.replace(selector=" ".join(names), text=ask.component)
             asks = tuple(wide if part == ask else part for part in request.asks)
             rising = (*request.oldest, ask.component) if oldest else request.oldest
-            resolution = possible(self.index, request.replace(asks=asks, oldest=rising, prefer="newest"))
+            resolution = possible(
+                self.index, request.replace(asks=asks, oldest=rising, prefer="newest")
+            )
             if resolution is not None:
                 version = resolution.chosen(resolution.request.targets[0])[ask.component]
                 text = f"{ask.component}=={version}"
                 yield ask.replace(selector=f"=={version}", text=text)
 
     def cost(self, old: Ask, new: Ask | None) -> int:
+        if not old.component:
+            return _OPTION_COST[old.option]
         if new is None:
             return 10 + _OPTION_COST.get(old.option, 0)
         base = _OPTION_COST.get(old.option, 1)
@@ -191,7 +268,10 @@ class _Finder:
         scale = self.assembly.scale(old.component)
         mask = scale.select(old.selector)
         version = scale.versions[scale.select(new.selector).bit_length() - 2]
-        ends = (scale.versions[mask.bit_length() - 2], scale.versions[(mask & -mask).bit_length() - 2])
+        ends = (
+            scale.versions[mask.bit_length() - 2],
+            scale.versions[(mask & -mask).bit_length() - 2],
+        )
         return min(self.steps(old.component, end, version) for end in ends)
 
     def steps(self, component: str, one: str, other: str) -> int:
@@ -199,5 +279,7 @@ class _Finder:
         versions = self.assembly.scale(component).versions
         between = abs(versions.index(one) - versions.index(other))
         parts = list(zip(one.split("."), other.split("."), strict=False))
-        level = next((place for place, (left, right) in enumerate(parts) if left != right), len(parts))
+        level = next(
+            (place for place, (left, right) in enumerate(parts) if left != right), len(parts)
+        )
         return between + _STEP_COST[min(level, len(_STEP_COST) - 1)]

@@ -25,9 +25,9 @@ class Ask(Value):
 class Request(Value):
     """A whole request, one or several targets solved together.
 
-    `keep` are (target, component, release) ranked above all others; `policies` are (target, component, releases in order of
-    preference): the component takes the first it can, or stays absent. `oldest` are components whose older releases are
-    preferred.
+    `keep` are (target, component, release) ranked above all others. `policies` are (target, component,
+    releases in order of preference): the component takes the first it can, or stays absent. `oldest`
+    are components whose older releases are preferred.
     """
 
     asks: tuple[Ask, ...]

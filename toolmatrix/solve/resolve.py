@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.index import in_ranges
-from toolmatrix.solve.assemble import EVIDENCE, SEVERAL, Assembly
+from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, solve
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.solve.assemble import Variable, Vouching
+    from toolmatrix.solve.parts import Variable, Vouching
     from toolmatrix.solve.request import Request
 
 
@@ -30,7 +31,7 @@ class Cite(Value):
 
 
 class Choice(Value):
-    """One component of an answer. `disputed` are records of claims that say otherwise (rival, its evidence, deciding)."""
+    """One component of an answer; `disputed` are claims that say otherwise (rival, its evidence, deciding)."""
 
     target: str
     component: str
@@ -74,7 +75,9 @@ def resolve(index: Index, request: Request) -> Resolution | Refusal:
     if isinstance(found, Conflict):
         from toolmatrix.solve import conflict
 
-        return Refusal(assembly=assembly, cores=tuple(conflict.cores(problem, assembly.asked_nogoods)))
+        return Refusal(
+            assembly=assembly, cores=tuple(conflict.cores(problem, assembly.asked_nogoods))
+        )
     return judge(assembly, found.values)
 
 
@@ -87,7 +90,9 @@ def possible(index: Index, request: Request) -> Resolution | None:
 
 def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
     """Attach evidence, facts and disputes to a solution."""
-    chosen = {part.number: assembly.version(part, values[part.number]) for part in assembly.variables}
+    chosen = {
+        part.number: assembly.version(part, values[part.number]) for part in assembly.variables
+    }
     targets = {}
     weakest = words.WORDS[0]
     for target in assembly.request.targets:
@@ -95,14 +100,24 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         targets[target] = judged.choices()
         for choice in targets[target]:
             weakest = words.weaker(weakest, choice.evidence)
-    return Resolution(request=assembly.request, targets=targets, evidence=weakest, assembly=assembly, values=values)
+    return Resolution(
+        request=assembly.request,
+        targets=targets,
+        evidence=weakest,
+        assembly=assembly,
+        values=values,
+    )
 
 
 class _Target:
     """The judging of one target: one pass over the facts of what was chosen, then each choice by itself."""
 
     def __init__(
-        self, assembly: Assembly, target: str, values: tuple[int, ...], chosen: Mapping[int, str | None]
+        self,
+        assembly: Assembly,
+        target: str,
+        values: tuple[int, ...],
+        chosen: Mapping[int, str | None],
     ) -> None:
         self.assembly = assembly
         self.index = assembly.index
@@ -111,7 +126,12 @@ class _Target:
         self.values = values
         self.chosen = chosen
         self.mine = sorted(
-            (variable for (owner, _), held in assembly.by_name.items() if owner == target for variable in held),
+            (
+                variable
+                for (owner, _), held in assembly.by_name.items()
+                if owner == target
+                for variable in held
+            ),
             key=lambda variable: variable.number,
         )
         self.bits = {variable.number: self.bit(variable) for variable in self.mine}
@@ -136,7 +156,9 @@ class _Target:
             if binding[1][0][1] & bit and self.holds(binding[1], owner.instance):
                 for name in binding[4] or (binding[2],):
                     about = self.assembly.pick(self.target, name, owner.instance)
-                    if about is not None and (name not in SEVERAL or owner.component in SEVERAL or owner is about):
+                    if about is not None and (
+                        name not in SEVERAL or owner.component in SEVERAL or owner is about
+                    ):
                         self.claims.setdefault(about.number, []).append((owner, binding))
                     elif name in SEVERAL:
                         for several in self.assembly.by_name.get((self.target, name), ()):
@@ -223,7 +245,7 @@ class _Target:
     def vouched(self, variable: Variable) -> tuple[list[Cite], str]:
         """The rows that vouch for this choice together with what was chosen before it, at the best level."""
         best = (0, 0)
-        rows = []
+        rows: list[Vouching] = []
         number = variable.number
         for row in self.assembly.vouchings:
             level = self.level(row, number) if row.target == self.target else None
@@ -236,11 +258,9 @@ class _Target:
             spoken = {variable.component}
             if row.subject == variable.component:
                 spoken |= {self.assembly.variables[part[0]].component for part in row.terms}
-            owner = self.assembly.pick(self.target, row.subject, variable.instance)
-            assert owner is not None
             found += [
                 cite
-                for cite in self.cites(row.cites, self.bits[owner.number])
+                for cite in self.cites(row.cites, self.bits[row.owner])
                 if self.index.record(cite.record)["component"] in spoken
             ]
         return found, words.word(best[1] % EVIDENCE)
@@ -257,7 +277,7 @@ class _Target:
         return int(agrees), min(mine[2], row.weight)
 
     def released(self, variable: Variable) -> tuple[list[Cite], str]:
-        """Nothing speaks of it together with the rest: for what was asked for its release is enough, else it is unknown."""
+        """No fact joins it to the rest: its release is enough for what was asked for, else it is unknown."""
         part = self.assembly.component(variable.component)
         record = part["releases"][self.bits[variable.number].bit_length() - 2]
         asked = variable.component in self.assembly.request.wanted
@@ -265,12 +285,14 @@ class _Target:
         return [Cite(record=record, evidence=evidence, rules=())], evidence
 
     def disputed(self, variable: Variable) -> tuple[tuple[int, str, int], ...]:
-        """Rivals that matter for this choice: rows that vouch for what was excluded, claims that exclude what was chosen."""
+        """Rivals that matter here: rows that vouch for what was excluded, claims that exclude what was chosen."""
         bit = self.bits[variable.number]
         return tuple(
             dict.fromkeys(
                 (rival, evidence, deciding)
-                for _, _, _, rival, evidence, deciding, allowed, kind in self.disputes.get(variable.number, ())
+                for _, _, _, rival, evidence, deciding, allowed, kind in self.disputes.get(
+                    variable.number, ()
+                )
                 if kind == "tested" or not allowed & bit
             )
         )

@@ -239,17 +239,12 @@ class Search:
 
     def _wiped_out(self, source: int, target: int, reason: list[int]) -> Clash:
         """Join the pairs that leave ``target`` without a candidate."""
-        left = self.domains[target]
         terms = {source: -1, target: 0}
-        used: list[int] = []
         for index in reason:
             pair = dict(self.nogoods[index])
-            if left & pair[target]:
-                left &= ~pair[target]
-                terms[source] &= pair[source]
-                terms[target] |= pair[target]
-                used.append(index)
-        return Clash(terms, used)
+            terms[source] &= pair[source]
+            terms[target] |= pair[target]
+        return Clash(terms, reason)
 
     def _visit(self, variable: int, index: int) -> Clash | None:
         """Move the watch off a true term; if there is nowhere to go, act."""

@@ -1,4 +1,4 @@
-"""Soft reasons: pairs of what was asked for that rows speak about, but never together. Nothing refuses them; nobody tested them."""
+"""Soft reasons: pairs of what was asked for that rows speak about, but never together: nobody tested them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolmatrix.solve.assemble import Assembly, Variable, Vouching
+    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.parts import Variable, Vouching
 
 
 class Untested(Value):
@@ -25,26 +26,41 @@ def untested(assembly: Assembly) -> list[Untested]:
     found = []
     for target in assembly.request.targets:
         for one, other in _pairs(assembly, target):
-            rows = [row for row in assembly.vouchings if row.target == target and _speaks(assembly, row, one, other)]
+            rows = [
+                row
+                for row in assembly.vouchings
+                if row.target == target and _speaks(assembly, row, one, other)
+            ]
             if rows and not any(_asked(assembly, row, other) for row in rows):
-                found.append(Untested(target=target, subject=one.component, component=other.component, rows=tuple(rows)))
+                found.append(
+                    Untested(
+                        target=target,
+                        subject=one.component,
+                        component=other.component,
+                        rows=tuple(rows),
+                    )
+                )
     return found
 
 
 def spoken(assembly: Assembly) -> bool:
     """Whether any fact, hard or soft, speaks of two of the things asked for together."""
     for target in assembly.request.targets:
-        pairs = {frozenset((one.component, other.component)) for one, other in _pairs(assembly, target)}
+        pairs = {
+            frozenset((one.component, other.component)) for one, other in _pairs(assembly, target)
+        }
         if not pairs:
             return True
         for row in assembly.vouchings:
             named = {assembly.variables[number].component for number, _, _ in row.terms}
             if any(pair <= named for pair in pairs):
                 return True
-        for (owner, name), _ in assembly.by_name.items():
+        for owner, name in assembly.by_name:
             if owner == target:
                 for binding in assembly.component(name)["bindings"]:
-                    if frozenset((name, binding[2])) in pairs and assembly.possible(target, binding[1]):
+                    if frozenset((name, binding[2])) in pairs and assembly.possible(
+                        target, binding[1]
+                    ):
                         return True
     return False
 
@@ -55,10 +71,14 @@ def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable
     asked = []
     for ask in assembly.asks(target):
         variable = assembly.pick(target, ask.component)
-        if variable is not None and variable not in asked and not components[ask.component]["given"]:
+        if (
+            variable is not None
+            and variable not in asked
+            and not components[ask.component]["given"]
+        ):
             asked.append(variable)
-    for place in range(len(assembly.request.archs)):
-        asked.append(assembly.instance(target, "arch", place + 1))
+    places = range(1, len(assembly.request.archs) + 1)
+    asked += [assembly.instance(target, "arch", place) for place in places]
     for one in asked:
         for other in asked:
             if one is not other:
@@ -69,13 +89,19 @@ def _speaks(assembly: Assembly, row: Vouching, one: Variable, other: Variable) -
     """Whether a row has `one` as its subject, at a release that was asked for, and names `other`."""
     number, mask, _ = row.terms[0]
     named = any(part[0] == other.number for part in row.terms[1:])
-    wanted = assembly.flip(one, assembly.asked.get((row.target, one.component), -2) & (2 << one.count) - 1)
+    wanted = assembly.flip(
+        one, assembly.asked.get((row.target, one.component), -2) & (2 << one.count) - 1
+    )
     return number == one.number and named and bool(mask & wanted)
 
 
 def _asked(assembly: Assembly, row: Vouching, other: Variable) -> bool:
     wanted = assembly.asked.get((row.target, other.component))
     if wanted is None:
-        wanted = assembly.mask("arch", assembly.request.archs[other.instance - 1]) if other.instance else -2
+        wanted = (
+            assembly.mask("arch", assembly.request.archs[other.instance - 1])
+            if other.instance
+            else -2
+        )
     bits = assembly.flip(other, wanted & (2 << other.count) - 1)
     return any(number == other.number and mask & bits for number, mask, _ in row.terms)

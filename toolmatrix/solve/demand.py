@@ -1,0 +1,95 @@
+"""A minimum of evidence as nogoods: what nobody vouched for well enough is refused.
+
+For every two components of which some row speaks, a release of the one goes only with those releases
+of the other that a row or requirement of at least that evidence names. That an image carries a toolkit
+is no statement about what goes together.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.solve.parts import EVIDENCE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.solve.assemble import Assembly
+
+    Pair = tuple[str, int, int]
+    """(target, one variable, a later variable)"""
+    Nogood = tuple[tuple[int, int], ...]
+
+
+def nogoods(assembly: Assembly) -> Iterator[tuple[Nogood, str, str, str]]:
+    """The nogoods, each with the two components it joins and the target."""
+    least = words.rank(assembly.request.min_evidence)
+    spoken: dict[Pair, dict[int, int]] = {pair: {} for pair in _pairs(assembly)}
+    _rows(assembly, least, spoken)
+    _requirements(assembly, least, spoken)
+    for (target, one, other), table in sorted(spoken.items()):
+        for terms in _pair(assembly, one, other, table):
+            yield (
+                terms,
+                assembly.variables[one].component,
+                assembly.variables[other].component,
+                target,
+            )
+
+
+def _pairs(assembly: Assembly) -> Iterator[Pair]:
+    """Every two variables that some row joins, be it a row about other releases than the ones asked for."""
+    for target, name in assembly.by_name:
+        for context, terms, _, _, carried in assembly.component(name)["vouches"]:
+            if carried or not assembly.possible(target, context):
+                continue
+            held = sorted(
+                variable.number
+                for component, _, _ in terms
+                if (variable := assembly.pick(target, component)) is not None
+            )
+            for place, one in enumerate(held):
+                for other in held[place + 1 :]:
+                    yield target, one, other
+
+
+def _rows(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) -> None:
+    for row in assembly.vouchings:
+        if row.carried:
+            continue
+        terms = sorted(row.terms)
+        for place, (one, mask, weight) in enumerate(terms):
+            for other, allowed, further in terms[place + 1 :]:
+                worth = min(words.rank(row.evidence), weight % EVIDENCE, further % EVIDENCE)
+                _speak(spoken, (row.target, one, other), mask, allowed if worth >= least else 0)
+
+
+def _requirements(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) -> None:
+    """What a good enough claim requires counts as vouched for."""
+    for number, terms in enumerate(assembly.nogoods):
+        reason = assembly.reason(number)
+        if reason.kind != "requires" or len(terms) != 2 or words.rank(reason.evidence) < least:
+            continue
+        (one, mask), (other, broken) = terms
+        whole = (2 << assembly.variables[other].count) - 1
+        if (reason.target, one, other) in spoken:
+            _speak(spoken, (reason.target, one, other), mask, whole & ~broken)
+
+
+def _speak(spoken: dict[Pair, dict[int, int]], pair: Pair, mask: int, allowed: int) -> None:
+    table = spoken.setdefault(pair, {})
+    while mask:
+        bit = mask & -mask
+        table[bit] = table.get(bit, 0) | allowed
+        mask ^= bit
+
+
+def _pair(assembly: Assembly, one: int, other: int, table: dict[int, int]) -> Iterator[Nogood]:
+    by_allowed: dict[int, int] = {}
+    for place in range(assembly.variables[one].count):
+        allowed = table.get(1 << place, 0)
+        by_allowed[allowed] = by_allowed.get(allowed, 0) | 1 << place
+    releases = (1 << assembly.variables[other].count) - 1
+    for allowed, bits in sorted(by_allowed.items()):
+        if releases & ~allowed:
+            yield ((one, bits), (other, releases & ~allowed))

@@ -1,0 +1,74 @@
+"""What an assembly is made of: variables, rows that vouch, and the reasons behind nogoods."""
+
+from __future__ import annotations
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.solve.request import Ask
+
+SEVERAL = ("arch", "device")
+"""The components a target may have several of."""
+
+EVIDENCE = 8
+"""Weights are (how early the row's first component is chosen) * EVIDENCE + rank of the evidence word."""
+
+
+class Reason(Value):
+    """Why a nogood is there: a request line, a fact (with its cites and the terms it joins), or a policy of the run."""
+
+    kind: str
+    ask: Ask | None = None
+    target: str = ""
+    subject: str = ""
+    component: str = ""
+    terms: tuple[tuple[str, int], ...] = ()
+    allowed: int = 0
+    alternatives: tuple[str, ...] = ()
+    evidence: str = ""
+    cites: int = -1
+    rule: str = ""
+
+
+class Variable:
+    """One unknown: a component in a target, with the number of its releases (candidates are these plus absent)."""
+
+    __slots__ = ("component", "count", "domain", "instance", "number", "oldest", "target")
+
+    def __init__(
+        self, target: str, component: str, instance: int, count: int, oldest: bool
+    ) -> None:
+        self.target = target
+        self.component = component
+        self.instance = instance
+        self.count = count
+        self.number = -1
+        self.oldest = oldest
+        self.domain = (2 << count) - 1
+
+
+class Vouching:
+    """A support row as the engine sees it, `terms` (variable, mask, weight), with where it came from."""
+
+    __slots__ = ("carried", "cites", "evidence", "owner", "subject", "target", "terms", "weight")
+
+    def __init__(
+        self,
+        target: str,
+        subject: str,
+        owner: int,
+        terms: tuple[tuple[int, int, int], ...],
+        weight: int,
+        evidence: str,
+        cites: int,
+        carried: bool,
+    ) -> None:
+        self.target = target
+        self.subject = subject
+        self.owner = owner
+        self.terms = terms
+        self.weight = weight
+        self.evidence = evidence
+        self.cites = cites
+        self.carried = carried
