@@ -1,7 +1,7 @@
 """Turns the model into what solving needs: masks over releases, rivals decided, rows widened by their rules.
 
-The result does not depend on the order in which files and rows were read. Raises MatrixError, at the cell, for a selector
-that admits no known release.
+The result does not depend on the order in which files and rows were read. Raises MatrixError, at the cell, for a
+selector that admits no known release.
 """
 
 from __future__ import annotations
@@ -17,11 +17,16 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import NoReturn
 
-    from toolmatrix.facts.model import Claim, Matrix
+    from toolmatrix.facts.model import Claim, Matrix, Rule
 
 Terms = tuple[tuple[str, int], ...]
 """Conditions: (component, mask), the subject first."""
+
+
+_Said = tuple[str, Terms, tuple[tuple[str, int, str], ...], str]
+"""What a row vouches for: subject, context, terms with their evidence, evidence of the row."""
 
 
 class Reading(Value):
@@ -79,16 +84,20 @@ class Compiled(Value):
 def compile_matrix(matrix: Matrix) -> Compiled:
     """Compile a loaded matrix. Raises MatrixError."""
     maker = _Maker(matrix)
-    readings = [reading for _, claim in sorted(matrix.claims.items()) for reading in maker.readings(claim)]
-    bindings, disputes = _decide([reading for reading in readings if reading.claim.kind != "tested"], matrix)
+    readings = [
+        reading for _, claim in sorted(matrix.claims.items()) for reading in maker.readings(claim)
+    ]
+    bindings, disputes = _decide(
+        [reading for reading in readings if reading.claim.kind != "tested"], matrix
+    )
     soft = [reading for reading in readings if reading.claim.kind == "tested"]
     return Compiled(
         matrix=matrix,
         digest=digest(matrix),
         scales=maker.scales,
         bindings=tuple(bindings),
-        vouches=tuple(_vouches(soft)),
-        disputes=tuple([*disputes, *_soft_disputes(soft, bindings)]),
+        vouches=tuple(_vouches([reading for reading in soft if reading.claim.decides])),
+        disputes=(*disputes, *_overruled(soft, bindings), *_rivals(soft)),
     )
 
 
@@ -97,16 +106,17 @@ def digest(matrix: Matrix) -> str:
     text = hashlib.sha256()
     for part in (matrix.components, matrix.targets, matrix.rules, matrix.sources):
         _feed(text, part)
-    for group in (matrix.releases, matrix.claims, matrix.rows):
-        _feed(text, group)
+    for facts in (matrix.releases, matrix.claims, matrix.rows):
+        _feed(text, facts)
     text.update(matrix.date.encode())
-    text.update(json.dumps(list(matrix.components)).encode())
+    text.update(json.dumps([list(matrix.components), list(matrix.targets)]).encode())
     return "sha256:" + text.hexdigest()
 
 
-def _feed(text: hashlib._Hash, group: Mapping[str, Value] | Mapping[tuple[str, str], Value]) -> None:
-    for name in sorted(group):  # type: ignore[type-var]
-        value = group[name]  # type: ignore[index]
+def _feed(
+    text: hashlib._Hash, group: Mapping[str, Value] | Mapping[tuple[str, str], Value]
+) -> None:
+    for name, value in sorted(group.items()):
         fields = {key: getattr(value, key) for key in value._fields if key != "node"}
         text.update(json.dumps([name, fields], sort_keys=True, default=dict).encode())
 
@@ -120,7 +130,10 @@ class _Maker:
         for (component, version), release in matrix.releases.items():
             found[component][version] = release.rank
         self.scales = {
-            name: Scale(matrix.components[name].scheme, versions.sort(matrix.components[name].scheme, ranked))
+            name: Scale(
+                matrix.components[name].scheme,
+                versions.sort(matrix.components[name].scheme, ranked),
+            )
             for name, ranked in found.items()
         }
         self._masks: dict[tuple[str, str], tuple[int, bool]] = {}
@@ -132,7 +145,9 @@ class _Maker:
             scale = self.scales[component]
             parsed = scale.parse(selector)
             coarse = scale.scheme == "series" and any(
-                clause.operator in ("==", ">=", "<=", "upto") and _finer(clause, scale) for part in parsed for clause in part
+                clause.operator in ("==", ">=", "<=", "upto") and _finer(clause, scale)
+                for part in parsed
+                for clause in part
             )
             held = self._masks[component, selector] = scale.mask(parsed), coarse
         return held
@@ -150,10 +165,14 @@ class _Maker:
             self.unreleased(claim, claim.component, claim.selector)
         if claim.kind == "limits":
             allowed |= 1
-        evidence = words.weaker(claim.evidence, "derived") if coarse or claim.rule else claim.evidence
+        evidence = (
+            words.weaker(claim.evidence, "derived") if coarse or claim.rule else claim.evidence
+        )
         named = (*((claim.rule,) if claim.rule else ()), *(("same-series",) if coarse else ()))
-        first = Reading(claim=claim, when=_merged(terms), allowed=allowed, evidence=evidence, rules=named)
-        if all(mask for _, mask in first.when) and allowed:
+        first = Reading(
+            claim=claim, when=_merged(terms), allowed=allowed, evidence=evidence, rules=named
+        )
+        if all(mask for _, mask in first.when) and (allowed or claim.kind != "tested"):
             yield from self.widened(first, claim.stands_for)
 
     def widened(self, reading: Reading, rules: tuple[str, ...]) -> Iterator[Reading]:
@@ -167,6 +186,8 @@ class _Maker:
         subject, mask = reading.when[0]
         when = reading.when
         if rule.widens == "minor":
+            if self.scales[subject].scheme == "names":
+                self.unordered(reading.claim, subject, rule)
             wider = _minor(self.scales[subject], mask) & ~mask
             when = ((subject, wider), *when[1:])
         elif rule.context:
@@ -179,13 +200,25 @@ class _Maker:
             when = tuple(changed.items())
         if when != reading.when and all(mask for _, mask in when):
             yield reading.replace(
-                when=when, evidence=words.weaker(reading.evidence, rule.evidence), rules=(*reading.rules, name)
+                when=when,
+                evidence=words.weaker(reading.evidence, rule.evidence),
+                rules=(*reading.rules, name),
             )
 
-    def unreleased(self, claim: Claim, component: str, selector: str) -> None:
+    def unordered(self, claim: Claim, component: str, rule: Rule) -> NoReturn:
+        claim.node.fail(
+            f"`{claim.id}` cannot be widened by `{rule.name}`",
+            expected="a subject whose releases are versions",
+            found=f"{component}, whose releases are names",
+            help="remove the rule from `stands-for:`",
+        )
+
+    def unreleased(self, claim: Claim, component: str, selector: str) -> NoReturn:
         import difflib
 
-        near = difflib.get_close_matches(selector.split(",")[0].lstrip("=<>!~"), self.scales[component].versions, 1, 0.0)
+        near = difflib.get_close_matches(
+            selector.partition(",")[0].lstrip("=<>!~"), self.scales[component].versions, 1, 0.0
+        )
         claim.node.fail(
             f"`{claim.id}` names a version of {component} that nobody released",
             expected=f"a known release of {component}" + (f", such as {near[0]}" if near else ""),
@@ -198,7 +231,10 @@ def _finer(clause: versions.Clause, scale: Scale) -> bool:
     if clause.version is None or clause.text.endswith(".*"):
         return False
     numbers = clause.version[0]
-    return any(len(numbers) > len(place := versions.key(name)[0]) and numbers[: len(place)] == place for name in scale.versions)
+    return any(
+        len(numbers) > len(place := versions.key(name)[0]) and numbers[: len(place)] == place
+        for name in scale.versions
+    )
 
 
 def _merged(terms: Iterable[tuple[str, int]]) -> Terms:
@@ -210,7 +246,11 @@ def _merged(terms: Iterable[tuple[str, int]]) -> Terms:
 
 
 def _minor(scale: Scale, mask: int) -> int:
-    minors = {versions.key(name)[0][:2] for place, name in enumerate(scale.versions) if mask >> place + 1 & 1}
+    minors = {
+        versions.key(name)[0][:2]
+        for place, name in enumerate(scale.versions)
+        if mask >> place + 1 & 1
+    }
     wider = 0
     for place, name in enumerate(scale.versions):
         if versions.key(name)[0][:2] in minors:
@@ -223,7 +263,9 @@ def _decide(hard: list[Reading], matrix: Matrix) -> tuple[list[Binding], list[Di
     for reading in hard:
         claim = reading.claim
         conditions = tuple(sorted(reading.when[1:]))
-        rivals.setdefault((reading.when[0][0], claim.component, claim.topic, conditions), []).append(reading)
+        rivals.setdefault(
+            (reading.when[0][0], claim.component, claim.topic, conditions), []
+        ).append(reading)
     bindings: list[Binding] = []
     disputes: list[Dispute] = []
     for name in sorted(rivals, key=repr):
@@ -252,11 +294,11 @@ def _settle(group: list[Reading]) -> tuple[list[tuple[int, Reading]], list[Dispu
     disputes = []
     covered = 0
     for reading in group:
-        subject, mask = reading.when[0]
+        mask = reading.when[0][1]
         disputes += [
-            Dispute(subject=subject, component=reading.claim.component, mask=mask & taken, rival=reading, deciding=deciding)
+            _dispute(reading, deciding, mask & taken)
             for taken, deciding in held
-            if mask & taken and deciding.allowed != reading.allowed
+            if mask & taken and _says(deciding) != _says(reading)
         ]
         mine = mask & ~covered
         if mine and reading.claim.decides:
@@ -265,12 +307,18 @@ def _settle(group: list[Reading]) -> tuple[list[tuple[int, Reading]], list[Dispu
     return held, disputes
 
 
+def _says(reading: Reading) -> tuple[object, ...]:
+    return reading.allowed, reading.claim.alternatives
+
+
 def _bind(held: list[tuple[int, Reading]]) -> Iterator[Binding]:
     """Readings of one group that say the same become one binding."""
     same: dict[tuple[object, ...], list[tuple[int, Reading]]] = {}
     for mask, reading in held:
         claim = reading.claim
-        same.setdefault((claim.kind, reading.allowed, claim.alternatives, reading.evidence), []).append((mask, reading))
+        same.setdefault(
+            (claim.kind, reading.allowed, claim.alternatives, reading.evidence), []
+        ).append((mask, reading))
     for cites in same.values():
         first = cites[0][1]
         union = 0
@@ -289,20 +337,27 @@ def _bind(held: list[tuple[int, Reading]]) -> Iterator[Binding]:
 
 def _vouches(soft: list[Reading]) -> Iterator[Vouch]:
     """Gather the cells of a row, then the rows that differ in their subject alone."""
-    rows: dict[tuple[object, ...], list[Reading]] = {}
+    rows: dict[tuple[str, Terms, str], list[Reading]] = {}
     for reading in soft:
-        rows.setdefault((reading.claim.row, reading.when, _row_evidence(reading)), []).append(reading)
-    same: dict[tuple[object, ...], list[tuple[int, tuple[Reading, ...]]]] = {}
+        row = reading.claim.row, reading.when, _row_evidence(reading)
+        rows.setdefault(row, []).append(reading)
+    same: dict[_Said, list[tuple[int, tuple[Reading, ...]]]] = {}
     for (_, when, evidence), cells in rows.items():
-        assert isinstance(when, tuple)
         terms = tuple(sorted((cell.claim.component, cell.allowed, cell.evidence) for cell in cells))
-        same.setdefault((when[0][0], tuple(sorted(when[1:])), terms, evidence), []).append((when[0][1], tuple(cells)))
-    for subject, context, terms, evidence in sorted(same, key=repr):  # type: ignore[misc]
-        cites = sorted(same[subject, context, terms, evidence], key=lambda cite: cite[1][0].claim.id)
+        said = when[0][0], tuple(sorted(when[1:])), terms, evidence
+        same.setdefault(said, []).append((when[0][1], tuple(cells)))
+    for said in sorted(same):
+        subject, context, terms, evidence = said
+        cites = sorted(same[said], key=lambda cite: cite[1][0].claim.id)
         union = 0
         for mask, _ in cites:
             union |= mask
-        yield Vouch(context=context, terms=((subject, union, evidence), *terms), evidence=evidence, cites=tuple(cites))
+        yield Vouch(
+            context=context,
+            terms=((subject, union, evidence), *terms),
+            evidence=evidence,
+            cites=tuple(cites),
+        )
 
 
 def _row_evidence(reading: Reading) -> str:
@@ -311,37 +366,50 @@ def _row_evidence(reading: Reading) -> str:
     return words.weaker(reading.claim.evidence, "derived") if inherited else reading.claim.evidence
 
 
-def _soft_disputes(soft: list[Reading], bindings: list[Binding]) -> Iterator[Dispute]:
-    """A row that vouches for what a deciding claim of the same topic excludes."""
+def _overruled(soft: list[Reading], bindings: list[Binding]) -> Iterator[Dispute]:
+    """Rows that vouch for what a deciding claim excludes."""
     deciding: dict[tuple[str, str], list[tuple[int, Reading]]] = {}
     for binding in bindings:
         for mask, reading in binding.cites:
-            deciding.setdefault((reading.when[0][0], reading.claim.component), []).append((mask, reading))
+            pair = reading.when[0][0], reading.claim.component
+            deciding.setdefault(pair, []).append((mask, reading))
     for rival in soft:
-        subject, mask = rival.when[0]
-        for taken, reading in deciding.get((subject, rival.claim.component), ()):
-            overlap = mask & taken
-            if overlap and rival.allowed & ~reading.allowed and _compatible(rival.when, reading.when):
-                yield Dispute(
-                    subject=subject, component=rival.claim.component, mask=overlap, rival=rival, deciding=reading
-                )
-    rivals = [reading for reading in soft if reading.claim.rival]
-    by_pair: dict[tuple[str, str, str], list[Reading]] = {}
-    for reading in rivals:
-        by_pair.setdefault((reading.when[0][0], reading.claim.component, reading.claim.topic), []).append(reading)
-    for group in by_pair.values():
-        ordered = sorted(group, key=lambda reading: (-words.rank(reading.evidence), reading.claim.id))
-        for place, rival in enumerate(ordered):
-            for better in ordered[:place]:
+        for taken, reading in deciding.get((rival.when[0][0], rival.claim.component), ()):
+            overlap = rival.when[0][1] & taken
+            excluded = rival.allowed & ~reading.allowed
+            if overlap and excluded and _compatible(rival.when, reading.when):
+                yield _dispute(rival, reading, overlap)
+
+
+def _rivals(soft: list[Reading]) -> Iterator[Dispute]:
+    """Rows of columns marked `rival` that share nothing with a better one."""
+    topics: dict[tuple[str, str, str], list[Reading]] = {}
+    for reading in soft:
+        if reading.claim.rival:
+            topic = reading.when[0][0], reading.claim.component, reading.claim.topic
+            topics.setdefault(topic, []).append(reading)
+    for group in topics.values():
+        group.sort(key=_standing)
+        for place, rival in enumerate(group):
+            for better in group[:place]:
                 overlap = rival.when[0][1] & better.when[0][1]
-                if overlap and not rival.allowed & better.allowed and _compatible(rival.when, better.when):
-                    yield Dispute(
-                        subject=rival.when[0][0],
-                        component=rival.claim.component,
-                        mask=overlap,
-                        rival=rival,
-                        deciding=better,
-                    )
+                apart = not rival.allowed & better.allowed
+                if overlap and apart and _compatible(rival.when, better.when):
+                    yield _dispute(rival, better, overlap)
+
+
+def _standing(reading: Reading) -> tuple[bool, int, str]:
+    return not reading.claim.decides, -words.rank(reading.evidence), reading.claim.id
+
+
+def _dispute(rival: Reading, deciding: Reading, mask: int) -> Dispute:
+    return Dispute(
+        subject=rival.when[0][0],
+        component=rival.claim.component,
+        mask=mask,
+        rival=rival,
+        deciding=deciding,
+    )
 
 
 def _compatible(one: Terms, other: Terms) -> bool:

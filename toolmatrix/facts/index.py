@@ -1,20 +1,23 @@
 """The compiled index: what a `resolve` reads instead of YAML.
 
-One file: a line `toolmatrix-index/1 CRC HEADER HOT`, a JSON header of HEADER bytes, then sections the header points to.
-The first HOT bytes of the sections are one section per component (its releases and what is said with it as the subject);
-CRC covers them and the header. Behind them lie the records (claims with their sources, rows as printed), read one by one
-when an answer cites them, each with a checksum of its own. A damaged file is seen before anything of it is used.
-It is JSON and masks throughout: nothing in it can run.
+One file: a line `toolmatrix-index/1 CRC HEADER HOT`, a JSON header of HEADER bytes, then the sections it points to. The
+first HOT bytes of the sections are one section per component (its releases and what is said with it as the subject);
+CRC covers them and the header. Behind them lie the records (claims with their sources, rows as printed), read one by
+one when an answer cites them, each with a checksum of its own. A damaged file is seen before anything of it is used.
+It is JSON and masks throughout: nothing in it can run. Equal facts make equal bytes.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import zlib
 
+from toolmatrix.errors import MatrixError, Position
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, BinaryIO
 
     from toolmatrix.facts.compile import Compiled, Reading
@@ -31,7 +34,17 @@ _CLAIM = (
     *("id", "row", "kind", "when", "component", "selector", "alternatives"),
     *("evidence", "source", "where", "says", "note", "rule"),
 )
-_RELEASE = ("id", "kind", "component", "selector", "evidence", "source", "where", "date", "attributes")
+_RELEASE = (
+    "id",
+    "kind",
+    "component",
+    "selector",
+    "evidence",
+    "source",
+    "where",
+    "date",
+    "attributes",
+)
 _ROW = ("id", "kind", "table", "about", "subject", "cells", "evidence", "source", "where", "note")
 _SHAPES = (_CLAIM, _RELEASE, _ROW)
 _ENTRY = 8
@@ -41,34 +54,66 @@ _ENTRY = 8
 class Index:
     """Read access to an index file. Raises IndexDamaged when it is not one."""
 
-    __slots__ = ("_body", "_file", "_hot", "_loaded", "_table", "header", "path")
+    __slots__ = (
+        *("_body", "_file", "_head", "_hot", "_loaded", "_repair", "_size", "_table"),
+        *("header", "path"),
+    )
 
-    def __init__(self, file: BinaryIO, path: str = "") -> None:
-        self.path = path
+    def __init__(
+        self, file: BinaryIO, path: str = "", repair: Callable[[Index], bytes] | None = None
+    ) -> None:
+        """`repair` makes the index anew when what lies behind the hot sections turns out to be damaged."""
         self._file = file
-        line = file.readline(120)
+        self.path = path
+        self._repair = repair
+        self._size = file.seek(0, 2)
+        file.seek(0)
+        self._head = file.readline(120)
         try:
-            name, crc, header, hot = line.decode("ascii").split()
-            head = file.read(int(header) + int(hot))
-            if name != FORMAT or int(crc) != zlib.crc32(head):
+            name, crc, header, hot = self._head.decode("ascii").split()
+            if name != FORMAT or not (crc.isdigit() and header.isdigit() and hot.isdigit()):
+                raise IndexDamaged(path)
+            head = file.read(min(int(header) + int(hot), self._size))
+            if len(head) != int(header) + int(hot) or int(crc) != zlib.crc32(head):
                 raise IndexDamaged(path)
             self.header: dict[str, Any] = json.loads(head[: int(header)])
-        except (ValueError, UnicodeDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise IndexDamaged(path) from error
-        self._body = len(line) + int(header)
+        self._body = len(self._head) + int(header)
         self._hot = head[int(header) :]
         self._loaded: dict[str | int, Any] = {}
         self._table: bytes | None = None
+
+    def _cold(self, start: int, length: int, crc: int) -> bytes:
+        """Bytes behind the hot sections; of a damaged file those of a new one that begins with the same line."""
+        try:
+            self._file.seek(self._body + start)
+            data = self._file.read(min(length, self._size))
+        except OSError:
+            data = b""
+        if len(data) == length and zlib.crc32(data) == crc:
+            return data
+        if self._repair is None:
+            raise IndexDamaged(self.path)
+        repair, self._repair = self._repair, None
+        made = repair(self)
+        if not made.startswith(self._head):
+            raise MatrixError(
+                "the matrix changed while it was read",
+                where=Position(self.path),
+                expected="the files the index was made from",
+                found="others",
+                help="run the command again",
+            )
+        self._file = io.BytesIO(made)
+        self._size = len(made)
+        return self._cold(start, length, crc)
 
     def _slice(self, name: str) -> bytes:
         start, length, crc = self.header["sections"][name]
         if start + length <= len(self._hot):
             return self._hot[start : start + length]
-        self._file.seek(self._body + start)
-        data = self._file.read(length)
-        if zlib.crc32(data) != crc:
-            raise IndexDamaged(self.path)
-        return data
+        return self._cold(start, length, crc)
 
     def section(self, name: str) -> Any:
         """A section as JSON, read once."""
@@ -90,13 +135,11 @@ class Index:
         if number not in self._loaded:
             if self._table is None:
                 self._table = self._slice("table")
-            place = number * _ENTRY
-            start = int.from_bytes(self._table[place - _ENTRY : place - _ENTRY + 4], "little") if number else 0
-            end = int.from_bytes(self._table[place : place + 4], "little")
-            self._file.seek(self._body + self.header["sections"]["records"][0] + start)
-            data = self._file.read(end - start)
-            if zlib.crc32(data) != int.from_bytes(self._table[place + 4 : place + 8], "little"):
-                raise IndexDamaged(self.path)
+            entries = self._table[max(0, number - 1) * _ENTRY : (number + 1) * _ENTRY]
+            end, crc = _entry(entries[-_ENTRY:])
+            start = _entry(entries[:_ENTRY])[0] if number else 0
+            records = self.header["sections"]["records"][0]
+            data = self._cold(records + start, end - start, crc)
             self._loaded[number] = json.loads(data)
         return self._loaded[number]
 
@@ -124,8 +167,14 @@ class _Writer:
     def release(self, release: Release) -> int:
         name = f"{release.component}=={release.version}"
         if name not in self.ids:
-            given = {"kind": "release", "selector": release.version, "attributes": dict(release.attributes)}
-            self.ids[name] = self.put([1, *(given[key] if key in given else getattr(release, key) for key in _RELEASE)])
+            given = {
+                "kind": "release",
+                "selector": release.version,
+                "attributes": dict(sorted(release.attributes.items())),
+            }
+            self.ids[name] = self.put(
+                [1, *(given[key] if key in given else getattr(release, key) for key in _RELEASE)]
+            )
         return self.ids[name]
 
     def row(self, row: Row) -> int:
@@ -133,7 +182,10 @@ class _Writer:
 
     def cites(self, cites: list[tuple[int, Reading]]) -> int:
         return self.put(
-            [[_ranges(mask), self.claim(reading.claim), reading.evidence, reading.rules] for mask, reading in cites]
+            [
+                [_ranges(mask), self.claim(reading.claim), reading.evidence, reading.rules]
+                for mask, reading in cites
+            ]
         )
 
     def components(self) -> None:
@@ -144,29 +196,38 @@ class _Writer:
                 {
                     "versions": scale.versions,
                     "dates": [release.date for release in releases],
-                    "yanked": sum(2 << place for place, release in enumerate(releases) if release.yanked),
+                    "yanked": sum(
+                        2 << place for place, release in enumerate(releases) if release.yanked
+                    ),
                     "releases": [self.release(release) for release in releases],
                     "bindings": [
                         [
-                            *(binding.kind, binding.when, binding.component, binding.allowed, binding.alternatives),
+                            *(
+                                binding.kind,
+                                binding.when,
+                                binding.component,
+                                binding.allowed,
+                                binding.alternatives,
+                            ),
                             *(binding.evidence, self.cites(list(binding.cites))),
                         ]
                         for binding in self.compiled.bindings
                         if binding.when[0][0] == name
                     ],
-                    "vouches": [
-                        [
-                            *(vouch.context, vouch.terms, vouch.evidence),
-                            self.cites([(mask, cell) for mask, cells in vouch.cites for cell in cells]),
-                            any(cell.claim.carried for _, cells in vouch.cites for cell in cells),
-                        ]
-                        for vouch in self.compiled.vouches
-                        if vouch.terms[0][0] == name
-                    ],
+                    "vouches": self.vouches(name),
                     "disputes": [
                         [
-                            *(dispute.component, dispute.mask, dispute.rival.when[1:], self.claim(dispute.rival.claim)),
-                            *(dispute.rival.evidence, self.claim(dispute.deciding.claim), dispute.rival.allowed),
+                            *(
+                                dispute.component,
+                                dispute.mask,
+                                dispute.rival.when[1:],
+                                self.claim(dispute.rival.claim),
+                            ),
+                            *(
+                                dispute.rival.evidence,
+                                self.claim(dispute.deciding.claim),
+                                dispute.rival.allowed,
+                            ),
                             dispute.rival.claim.kind,
                         ]
                         for dispute in self.compiled.disputes
@@ -175,17 +236,33 @@ class _Writer:
                 }
             )
 
+    def vouches(self, subject: str) -> list[Any]:
+        """Rows that vouch, those about the same components with the same evidence under one head."""
+        heads: dict[Any, list[Any]] = {}
+        for vouch in self.compiled.vouches:
+            if vouch.terms[0][0] != subject:
+                continue
+            names, masks, evidences = zip(*vouch.terms, strict=True)
+            cells = [(mask, cell) for mask, held in vouch.cites for cell in held]
+            carried = any(cell.claim.carried for _, cell in cells)
+            head = (vouch.context, names, evidences, vouch.evidence, carried)
+            heads.setdefault(head, []).append([masks, self.cites(cells)])
+        return [[*head, rows] for head, rows in heads.items()]
+
     def finish(self) -> bytes:
         matrix = self.compiled.matrix
         self.components()
-        for row in matrix.rows.values():
+        for _, row in sorted(matrix.rows.items()):
             self.ids[row.id] = self.row(row)
-        for claim in matrix.claims.values():
+        for _, claim in sorted(matrix.claims.items()):
             self.claim(claim)
         hot = dict(self.sections)
         self.sections["ids"] = _dump(dict(sorted(self.ids.items())))
         self.sections["sources"] = _dump(
-            {name: {"title": source.title, "at": source.at, "read": source.read} for name, source in self.sources.items()}
+            {
+                name: {"title": source.title, "at": source.at, "read": source.read}
+                for name, source in sorted(self.sources.items())
+            }
         )
         self.sections["records"] = b"".join(self.records)
         end = 0
@@ -204,26 +281,41 @@ class _Writer:
             places[name] = (start, len(data), zlib.crc32(data))
             start += len(data)
         header = _dump(self.head() | {"sections": places})
-        return f"{FORMAT} {zlib.crc32(header + body[:hot])} {len(header)} {hot}\n".encode() + header + body
+        return (
+            f"{FORMAT} {zlib.crc32(header + body[:hot])} {len(header)} {hot}\n".encode()
+            + header
+            + body
+        )
 
     def head(self) -> dict[str, Any]:
         matrix = self.compiled.matrix
         return {
             "digest": self.compiled.digest,
             "date": matrix.date,
-            "files": dict(self.files),
+            "files": dict(sorted(self.files.items())),
             "facts": len(matrix.claims) + len(matrix.releases),
             "components": {
-                name: {key: getattr(part, key) for key in part._fields} for name, part in matrix.components.items()
+                name: {key: getattr(part, key) for key in part._fields}
+                for name, part in matrix.components.items()
             },
             "targets": {
-                name: {"context": dict(part.context), "accelerator": part.accelerator, "policies": dict(part.policies)}
+                name: {
+                    "context": dict(sorted(part.context.items())),
+                    "accelerator": part.accelerator,
+                    "policies": dict(sorted(part.policies.items())),
+                }
                 for name, part in matrix.targets.items()
             },
             "rules": {
-                name: {"evidence": rule.evidence, "reason": rule.reason} for name, rule in sorted(matrix.rules.items())
+                name: {"evidence": rule.evidence, "reason": rule.reason}
+                for name, rule in sorted(matrix.rules.items())
             },
         }
+
+
+def _entry(entry: bytes) -> tuple[int, int]:
+    """Where a record ends, and its CRC."""
+    return int.from_bytes(entry[:4], "little"), int.from_bytes(entry[4:], "little")
 
 
 def write(compiled: Compiled, files: Mapping[str, int]) -> bytes:
@@ -248,7 +340,8 @@ def _ranges(mask: int) -> list[int]:
 def in_ranges(ranges: Sequence[int], mask: int) -> bool:
     """Whether a mask has a bit inside the ranges."""
     return any(
-        mask >> ranges[place] & (2 << ranges[place + 1] - ranges[place]) - 1 for place in range(0, len(ranges), 2)
+        mask >> ranges[place] & (2 << ranges[place + 1] - ranges[place]) - 1
+        for place in range(0, len(ranges), 2)
     )
 
 

@@ -1,7 +1,8 @@
 """Reads the front page and the fact files of a matrix, and any user's files on top, into the model.
 
-A later layer adds to or overrides an earlier one by id; inside one layer an id may stand once.
-Raises MatrixError with file, line and column for everything that docs/facts.md does not allow.
+A later layer adds to or overrides an earlier one by id; inside one layer an id may stand once, and the order of files,
+tables and rows says nothing. Raises MatrixError with file, line and column for everything that docs/facts.md does not
+allow.
 """
 
 from __future__ import annotations
@@ -9,37 +10,24 @@ from __future__ import annotations
 import os
 import re
 
-from toolmatrix.errors import MatrixError, Position
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts import tables, yamlfile
-from toolmatrix.facts.model import SCHEMES, Component, Matrix, Release, Rule, Source, Target
+from toolmatrix.facts import pieces, statements, tables, yamlfile
+from toolmatrix.facts.model import SCHEMES, Component, Rule, Source, Target
+from toolmatrix.facts.pieces import Layer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from toolmatrix.facts.model import Claim, Row
+    from toolmatrix.facts.model import Matrix
     from toolmatrix.facts.yamlfile import Node
 
 FRONT = "toolmatrix.matrix/1"
 FACTS = "toolmatrix.facts/1"
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-
-
-class Layer:
-    """What one matrix (a front page with its files, or one fact file) says, before layers are merged."""
-
-    def __init__(self) -> None:
-        self.date = ""
-        self.components: dict[str, Component] = {}
-        self.targets: dict[str, Target] = {}
-        self.rules: dict[str, Rule] = {}
-        self.sources: dict[str, Source] = {}
-        self.releases: dict[tuple[str, str], Release] = {}
-        self.rows: dict[str, Row] = {}
-        self.claims: dict[str, Claim] = {}
-        self.files: list[str] = []
+_FRONT_KEYS = ("schema", "date", "components", "targets", "rules", "files")
+_FACT_KEYS = ("schema", "sources", "releases", "tables", "statements", "data", "components")
+_FLAGS = ("given", "framework", "hidden", "floor", "open", "flag")
 
 
 def load(paths: Sequence[str]) -> Matrix:
@@ -48,145 +36,145 @@ def load(paths: Sequence[str]) -> Matrix:
     A front page stands alone: it replaces what came before it. A fact file adds to it.
     """
     merged = Layer()
-    bodies: list[tuple[Layer, list[Node]]] = []
+    bodies: list[list[Node]] = []
     for path in paths:
         root = yamlfile.read(path)
-        layer = Layer()
-        if root.only("the matrix file", _TOP, ("schema",))["schema"].text == FRONT:
+        if _schema(root, (FRONT, FACTS)) == FRONT:
             merged = Layer()
-            bodies.clear()
-            parts = _front(root, path, layer)
+            bodies = [_front(root, path, merged)]
         else:
-            parts = [root]
-        _merge_front(merged, layer)
-        bodies.append((layer, parts))
-    for layer, parts in bodies:
-        for part in parts:
-            _facts(part, layer, merged)
-        merged.sources |= layer.sources
-        merged.releases |= layer.releases
-        merged.rows |= layer.rows
-        dropped = {claim.row for claim in layer.claims.values()}
-        kept = {name: claim for name, claim in merged.claims.items() if claim.row not in dropped}
-        merged.claims = kept | layer.claims
-    return Matrix(
-        date=merged.date,
-        components=merged.components,
-        targets=merged.targets,
-        rules=merged.rules,
-        sources=merged.sources,
-        releases=merged.releases,
-        rows=merged.rows,
-        claims=merged.claims,
-    )
+            bodies.append([root])
+    for parts in bodies:
+        _facts(parts, merged)
+    return merged.matrix()
 
 
 def files(path: str) -> list[str]:
     """The front page (or fact file) at `path` and every file it lists, as paths."""
     root = yamlfile.read(path)
     listed = (root.fields or {}).get("files")
-    return [path, *(_beside(path, item.string("a file")) for item in listed.sequence("files"))] if listed else [path]
-
-
-_FRONT_KEYS = ("schema", "date", "components", "targets", "rules", "policies", "files")
-_FACT_KEYS = ("schema", "sources", "releases", "tables", "statements", "data", "components")
-_TOP = tuple(dict.fromkeys(_FRONT_KEYS + _FACT_KEYS))
+    if listed is None:
+        return [path]
+    return [path, *(_beside(path, item.string("a file")) for item in listed.sequence("files"))]
 
 
 def _beside(path: str, name: str) -> str:
     return os.path.normpath(os.path.join(os.path.dirname(path), name))
 
 
+def _schema(root: Node, known: tuple[str, ...]) -> str:
+    fields = root.mapping("the matrix file")
+    if "schema" not in fields:
+        root.fail(
+            "the matrix file has no `schema`",
+            expected=" or ".join(f"`schema: {word}`" for word in known),
+            found="no such key",
+        )
+    return fields["schema"].choice("schema", known)
+
+
 def _front(root: Node, path: str, layer: Layer) -> list[Node]:
-    fields = root.only("the front page", _FRONT_KEYS, ("schema", "date", "components", "targets", "files"))
-    layer.date = _date(fields["date"], "date")
-    layer.components = _components(fields["components"])
-    if "rules" in fields:
-        layer.rules = {name: _rule(name, node) for name, node in fields["rules"].mapping("rules").items()}
-    layer.targets = {name: _target(name, node) for name, node in fields["targets"].mapping("targets").items()}
-    parts = []
-    seen: set[str] = set()
+    fields = root.only(
+        "the front page", _FRONT_KEYS, ("schema", "date", "components", "targets", "files")
+    )
+    layer.date = pieces.date(fields["date"], "date")
+    layer.components = _components(fields["components"], {})
+    for name, node in fields["rules"].mapping("rules").items() if "rules" in fields else ():
+        layer.rules[name] = _rule(name, node, layer.components)
+    for name, node in fields["targets"].mapping("targets").items():
+        layer.targets[name] = _target(name, node, layer.components)
+    parts: dict[str, Node] = {}
     for item in fields["files"].sequence("files"):
         name = _beside(path, item.string("a file"))
-        if name in seen or name == os.path.normpath(path):
-            item.fail("a file is listed twice", expected="each file once", help="remove one of the two lines")
-        seen.add(name)
+        if name in parts or name == os.path.normpath(path):
+            item.fail(
+                "a file is listed twice",
+                expected="each file once",
+                help="remove one of the two lines",
+            )
         if not os.path.exists(name):
-            item.fail("a listed file is missing", expected=f"a file at {name}", help="restore it or remove the line")
-        part = yamlfile.read(name)
-        parts.append(part)
-    return parts
+            item.fail(
+                "a listed file is missing",
+                expected=f"a file at {name}",
+                help="restore it or remove the line",
+            )
+        parts[name] = yamlfile.read(name)
+        _schema(parts[name], (FACTS,))
+    return [part for _, part in sorted(parts.items())]
 
 
-def _merge_front(merged: Layer, layer: Layer) -> None:
-    merged.date = layer.date or merged.date
-    merged.components |= layer.components
-    merged.rules |= layer.rules
-    merged.targets |= layer.targets
-
-
-def _date(node: Node, what: str) -> str:
-    text = node.string(what)
-    if not _DATE.fullmatch(text):
-        node.fail(f"{what} is not a date", expected="YYYY-MM-DD")
-    return text
-
-
-def _components(node: Node) -> dict[str, Component]:
-    found = {name: _component(name, part) for name, part in node.mapping("components").items()}
-    for name, part in found.items():
-        _check_under(name, part, found, node)
+def _components(node: Node, below: Mapping[str, Component]) -> dict[str, Component]:
+    found = {}
+    for name, part in node.mapping("components").items():
+        found[name] = _component(node.key(name), part)
+        if name in below and below[name].scheme != found[name].scheme:
+            part.fail(
+                f"the scheme of `{name}` cannot be changed",
+                expected=f"`scheme: {below[name].scheme}`",
+                found=f"`scheme: {found[name].scheme}`",
+                help="what was said of its releases would not be readable any more",
+            )
+    for name in found:
+        _check_under(node.key(name), {**below, **found})
     return found
 
 
-_FLAGS = ("given", "framework", "hidden", "floor", "open", "flag")
-
-
-def _component(name: str, node: Node) -> Component:
-    known = ("title", "scheme", *_FLAGS, "under", "prefer", "accelerators")
+def _component(named: Node, node: Node) -> Component:
+    name = named.string("a component")
+    known = ("title", "scheme", *_FLAGS, "under", "prefer", "grid", "accelerators")
     fields = node.only(f"component `{name}`", known, ("title", "scheme"))
     if not _NAME.fullmatch(name):
-        node.fail("a component name must be lower case", expected="a-z, 0-9, `-`, `.`, `_`", found=f"`{name}`")
+        named.fail(
+            "a component name must be lower case",
+            expected="a-z, 0-9, `-`, `.`, `_`",
+            help="rename it; `title:` is what people see",
+        )
     accelerators = fields.get("accelerators")
-    return Component(
+    component = Component(
         name=name,
         title=fields["title"].string("title"),
         scheme=fields["scheme"].choice("scheme", SCHEMES),
-        under=fields["under"].string("under") if "under" in fields else "",
-        prefer=fields["prefer"].choice("prefer", ("newest", "oldest")) if "prefer" in fields else "newest",
-        accelerators=tuple(item.string("accelerator") for item in accelerators.sequence("accelerators"))
+        under=pieces.text(fields, "under"),
+        grid=pieces.text(fields, "grid"),
+        prefer=fields["prefer"].choice("prefer", ("newest", "oldest"))
+        if "prefer" in fields
+        else "newest",
+        accelerators=tuple(
+            item.string("accelerator") for item in accelerators.sequence("accelerators")
+        )
         if accelerators
         else (),
-        **{flag: fields[flag].flag(flag) for flag in _FLAGS if flag in fields},
+        **{flag: pieces.flag(fields, flag) for flag in _FLAGS},
     )
+    if "grid" in fields:
+        pieces.selector(component, fields["grid"])
+    return component
 
 
-def _check_under(name: str, part: Component, found: dict[str, Component], node: Node) -> None:
-    chain = [name]
+def _check_under(named: Node, components: Mapping[str, Component]) -> None:
+    chain = [named.string("a component")]
+    part = components[chain[0]]
     while part.under:
-        if part.under not in found or part.under in chain:
-            cycle = " under ".join([*chain, part.under])
-            raise MatrixError(
+        if part.under not in components or part.under in chain:
+            named.fail(
                 "a component stands under itself or under one that is not there",
-                where=node.keys[name],
                 expected="the name of another component",
-                found=cycle,
+                found=" under ".join([*chain, part.under]),
                 help="correct `under:`",
             )
         chain.append(part.under)
-        part = found[part.under]
+        part = components[part.under]
 
 
-def _rule(name: str, node: Node) -> Rule:
+def _rule(name: str, node: Node, components: Mapping[str, Component]) -> Rule:
     fields = node.only(f"rule `{name}`", ("widens", "evidence", "reason"), ("evidence", "reason"))
     widens = fields.get("widens")
     context: dict[str, str] = {}
     word = ""
-    if widens is not None:
-        if widens.fields is not None:
-            context = {key: value.string(key) for key, value in widens.fields.items()}
-        else:
-            word = widens.choice("widens", ("minor", "series"))
+    if widens is not None and widens.fields is not None:
+        context = dict(pieces.conditions(widens, components))
+    elif widens is not None:
+        word = widens.choice("widens", ("minor", "series"))
     return Rule(
         name=name,
         evidence=fields["evidence"].choice("evidence", words.WORDS),
@@ -196,51 +184,55 @@ def _rule(name: str, node: Node) -> Rule:
     )
 
 
-def _target(name: str, node: Node) -> Target:
-    fields = node.only(f"target `{name}`", ("context", "accelerator", "policies"), ("context", "accelerator"))
-    policies = fields["policies"].mapping("policies") if "policies" in fields else {}
+def _target(name: str, node: Node, components: Mapping[str, Component]) -> Target:
+    fields = node.only(
+        f"target `{name}`", ("context", "accelerator", "policies"), ("context", "accelerator")
+    )
     return Target(
         name=name,
-        context={key: value.string(key) for key, value in fields["context"].mapping("context").items()},
+        context=dict(pieces.conditions(fields["context"], components)),
         accelerator=fields["accelerator"].string("accelerator"),
-        policies={key: value.string(key) for key, value in policies.items()},
+        policies=dict(pieces.conditions(fields.get("policies"), components)),
     )
 
 
-def _facts(root: Node, layer: Layer, merged: Layer) -> None:
-    if "files" in (root.fields or {}):
-        return
-    fields = root.only("the fact file", _FACT_KEYS, ("schema",))
-    fields["schema"].choice("schema", (FACTS,))
-    layer.files.append(root.file)
-    if "components" in fields:
-        merged.components |= _components(fields["components"])
-    for name, node in fields["sources"].mapping("sources").items() if "sources" in fields else ():
-        _source(name, node, layer, fields["sources"].keys[name])
-    known = merged.sources | layer.sources
-    for node in fields["releases"].sequence("releases") if "releases" in fields else ():
-        _releases(node, layer, known, merged.components)
-    reader = tables.Reader(layer, known, merged)
-    for node in fields["tables"].sequence("tables") if "tables" in fields else ():
-        reader.table(node)
-    for node in fields["statements"].sequence("statements") if "statements" in fields else ():
-        reader.statement(node)
-    for node in fields["data"].sequence("data") if "data" in fields else ():
-        reader.data(node)
+def _facts(parts: Sequence[Node], merged: Layer) -> None:
+    """Read the fact files of one layer: first the names that any of them may use, then what is said with them."""
+    layer = Layer()
+    for root in parts:
+        fields = root.only("the fact file", _FACT_KEYS, ("schema",))
+        if "components" in fields:
+            merged.components |= _components(fields["components"], merged.components)
+        if "sources" in fields:
+            for name, node in fields["sources"].mapping("sources").items():
+                _source(fields["sources"].key(name), node, layer)
+    recorder = pieces.Recorder(layer, merged)
+    readers = {
+        "releases": _releases,
+        "tables": tables.table,
+        "statements": statements.statement,
+        "data": statements.data,
+    }
+    for root in parts:
+        for name, reader in readers.items():
+            held = root.mapping("the fact file").get(name)
+            for node in held.sequence(name) if held else ():
+                reader(recorder, node)
+    merged.put(layer)
 
 
-def _source(name: str, node: Node, layer: Layer, where: Position) -> None:
+def _source(named: Node, node: Node, layer: Layer) -> None:
+    name = named.string("a source")
     fields = node.only(f"source `{name}`", ("title", "at", "read"), ("title", "at", "read"))
     source = Source(
         name=name,
         title=fields["title"].string("title"),
         at=fields["at"].string("at"),
-        read=_date(fields["read"], "read"),
+        read=pieces.date(fields["read"], "read"),
     )
     if layer.sources.get(name, source) != source:
-        raise MatrixError(
+        named.fail(
             "a source is named twice with different contents",
-            where=where,
             expected=layer.sources[name].at,
             found=source.at,
             help="rename one of the two",
@@ -248,30 +240,22 @@ def _source(name: str, node: Node, layer: Layer, where: Position) -> None:
     layer.sources[name] = source
 
 
-def _releases(node: Node, layer: Layer, known: dict[str, Source], components: dict[str, Component]) -> None:
-    keys = ("id", "component", "source", "evidence", "where", "versions", "about")
-    fields = node.only("a list of releases", keys, ("id", "component", "source", "evidence", "versions"))
-    name = fields["component"].string("component")
-    component = tables.known_component(name, fields["component"], components)
-    common = tables.Provenance.read(fields, known)
-    versions = fields["versions"].mapping("versions")
-    for version, part in versions.items():
-        inner = part.fields or {}
-        attributes = {key: _plain(value) for key, value in inner.items() if key not in ("date", "rank", "yanked")}
-        tables.add_release(
-            layer,
+def _releases(recorder: pieces.Recorder, node: Node) -> None:
+    known = ("id", "component", "source", "evidence", "where", "versions", "about")
+    fields = node.only(
+        "a list of releases", known, ("id", "component", "source", "evidence", "versions")
+    )
+    component = pieces.known_component(fields["component"], recorder.components)
+    origin = pieces.Provenance.read(fields, recorder.known)
+    name = recorder.group(fields)
+    versions = fields["versions"]
+    for version, part in versions.mapping("versions").items():
+        inner = {} if part.text == "" else part.mapping("a release")
+        recorder.release(
             component,
-            version,
-            common,
-            f"{fields['id'].string('id')}/{version}",
+            versions.key(version),
+            f"{name}/{version}",
+            origin,
             inner,
-            attributes,
-            Position(node.file, versions and fields["versions"].keys[version].line, 0),
-            part,
+            pieces.release_attributes(inner),
         )
-
-
-def _plain(node: Node) -> str:
-    if node.items is not None:
-        return "; ".join(item.string("an item") for item in node.items)
-    return node.text or ""

@@ -32,6 +32,7 @@ class Component(Value):
     flag: bool = False
     under: str = ""
     prefer: str = "newest"
+    grid: str = ""
     accelerators: tuple[str, ...] = ()
 
 

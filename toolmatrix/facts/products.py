@@ -52,7 +52,7 @@ def _words(text: str) -> list[str]:
 
 def _fits(product: list[str], wanted: list[str]) -> bool:
     left = list(product)
-    pattern = any(_RANGE.fullmatch(part) or re.search(r"\dx+", part) for part in product)
+    pattern = any(_RANGE.fullmatch(part) or re.search(r"\dxx", part) for part in product)
     for word in wanted:
         place = next((place for place, part in enumerate(left) if _same(part, word)), None)
         if place is not None:
@@ -66,8 +66,12 @@ def _same(part: str, word: str) -> bool:
     span = _RANGE.fullmatch(part)
     if span:
         number = re.fullmatch(re.escape(span[1]) + r"(\d+)", word)
-        return number is not None and len(number[1]) == len(span[2]) and int(span[2]) <= int(number[1]) <= int(span[3])
-    if re.search(r"\dx+", part):
+        return (
+            number is not None
+            and len(number[1]) == len(span[2])
+            and int(span[2]) <= int(number[1]) <= int(span[3])
+        )
+    if re.search(r"\dxx", part):
         digits = re.sub(r"(?<=[\dx])x", r"\\d", re.escape(part))
         return re.fullmatch(digits, word) is not None
     return part == word

@@ -21,7 +21,10 @@ Key = tuple[tuple[int, ...], int, int]
 """(numbers as written, phase, number of the suffix); phase is 0 for a final release, 1 for post, below 0 for pre."""
 
 ABSENT = "absent"
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(?:[.\-_]?(a|b|rc|c|dev|post)[.\-_]?(\d*))?", re.IGNORECASE)
+_VERSION = re.compile(
+    r"v?(\d{1,18}(?:\.\d{1,18})*)(?:[.\-_]?(a|b|rc|c|dev|post)[.\-_]?(\d{0,18}))?",
+    re.IGNORECASE | re.ASCII,
+)
 _PHASE = {"dev": -4, "a": -3, "b": -2, "rc": -1, "c": -1, "post": 1}
 _CLAUSE = re.compile(r"(===|==|!=|~=|>=|<=|>|<)?\s*(.+)", re.DOTALL)
 _RANGE = re.compile(r"(\d[\w.]*)-(\d[\w.]*)")
@@ -40,7 +43,7 @@ def key(version: str) -> Key:
     return numbers, _PHASE[match[2].lower()] if match[2] else 0, int(match[3] or 0)
 
 
-def order(version: Key) -> tuple[tuple[int, ...], int, int]:
+def order(version: Key) -> Key:
     """What to sort by: trailing zeros do not count, 1.0 equals 1 (PEP 440, zero padding)."""
     numbers, phase, count = version
     end = len(numbers)
@@ -99,11 +102,14 @@ def _clause(operator: str, text: str, names: bool) -> Clause:
             raise SelectorError(f"names have no order: `{operator}{text}` cannot be compared")
         return Clause("!=" if operator == "!=" else "name", text, None)
     if operator in ("==", "!=", "") and text.endswith(".*"):
-        return Clause({"": "=="}.get(operator, operator), text, key(text[:-2]))
+        version = key(text[:-2])
+        if version[1]:
+            raise SelectorError(f"`{text}`: only numbers may stand before `.*` (PEP 440)")
+        return Clause(operator or "==", text, version)
     version = key(text)
     if operator == "~=" and len(version[0]) < 2:
         raise SelectorError(f"`~={text}` needs at least two numbers (PEP 440)")
-    return Clause({"": "==", "===": "=="}.get(operator, operator), text, version)
+    return Clause("==" if operator in ("", "===") else operator, text, version)
 
 
 class Scale:
@@ -158,9 +164,10 @@ class Scale:
         if self.scheme == "names":
             return self._named(clause)
         admits = _series_admits if self.scheme == "series" else _admits
+        wanted = clause.version or key(clause.text)
         mask = 0
         for place, (version, place_order) in enumerate(zip(self._keys, self._orders, strict=True)):
-            if admits(clause, version, place_order):
+            if admits(clause, wanted, version, place_order):
                 mask |= 2 << place
         return mask
 
@@ -175,30 +182,30 @@ class Scale:
 
 
 def _starts(version: Key, prefix: tuple[int, ...]) -> bool:
-    return version[0][: len(prefix)] == prefix
+    """Whether the numbers begin with a prefix; what is not written is zero (PEP 440)."""
+    numbers = version[0]
+    return (numbers + (0,) * (len(prefix) - len(numbers)))[: len(prefix)] == prefix
 
 
-def _same(clause: Clause, version: Key, place: Key) -> bool:
-    """`==`: equal with zero padding, or a finer release of the one named."""
-    assert clause.version is not None
+def _same(clause: Clause, wanted: Key, version: Key, place: Key) -> bool:
+    """`==`: equal with zero padding, or a finer release of the one named (but no pre-release of it)."""
     if clause.text.endswith(".*"):
-        return _starts(version, clause.version[0])
-    if order(clause.version) == place:
+        return _starts(version, wanted[0])
+    if order(wanted) == place:
         return True
-    finer = len(version[0]) > len(clause.version[0]) and clause.version[1] == 0
-    return finer and _starts(version, clause.version[0])
+    finer = len(version[0]) > len(wanted[0]) and wanted[1] == 0
+    return finer and place > order(wanted) and _starts(version, wanted[0])
 
 
-def _admits(clause: Clause, version: Key, place: Key) -> bool:
-    operator, wanted = clause.operator, clause.version
-    assert wanted is not None
+def _admits(clause: Clause, wanted: Key, version: Key, place: Key) -> bool:
+    operator = clause.operator
     limit = order(wanted)
     if operator == "==":
-        return _same(clause, version, place)
+        return _same(clause, wanted, version, place)
     if operator == "!=":
-        return not _same(clause, version, place)
+        return not _same(clause, wanted, version, place)
     if operator == "upto":
-        return place <= limit or _same(clause, version, place)
+        return place <= limit or _same(clause, wanted, version, place)
     if operator == "~=":
         return place >= limit and _starts(version, wanted[0][:-1])
     if operator == ">=":
@@ -208,13 +215,12 @@ def _admits(clause: Clause, version: Key, place: Key) -> bool:
     same_release = place[0] == limit[0]
     if operator == ">":
         return place > limit and not (same_release and wanted[1] == 0 and version[1] > 0)
-    return place < limit and not (same_release and wanted[1] >= 0 and version[1] < 0)
+    return place < limit and not (same_release and wanted[1] == 0 and version[1] < 0)
 
 
-def _series_admits(clause: Clause, version: Key, place: Key) -> bool:
+def _series_admits(clause: Clause, wanted: Key, version: Key, place: Key) -> bool:
     """A series stands for its point releases: it is admitted if one of them could be."""
-    operator, wanted = clause.operator, clause.version
-    assert wanted is not None
+    operator = clause.operator
     numbers = version[0]
     inside = wanted[0][: len(numbers)] == numbers
     above = order((wanted[0][: len(numbers)], 0, 0))

@@ -1,12 +1,13 @@
-"""YAML with positions: every value remembers its line and column, every scalar stays the text that was written.
+"""YAML with positions: every value remembers its line and column, every scalar stays text as written.
 
-Only the shapes a matrix needs: mappings, sequences, plain scalars. Anchors, aliases, tags and duplicate keys are refused,
-so nothing in a file can run code, grow without bound or hide a value (safe loader, docs/facts.md).
+Only the shapes a matrix needs: mappings, sequences, plain scalars. Anchors, aliases, tags and duplicate keys are
+refused, so nothing in a file can run code, grow without bound or hide a value (safe loader, docs/facts.md).
 """
 
 from __future__ import annotations
 
 import os
+import re
 
 import yaml
 
@@ -22,7 +23,11 @@ SIZE_LIMIT = 32 << 20
 DEPTH_LIMIT = 32
 """Levels of nesting; the built-in files use eight."""
 
+_SHOWN = 80
+"""Letters of a wrong value that an error shows."""
+
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 class Node:
@@ -43,11 +48,17 @@ class Node:
     def where(self) -> Position:
         return Position(self.file, self.line, self.column)
 
+    def key(self, name: str) -> Node:
+        """A key of this mapping, as text with its own place."""
+        found = Node(self.file, self.keys[name].line, self.keys[name].column)
+        found.text = name
+        return found
+
     @property
     def kind(self) -> str:
         """What it is, for people."""
         if self.text is not None:
-            return f"`{self.text}`" if self.text else "nothing"
+            return f"`{_one_line(self.text)}`" if self.text else "nothing"
         return "a list" if self.items is not None else "a mapping"
 
     def fail(self, what: str, *, expected: str = "", found: str = "", help: str = "") -> NoReturn:
@@ -65,6 +76,10 @@ class Node:
             self.fail(f"{what} must be a list", expected="a list")
         return self.items
 
+    def several(self) -> list[Node]:
+        """The items of a list, or the one value that stands alone."""
+        return [self] if self.items is None else self.items
+
     def string(self, what: str) -> str:
         if not self.text:
             self.fail(f"{what} must be text", expected="text")
@@ -81,22 +96,18 @@ class Node:
 
     def integer(self, what: str) -> int:
         text = self.string(what)
-        if not text.lstrip("-").isdigit():
+        if not _INTEGER.fullmatch(text):
             self.fail(f"{what} must be a whole number", expected="a whole number")
         return int(text)
 
-    def only(self, what: str, known: tuple[str, ...], required: tuple[str, ...] = ()) -> dict[str, Node]:
+    def only(
+        self, what: str, known: tuple[str, ...], required: tuple[str, ...] = ()
+    ) -> dict[str, Node]:
         """The fields of a mapping after refusing unknown and missing keys."""
         fields = self.mapping(what)
         for name in fields:
             if name not in known:
-                raise MatrixError(
-                    f"{what} has an unknown key",
-                    where=self.keys[name],
-                    expected=", ".join(known),
-                    found=f"`{name}`",
-                    help=_HELP,
-                )
+                self.key(name).fail(f"{what} has an unknown key", expected=", ".join(known))
         for name in required:
             if name not in fields:
                 self.fail(f"{what} has no `{name}`", expected=f"`{name}:`", found="no such key")
@@ -104,6 +115,12 @@ class Node:
 
 
 _HELP = "docs/facts.md shows the shape of a matrix file"
+
+
+def _one_line(text: str) -> str:
+    """Text that a terminal can show in one line."""
+    plain = text if text.isprintable() else ascii(text)[1:-1]
+    return plain if len(plain) <= _SHOWN else plain[:_SHOWN] + "..."
 
 
 def read(path: str, shown: str = "") -> Node:
@@ -120,7 +137,7 @@ def read(path: str, shown: str = "") -> Node:
                 help="split it, and list the parts under `files:`",
             )
         with open(path, "rb") as stream:
-            data = stream.read(SIZE_LIMIT + 1)
+            data = stream.read(size + 1)
     except OSError as error:
         raise MatrixError(
             "the matrix file cannot be read",
@@ -135,14 +152,25 @@ def read(path: str, shown: str = "") -> Node:
 def parse(data: bytes, shown: str) -> Node:
     """Parse bytes. Raises MatrixError."""
     try:
-        root = _Builder(shown).build(data.decode("utf-8"))
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise MatrixError(
             "the matrix file is not UTF-8",
-            where=Position(shown, data.count(b"\n", 0, error.start) + 1),
+            where=_end(shown, data[: error.start].decode("utf-8")),
             expected="UTF-8 text",
             found=f"byte 0x{data[error.start]:02x}",
             help="save the file as UTF-8",
+        ) from None
+    try:
+        root = _Builder(shown).build(text)
+    except yaml.reader.ReaderError as error:
+        place = yaml.reader.Reader.NON_PRINTABLE.search(text)
+        raise MatrixError(
+            "the matrix file holds a control character",
+            where=_end(shown, text[: place.start()]) if place else Position(shown),
+            expected="printable text",
+            found=f"U+{ord(place[0]):04X}" if place else _one_line(str(error)),
+            help="remove it",
         ) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
@@ -153,8 +181,19 @@ def parse(data: bytes, shown: str) -> Node:
             help=_HELP,
         ) from None
     if root is None:
-        raise MatrixError("the matrix file is empty", where=Position(shown, 1, 1), expected="`schema: ...`", help=_HELP)
+        raise MatrixError(
+            "the matrix file is empty",
+            where=Position(shown, 1, 1),
+            expected="`schema: ...`",
+            help=_HELP,
+        )
     return root
+
+
+def _end(shown: str, before: str) -> Position:
+    """The place behind a piece of text."""
+    line = before.count("\n") + 1
+    return Position(shown, line, len(before) - (before.rfind("\n") + 1) + 1)
 
 
 class _Builder:
@@ -165,7 +204,7 @@ class _Builder:
         self.shown = shown
         self.root: Node | None = None
         self.open: list[Node] = []
-        self.key: list[tuple[str, Position] | None] = []
+        self.key: list[str | None] = []
 
     def build(self, text: str) -> Node | None:
         parser = _Loader(text)
@@ -181,19 +220,28 @@ class _Builder:
             self.open.pop()
             self.key.pop()
         elif isinstance(event, yaml.AliasEvent):
-            self.node(event).fail("aliases are not allowed", expected="the value itself", found=f"`*{event.anchor}`")
-        elif isinstance(event, yaml.NodeEvent):
+            self.node(event).fail(
+                "aliases are not allowed", expected="the value itself", found=f"`*{event.anchor}`"
+            )
+        elif isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)):
             self.value(event)
         elif isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
-            self.node(event).fail("one file holds one document", expected="one document", found="`---`")
+            self.node(event).fail(
+                "one file holds one document", expected="one document", found="`---`"
+            )
 
     def node(self, event: yaml.Event) -> Node:
-        return Node(self.shown, event.start_mark.line + 1, event.start_mark.column + 1)
+        mark = event.start_mark
+        return Node(self.shown, mark.line + 1, mark.column + 1) if mark else Node(self.shown, 0, 0)
 
     def value(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
         node = self.node(event)
         if event.anchor or (event.tag and event.tag != "!"):
-            node.fail("anchors and tags are not allowed", expected="plain YAML", found=f"`{event.anchor or event.tag}`")
+            node.fail(
+                "anchors and tags are not allowed",
+                expected="plain YAML",
+                found=f"`{event.anchor or event.tag}`",
+            )
         if isinstance(event, yaml.ScalarEvent):
             node.text = event.value
         self.place(node)
@@ -206,25 +254,29 @@ class _Builder:
         self.open.append(node)
         self.key.append(None)
         if len(self.open) > DEPTH_LIMIT:
-            node.fail("the matrix file is nested too deeply", expected=f"at most {DEPTH_LIMIT} levels", found="more")
+            node.fail(
+                "the matrix file is nested too deeply",
+                expected=f"at most {DEPTH_LIMIT} levels",
+                found="more",
+            )
 
     def place(self, node: Node) -> None:
         if not self.open:
             self.root = node
             return
         parent = self.open[-1]
-        if parent.items is not None:
-            parent.items.append(node)
+        fields = parent.fields
+        if fields is None:
+            parent.sequence("it").append(node)
             return
-        assert parent.fields is not None
         pending = self.key[-1]
         if pending is not None:
-            parent.fields[pending[0]] = node
+            fields[pending] = node
             self.key[-1] = None
             return
         if node.text is None:
             node.fail("a key must be text", expected="text", found="a list or mapping")
-        if node.text in parent.fields:
+        if node.text in fields:
             node.fail("a key stands twice", expected="each key once", help="keep one of the two")
         parent.keys[node.text] = node.where
-        self.key[-1] = (node.text, node.where)
+        self.key[-1] = node.text

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _FEW = 4
 """So many clashing releases are named; of more only the selector is."""
+_NAMES = 6
+"""So many of a sentence's names are told."""
 
 
 class Line:
@@ -118,7 +120,8 @@ def sentence(assembly: Assembly, line: Line, domains: Domains) -> str:
         )
     if reason.kind == "evidence":
         return f"no row vouches for {reason.subject} with {reason.component} at --min-evidence {reason.rule}"
-    named = f"{reason.subject} {ranged(assembly, reason.subject, line.release)}".rstrip()
+    releases = terminal.few(ranged(assembly, reason.subject, line.release), _NAMES)
+    named = f"{reason.subject} {releases}".rstrip()
     conditions = _conditions(assembly, reason)
     if reason.kind == "needs":
         return f"{named} needs {terminal.listing(list(reason.alternatives), 'or')}{conditions}"
@@ -142,7 +145,7 @@ def clash(assembly: Assembly, line: Line, domains: Domains) -> str:
         return ""
     versions = assembly.component(reason.component)["versions"]
     clashing = [name for place, name in enumerate(versions) if left >> place + 1 & 1]
-    return f"{reason.component} {ranged(assembly, reason.component, clashing)}"
+    return f"{reason.component} {ranged(assembly, reason.component, clashing)}" if clashing else ""
 
 
 def sentences(assembly: Assembly, core: Sequence[int], about: str) -> list[str]:

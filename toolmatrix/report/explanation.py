@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.explanation/1"
 _LINES = 12
+_NAMES = 6
+"""So many groups of releases, and so many names in one group, are shown without `--depth`."""
 
 
 def document(
@@ -93,6 +95,8 @@ def _why(found: Resolution, choice: Choice, group: Alternative) -> str:
         return f"no row vouches for them so well as for {choice.version}"
     assembly = found.assembly
     told = cores.sentences(assembly, group.core, choice.component)
+    if group.kind == "entangled":
+        return "no combination has them: " + " and ".join([*told, "nothing else leads around it"])
     return " and ".join(told) if told else "withdrawn, or not yet released then"
 
 
@@ -145,11 +149,12 @@ def _lines(
     target = f" on {entry['target']}" if several else ""
     told = [f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"]
     ids = index.section("ids")
-    for place, part in enumerate(entry["because"]):
-        mark = notes.mark([index.record(ids[part["fact"]])["source"]])
-        told.append(
-            f"{'Because' if place == 0 else 'And because'} {part['text']} ({part['evidence']}) {mark}"
-        )
+    same: dict[str, list[str]] = {}
+    for part in entry["because"]:
+        record = index.record(ids[part["fact"]])
+        same.setdefault(f"{part['text']} ({part['evidence']})", []).append(record["source"])
+    for place, (reason, cited) in enumerate(same.items()):
+        told.append(f"{'And because' if place else 'Because'} {reason} {notes.mark(cited)}")
     if entry["chain"]:
         told.append(f"needed by {', needed by '.join(entry['chain'])}, which you asked for")
     told += [f"disputed: {part['says']} ({part['evidence']})  TM301" for part in entry["disputed"]]
@@ -157,7 +162,10 @@ def _lines(
         f"decides {part['component']} {part['version']}: {part['why']}" for part in entry["decides"]
     ]
     shown = entry["not_taken"] if depth is not None else entry["not_taken"][:_LINES]
-    told += [f"not taken: {part['range']} ({part['why']})" for part in shown]
+    told += [
+        f"not taken: {part['range'] if depth else terminal.few(part['range'], _NAMES)} ({part['why']})"
+        for part in shown
+    ]
     if len(shown) < len(entry["not_taken"]):
         told.append(
             f"... and {terminal.plural(len(entry['not_taken']) - len(shown), 'more group')} (--depth)"

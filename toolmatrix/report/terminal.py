@@ -151,6 +151,14 @@ def listing(words: Sequence[str], last: str = "and") -> str:
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
+def few(text: str, most: int) -> str:
+    """At most so many of the words of a text, and how many more there are."""
+    words = text.split()
+    if len(words) <= most:
+        return text
+    return f"{' '.join(words[:most]).rstrip(',')} and {len(words) - most} more"
+
+
 def numbered(keys: Iterable[str]) -> dict[str, int]:
     """Numbers for notes: 1, 2, 3 in the order in which each key is first met."""
     numbers: dict[str, int] = {}

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Variable
 
+_SHORT = 3
+"""So many facts of a core a reader can still follow in one line."""
+
 
 class Alternative(Value):
     """Releases not taken for one reason.
 
-    `kind`: `forbidden` (by the nogoods of `core`, given the request), `outranked` (a row vouches for what was taken),
-    `older` (nothing tells them apart but age).
+    `kind`: `forbidden` (by the nogoods of `core`, given the request), `entangled` (no combination has them, for a
+    reason that takes many facts; `core` is what stands against them in the answer as it is), `outranked` (a row vouches
+    for what was taken), `older` (nothing tells them apart but age).
     """
 
     kind: str
@@ -44,29 +48,49 @@ def alternatives(
             kind = "outranked" if _level(assembly, values, variable, candidate) < best else "older"
             lower[kind].append(assembly.version(variable, candidate) or "")
     groups = [Alternative(kind=kind, releases=tuple(held)) for kind, held in lower.items() if held]
-    return groups + _refused(assembly, problem, variable, refused)
+    return groups + _refused(assembly, problem, values, variable, refused)
 
 
 def _refused(
-    assembly: Assembly, problem: Problem, variable: Variable, refused: list[int]
+    assembly: Assembly,
+    problem: Problem,
+    values: tuple[int, ...],
+    variable: Variable,
+    refused: list[int],
 ) -> list[Alternative]:
     """The refused releases, each group with one core that refuses all of it; newest first."""
-    groups = []
+    groups: list[Alternative] = []
+    entangled: dict[tuple[int, ...], list[str]] = {}
     left = refused[::-1]
     while left:
         core = _core(problem, variable, left[0], assembly.asked_nogoods)
-        same = [
-            left[0],
-            *(
-                candidate
-                for candidate in left[1:]
-                if core and _refuses(problem, core, variable, candidate)
-            ),
-        ]
+        same = [left[0]]
+        if core:
+            same += [part for part in left[1:] if _refuses(problem, core, variable, part)]
         left = [candidate for candidate in left if candidate not in same]
         releases = tuple(assembly.version(variable, candidate) or "" for candidate in same)
-        groups.append(Alternative(kind="forbidden", releases=releases, core=core))
-    return groups
+        if sum(number not in assembly.asked_nogoods for number in core) <= _SHORT:
+            groups.append(Alternative(kind="forbidden", releases=releases, core=core))
+            continue
+        for candidate, release in zip(same, releases, strict=True):
+            broken = _broken(problem, values, variable, candidate)
+            entangled.setdefault(broken, []).append(release)
+    return groups + [
+        Alternative(kind="entangled", releases=tuple(releases), core=core)
+        for core, releases in entangled.items()
+    ]
+
+
+def _broken(
+    problem: Problem, values: tuple[int, ...], variable: Variable, candidate: int
+) -> tuple[int, ...]:
+    """The first nogood that the answer would break if only this component were another release."""
+    changed = [*values]
+    changed[variable.number] = candidate
+    for number, nogood in enumerate(problem.nogoods):
+        if all(mask >> changed[place] & 1 for place, mask in nogood):
+            return (number,)
+    return ()
 
 
 def _core(
@@ -101,13 +125,5 @@ def _level(
     assembly: Assembly, values: tuple[int, ...], variable: Variable, candidate: int
 ) -> tuple[int, int]:
     """The rank of a candidate given what was chosen before it (see `engine`)."""
-    best = (0, 0)
-    for row in assembly.vouchings:
-        own = next((part for part in row.terms if part[0] == variable.number), None)
-        if own is None or not own[1] >> candidate & 1:
-            continue
-        earlier = sorted(part for part in row.terms if part[0] < variable.number)
-        if earlier and earlier[0][1] >> values[earlier[0][0]] & 1:
-            agrees = all(mask >> values[other] & 1 for other, mask, _ in earlier)
-            best = max(best, (int(agrees), min(own[2], row.weight)))
-    return best
+    levels = [row.level(variable.number, candidate, values) or (0, 0) for row in assembly.vouchings]
+    return max(levels, default=(0, 0))

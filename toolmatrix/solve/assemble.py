@@ -36,6 +36,11 @@ class Assembly:
         self._reasons: list[tuple[Any, ...]] = []
         self.vouchings: list[Vouching] = []
         self.reach()
+        self.several = {
+            (target, name): {part.instance for part in self.by_name.get((target, name), ())} - {0}
+            for target in request.targets
+            for name in SEVERAL
+        }
         self.arrange()
         self.restrict()
         self.bind()
@@ -297,23 +302,18 @@ class Assembly:
                 when = binding[1]
                 if not asked & when[0][1] or not self.possible(target, when):
                     continue
-                for number in self.instances(target, when, binding[2]):
+                for number in self.instances(target, [*(part[0] for part in when), binding[2]]):
                     terms = self.terms(target, when, number)
                     ends = self.ends(target, binding[2], binding[3], binding[4], number)
                     if ends is not None:
                         self.forbid(terms + ends, "fact", target, name, binding)
 
-    def instances(
-        self, target: str, terms: Sequence[Sequence[Any]], component: str = ""
-    ) -> Sequence[int]:
+    def instances(self, target: str, names: Sequence[str]) -> Sequence[int]:
         """The instance numbers over which a statement is repeated: each codegen arch or device in turn, else just 0."""
-        named = [
-            name for name in SEVERAL if name == component or any(part[0] == name for part in terms)
-        ]
         numbers: set[int] | None = None
-        for name in named:
-            held = {part.instance for part in self.by_name.get((target, name), ())}
-            if held and held != {0}:
+        for name in SEVERAL:
+            held = self.several.get((target, name)) if name in names else None
+            if held:
                 numbers = held if numbers is None else numbers & held
         return (0,) if numbers is None else sorted(numbers)
 
@@ -365,45 +365,37 @@ class Assembly:
         """
         for target, name in self.by_name:
             asked = self.asked.get((target, name), -1)
-            for row in self.component(name)["vouches"]:
-                context, terms = row[0], row[1]
-                if not asked & terms[0][1] or not self.possible(target, context):
-                    continue
-                for number in self.instances(target, terms):
-                    self.vouch_row(target, row, number)
+            for head in self.component(name)["vouches"]:
+                context, names = head[:2]
+                if self.possible(target, context):
+                    for number in self.instances(target, names):
+                        self.vouch_rows(target, head, number, asked)
 
-    def vouch_row(self, target: str, row: Sequence[Any], number: int) -> None:
-        _, terms, evidence, cites, carried = row
-        subject = self.pick(target, terms[0][0], number)
-        held = [
-            (part, mask, word)
-            for name, mask, word in terms
-            if (part := self.pick(target, name, number)) is not None
-        ]
-        if subject is None or len(held) < 2:
+    def vouch_rows(self, target: str, head: Sequence[Any], number: int, asked: int) -> None:
+        _, names, evidences, evidence, carried, rows = head
+        parts = [self.pick(target, name, number) for name in names]
+        held = [(place, part) for place, part in enumerate(parts) if part is not None]
+        subject = parts[0]
+        if len(held) < 2 or subject is None:
             return
-        first = (len(self.variables) - min(part.number for part, _, _ in held)) * EVIDENCE
-        found = [
-            (part.number, self.flip(part, mask), first + words.rank(word))
-            for part, mask, word in held
-        ]
-        self.vouchings.append(
-            Vouching(
-                target,
-                subject.component,
-                subject.number,
-                tuple(found),
-                first + words.rank(evidence),
-                evidence,
-                cites,
-                carried,
-            )
+        first = (len(self.variables) - min([part.number for _, part in held])) * EVIDENCE
+        weight = first + words.rank(evidence)
+        ordered = sorted(
+            (part.number, place, part, first + words.rank(evidences[place])) for place, part in held
         )
+        for masks, cites in rows:
+            if asked & masks[0]:
+                terms = [
+                    (variable, self.flip(part, masks[place]), worth)
+                    for variable, place, part, worth in ordered
+                ]
+                self.vouchings.append(
+                    Vouching(terms, weight, target, subject, evidence, cites, carried)
+                )
 
     def problem(self) -> Problem:
         """The engine's problem."""
-        supports = [Support(row.terms, row.weight) for row in self.vouchings]
-        supports += self.kept()
+        supports = [*self.vouchings, *self.kept()]
         sizes = [variable.count + 1 for variable in self.variables]
         domains = [self.flip(variable, variable.domain) for variable in self.variables]
         return Problem(sizes, self.nogoods, supports, domains)

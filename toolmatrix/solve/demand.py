@@ -40,12 +40,12 @@ def nogoods(assembly: Assembly) -> Iterator[tuple[Nogood, str, str, str]]:
 def _pairs(assembly: Assembly) -> Iterator[Pair]:
     """Every two variables that some row joins, be it a row about other releases than the ones asked for."""
     for target, name in assembly.by_name:
-        for context, terms, _, _, carried in assembly.component(name)["vouches"]:
+        for context, names, _, _, carried, _ in assembly.component(name)["vouches"]:
             if carried or not assembly.possible(target, context):
                 continue
             held = sorted(
                 variable.number
-                for component, _, _ in terms
+                for component in names
                 if (variable := assembly.pick(target, component)) is not None
             )
             for place, one in enumerate(held):
@@ -57,9 +57,8 @@ def _rows(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) ->
     for row in assembly.vouchings:
         if row.carried:
             continue
-        terms = sorted(row.terms)
-        for place, (one, mask, weight) in enumerate(terms):
-            for other, allowed, further in terms[place + 1 :]:
+        for place, (one, mask, weight) in enumerate(row.terms):
+            for other, allowed, further in row.terms[place + 1 :]:
                 worth = min(words.rank(row.evidence), weight % EVIDENCE, further % EVIDENCE)
                 _speak(spoken, (row.target, one, other), mask, allowed if worth >= least else 0)
 

@@ -56,13 +56,29 @@ if TYPE_CHECKING:
 
 
 class Support:
-    """A row that vouches for values together; it ranks and never refuses."""
+    """A row that vouches for values together; it ranks and never refuses.
+
+    Its terms (variable, mask, weight) are kept in the order of their variables.
+    """
 
     __slots__ = ("terms", "weight")
 
-    def __init__(self, terms: tuple[tuple[int, int, int], ...], weight: int) -> None:
-        self.terms = terms
+    def __init__(self, terms: Sequence[tuple[int, int, int]], weight: int) -> None:
+        self.terms = sorted(terms)
         self.weight = weight
+
+    def level(self, variable: int, candidate: int, values: Sequence[int]) -> tuple[int, int] | None:
+        """The level at which it speaks for a candidate, given the values before it; None if it does not."""
+        first, gate, _ = self.terms[0]
+        if first >= variable or not gate >> values[first] & 1:
+            return None
+        agrees = 1
+        for other, mask, weight in self.terms:
+            if other >= variable:
+                speaks = other == variable and mask >> candidate & 1
+                return (agrees, min(weight, self.weight)) if speaks else None
+            agrees &= mask >> values[other] & 1
+        return None
 
 
 class Problem:

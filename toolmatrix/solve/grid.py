@@ -88,10 +88,14 @@ class _Grid:
     def rows(
         self, subject: str, other: str, *, flip: bool
     ) -> Iterator[tuple[int, int, str, int, bool]]:
-        for context, terms, evidence, cites, _ in self.assembly.component(subject)["vouches"]:
-            for name, mask, word in terms[1:]:
-                if name == other and self.certain(context):
-                    yield terms[0][1], mask, words.weaker(evidence, word), cites, flip
+        for context, names, evidences, evidence, _, told in self.assembly.component(subject)[
+            "vouches"
+        ]:
+            if other in names[1:] and self.certain(context):
+                place = names.index(other, 1)
+                known = words.weaker(evidence, evidences[place])
+                for masks, cites in told:
+                    yield masks[0], masks[place], known, cites, flip
 
     def certain(self, terms: Sequence[Any]) -> bool:
         """Whether conditions hold whatever else is chosen: only the fixed context can promise that."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from toolmatrix.solve.engine import Support
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolmatrix.solve.request import Ask
 
 SEVERAL = ("arch", "device")
@@ -48,27 +51,25 @@ class Variable:
         self.domain = (2 << count) - 1
 
 
-class Vouching:
-    """A support row as the engine sees it, `terms` (variable, mask, weight), with where it came from."""
+class Vouching(Support):
+    """A support with where it came from."""
 
-    __slots__ = ("carried", "cites", "evidence", "owner", "subject", "target", "terms", "weight")
+    __slots__ = ("carried", "cites", "evidence", "owner", "subject", "target")
 
     def __init__(
         self,
-        target: str,
-        subject: str,
-        owner: int,
-        terms: tuple[tuple[int, int, int], ...],
+        terms: Sequence[tuple[int, int, int]],
         weight: int,
+        target: str,
+        subject: Variable,
         evidence: str,
         cites: int,
         carried: bool,
     ) -> None:
+        super().__init__(terms, weight)
         self.target = target
-        self.subject = subject
-        self.owner = owner
-        self.terms = terms
-        self.weight = weight
+        self.subject = subject.component
+        self.owner = subject.number
         self.evidence = evidence
         self.cites = cites
         self.carried = carried

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from .engine import Support
 
-    Row = tuple[int, int, tuple[tuple[int, int], ...], int, int]
-    """First earlier variable, its mask, the other earlier terms, mask and weight of this one."""
+    Row = tuple[Sequence[tuple[int, int, int]], int, int]
+    """The terms of a support, the place of this variable among them, the weight of the support."""
 
 
 class Ranking:
@@ -26,18 +26,13 @@ class Ranking:
         self.rows: list[list[Row]] = [[] for _ in range(count)] if supports else []
         self.followers = [0] * count
         for support in supports:
-            self._add(support)
-
-    def _add(self, support: Support) -> None:
-        terms = sorted(support.terms)
-        pairs = [(variable, mask) for variable, mask, _ in terms]
-        for place in range(1, len(terms)):
-            variable, mask, weight = terms[place]
-            first, gate = pairs[0]
-            rest = tuple(pairs[1:place])
-            self.rows[variable].append((first, gate, rest, mask, min(weight, support.weight)))
-            for earlier, _ in pairs[:place]:
-                self.followers[earlier] |= 1 << variable
+            terms = support.terms
+            later = 0
+            for place in range(len(terms) - 1, 0, -1):
+                variable = terms[place][0]
+                self.rows[variable].append((terms, place, support.weight))
+                later |= 1 << variable
+                self.followers[terms[place - 1][0]] |= later
 
     def prefer(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the bit of the best candidate in ``mask``; earlier domains are single bits."""
@@ -50,10 +45,13 @@ class Ranking:
     def _vouched(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""
         best, top = mask, (0, 0)
-        for first, gate, rest, vouched, weight in self.rows[variable]:
+        for terms, place, least in self.rows[variable]:
+            first, gate, _ = terms[0]
+            _, vouched, weight = terms[place]
             if not (gate & domains[first] and vouched & mask):
                 continue
-            level = (int(all(m & domains[v] for v, m in rest)), weight)
+            agrees = all(terms[other][1] & domains[terms[other][0]] for other in range(1, place))
+            level = (int(agrees), min(weight, least))
             if level > top:
                 best, top = vouched & mask, level
             elif level == top and level != (0, 0):

@@ -137,6 +137,11 @@ class _Target:
         self.bits = {variable.number: self.bit(variable) for variable in self.mine}
         self.claims: dict[int, list[tuple[Variable, Any]]] = {}
         self.disputes: dict[int, list[Any]] = {}
+        self.rows = [
+            row
+            for row in assembly.vouchings
+            if row.target == target and row.terms[0][1] >> values[row.terms[0][0]] & 1
+        ]
         for variable in self.mine:
             if chosen[variable.number] is not None:
                 self.gather(variable)
@@ -247,8 +252,8 @@ class _Target:
         best = (0, 0)
         rows: list[Vouching] = []
         number = variable.number
-        for row in self.assembly.vouchings:
-            level = self.level(row, number) if row.target == self.target else None
+        for row in self.rows:
+            level = row.level(number, self.values[number], self.values)
             if level is not None and level >= best:
                 if level > best:
                     best, rows = level, []
@@ -264,17 +269,6 @@ class _Target:
                 if self.index.record(cite.record)["component"] in spoken
             ]
         return found, words.word(best[1] % EVIDENCE)
-
-    def level(self, row: Vouching, number: int) -> tuple[int, int] | None:
-        """The level at which a row speaks for the chosen value of a variable (see `engine`), None if it does not."""
-        mine = next((part for part in row.terms if part[0] == number), None)
-        if mine is None or not mine[1] >> self.values[number] & 1:
-            return None
-        earlier = sorted(part for part in row.terms if part[0] < number)
-        if not earlier or not earlier[0][1] >> self.values[earlier[0][0]] & 1:
-            return None
-        agrees = all(mask >> self.values[other] & 1 for other, mask, _ in earlier)
-        return int(agrees), min(mine[2], row.weight)
 
     def released(self, variable: Variable) -> tuple[list[Cite], str]:
         """No fact joins it to the rest: its release is enough for what was asked for, else it is unknown."""

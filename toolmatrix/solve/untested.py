@@ -87,12 +87,11 @@ def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable
 
 def _speaks(assembly: Assembly, row: Vouching, one: Variable, other: Variable) -> bool:
     """Whether a row has `one` as its subject, at a release that was asked for, and names `other`."""
-    number, mask, _ = row.terms[0]
-    named = any(part[0] == other.number for part in row.terms[1:])
+    masks = {number: mask for number, mask, _ in row.terms}
     wanted = assembly.flip(
         one, assembly.asked.get((row.target, one.component), -2) & (2 << one.count) - 1
     )
-    return number == one.number and named and bool(mask & wanted)
+    return row.owner == one.number and other.number in masks and bool(masks[one.number] & wanted)
 
 
 def _asked(assembly: Assembly, row: Vouching, other: Variable) -> bool:

@@ -1,0 +1,119 @@
+"""Laws of the built-in matrix: it compiles, everything in it is sourced, and it agrees with what was captured."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from toolmatrix import resources
+from toolmatrix.facts import evidence
+from toolmatrix.facts.compile import compile_matrix
+from toolmatrix.facts.load import files, load
+
+if TYPE_CHECKING:
+    from toolmatrix.facts.compile import Compiled
+    from toolmatrix.facts.model import Claim, Matrix, Release, Row
+
+FRONT = str(Path(resources.matrix_root()) / "matrix.yaml")
+PROBE = Path(__file__).parent.parent / "fixtures" / "cuda_arch_probe.json"
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+REGISTRY = re.compile(
+    r"\b(pypi|pythonhosted|anaconda|conda|registry[\w-]*|npmjs|crates|rubygems|maven|docker|quay|[gn]vcr|g[hc]*r)"
+    r"\.(org|io|com|docker)\b"
+)
+IMAGE = re.compile(r"base-image: [\w./:-]+")
+"""What a build begins from is called as the builder takes it, with its host."""
+
+# Rows of the probe that the matrix does not follow, with the reason.
+NOT_FOLLOWED = {
+    "the installed CUDA 13.0 toolkit: nvcc --list-gpu-code": (
+        "nvcc's list leaves out the a and f variants that ptxas of the same toolkit accepts"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def result() -> Compiled:
+    return compile_matrix(load([FRONT]))
+
+
+@pytest.fixture(scope="module")
+def matrix(result: Compiled) -> Matrix:
+    return result.matrix
+
+
+def said(matrix: Matrix) -> list[Claim | Release | Row]:
+    """Everything with a source."""
+    return [*matrix.claims.values(), *matrix.releases.values(), *matrix.rows.values()]
+
+
+def test_every_fact_has_a_source_evidence_and_the_day_it_was_read(matrix: Matrix) -> None:
+    assert len(said(matrix)) > 1000
+    for fact in said(matrix):
+        assert fact.evidence in evidence.WORDS, fact.id
+        assert DAY.fullmatch(matrix.sources[fact.source].read), fact.id
+
+
+def test_every_source_says_what_and_where_it_is(matrix: Matrix) -> None:
+    for name, source in matrix.sources.items():
+        assert source.title.strip(), name
+        assert source.at.strip(), name
+
+
+def test_no_file_names_the_host_of_a_registry() -> None:
+    found = [
+        f"{Path(path).name}:{number}"
+        for path in files(FRONT)
+        for number, line in enumerate(Path(path).read_text().splitlines(), 1)
+        if REGISTRY.search(IMAGE.sub("", line))
+    ]
+    assert found == []
+
+
+def test_every_component_has_releases(result: Compiled) -> None:
+    assert [name for name, scale in result.scales.items() if not scale.versions] == []
+
+
+def known_archs(result: Compiled, release: str) -> set[str]:
+    """The sm names that a release of the toolkit makes code for."""
+    bit = result.scales["cuda"].bit(release)
+    binding = [
+        part.allowed
+        for part in result.bindings
+        if part.component == "arch" and dict(part.when).get("cuda", 0) & bit
+    ]
+    assert binding, f"nothing says which archs cuda {release} knows"
+    names = result.scales["arch"].versions
+    return {
+        name
+        for place, name in enumerate(names)
+        if name.startswith("sm_") and all(mask >> place + 1 & 1 for mask in binding)
+    }
+
+
+def probe() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(PROBE.read_text())
+    return rows
+
+
+def test_the_probe_is_whole() -> None:
+    rows = probe()
+    assert len(rows) == 56
+    assert {row["source"] for row in rows} >= set(NOT_FOLLOWED)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in probe() if row["source"] not in NOT_FOLLOWED],
+    ids=lambda row: f"{row['cuda']}-{row['component_version'] or 'declared'}",
+)
+def test_the_archs_of_a_toolkit_are_those_captured(result: Compiled, row: dict[str, Any]) -> None:
+    minor = row["cuda"] + "."
+    found = [name for name in result.scales["cuda"].versions if f"{name}.".startswith(minor)]
+    assert found
+    for release in found:
+        assert known_archs(result, release) == set(row["sm_list"].split()), release

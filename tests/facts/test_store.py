@@ -1,0 +1,242 @@
+"""Where an index comes from: shipped, cached or made anew, and never a stale or damaged one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.facts.small import FRONT, facts, said, statement, write
+from tests.facts.test_index import everything
+from toolmatrix import resources
+from toolmatrix.errors import MatrixError
+from toolmatrix.facts import load, store
+from toolmatrix.facts.index import FORMAT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GCC_8 = facts(statements=[statement(requires={"gcc": "8"})])
+GCC_9 = facts(statements=[statement(requires={"gcc": "9"})])
+
+
+class Home:
+    """A built-in matrix in one folder, and a cache in another."""
+
+    def __init__(self, path: Path) -> None:
+        self.data = path / "data"
+        self.data.mkdir()
+        self.front = write(self.data, GCC_8)
+        self.cache = path / "cache" / "toolmatrix"
+        self.env = {"XDG_CACHE_HOME": str(path / "cache")}
+
+    def gcc(self, *overlays: str) -> str:
+        """The GCC that the matrix requires: which of the texts above was read."""
+        index = store.open_index(overlays, self.env)
+        selector: str = index.record(index.section("ids")["s#gcc"])["selector"]
+        return selector
+
+    def cached(self) -> list[str]:
+        return sorted(entry.name for entry in self.cache.iterdir())
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    made = Home(tmp_path)
+    monkeypatch.setattr(resources, "matrix_root", lambda: str(made.data))
+    monkeypatch.setattr(resources, "builtin_index", lambda: None)
+    return made
+
+
+def forbid_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_given: object) -> None:
+        raise AssertionError("YAML was parsed")
+
+    monkeypatch.setattr(load, "load", refuse)
+    monkeypatch.setattr(load, "files", refuse)
+
+
+def test_an_index_is_cached_and_then_read(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert home.gcc() == "8"
+    (name,) = home.cached()
+    assert name.startswith("index-")
+    forbid_yaml(monkeypatch)
+    assert home.gcc() == "8"
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        FRONT,
+        FRONT.replace(
+            "files:\n  - names.yaml\n  - facts.yaml\n", "files: [names.yaml, facts.yaml]\n"
+        ),
+        FRONT.replace("  - facts.yaml", '  - "facts.yaml"'),
+        FRONT.replace("  - facts.yaml", "  # the facts\n\n  - facts.yaml # all of them"),
+        FRONT.replace("\n", "\r\n"),
+        FRONT.replace("files:", "'files':"),
+        FRONT.replace("files:\n", "files: # in any order\n").replace("  - ", "- "),
+    ],
+)
+def test_a_change_of_a_listed_file_is_seen_however_it_is_listed(home: Home, front: str) -> None:
+    (home.data / "matrix.yaml").write_text(front)
+    assert home.gcc() == "8"
+    (home.data / "facts.yaml").write_text(GCC_9)
+    assert home.gcc() == "9"
+
+
+def test_the_usual_front_page_is_listed_without_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = os.path.join(resources.matrix_root(), "matrix.yaml")
+    wanted = [os.path.relpath(name, resources.matrix_root()) for name in load.files(path)]
+    forbid_yaml(monkeypatch)
+    assert store._listed(path) == wanted
+
+
+def test_a_change_of_time_alone_is_seen(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.gcc()
+    os.utime(home.data / "facts.yaml", (1, 1))
+    forbid_yaml(monkeypatch)
+    with pytest.raises(AssertionError, match="YAML was parsed"):
+        home.gcc()
+
+
+def test_files_on_top_have_an_index_of_their_own(home: Home, tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(GCC_9)
+    assert [home.gcc(), home.gcc(str(own)), home.gcc()] == ["8", "9", "8"]
+    assert len(home.cached()) == 2
+    own.write_text(GCC_8 + "\n")
+    assert home.gcc(str(own)) == "8"
+
+
+@pytest.mark.parametrize("env", [{}, {"HOME": ""}, {"XDG_CACHE_HOME": "relative"}])
+def test_without_a_cache_folder_the_index_is_made_in_memory(
+    home: Home, env: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    home.env = env
+    before = sorted(tmp_path.iterdir())
+    assert home.gcc() == "8"
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(home: Home) -> None:
+    home.cache.parent.write_text("a file where the folder should be")
+    assert home.gcc() == "8"
+
+
+def test_a_write_that_fails_leaves_nothing_behind(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_given: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert home.gcc() == "8"
+    assert home.cached() == []
+
+
+def test_old_indexes_are_removed(home: Home) -> None:
+    for number in range(12):
+        os.utime(home.data / "facts.yaml", (number, number))
+        home.gcc()
+    assert len(home.cached()) == store._KEPT
+
+
+def damage(path: Path, place: int) -> bytes:
+    whole = path.read_bytes()
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    return whole
+
+
+@pytest.mark.parametrize("place", [3, 60, 500, -300, -1])
+def test_a_damaged_cached_index_is_made_anew(home: Home, place: int) -> None:
+    wanted = everything(store.open_index((), home.env))
+    path = home.cache / home.cached()[0]
+    whole = damage(path, place % path.stat().st_size)
+    assert everything(store.open_index((), home.env)) == wanted
+    assert path.read_bytes() == whole
+    assert home.cached() == [path.name]
+
+
+def test_a_foreign_file_in_the_cache_is_replaced(home: Home) -> None:
+    home.gcc()
+    path = home.cache / home.cached()[0]
+    path.write_bytes(path.read_bytes().replace(FORMAT.encode(), b"toolmatrix-index/0", 1))
+    assert home.gcc() == "8"
+    assert path.read_bytes().startswith(FORMAT.encode())
+
+
+def test_a_matrix_that_changes_while_a_damaged_index_is_read(home: Home) -> None:
+    home.gcc()
+    path = home.cache / home.cached()[0]
+    damage(path, path.stat().st_size - 1)
+    index = store.open_index((), home.env)
+    (home.data / "facts.yaml").write_text(GCC_9)
+    with pytest.raises(MatrixError) as caught:
+        everything(index)
+    assert said(caught.value) == (
+        f"{path}: the matrix changed while it was read; "
+        "expected the files the index was made from; found others; run the command again"
+    )
+
+
+# the index of a wheel
+
+
+@pytest.fixture
+def wheel(home: Home, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = home.data / "index.bin"
+    store.build_index(str(home.data), str(path))
+    monkeypatch.setattr(resources, "builtin_index", lambda: str(path))
+    return path
+
+
+def test_the_shipped_index_is_read(
+    home: Home, wheel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forbid_yaml(monkeypatch)
+    assert home.gcc() == "8"
+    assert store.open_index((), home.env).path == str(wheel)
+    assert not home.cache.exists()
+
+
+def test_the_shipped_index_is_not_read_under_files_on_top(
+    home: Home, wheel: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "own.yaml").write_text(GCC_9)
+    assert wheel.exists()
+    assert home.gcc(str(tmp_path / "own.yaml")) == "9"
+
+
+def test_the_shipped_index_is_refused_when_a_file_beside_it_changed(
+    home: Home, wheel: Path
+) -> None:
+    (home.data / "facts.yaml").write_text(GCC_9 + "\n")
+    assert home.gcc() == "9"
+    assert wheel.exists()
+
+
+def test_the_shipped_index_is_refused_when_a_file_is_much_younger(home: Home, wheel: Path) -> None:
+    (home.data / "facts.yaml").write_text(GCC_9)
+    assert home.gcc() == "8"
+    later = wheel.stat().st_mtime + 2 * store._SLACK
+    os.utime(home.data / "facts.yaml", (later, later))
+    assert home.gcc() == "9"
+
+
+def test_the_shipped_index_is_refused_when_a_file_is_gone(home: Home, wheel: Path) -> None:
+    (home.data / "facts.yaml").unlink()
+    assert wheel.exists()
+    with pytest.raises(MatrixError, match="a listed file is missing"):
+        home.gcc()
+
+
+@pytest.mark.parametrize("place", [3, 60, -1])
+def test_a_damaged_shipped_index_is_made_anew_in_memory(
+    home: Home, wheel: Path, place: int
+) -> None:
+    wanted = everything(store.open_index((), home.env))[1:]
+    damage(wheel, place % wheel.stat().st_size)
+    assert everything(store.open_index((), home.env))[1:] == wanted

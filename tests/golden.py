@@ -1,0 +1,19 @@
+"""Whole outputs kept as files; `UPDATE_GOLDEN=1 ./tests/run -k golden` writes them anew, and git shows what moved."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "golden"
+VARIABLE = "UPDATE_GOLDEN"
+
+
+def assert_golden(name: str, text: str) -> None:
+    """That `text` is the file `name` of tests/golden, byte for byte."""
+    path = FOLDER / name
+    if os.environ.get(VARIABLE):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    assert path.is_file(), f"no golden file {name}; {VARIABLE}=1 writes it"
+    assert text == path.read_bytes().decode()

@@ -1,0 +1,298 @@
+"""What tables, statements, releases and the front page are read with, and where what they say is put down.
+
+Raises MatrixError with the position of the value or key at fault.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.facts import versions
+from toolmatrix.facts.model import Claim, Component, Matrix, Release, Row, Rule, Source, Target
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolmatrix.facts.yamlfile import Node
+
+Conditions = tuple[tuple[str, str], ...]
+"""(component, selector)."""
+
+_RELEASE = ("date", "rank", "yanked")
+"""Keys of a release that are not attributes."""
+
+
+class Layer:
+    """What one matrix (a front page with its files, or one fact file) says, before layers are merged."""
+
+    def __init__(self) -> None:
+        self.date = ""
+        self.components: dict[str, Component] = {}
+        self.targets: dict[str, Target] = {}
+        self.rules: dict[str, Rule] = {}
+        self.sources: dict[str, Source] = {}
+        self.releases: dict[tuple[str, str], Release] = {}
+        self.rows: dict[str, Row] = {}
+        self.claims: dict[str, Claim] = {}
+
+    def put(self, layer: Layer) -> None:
+        """Put the facts of a later layer on top: what has the same id is replaced with all that it said."""
+        self.sources |= layer.sources
+        replaced = {release.id for release in layer.releases.values()}.union(layer.rows)
+        self.releases = {
+            name: release for name, release in self.releases.items() if release.id not in replaced
+        }
+        for release in layer.releases.values():
+            self.offer(release, self.sources)
+        self.claims = {
+            name: claim for name, claim in self.claims.items() if claim.row not in layer.rows
+        } | layer.claims
+        self.rows |= layer.rows
+
+    def offer(self, release: Release, sources: Mapping[str, Source]) -> None:
+        """Record a release; of the same one from two places the better known stays."""
+
+        def standing(one: Release) -> tuple[int, int, str]:
+            """Best evidence first, then the one read later, then the smaller id."""
+            read = int(sources[one.source].read.replace("-", ""))
+            return -words.rank(one.evidence), -read, one.id
+
+        name = release.component, release.version
+        held = self.releases.get(name)
+        if held is None or standing(release) < standing(held):
+            self.releases[name] = release
+
+    def matrix(self) -> Matrix:
+        return Matrix(
+            date=self.date,
+            components=self.components,
+            targets=self.targets,
+            rules=self.rules,
+            sources=self.sources,
+            releases=self.releases,
+            rows=self.rows,
+            claims=self.claims,
+        )
+
+
+class Provenance(Value):
+    """Where a statement comes from: source, evidence word, place in the source, note."""
+
+    source: str
+    evidence: str
+    where: str
+    note: str
+
+    @classmethod
+    def read(
+        cls, fields: Mapping[str, Node], known: Mapping[str, Source], base: Provenance | None = None
+    ) -> Provenance:
+        """Read the keys source, evidence, where, note; what is missing is taken from `base`."""
+        source = base.source if base else ""
+        if "source" in fields:
+            source = fields["source"].string("source")
+            if source not in known:
+                fields["source"].fail(
+                    "no such source", expected=_nearest(source, known, "a key under `sources:`")
+                )
+        word = base.evidence if base else ""
+        if "evidence" in fields:
+            word = fields["evidence"].choice("evidence", words.WORDS)
+        return cls(
+            source=source,
+            evidence=word,
+            where=text(fields, "where", base.where if base else ""),
+            note=text(fields, "note", base.note if base else ""),
+        )
+
+
+def text(fields: Mapping[str, Node], name: str, default: str = "") -> str:
+    """The text of a key, if it is there."""
+    return fields[name].string(name) if name in fields else default
+
+
+def flag(fields: Mapping[str, Node], name: str, *, default: bool = False) -> bool:
+    """Whether a key is there and true."""
+    return fields[name].flag(name) if name in fields else default
+
+
+def identity(fields: Mapping[str, Node], default: str = "") -> str:
+    """The `id`; `#` is kept for the claims inside a row."""
+    name = text(fields, "id", default)
+    if "id" in fields and "#" in name:
+        fields["id"].fail("an id cannot hold `#`", expected="letters, digits, `-`, `.`, `/`")
+    return name
+
+
+def decides(fields: Mapping[str, Node]) -> bool:
+    """Whether a row, cell or statement decides; one that does not says why."""
+    decisive = flag(fields, "decides", default=True)
+    if not decisive and "note" not in fields:
+        fields["decides"].fail(
+            "what does not decide needs a reason",
+            expected="`note:` beside it",
+            found="no such key",
+        )
+    return decisive
+
+
+def known_component(node: Node, components: Mapping[str, Component]) -> Component:
+    """The component that is named; MatrixError naming the nearest if there is none."""
+    name = node.string("a component")
+    if name not in components:
+        node.fail(
+            "no such component",
+            expected=_nearest(name, components, "a component of the front page"),
+            help="components are listed in matrix.yaml, or under `components:` of the file",
+        )
+    return components[name]
+
+
+def known_rule(node: Node, rules: Mapping[str, Rule]) -> str:
+    """The name of a rule of the front page."""
+    name = node.string("a rule")
+    if name not in rules:
+        node.fail("no such rule", expected=_nearest(name, rules, "a rule of the front page"))
+    return name
+
+
+def _nearest(name: str, known: Mapping[str, object], otherwise: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, known, 1)
+    return f"`{near[0]}`?" if near else otherwise
+
+
+def selector(component: Component, node: Node) -> str:
+    """The text of a selector that can be read."""
+    written = node.string(f"a selector of {component.name}")
+    try:
+        versions.parse(written, names=component.scheme == "names")
+    except versions.SelectorError as error:
+        node.fail(
+            "a selector cannot be read", expected="a selector (docs/facts.md)", found=str(error)
+        )
+    return written
+
+
+def conditions(node: Node | None, components: Mapping[str, Component]) -> Conditions:
+    """`{component: selector}`, in the order written."""
+    if node is None:
+        return ()
+    return tuple(
+        (name, selector(known_component(node.key(name), components), part))
+        for name, part in node.mapping("conditions").items()
+    )
+
+
+def subject_first(when: Conditions) -> Conditions:
+    """Conditions in an order that does not depend on how they were written."""
+    return (when[0], *sorted(set(when[1:])))
+
+
+def printed(node: Node, first: str = "is") -> str:
+    """A value as people read it; the keys of a mapping in alphabetical order but for the `first`."""
+    if node.items is not None:
+        return "; ".join(printed(item, first) for item in node.items)
+    if node.fields is not None:
+        names = sorted(node.fields, key=lambda name: (name != first, name))
+        return ", ".join(f"{name}: {printed(node.fields[name], first)}" for name in names)
+    return node.text or ""
+
+
+class Recorder:
+    """Puts rows, claims and releases into a layer. `known` are the sources, `below` has the components and rules."""
+
+    def __init__(self, layer: Layer, below: Layer) -> None:
+        self.layer = layer
+        self.known = below.sources | layer.sources
+        self.components = below.components
+        self.rules = below.rules
+        self._groups: set[str] = set()
+
+    def group(self, fields: Mapping[str, Node]) -> str:
+        """The id of a table or list, which stands once."""
+        name = identity(fields)
+        if name in self._groups:
+            _twice(fields["id"], name)
+        self._groups.add(name)
+        return name
+
+    def claim(self, claim: Claim) -> None:
+        if claim.id in self.layer.claims:
+            _twice(claim.node, claim.id)
+        self.layer.claims[claim.id] = claim
+
+    def row(self, node: Node, row: Row) -> None:
+        if row.id in self.layer.rows:
+            _twice(node, row.id)
+        self.layer.rows[row.id] = row
+
+    def release(
+        self,
+        component: Component,
+        node: Node,
+        identifier: str,
+        origin: Provenance,
+        fields: Mapping[str, Node],
+        attributes: Mapping[str, str],
+    ) -> None:
+        """Record the release that `node` names."""
+        version = node.string("a version")
+        if component.scheme != "names":
+            try:
+                versions.key(version)
+            except versions.SelectorError as error:
+                node.fail(
+                    "not a version",
+                    expected="a version",
+                    found=str(error),
+                    help="releases are named one by one; a selector is for claims",
+                )
+        elif "rank" not in fields and not component.given:
+            node.fail(
+                f"a release of `{component.name}` has no rank",
+                expected="`rank: N`, higher is preferred",
+                help="names have no order of their own",
+            )
+        release = Release(
+            component=component.name,
+            version=version,
+            id=identifier,
+            source=origin.source,
+            evidence=origin.evidence,
+            where=origin.where,
+            date=date(fields["date"], "date") if "date" in fields else "",
+            rank=fields["rank"].integer("rank") if "rank" in fields else 0,
+            yanked=flag(fields, "yanked"),
+            attributes=attributes,
+            node=node,
+        )
+        self.layer.offer(release, self.known)
+
+
+def release_attributes(fields: Mapping[str, Node]) -> dict[str, str]:
+    """What the braces of a release hold beside its date, rank and yanking."""
+    return {name: printed(part) for name, part in fields.items() if name not in _RELEASE}
+
+
+def date(node: Node, what: str) -> str:
+    """A day of the calendar."""
+    import datetime as dt
+
+    written = node.string(what)
+    try:
+        dt.date.fromisoformat(written if len(written) == len("YYYY-MM-DD") else "")
+    except ValueError:
+        node.fail(f"{what} is not a date", expected="YYYY-MM-DD")
+    return written
+
+
+def _twice(node: Node, name: str) -> None:
+    node.fail(
+        "an id stands twice",
+        expected="each id once",
+        found=f"`{name}`",
+        help="give one of the two another `id:`",
+    )

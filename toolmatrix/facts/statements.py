@@ -1,0 +1,152 @@
+"""Reads statements (where a table would have one row) and data tables (kept and shown, never solved with).
+
+Raises MatrixError with the position of the value or key at fault.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts import pieces
+from toolmatrix.facts.model import Claim, Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.facts.pieces import Recorder
+    from toolmatrix.facts.yamlfile import Node
+
+_MAPPINGS = ("requires", "limits", "tested")
+_SHOWN = (
+    "when",
+    "needs",
+    *_MAPPINGS,
+    "says",
+    "topic",
+    "stands-for",
+    "decides",
+    "rule",
+    "unreleased",
+)
+_STATEMENT = ("id", "evidence", "source", "where", "note", *_SHOWN)
+_DATA = ("id", "about", "source", "where", "evidence", "columns", "rows", "note")
+
+
+def statement(recorder: Recorder, node: Node) -> None:
+    """Read one statement into a row and its claims."""
+    fields = node.only("a statement", _STATEMENT, ("id", "when", "evidence", "source"))
+    if not any(kind in fields for kind in ("needs", *_MAPPINGS)):
+        node.fail(
+            "a statement says nothing",
+            expected="one or more of needs, " + ", ".join(_MAPPINGS),
+            found="none of them",
+        )
+    name = pieces.identity(fields)
+    when = pieces.conditions(fields["when"], recorder.components)
+    if not when:
+        fields["when"].fail("a statement needs a subject", expected="`when: {component: selector}`")
+    origin = pieces.Provenance.read(fields, recorder.known)
+    subject = when[0]
+    row = Row(
+        id=name,
+        table="statements",
+        about=name,
+        subject=" ".join(subject),
+        cells=tuple(
+            (key, pieces.printed(fields[key], subject[0])) for key in _SHOWN if key in fields
+        ),
+        source=origin.source,
+        evidence=origin.evidence,
+        where=origin.where,
+        note=origin.note,
+    )
+    recorder.row(node, row)
+    topic = pieces.text(fields, "topic", name)
+    rules = fields.get("stands-for")
+    base = Claim(
+        id=name,
+        row=name,
+        kind="",
+        when=pieces.subject_first(when),
+        component=subject[0],
+        selector="*",
+        topic=topic,
+        evidence=origin.evidence,
+        source=origin.source,
+        where=origin.where,
+        says=pieces.text(fields, "says"),
+        note=origin.note,
+        rule=pieces.known_rule(fields["rule"], recorder.rules) if "rule" in fields else "",
+        stands_for=tuple(pieces.known_rule(part, recorder.rules) for part in rules.several())
+        if rules
+        else (),
+        decides=pieces.decides(fields),
+        unreleased=pieces.flag(fields, "unreleased"),
+        node=node,
+    )
+    for kind in _MAPPINGS:
+        if kind in fields:
+            _selectors(recorder, fields[kind], kind, base)
+    if "needs" in fields:
+        for place, part in enumerate(fields["needs"].sequence("needs")):
+            _need(recorder, part, place, base)
+
+
+def _selectors(recorder: Recorder, node: Node, kind: str, base: Claim) -> None:
+    for component, part in node.mapping(kind).items():
+        known = pieces.known_component(node.key(component), recorder.components)
+        recorder.claim(
+            base.replace(
+                id=f"{base.row}#{component}",
+                kind=kind,
+                component=component,
+                selector=pieces.selector(known, part),
+                node=part,
+            )
+        )
+
+
+def _need(recorder: Recorder, node: Node, place: int, base: Claim) -> None:
+    parts = node.several()
+    names = tuple(pieces.known_component(part, recorder.components).name for part in parts)
+    if not names:
+        node.fail("a need names no component", expected="a component or a list of them")
+    recorder.claim(
+        base.replace(
+            id=f"{base.row}#needs.{place + 1}",
+            kind="needs",
+            component=names[0],
+            alternatives=names,
+            topic=f"{base.topic}.{place + 1}",
+            node=node,
+        )
+    )
+
+
+def data(recorder: Recorder, node: Node) -> None:
+    """Read sourced rows about what is no component; a row is known by its place in the table."""
+    fields = node.only("a data table", _DATA, ("id", "source", "evidence", "columns", "rows"))
+    name = recorder.group(fields)
+    origin = pieces.Provenance.read(fields, recorder.known)
+    columns = [part.string("a column") for part in fields["columns"].sequence("columns")]
+    about = pieces.text(fields, "about", name)
+    for place, row in enumerate(fields["rows"].sequence("rows")):
+        cells = row.sequence("a row")
+        if len(cells) > len(columns):
+            row.fail(
+                "a row is longer than its columns",
+                expected=f"{len(columns)} cells",
+                found=f"{len(cells)} cells",
+            )
+        shown = zip(columns, cells, strict=False)
+        recorder.row(
+            row,
+            Row(
+                id=f"{name}/{place + 1}",
+                table=name,
+                about=about,
+                subject=name,
+                cells=tuple((column, pieces.printed(cell)) for column, cell in shown),
+                source=origin.source,
+                evidence=origin.evidence,
+                where=origin.where,
+                note=origin.note,
+            ),
+        )
