@@ -26,7 +26,7 @@ FLOORS = (
     {"render", "judge", "harvest", "report"},
     {"solve", "stages", "inventory", "lock", "recipes"},
     {"facts"},
-    {"resources"},
+    {"resources", "finding"},
     {"errors", "value", "__init__"},
 )
 
@@ -36,6 +36,7 @@ ARCH = re.compile(r"(?<![a-z0-9])(sm_|compute_)\d|(?<![a-z0-9])gfx\d")
 # Constants that look like a component's version or arch and are none, with the reason.
 NOT_A_COMPONENT = {
     ("toolmatrix/__init__.py", "0.1.0"): "the package's own version",
+    ("toolmatrix/report/sarif.py", "2.1.0"): "the version of SARIF",
 }
 
 

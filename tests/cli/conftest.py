@@ -39,6 +39,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work
 
 
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A cache directory that lives as long as the tests: `cli(..., XDG_CACHE_HOME=cache)` compiles the matrix once."""
+    return str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture
 def cli(here: Path) -> Cli:
     """`cli("resolve", "x", TOOLMATRIX_TARGET="arm")`: a run in the empty directory."""

@@ -71,6 +71,12 @@ def test_a_row_stands_for_another_machine(tmp_path: Path) -> None:
     assert bound(without) == ["app 2.6.0: requires gcc 8 (tested)"]
 
 
+def test_a_row_does_not_inherit_what_it_says_itself(tmp_path: Path) -> None:
+    more = {"context": {"machine": "*"}, "stands-for": "x86-for-arm"}
+    result = one_table(tmp_path, {"app": "2.6.0", "gcc": "8"}, **more)
+    assert bound(result) == ["app 2.6.0, machine aarch64 x86_64: requires gcc 8 (tested)"]
+
+
 def test_rules_are_applied_one_after_the_other(tmp_path: Path) -> None:
     more = {"context": {"machine": "x86_64"}, "stands-for": ["same-minor", "x86-for-arm"]}
     result = one_table(tmp_path, {"app": "2.6.0", "gcc": "8"}, **more)
@@ -107,6 +113,12 @@ def test_a_cell_or_column_with_evidence_of_its_own(tmp_path: Path) -> None:
         "app 2.6.0: requires gcc 8 (ran)",
         "app 2.6.0: limits python absent 3.9 (reported)",
     ]
+
+
+def test_a_column_does_not_make_evidence_better(tmp_path: Path) -> None:
+    columns = {"gcc": {"as": "requires", "evidence": "ran"}}
+    result = one_table(tmp_path, {"app": "2.6.0", "gcc": "8"}, columns=columns)
+    assert bound(result) == ["app 2.6.0: requires gcc 8 (tested)"]
 
 
 def test_a_column_may_have_several_meanings(tmp_path: Path) -> None:
@@ -278,6 +290,18 @@ def test_a_tested_row_against_what_binds_is_disputed(tmp_path: Path) -> None:
     row = {"app": "2.6.0", "python": "3.6-3.9", "wheels": ">=3.7"}
     result = one_table(tmp_path, row, columns=columns)
     assert disputed(result) == ["app 2.6.0: t/2.6.0#python against t/2.6.0#wheels"]
+
+
+def test_a_tested_row_within_what_binds_is_not_disputed(tmp_path: Path) -> None:
+    columns = {"python": {"as": "tested"}, "wheels": {"as": "requires", "component": "python"}}
+    row = {"app": "2.6.0", "python": "3.7", "wheels": ">=3.7"}
+    assert disputed(one_table(tmp_path, row, columns=columns)) == []
+
+
+def test_a_claim_that_does_not_decide_binds_nothing_where_it_stands_alone(tmp_path: Path) -> None:
+    row = {"app": "2.6.0", "gcc": "8", "decides": False, "note": "a misprint"}
+    result = one_table(tmp_path, row)
+    assert (bound(result), disputed(result)) == ([], [])
 
 
 def test_a_tested_row_under_other_conditions_is_not_disputed(tmp_path: Path) -> None:

@@ -527,6 +527,12 @@ def test_a_replaced_row_takes_its_release_along(tmp_path: Path) -> None:
     assert ("app", "2.8.1") not in found
 
 
+def test_a_row_that_no_longer_defines_takes_its_release_along(tmp_path: Path) -> None:
+    front = write(tmp_path, rows({"app": "2.8.1", "id": "new"}, defines="releases"))
+    (tmp_path / "own.yaml").write_text(rows({"app": "2.7.0", "id": "new", "gcc": "8"}))
+    assert ("app", "2.8.1") not in load([front, str(tmp_path / "own.yaml")]).releases
+
+
 def test_a_file_on_top_may_add_components_below_known_ones(tmp_path: Path) -> None:
     own = facts(
         components={"plugin": {"title": "Plugin", "scheme": "pep440", "under": "cuda"}},

@@ -46,6 +46,8 @@ RICH = facts(
             rows=[
                 {"app": "2.6.0", "gcc": "7.3.1", "cuda": "11.2", "python": "3.6-3.9", "sha": "x"},
                 {"app": "2.7.0", "gcc": "8", "cuda": "11.2", "python": ">=3.7", "note": "n"},
+                {"app": "2.6.1", "python": "3.6", "decides": "false", "note": "misread"},
+                {"app": "2.6.1", "id": "b", "python": "3.7", "decides": "false", "note": "misread"},
                 {"app": "2.6.5", "gcc": {"is": "8", "evidence": "ran"}, "python": ["3.9"]},
             ],
             context={"machine": "x86_64", "accelerator": "cuda"},

@@ -15,6 +15,7 @@ from toolmatrix.facts import load, store
 from toolmatrix.facts.index import FORMAT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 GCC_8 = facts(statements=[statement(requires={"gcc": "8"})])
@@ -135,6 +136,23 @@ def test_a_write_that_fails_leaves_nothing_behind(
     monkeypatch.setattr(os, "replace", full)
     assert home.gcc() == "8"
     assert home.cached() == []
+
+
+def test_files_that_change_while_they_are_read_are_not_cached(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = store.build
+
+    def slow(paths: Sequence[str], files: Mapping[str, int] | None = None) -> bytes:
+        data = build(paths, files)
+        (home.data / "facts.yaml").write_text(GCC_9 + "\n")
+        return data
+
+    monkeypatch.setattr(store, "build", slow)
+    assert home.gcc() == "8"
+    assert not home.cache.exists()
+    monkeypatch.setattr(store, "build", build)
+    assert home.gcc() == "9"
 
 
 def test_old_indexes_are_removed(home: Home) -> None:

@@ -140,6 +140,12 @@ def test_inequality_is_the_complement_of_equality(named: str, version: str) -> N
     assert admits("!=" + named, version) != admits("==" + named, version)
 
 
+def test_what_is_not_written_is_zero() -> None:
+    for specifier, version in (("==1.0.*", "1"), ("!=1.0.*", "1"), ("~=1.0.0", "1.post1")):
+        assert admits(specifier, version) == packaging_admits(specifier, version)
+    assert admits("==1.0.*", "1")
+
+
 def test_the_addition_by_example() -> None:
     assert admits("11.2", "11.2.2")
     assert admits("==11.2", "11.2")

@@ -337,7 +337,14 @@ def _cpu(name: str, index: Index) -> str:
 def _kept(context: Context) -> tuple[tuple[str, str, str], ...]:
     from toolmatrix.lock import read
 
-    held = read.read(context.options.keep)
+    path = context.options.keep
+    held = read.read(path)
+    if held.environments and not held.targets:
+        raise UsageError(
+            f"{path} holds several environments, and none is for a request by itself",
+            expected="a lock of one environment, or with one called `default`",
+            found=", ".join(sorted(held.environments)),
+        )
     return tuple(
         (target, component, release)
         for target, parts in held.targets.items()

@@ -174,7 +174,7 @@ class _Told:
         if change.new is None:
             return "you no longer ask for it" if before else ""
         record = self.record(change.new)
-        if record is None:
+        if record is None or record["kind"] == "row":
             return ""
         rules = ["same-minor"] if self.widened(change, record) else []
         return claims.because(record, rules, change.component, change.new.value.removeprefix(">="))
@@ -195,9 +195,11 @@ class _Told:
         records = [self.index.record(self.ids[fact]) for fact in held.facts if fact in self.ids]
         if not records:
             return None
+        claimed = [record for record in records if record["kind"] != "row"]
         by_rank = [
-            *(record for record in records if record["evidence"] == held.evidence),
-            *(record for record in records if record["kind"] == "tested"),
+            *(record for record in claimed if record["evidence"] == held.evidence),
+            *(record for record in claimed if record["kind"] == "tested"),
+            *claimed,
             *records,
         ]
         return by_rank[0] | {"evidence": held.evidence}

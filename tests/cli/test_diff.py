@@ -1,0 +1,143 @@
+"""`toolmatrix diff`: what moved between two locks."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from tests.golden import assert_golden
+from toolmatrix.cli.main import main
+from toolmatrix.resources import schema_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Cli, Outcome
+
+
+@pytest.fixture
+def diff(cli: Cli, cache: str) -> Cli:
+    """`diff("a.lock", "b.lock")`, where `old.lock`, `new.lock` and `three.lock` are there."""
+    for name, words in (
+        ("old.lock", ["tensorflow==2.4.0"]),
+        ("new.lock", ["tensorflow==2.6.5"]),
+        ("three.lock", ["tensorflow==2.6.5", "--target", "x86,arm,amd"]),
+    ):
+        assert cli("lock", *words, "-l", name, XDG_CACHE_HOME=cache).code == 0
+
+    def run(*argv: str, **env: str) -> Outcome:
+        return cli("diff", *argv, XDG_CACHE_HOME=cache, **env)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "pair"),
+    [("two-releases", ("old.lock", "new.lock")), ("two-targets-more", ("old.lock", "three.lock"))],
+)
+def test_golden_differences(diff: Cli, name: str, pair: tuple[str, str]) -> None:
+    outcome = diff(*pair)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert_golden(f"diff-{name}.txt", outcome.out)
+
+
+def test_nothing_moved(diff: Cli) -> None:
+    outcome = diff("new.lock", "new.lock", "--exit-code")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("0 added, 0 changed, 0 removed, ")
+    assert outcome.out.endswith(" the same\n")
+    assert outcome.out.count("\n") == 1
+
+
+def test_the_exit_code_only_where_it_is_wanted(diff: Cli) -> None:
+    assert diff("old.lock", "new.lock").code == 0
+    assert diff("old.lock", "new.lock", "--exit-code").code == 1
+    assert diff("old.lock", "new.lock", TOOLMATRIX_EXIT_CODE="1").code == 1
+
+
+def test_the_document_holds_to_its_schema(diff: Cli) -> None:
+    outcome = diff("old.lock", "three.lock", "--json")
+    found = outcome.json()
+    assert (outcome.code, outcome.err) == (0, "")
+    with open(schema_path("differences"), encoding="utf-8") as file:
+        jsonschema.validate(found, json.load(file))
+    kinds = [part["kind"] for part in found["differences"]]
+    for kind in ("added", "changed", "removed", "moved"):
+        assert found["summary"][kind] == kinds.count(kind)
+    first = found["differences"][0]
+    assert (first["target"], first["component"], first["why"]) == ("x86", "tensorflow", "you asked")
+    assert (first["old"]["value"], first["new"]["value"]) == ("2.4.0", "2.6.5")
+    assert [found[side]["path"] for side in ("old", "new")] == ["old.lock", "three.lock"]
+
+
+def test_turned_round_it_says_the_opposite(diff: Cli) -> None:
+    there = diff("old.lock", "three.lock", "--json").json()["summary"]
+    back = diff("three.lock", "old.lock", "--json").json()["summary"]
+    assert (there["added"], there["removed"]) == (back["removed"], back["added"])
+    assert (there["changed"], there["same"]) == (back["changed"], back["same"])
+
+
+def test_colour_changes_nothing_else(diff: Cli) -> None:
+    plain = diff("old.lock", "new.lock").out
+    coloured = diff("old.lock", "new.lock", "--color", "always").out
+    assert "\x1b[33m~\x1b[0m" in coloured
+    for code in ("\x1b[33m", "\x1b[32m", "\x1b[31m", "\x1b[0m"):
+        coloured = coloured.replace(code, "")
+    assert coloured == plain
+
+
+def test_one_lock_may_come_from_stdin(diff: Cli, here: Path, cache: str) -> None:
+    expected = diff("old.lock", "new.lock").out
+    stdin = io.StringIO((here / "old.lock").read_text())
+    stdout, stderr = io.StringIO(), io.StringIO()
+    env = {"HOME": str(here.parent), "XDG_CACHE_HOME": cache}
+    assert main(["diff", "-", "new.lock"], env, stdin, stdout, stderr) == 0
+    assert stdout.getvalue() == expected
+    assert diff("-", "-").code == 2
+
+
+def test_paths_lie_in_the_directory_of_c(diff: Cli, here: Path) -> None:
+    expected = diff("old.lock", "new.lock").out
+    (here / "sub").mkdir()
+    for name in ("old.lock", "new.lock"):
+        (here / name).rename(here / "sub" / name)
+    assert diff("-C", "sub", "old.lock", "new.lock").out == expected
+
+
+def test_a_lock_that_is_none_is_refused(diff: Cli, here: Path) -> None:
+    (here / "cargo.lock").write_text("version = 4\n")
+    assert diff("old.lock", "cargo.lock") == (
+        2,
+        "",
+        (
+            "error[TM904]: this is no lock\n"
+            "  --> cargo.lock:1\n"
+            '  expected: `schema = "toolmatrix.lock/1"`\n'
+            "  found: another file\n"
+            "help: `toolmatrix lock` writes one\n"
+        ),
+    )
+    assert diff("missing.lock", "new.lock").code == 2
+
+
+def test_facts_that_the_matrix_lacks_are_told_by_nothing(diff: Cli, here: Path, cli: Cli) -> None:
+    """A lock of another matrix: values still compare, reasons are left out."""
+    from toolmatrix.lock import read, write
+
+    lock = read.read(str(here / "new.lock"))
+    default = lock.environments["default"]
+    x86 = default.targets["x86"]
+    strange = {name: part.replace(facts=("no/such",)) for name, part in x86.components.items()}
+    targets = {"x86": x86.replace(components=strange)}
+    made = lock.replace(environments={"default": default.replace(targets=targets)})
+    (here / "strange.lock").write_text(write.text(made))
+    outcome = diff("old.lock", "strange.lock")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert lines[0].split() == ["~", "tensorflow", "2.4.0", "->", "2.6.5", "you", "asked"]
+    assert any(line.split() == ["~", "bazel", "3.1.0", "->", "3.7.2"] for line in lines)
+    assert cli("diff", "only-one").code == 2

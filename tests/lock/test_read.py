@@ -1,0 +1,218 @@
+"""Whatever `toolmatrix lock` did not write is refused, with the line."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from toolmatrix.errors import LockError
+from toolmatrix.lock import read, seal, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolmatrix.lock.model import Lock
+
+ANEW = "write it anew with `toolmatrix lock`, or restore it from version control"
+
+
+def refused(data: str | bytes) -> LockError:
+    with pytest.raises(LockError) as caught:
+        read.parse(data.encode() if isinstance(data, str) else data, "x.lock")
+    assert caught.value.exit_code == 2
+    assert caught.value.help
+    return caught.value
+
+
+def line_of(error: LockError) -> int:
+    assert error.where is not None
+    return error.where.line
+
+
+def resealed(text: str, old: str, new: str) -> str:
+    """A lock that says something else under a seal that holds."""
+    body = text[: text.index("# seal ")]
+    assert old in body
+    return seal.seal(body.replace(old, new, 1))
+
+
+def first_difference(one: list[str], other: list[str]) -> int:
+    pairs = zip(one, other, strict=False)
+    return next(
+        (number for number, (a, b) in enumerate(pairs, 1) if a != b),
+        min(len(one), len(other)) + 1,
+    )
+
+
+def test_every_deleted_line_is_named(small: Lock) -> None:
+    lines = write.text(small).splitlines()
+    for place in range(len(lines)):
+        changed = lines[:place] + lines[place + 1 :]
+        error = refused("\n".join([*changed, ""]))
+        expected = min(first_difference(lines, changed), len(changed))
+        assert line_of(error) == expected, lines[place]
+
+
+def test_every_doubled_line_is_named(small: Lock) -> None:
+    lines = write.text(small).splitlines()
+    for place in range(len(lines)):
+        changed = lines[: place + 1] + lines[place:]
+        assert line_of(refused("\n".join([*changed, ""]))) == first_difference(lines, changed)
+
+
+def test_every_pair_of_lines_that_change_places_is_named(small: Lock) -> None:
+    lines = write.text(small).splitlines()
+    for place in range(len(lines) - 1):
+        changed = [*lines[:place], lines[place + 1], lines[place], *lines[place + 2 :]]
+        assert line_of(refused("\n".join([*changed, ""]))) == place + 1
+
+
+def test_every_changed_letter_is_named(small: Lock) -> None:
+    text = write.text(small)
+    for place, letter in enumerate(text):
+        changed = text[:place] + ("y" if letter == "x" else "x") + text[place + 1 :]
+        error = refused(changed)
+        expected = text.count("\n", 0, place) + 1
+        assert line_of(error) == expected
+        assert error.what in ("the lock was edited by hand", "the lock is of another schema")
+
+
+@given(st.data())
+def test_an_edited_or_inserted_line_is_named(small: Lock, data: st.DataObject) -> None:
+    lines = write.text(small).splitlines()
+    place = data.draw(st.integers(0, len(lines) - 1))
+    new = data.draw(st.text(st.characters(codec="utf-8", exclude_characters="\n\r")))
+    replaced = [*lines[:place], new, *lines[place + 1 :]]
+    if replaced != lines:
+        assert line_of(refused("\n".join([*replaced, ""]))) == place + 1
+    inserted = [*lines[:place], new, *lines[place:]]
+    expected = first_difference(lines, inserted)
+    assert line_of(refused("\n".join([*inserted, ""]))) == expected
+
+
+def test_every_cut_is_named(small: Lock) -> None:
+    """Cut anywhere, it is said that the file ends too early, and where it ends."""
+    text = write.text(small)
+    for length in range(1, len(text)):
+        error = refused(text[:length])
+        begun = 'schema = "toolmatrix.lock/1"' in text[:length]
+        expected = "the lock is cut short" if begun else error.what
+        assert error.what == expected
+        lines = text[:length].split("\n")
+        assert line_of(error) == (len(lines) if lines[-1] else len(lines) - 1)
+
+
+def test_what_stands_below_the_seal_is_an_edit(small: Lock) -> None:
+    text = write.text(small)
+    for more in ("\n", "# mine\n", "[matrix]\n", "x"):
+        error = refused(text + more)
+        assert (error.what, line_of(error)) == (
+            "the lock was edited by hand",
+            text.count("\n") + 1,
+        )
+
+
+def test_an_edit_says_what_to_do(small: Lock) -> None:
+    error = refused(write.text(small).replace('"3.9"', '"3.8"'))
+    assert str(error.where) == "x.lock:18"
+    assert error.expected == "what `toolmatrix lock` wrote"
+    assert error.help == ANEW
+
+
+def test_line_ends_converted_by_git_are_called_that(small: Lock) -> None:
+    text = write.text(small)
+    error = refused(text.replace("\n", "\r\n"))
+    assert error.what == "the line ends of the lock were converted"
+    assert (str(error.where), error.found) == ("x.lock:1", "CR LF")
+    assert ".gitattributes" in error.help
+    edited = refused(text.replace('"3.9"', '"3.8"').replace("\n", "\r\n"))
+    assert edited.what == "the lock was edited by hand"
+
+
+def test_another_schema_is_told_before_its_seal(small: Lock) -> None:
+    for text in (
+        write.text(small).replace("toolmatrix.lock/1", "toolmatrix.lock/2"),
+        '# new\nschema = "toolmatrix.lock/2"\n',
+    ):
+        error = refused(text)
+        assert error.what == "the lock is of another schema"
+        assert (str(error.where), error.expected, error.found) == (
+            "x.lock:2",
+            "`toolmatrix.lock/1`",
+            "`toolmatrix.lock/2`",
+        )
+
+
+@pytest.mark.parametrize(
+    ("data", "what", "where"),
+    [
+        (b"", "this is no lock", "x.lock:1"),
+        (b'version = 4\n[[package]]\nname = "a"\n', "this is no lock", "x.lock:1"),
+        (b'[metadata]\nschema = "toolmatrix.lock/2"\n', "this is no lock", "x.lock:1"),
+        (b'a = 1\nb = "\n', "the lock is not TOML", "x.lock:2:6"),
+        (b"a = " + b"[" * 100_000, "the lock is not TOML", "x.lock"),
+        (b"a = 1\n\xff\n", "the lock is not text", "x.lock:2"),
+        (b"\x00\x01", "the lock is not TOML", "x.lock:1:1"),
+        (b" " * (read.LARGEST + 1), "the lock is too large", "x.lock"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_is_no_lock(data: bytes, what: str, where: str) -> None:
+    error = refused(data)
+    assert error.what == what
+    assert str(error.where).startswith(where)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "expected"),
+    [
+        ('date = "2026-11-20"', "date = 3", 5, "a string"),
+        ('digest = "sha256:00"\n', "", 4, "the key `digest`"),
+        ('digest = "sha256:00"', 'digest = ""\nx = 1', 7, "a key that this toolmatrix knows"),
+        ('schema = "toolmatrix.lock/1"', 'schema = "else"', 2, "`toolmatrix.lock/1`"),
+        ('request = ["Foo_Bar ~=1"]', 'request = "Foo"', 9, "a list of strings"),
+        ('request = ["Foo_Bar ~=1"]', "request = [1]", 9, "a list of strings"),
+        ('evidence = "derived"', 'evidence = "sure"', 13, "an evidence word"),
+        ('version = "3.9"', 'version = "3.9", floor = "3"', 18, "one of `version` and `floor`"),
+        ('version = "3.9", ', "", 18, "one of `version` and `floor`"),
+        ('version = "3.9"', 'version = "3.9", new = 1', 18, "a key that this toolmatrix knows"),
+        ("kept = true", "kept = false", 42, "true"),
+        ('"8.6" = { evidence = "stated"', '"8.6" = { evidence = 1', 48, "an evidence word"),
+        ('cflags = ["-O2"]', "cflags = {}", 51, "a list of strings"),
+        ('CC = "gcc-7"', "CC = 7", 56, "a string"),
+    ],
+)
+def test_a_sealed_lock_that_says_something_odd(
+    small: Lock, old: str, new: str, where: int, expected: str
+) -> None:
+    error = refused(resealed(write.text(small), old, new))
+    assert error.what.startswith("the lock says something odd about ")
+    assert (line_of(error), error.expected) == (where, expected)
+
+
+@given(st.binary(max_size=200))
+@example(b"\xef\xbb\xbf# seal ")
+@example(b"# seal 1: " + b"9" * 30)
+@example(b"# seal \xc2\xb2: 1")
+def test_no_bytes_do_harm(data: bytes) -> None:
+    refused(data)
+
+
+def test_a_byte_order_mark_is_an_edit(small: Lock) -> None:
+    error = refused(b"\xef\xbb\xbf" + write.text(small).encode())
+    assert (error.what, line_of(error)) == ("the lock was edited by hand", 1)
+
+
+def test_a_missing_or_unreadable_file(tmp_path: Path) -> None:
+    with pytest.raises(LockError, match="there is no lock") as caught:
+        read.read(str(tmp_path / "x.lock"))
+    assert caught.value.help == "`toolmatrix lock` writes one"
+    with pytest.raises(LockError, match="cannot read the lock") as caught:
+        read.read(str(tmp_path))
+    assert caught.value.found == os.strerror(21)
+    with pytest.raises(LockError, match="cannot read the lock"):
+        read.read("a\0b")

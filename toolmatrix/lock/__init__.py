@@ -1,0 +1,1 @@
+"""Answers written down: the model of a lock, its text, its seal, reading it back, comparing two."""

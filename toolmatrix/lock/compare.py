@@ -1,0 +1,155 @@
+"""What differs between two sets of "component = value", and between two locks.
+
+`compare` knows nothing of locks: whatever can be said as a mapping can be compared with it.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolmatrix.lock.model import Backed, Lock, LockedTarget
+
+
+class Held(Value):
+    """The value of a component on one side, and what is behind it."""
+
+    value: str
+    evidence: str = ""
+    facts: tuple[str, ...] = ()
+    disputed: tuple[str, ...] = ()
+
+
+class Change(Value):
+    """One component that differs; `kind` is `added`, `removed`, `changed`, or `moved` where only the facts differ."""
+
+    component: str
+    old: Held | None
+    new: Held | None
+    environment: str = ""
+    target: str = ""
+
+    @property
+    def kind(self) -> str:
+        if self.old is None:
+            return "added"
+        if self.new is None:
+            return "removed"
+        return "changed" if self.old.value != self.new.value else "moved"
+
+
+class Differences(Value):
+    """Everything that differs, and (environment, target, component, value) of what does not."""
+
+    changes: tuple[Change, ...]
+    same: tuple[tuple[str, str, str, str], ...]
+
+    def count(self, kind: str) -> int:
+        return sum(1 for change in self.changes if change.kind == kind)
+
+    @property
+    def any(self) -> bool:
+        """Whether a value differs; facts that moved below the same values are no difference."""
+        return any(change.kind != "moved" for change in self.changes)
+
+
+def compare(
+    old: Mapping[str, Held], new: Mapping[str, Held], environment: str = "", target: str = ""
+) -> Differences:
+    """Compare two mappings; the order is that of the names."""
+    changes = []
+    same = []
+    for name in sorted({*old, *new}):
+        before, after = old.get(name), new.get(name)
+        if after is not None and before == after:
+            same.append((environment, target, name, after.value))
+            continue
+        changes.append(
+            Change(component=name, old=before, new=after, environment=environment, target=target)
+        )
+        if changes[-1].kind == "moved" and after is not None:
+            same.append((environment, target, name, after.value))
+    return Differences(changes=tuple(changes), same=tuple(same))
+
+
+def locks(old: Lock, new: Lock) -> Differences:
+    """Compare two locks, each environment and target with the one of the same name."""
+    changes: list[Change] = []
+    same: list[tuple[str, str, str, str]] = []
+    for name in sorted({*old.environments, *new.environments}):
+        sides = [
+            side.environments[name].targets if name in side.environments else {}
+            for side in (old, new)
+        ]
+        for target in sorted({*sides[0], *sides[1]}):
+            before, after = _both(sides[0].get(target), sides[1].get(target))
+            found = compare(before, after, name, target)
+            changes += found.changes
+            same += found.same
+    return Differences(changes=tuple(changes), same=tuple(same))
+
+
+def _both(
+    old: LockedTarget | None, new: LockedTarget | None
+) -> tuple[dict[str, Held], dict[str, Held]]:
+    """The components of both sides, and of their settings and flags those that differ."""
+    before, after = _settings(old), _settings(new)
+    moved = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    if old is None or new is None:
+        moved = set()
+    return (
+        _components(old) | {name: held for name, held in before.items() if name in moved},
+        _components(new) | {name: held for name, held in after.items() if name in moved},
+    )
+
+
+def _components(target: LockedTarget | None) -> dict[str, Held]:
+    if target is None:
+        return {}
+    found = {
+        name: Held(
+            value=f">={part.version}" if part.floor else part.version,
+            evidence=part.evidence,
+            facts=part.facts,
+            disputed=part.disputed,
+        )
+        for name, part in target.components.items()
+    }
+    for name, parts in (("arch", target.archs), ("device", target.devices)):
+        if parts:
+            found[name] = _joined(parts)
+    return found
+
+
+def _joined(parts: Mapping[str, Backed]) -> Held:
+    evidence = words.WORDS[0]
+    for part in parts.values():
+        evidence = words.weaker(evidence, part.evidence)
+    held = [parts[name] for name in sorted(parts)]
+    return Held(
+        value=", ".join(sorted(parts)),
+        evidence=evidence,
+        facts=tuple(dict.fromkeys(fact for part in held for fact in part.facts)),
+        disputed=tuple(dict.fromkeys(fact for part in held for fact in part.disputed)),
+    )
+
+
+def _settings(target: LockedTarget | None) -> dict[str, Held]:
+    if target is None:
+        return {}
+    flags = target.flags
+    said = {
+        "accelerator": target.accelerator,
+        "from": target.from_,
+        "platform": target.platform,
+        **{
+            name: " ".join(getattr(flags, name)) for name in ("cflags", "cxxflags", "nvcc", "hipcc")
+        },
+        **{f"env {name}": value for name, value in flags.env.items()},
+        "cannot say": ", ".join(flags.missing),
+    }
+    return {name: Held(value=value) for name, value in said.items() if value}

@@ -1,0 +1,116 @@
+"""What a lock holds: for each environment and target the chosen releases, how well each is known, and by which facts.
+
+It is enough to render and to validate without the matrix it came from. The version of toolmatrix is not in it: the same
+request and the same matrix give the same bytes.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCHEMA = "toolmatrix.lock/1"
+DEFAULT = "default"
+"""The environment of a request that stands in no `[environments.NAME]`."""
+
+_OPERATORS = "=<>!~"
+
+
+class Backed(Value):
+    """Something chosen: its evidence, the ids of the facts behind it, and of those that say otherwise."""
+
+    evidence: str
+    facts: tuple[str, ...] = ()
+    disputed: tuple[str, ...] = ()
+
+
+class LockedComponent(Backed):
+    """A component at its version; of a floor (a driver) the lowest that will do.
+
+    `kept`: an earlier lock made the request take this version, by itself it would take another.
+    """
+
+    version: str
+    floor: bool = False
+    kept: bool = False
+
+
+class LockedFlags(Value):
+    """Compiler flags and variables of a target; `missing` are wishes that the chosen compiler cannot say."""
+
+    cflags: tuple[str, ...] = ()
+    cxxflags: tuple[str, ...] = ()
+    nvcc: tuple[str, ...] = ()
+    hipcc: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    missing: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+
+
+class LockedTarget(Value):
+    """The answer for one target. `archs` is what code is made for, `devices` what it runs on, by name."""
+
+    accelerator: str
+    from_: str
+    platform: str
+    evidence: str
+    components: Mapping[str, LockedComponent]
+    archs: Mapping[str, Backed] = {}
+    devices: Mapping[str, Backed] = {}
+    flags: LockedFlags = LockedFlags()
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """Component to version, as `--keep` ranks it. A floor follows from the rest and is not kept."""
+        return {name: part.version for name, part in self.components.items() if not part.floor}
+
+
+class LockedEnvironment(Value):
+    """One request with its answers; `request` are the words that ask for it again."""
+
+    request: tuple[str, ...]
+    targets: Mapping[str, LockedTarget]
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The components the request names, wanted or held, with the words that name them."""
+        found: dict[str, str] = {}
+        for word in self.request:
+            option, text = "", word
+            if word.startswith("--"):
+                option, _, text = word.partition("=")
+            if option in ("", "--with"):
+                found[_component(text)] = text
+        return found
+
+
+class Lock(Value):
+    """A whole lock: the matrix it was made from, and one environment or several."""
+
+    matrix_digest: str
+    matrix_date: str
+    environments: Mapping[str, LockedEnvironment]
+
+    def environment(self, name: str) -> LockedEnvironment | None:
+        """The environment of that name, or the only one there is."""
+        if name in self.environments:
+            return self.environments[name]
+        return next(iter(self.environments.values())) if len(self.environments) == 1 else None
+
+    @property
+    def targets(self) -> Mapping[str, LockedTarget]:
+        """The targets of the default environment."""
+        found = self.environment(DEFAULT)
+        return found.targets if found is not None else {}
+
+
+def _component(text: str) -> str:
+    name = text
+    for place, letter in enumerate(text):
+        if letter in _OPERATORS or letter.isspace():
+            name = text[:place]
+            break
+    return name.strip().lower().replace("_", "-")

@@ -1,0 +1,118 @@
+"""The text of a lock: TOML with sorted tables, one component on a line, and a seal below (see `seal`).
+
+Written here and not by a library: `tomli_w` has no inline tables, and one component to a line is
+what makes two locks easy to compare. Reading is `tomllib`'s.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.lock import seal
+from toolmatrix.lock.model import SCHEMA, Backed, LockedComponent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from toolmatrix.lock.model import Lock, LockedFlags, LockedTarget
+
+_HEAD = "# Written by `toolmatrix lock`. An edit by hand is refused.\n"
+FLAG_LISTS = ("cflags", "cxxflags", "facts", "hipcc", "missing", "nvcc")
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def text(lock: Lock) -> str:
+    """The whole file."""
+    return seal.seal(body(lock))
+
+
+def digest(lock: Lock) -> str:
+    """`sha256:...`, the same as in the seal of the file."""
+    return seal.digest(body(lock))
+
+
+def body(lock: Lock) -> str:
+    """The file without its seal."""
+    parts = [f"{_HEAD}schema = {string(SCHEMA)}\n"]
+    parts.append(_table(("matrix",), {"date": lock.matrix_date, "digest": lock.matrix_digest}))
+    for name in sorted(lock.environments):
+        environment = lock.environments[name]
+        keys = ("environments", name)
+        parts.append(_table(keys, {"request": environment.request}))
+        for target in sorted(environment.targets):
+            parts += _target((*keys, "targets", target), environment.targets[target])
+    return "\n".join([*parts, ""])
+
+
+def _target(keys: tuple[str, ...], target: LockedTarget) -> Iterator[str]:
+    yield _table(
+        keys,
+        {
+            "accelerator": target.accelerator,
+            "evidence": target.evidence,
+            "from": target.from_,
+            "platform": target.platform,
+        },
+    )
+    for name in ("archs", "components", "devices"):
+        parts: Mapping[str, Backed] = getattr(target, name)
+        if parts or name == "components":
+            lines = [f"{key(part)} = {_inline(parts[part])}\n" for part in sorted(parts)]
+            yield header((*keys, name)) + "".join(lines)
+    flags: dict[str, str | Sequence[str]] = {
+        name: found for name in FLAG_LISTS if (found := getattr(target.flags, name))
+    }
+    if flags:
+        yield _table((*keys, "flags"), flags)
+    yield from _env((*keys, "flags", "env"), target.flags)
+
+
+def _env(keys: tuple[str, ...], flags: LockedFlags) -> Iterator[str]:
+    if flags.env:
+        yield _table(keys, {name: flags.env[name] for name in sorted(flags.env)})
+
+
+def _table(keys: Sequence[str], values: Mapping[str, str | Sequence[str]]) -> str:
+    return header(keys) + "".join(
+        f"{key(name)} = {_value(value)}\n" for name, value in values.items()
+    )
+
+
+def _inline(part: Backed) -> str:
+    fields = [("evidence", _value(part.evidence)), ("facts", _value(part.facts))]
+    if part.disputed:
+        fields.append(("disputed", _value(part.disputed)))
+    if isinstance(part, LockedComponent):
+        fields.insert(0, ("floor" if part.floor else "version", _value(part.version)))
+        if part.kept:
+            fields.append(("kept", "true"))
+    return f"{{ {', '.join(f'{name} = {value}' for name, value in fields)} }}"
+
+
+def _value(value: str | Sequence[str]) -> str:
+    if isinstance(value, str):
+        return string(value)
+    return f"[{', '.join(string(word) for word in value)}]"
+
+
+def header(keys: Sequence[str]) -> str:
+    """The line that opens a table."""
+    return f"[{'.'.join(key(name) for name in keys)}]\n"
+
+
+def key(name: str) -> str:
+    """A key, quoted where TOML wants it."""
+    plain = name.replace("-", "").replace("_", "")
+    return name if plain.isascii() and plain.isalnum() else string(name)
+
+
+def string(value: str) -> str:
+    """A string on one line; what cannot be seen is escaped."""
+    return f'"{"".join(_escaped(letter) for letter in value)}"'
+
+
+def _escaped(letter: str) -> str:
+    if letter in _ESCAPES:
+        return _ESCAPES[letter]
+    if letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}"
