@@ -1,4 +1,4 @@
-"""A finding: one judged difference, with a code, a place, the facts behind it. Judges make them, `report` words them."""
+"""A finding: one judged difference, with a code, a place and the facts behind it. Judges make it, `report` words it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ class Way(Value):
 
 
 class Ground(Value):
-    """One line of a reason: what facts about one pair of components say, `releases` being those of the subject that matter.
+    """One line of a reason: what facts say about one pair of components.
 
-    `kind` is requires, limits, needs or evidence; `clashing` are the releases of `component` that the other lines leave and
-    this one excludes; `conditions` are further components that must be within the given releases.
+    `kind` is requires, limits, needs or evidence; `releases` are those of the subject that matter; `clashing` are the
+    releases of `component` that the other lines leave and this one excludes; `conditions` are further components that
+    must be within the given releases.
     """
 
     kind: str

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+
+_COLLECT_EVERY = 100_000
+"""Objects made between two looks for garbage: an answer makes fewer, and leaves none that matters."""
 
 
 def main_script() -> int:
     """Run the program on this process's arguments, environment and streams."""
     from toolmatrix.cli.main import main
 
+    gc.set_threshold(_COLLECT_EVERY)
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
         reconfigure(errors="backslashreplace")
     code = main(sys.argv[1:], os.environ, sys.stdin, sys.stdout, sys.stderr)

@@ -145,8 +145,13 @@ _ALL = (
     Command(
         name="check",
         summary="whether the matrix itself is sound",
-        own=("fix", "stale"),
-        examples=("toolmatrix check", "toolmatrix check --matrix ours.yaml --stale 180"),
+        own=("stale",),
+        formats=("text", "json", "sarif", "github"),
+        examples=(
+            "toolmatrix check",
+            "toolmatrix check --matrix ours.yaml --stale 180",
+            "toolmatrix check --format sarif --output findings.sarif",
+        ),
     ),
     Command(
         name="rule",
@@ -160,7 +165,7 @@ _ALL = (
         name="config",
         summary="every setting with its value and origin",
         request=True,
-        own=(*_MATRIX_OWN, "check", "upgrade", "invert", "source", "stale", "exit_code", "fix"),
+        own=(*_MATRIX_OWN, "check", "upgrade", "invert", "source", "stale", "exit_code"),
         examples=("toolmatrix config", "toolmatrix config --json"),
     ),
     Command(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 EVIDENCE = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown")
-FORMATS = ("text", "json", "csv", "md", "html")
+FORMATS = ("text", "json", "csv", "md", "html", "sarif", "github")
 TARGETS = ("x86", "arm", "amd")
 
 _YES = ("1", "true", "yes", "on")
@@ -355,7 +355,6 @@ class Options:
         "--stale", metavar="DAYS", group="own", help="report facts read more than DAYS days ago"
     )
     exit_code: bool = _option("--exit-code", group="own", help="exit with 1 when there is a change")
-    fix: bool = _option("--fix", group="own", help="repair the form of files, never what they say")
 
     help: bool = _option("-h", "--help", configurable=False, help="show this help")
     version: bool = _option(

@@ -1,16 +1,15 @@
 """The compiled index: what a `resolve` reads instead of YAML.
 
-One file: a line `toolmatrix-index/1 CRC HEADER HOT`, a JSON header of HEADER bytes, then the sections it points to. The
-first HOT bytes of the sections are one section per component (its releases and what is said with it as the subject);
-CRC covers them and the header. Behind them lie the records (claims with their sources, rows as printed), read one by
-one when an answer cites them, each with a checksum of its own. A damaged file is seen before anything of it is used.
+One file: a line `toolmatrix-index/1 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
+points to: one per component (its releases and what is said with it as the subject), then the records (claims with their
+sources, rows as printed). Sections and records are read one by one as an answer needs them, and each has a checksum of
+its own, so that what a request does not reach costs nothing and damage is seen before anything of it is used.
 It is JSON and masks throughout: nothing in it can run. Equal facts make equal bytes.
 """
 
 from __future__ import annotations
 
 import io
-import json
 import zlib
 
 from toolmatrix.errors import MatrixError, Position
@@ -18,10 +17,12 @@ from toolmatrix.errors import MatrixError, Position
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, BinaryIO
+    from typing import Any, BinaryIO, TypeVar
 
-    from toolmatrix.facts.compile import Compiled, Reading
+    from toolmatrix.facts.compile import Compiled, Reading, Vouch
     from toolmatrix.facts.model import Claim, Release, Row, Source
+
+    _Part = TypeVar("_Part")
 
 FORMAT = "toolmatrix-index/1"
 
@@ -55,14 +56,14 @@ class Index:
     """Read access to an index file. Raises IndexDamaged when it is not one."""
 
     __slots__ = (
-        *("_body", "_file", "_head", "_hot", "_loaded", "_repair", "_size", "_table"),
+        *("_body", "_file", "_head", "_loaded", "_repair", "_size", "_table"),
         *("header", "path"),
     )
 
     def __init__(
         self, file: BinaryIO, path: str = "", repair: Callable[[Index], bytes] | None = None
     ) -> None:
-        """`repair` makes the index anew when what lies behind the hot sections turns out to be damaged."""
+        """`repair` makes the index anew when a part that is read later turns out to be damaged."""
         self._file = file
         self.path = path
         self._repair = repair
@@ -70,22 +71,21 @@ class Index:
         file.seek(0)
         self._head = file.readline(120)
         try:
-            name, crc, header, hot = self._head.decode("ascii").split()
-            if name != FORMAT or not (crc.isdigit() and header.isdigit() and hot.isdigit()):
+            name, crc, length = self._head.decode("ascii").split()
+            if name != FORMAT or not (crc.isdigit() and length.isdigit()):
                 raise IndexDamaged(path)
-            head = file.read(min(int(header) + int(hot), self._size))
-            if len(head) != int(header) + int(hot) or int(crc) != zlib.crc32(head):
+            header = file.read(min(int(length), self._size))
+            if len(header) != int(length) or int(crc) != zlib.crc32(header):
                 raise IndexDamaged(path)
-            self.header: dict[str, Any] = json.loads(head[: int(header)])
+            self.header: dict[str, Any] = _load(header)
         except (ValueError, RecursionError) as error:
             raise IndexDamaged(path) from error
-        self._body = len(self._head) + int(header)
-        self._hot = head[int(header) :]
+        self._body = len(self._head) + len(header)
         self._loaded: dict[str | int, Any] = {}
         self._table: bytes | None = None
 
-    def _cold(self, start: int, length: int, crc: int) -> bytes:
-        """Bytes behind the hot sections; of a damaged file those of a new one that begins with the same line."""
+    def _part(self, start: int, length: int, crc: int) -> bytes:
+        """Bytes of the file; where they are damaged, those of a new one that begins with the same line."""
         try:
             self._file.seek(self._body + start)
             data = self._file.read(min(length, self._size))
@@ -107,18 +107,16 @@ class Index:
             )
         self._file = io.BytesIO(made)
         self._size = len(made)
-        return self._cold(start, length, crc)
+        return self._part(start, length, crc)
 
     def _slice(self, name: str) -> bytes:
         start, length, crc = self.header["sections"][name]
-        if start + length <= len(self._hot):
-            return self._hot[start : start + length]
-        return self._cold(start, length, crc)
+        return self._part(start, length, crc)
 
     def section(self, name: str) -> Any:
         """A section as JSON, read once."""
         if name not in self._loaded:
-            self._loaded[name] = json.loads(self._slice(name))
+            self._loaded[name] = _load(self._slice(name))
         return self._loaded[name]
 
     def cites(self, number: int) -> list[tuple[list[int], int, str, list[str]]]:
@@ -139,8 +137,8 @@ class Index:
             end, crc = _entry(entries[-_ENTRY:])
             start = _entry(entries[:_ENTRY])[0] if number else 0
             records = self.header["sections"]["records"][0]
-            data = self._cold(records + start, end - start, crc)
-            self._loaded[number] = json.loads(data)
+            data = self._part(records + start, end - start, crc)
+            self._loaded[number] = _load(data)
         return self._loaded[number]
 
 
@@ -190,6 +188,9 @@ class _Writer:
 
     def components(self) -> None:
         matrix = self.compiled.matrix
+        bindings = _by(self.compiled.bindings, lambda binding: binding.when[0][0])
+        vouches = _by(self.compiled.vouches, lambda vouch: vouch.terms[0][0])
+        disputes = _by(self.compiled.disputes, lambda dispute: dispute.subject)
         for name, scale in self.compiled.scales.items():
             releases = [matrix.releases[name, version] for version in scale.versions]
             self.sections["c:" + name] = _dump(
@@ -211,10 +212,9 @@ class _Writer:
                             ),
                             *(binding.evidence, self.cites(list(binding.cites))),
                         ]
-                        for binding in self.compiled.bindings
-                        if binding.when[0][0] == name
+                        for binding in bindings.get(name, ())
                     ],
-                    "vouches": self.vouches(name),
+                    "vouches": self.vouches(vouches.get(name, ())),
                     "disputes": [
                         [
                             *(
@@ -230,18 +230,15 @@ class _Writer:
                             ),
                             dispute.rival.claim.kind,
                         ]
-                        for dispute in self.compiled.disputes
-                        if dispute.subject == name
+                        for dispute in disputes.get(name, ())
                     ],
                 }
             )
 
-    def vouches(self, subject: str) -> list[Any]:
+    def vouches(self, vouches: Sequence[Vouch]) -> list[Any]:
         """Rows that vouch, those about the same components with the same evidence under one head."""
         heads: dict[Any, list[Any]] = {}
-        for vouch in self.compiled.vouches:
-            if vouch.terms[0][0] != subject:
-                continue
+        for vouch in vouches:
             names, masks, evidences = zip(*vouch.terms, strict=True)
             cells = [(mask, cell) for mask, held in vouch.cites for cell in held]
             carried = any(cell.claim.carried for _, cell in cells)
@@ -256,7 +253,6 @@ class _Writer:
             self.ids[row.id] = self.row(row)
         for _, claim in sorted(matrix.claims.items()):
             self.claim(claim)
-        hot = dict(self.sections)
         self.sections["ids"] = _dump(dict(sorted(self.ids.items())))
         self.sections["sources"] = _dump(
             {
@@ -271,9 +267,9 @@ class _Writer:
             end += len(record)
             table += [end.to_bytes(4, "little"), zlib.crc32(record).to_bytes(4, "little")]
         self.sections["table"] = b"".join(table)
-        return self.join(sum(map(len, hot.values())))
+        return self.join()
 
-    def join(self, hot: int) -> bytes:
+    def join(self) -> bytes:
         places: dict[str, tuple[int, int, int]] = {}
         body = b"".join(self.sections.values())
         start = 0
@@ -281,11 +277,7 @@ class _Writer:
             places[name] = (start, len(data), zlib.crc32(data))
             start += len(data)
         header = _dump(self.head() | {"sections": places})
-        return (
-            f"{FORMAT} {zlib.crc32(header + body[:hot])} {len(header)} {hot}\n".encode()
-            + header
-            + body
-        )
+        return f"{FORMAT} {zlib.crc32(header)} {len(header)}\n".encode() + header + body
 
     def head(self) -> dict[str, Any]:
         matrix = self.compiled.matrix
@@ -311,6 +303,13 @@ class _Writer:
                 for name, rule in sorted(matrix.rules.items())
             },
         }
+
+
+def _by(parts: Sequence[_Part], subject: Callable[[_Part], str]) -> dict[str, list[_Part]]:
+    found: dict[str, list[_Part]] = {}
+    for part in parts:
+        found.setdefault(subject(part), []).append(part)
+    return found
 
 
 def _entry(entry: bytes) -> tuple[int, int]:
@@ -345,5 +344,37 @@ def in_ranges(ranges: Sequence[int], mask: int) -> bool:
     )
 
 
+def _load(data: bytes) -> Any:
+    """JSON by the C scanner behind `json`, which itself takes as long to import as all sections to read."""
+    try:
+        from _json import make_scanner
+
+        scan = make_scanner(_Plain)  # type: ignore[arg-type]
+    except (ImportError, AttributeError):
+        import json
+
+        return json.loads(data)
+    text = data.decode()
+    try:
+        value, end = scan(text, 0)
+    except StopIteration as error:
+        raise ValueError(f"no JSON value at {error.value}") from error
+    if end != len(text):
+        raise ValueError(f"more than one JSON value, at {end}")
+    return value
+
+
+class _Plain:
+    """What the scanner asks of its decoder: plain values, no hooks."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = None
+
+
 def _dump(value: Any) -> bytes:
+    import json
+
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict).encode()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import zlib
 
 from toolmatrix import resources
@@ -26,9 +25,7 @@ _MAKERS = (
     *("compile", "evidence", "index", "load", "model", "pieces", "statements", "tables"),
     *("versions", "yamlfile"),
 )
-_LISTED = re.compile(
-    rb"^files:[ \t\r]*(?:#.*)?\n((?:[ \t]*(?:- [\w./-]+[ \t\r]*|#.*|)(?:\n|\Z))+)", re.MULTILINE
-)
+_LISTED = rb"^files:[ \t\r]*(?:#.*)?\n((?:[ \t]*(?:- [\w./-]+[ \t\r]*|#.*|)(?:\n|\Z))+)"
 """`files:` as a plain list of plain names."""
 
 
@@ -129,7 +126,9 @@ def _listed(path: str) -> list[str]:
         return names
     if b"toolmatrix.matrix/" not in text:
         return names
-    found = _LISTED.findall(text)
+    import re
+
+    found = re.findall(_LISTED, text, re.MULTILINE)
     rest = text[text.rfind(found[0]) + len(found[0]) :] if len(found) == 1 else b"-"
     if not rest or rest[:1].isalpha():
         return names + re.findall(r"^[ \t]*- ([\w./-]+)", found[0].decode(), re.MULTILINE)

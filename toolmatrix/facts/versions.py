@@ -6,12 +6,11 @@ Order and operators are those of PEP 440, with one addition that is said whereve
 admit the finer releases 11.2.x. docs/facts.md has the table.
 
 The subset of PEP 440 read here is a release with at most one of the suffixes a, b, rc, dev, post; tests hold it against
-`packaging`, which is not imported because that alone would double the time of a `resolve`.
+`packaging`, which is not imported because that alone would double the time of a `resolve`; nor is `re`, which takes as
+long as reading the facts of an answer.
 """
 
 from __future__ import annotations
-
-import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +20,11 @@ Key = tuple[tuple[int, ...], int, int]
 """(numbers as written, phase, number of the suffix); phase is 0 for a final release, 1 for post, below 0 for pre."""
 
 ABSENT = "absent"
-_VERSION = re.compile(
-    r"v?(\d{1,18}(?:\.\d{1,18})*)(?:[.\-_]?(a|b|rc|c|dev|post)[.\-_]?(\d{0,18}))?",
-    re.IGNORECASE | re.ASCII,
-)
 _PHASE = {"dev": -4, "a": -3, "b": -2, "rc": -1, "c": -1, "post": 1}
-_CLAUSE = re.compile(r"(===|==|!=|~=|>=|<=|>|<)?\s*(.+)", re.DOTALL)
-_RANGE = re.compile(r"(\d[\w.]*)-(\d[\w.]*)")
+_DIGITS = "0123456789"
+_LONGEST = 18
+"""So many digits a number may have: no release has more, and reading longer ones takes time."""
+_OPERATORS = ("===", "==", "!=", "~=", ">=", "<=", ">", "<")
 
 
 class SelectorError(ValueError):
@@ -36,11 +33,31 @@ class SelectorError(ValueError):
 
 def key(version: str) -> Key:
     """The sort key of a version. Raises SelectorError for text that is not a version."""
-    match = _VERSION.fullmatch(version.strip())
-    if match is None:
+    text = version.strip().lower()
+    text = text[1:] if text[:1] == "v" else text
+    suffix = text.lstrip(_DIGITS + ".")
+    release = text[: len(text) - len(suffix)]
+    phase, count, read = 0, 0, True
+    if suffix:
+        release, suffix = _cut(release, "."), suffix[suffix[0] in "-_" and release[-1:] != "." :]
+        word = suffix.rstrip(_DIGITS)
+        digits = suffix[len(word) :]
+        phase = _PHASE.get(word if word in _PHASE else _cut(word, ".-_"), 0)
+        read = phase != 0 and len(digits) <= _LONGEST
+        count = int(digits or 0) if read else 0
+    parts = release.split(".")
+    if not (read and all(map(_number, parts))):
         raise SelectorError(f"`{version}` is not a version")
-    numbers = tuple(int(part) for part in match[1].split("."))
-    return numbers, _PHASE[match[2].lower()] if match[2] else 0, int(match[3] or 0)
+    return tuple(map(int, parts)), phase, count
+
+
+def _number(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST
+
+
+def _cut(text: str, separators: str) -> str:
+    """A text without one separator at its end."""
+    return text[:-1] if text[-1:] and text[-1] in separators else text
 
 
 def order(version: Key) -> Key:
@@ -71,25 +88,35 @@ Selector = tuple[tuple[Clause, ...], ...]
 
 def parse(text: str, *, names: bool = False) -> Selector:
     """Read a selector; with `names` its words are names without order. Raises SelectorError."""
-    joined = re.sub(r"\s*,\s*", ",", text.strip())
-    joined = re.sub(r"(===|==|!=|~=|>=|<=|>|<)\s+", r"\1", joined)
-    words = [word for word in re.split(r"[\s|]+", joined) if word]
+    words: list[str] = []
+    for part in text.split("|"):
+        start = len(words)
+        for word in part.split():
+            if len(words) > start and (word[0] == "," or words[-1].endswith((",", *_OPERATORS))):
+                words[-1] += word
+            else:
+                words.append(word)
     if not words:
         raise SelectorError("an empty selector admits nothing")
     return tuple(tuple(_clauses(word, names)) for word in words)
 
 
 def _clauses(word: str, names: bool) -> Iterator[Clause]:
-    span = None if names else _RANGE.fullmatch(word)
-    if span:
-        yield Clause(">=", span[1], key(span[1]))
-        yield Clause("upto", span[2], key(span[2]))
+    first, dash, last = word.partition("-")
+    if dash and not names and _plain(first) and _plain(last):
+        yield Clause(">=", first, key(first))
+        yield Clause("upto", last, key(last))
         return
     for part in word.split(","):
-        match = _CLAUSE.fullmatch(part)
-        if match is None:
+        operator = next((sign for sign in _OPERATORS if part.startswith(sign)), "")
+        if len(part) == len(operator):
             raise SelectorError(f"`{word}` has an empty part between commas")
-        yield _clause(match[1] or "", match[2], names)
+        yield _clause(operator, part[len(operator) :], names)
+
+
+def _plain(text: str) -> bool:
+    """Whether an end of a range is one: a digit, then letters, digits and dots."""
+    return text[:1].isdecimal() and text.replace(".", "").replace("_", "").isalnum()
 
 
 def _clause(operator: str, text: str, names: bool) -> Clause:
@@ -174,6 +201,8 @@ class Scale:
     def _named(self, clause: Clause) -> int:
         mask = self.bit(clause.text)
         if "*" in clause.text:
+            import re
+
             pattern = re.compile(".*".join(map(re.escape, clause.text.split("*"))))
             for place, name in enumerate(self.versions):
                 if pattern.fullmatch(name):

@@ -70,9 +70,8 @@ def _tree(
         if not index.header["components"][choice.component]["flag"]
     ]
     rows: list[tuple[str, str, str, str]] = []
-    roots = [
-        choice for choice in choices if choice.component in resolution.request.wanted
-    ] or choices[:1]
+    wanted = {*resolution.request.wanted}
+    roots = [choice for choice in choices if choice.component in wanted] or choices[:1]
     children = _children(index, choices, roots)
     for root in roots[:1]:
         rows.append(
@@ -111,6 +110,7 @@ def _children(
     """Each choice below the component it belongs under, all else below the first component asked for."""
     components = index.header["components"]
     first = roots[0]
+    asked = {id(choice) for choice in roots}
     by_name = {choice.component: choice for choice in reversed(choices)}
     found: dict[int, list[Choice]] = {}
     for choice in choices:
@@ -119,7 +119,7 @@ def _children(
         over = (
             by_name.get(components[choice.component]["under"]) or _toolkit(choice, by_name) or first
         )
-        if over is choice or (choice in roots and over is not first):
+        if over is choice or (id(choice) in asked and over is not first):
             over = first
         found.setdefault(id(over), []).append(choice)
     return found

@@ -248,6 +248,7 @@ class Assembly:
                     self.by_name[target, component][0].domain = 1 | self.mask(
                         component, " ".join(releases)
                     )
+        named = {(ask.component, ask.selector.lstrip("=")) for ask in self.request.asks}
         for variable in self.variables:
             part = self.component(variable.component)
             dropped = part["yanked"]
@@ -255,12 +256,15 @@ class Assembly:
                 for place, date in enumerate(part["dates"]):
                     if date > self.request.at:
                         dropped |= 2 << place
-            named = any(
-                ask.component == variable.component and ask.selector.lstrip("=") in part["versions"]
-                for ask in self.request.asks
-            )
-            if dropped and not named:
+            if dropped and not any(
+                (variable.component, version) in named for version in self.among(variable, dropped)
+            ):
                 variable.domain &= ~dropped
+
+    def among(self, variable: Variable, mask: int) -> Iterator[str]:
+        """The releases in a mask of the facts."""
+        versions = self.component(variable.component)["versions"]
+        return (version for place, version in enumerate(versions) if mask >> place + 1 & 1)
 
     def restrict_codegen(self, target: str) -> None:
         from toolmatrix.solve.request import Ask

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from toolmatrix.solve.assemble import Assembly, Reason
+    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.parts import Reason
 
     Domains = dict[tuple[str, str], int]
 

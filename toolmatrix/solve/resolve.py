@@ -123,6 +123,7 @@ class _Target:
         self.index = assembly.index
         self.components = assembly.header["components"]
         self.target = target
+        self.wanted = assembly.request.wanted
         self.values = values
         self.chosen = chosen
         self.mine = sorted(
@@ -197,7 +198,7 @@ class _Target:
         if not cites:
             cites = limited or self.own(variable)
             evidence = max((cite.evidence for cite in cites), key=words.rank, default="unknown")
-        if not cites or variable.component in self.assembly.request.wanted[:1]:
+        if not cites or variable.component in self.wanted[:1]:
             cites, evidence = self.released(variable)
         return Choice(
             target=self.target,
@@ -274,7 +275,7 @@ class _Target:
         """No fact joins it to the rest: its release is enough for what was asked for, else it is unknown."""
         part = self.assembly.component(variable.component)
         record = part["releases"][self.bits[variable.number].bit_length() - 2]
-        asked = variable.component in self.assembly.request.wanted
+        asked = variable.component in self.wanted
         evidence = self.index.record(record)["evidence"] if asked else "unknown"
         return [Cite(record=record, evidence=evidence, rules=())], evidence
 

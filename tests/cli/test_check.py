@@ -1,0 +1,246 @@
+"""`toolmatrix check`: its forms, its exit codes, its processes; what it finds is the business of tests/judge."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from tests.judge import small
+from toolmatrix.cli import check
+from toolmatrix.cli.main import main
+from toolmatrix.resources import schema_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Cli
+
+BROKEN = """\
+  - {id: no-tool-on-x86, when: {tool: "*"}, limits: {machine: aarch64}, evidence: stated, source: vendor, where: text}
+"""
+EPOCH = "1769817600"  # 2026-01-31
+
+
+@pytest.fixture
+def sound(here: Path) -> str:
+    return small.write(here)
+
+
+@pytest.fixture
+def broken(here: Path) -> str:
+    return small.write(here, facts=BROKEN)
+
+
+def schema(name: str) -> dict[str, Any]:
+    with open(schema_path(name), encoding="utf-8") as file:
+        found: dict[str, Any] = json.load(file)
+    return found
+
+
+def test_a_sound_matrix_says_yes_last(cli: Cli, sound: str) -> None:
+    run = cli("check", "--matrix", sound, SOURCE_DATE_EPOCH=EPOCH)
+    line = small.FACTS.partition('{app: "2.0", tool: "1.0"}')[0].count("\n") + 1
+    assert run.code == 0, run.err
+    assert run.err == ""
+    assert run.out == (
+        "info[TM104]: no answer for app 1.0 on arm from source\n"
+        "  app requires tool <2 (artifact) [1]\n"
+        "  tool 1.0 does not go with machine aarch64 (only x86_64) (stated) [1]\n"
+        "info[TM104]: no answer for app on arm as wheel\n"
+        "  app does not go with machine aarch64 (only x86_64) (artifact) [1]\n"
+        "info[TM104]: no answer for lib 1.0 on x86 and arm from source\n"
+        "  lib does not go with from source (only wheel) (stated) [1]\n"
+        "info[TM301]: sources disagree about tool for app 2.0: tested (reported) says\n"
+        "  otherwise than apps (artifact), which decides\n"
+        f"  --> {sound.replace('front', 'facts')}:{line}:28\n"
+        "\n"
+        "[1] vendor:page@1  Vendor, read 2026-01-01\n"
+        "\n"
+        "solved 3 releases of frameworks in 4 ways: 7 answers, 5 refusals\n"
+        "reached 8 of 8 releases\n"
+        "yes: the matrix has 4 infos\n"
+    )
+
+
+def test_an_error_says_no_and_exits_with_1(cli: Cli, broken: str) -> None:
+    run = cli("check", "--matrix", broken)
+    assert run.code == 1
+    assert run.out.startswith("error[TM104]: no answer for app on x86 from source\n")
+    assert run.out.splitlines()[-1].startswith("no: the matrix has 1 error")
+    assert cli("check", "--matrix", broken, "--exit-zero").code == 0
+
+
+def test_a_matrix_that_cannot_be_read_is_refused(cli: Cli, here: Path) -> None:
+    front = small.write(here, ("read: 2025-06-01", "read: someday"))
+    run = cli("check", "--matrix", front)
+    assert run.code == 2
+    assert run.err.startswith("error[TM903]: read is not a date\n")
+
+
+def test_age_is_judged_by_the_given_day(cli: Cli, sound: str) -> None:
+    run = cli("check", "--matrix", sound, "--stale", "100", SOURCE_DATE_EPOCH=EPOCH)
+    assert run.code == 0
+    assert "warning[TM310]: third was read on 2025-06-01, 244 days ago; 1 fact rest" in run.out
+    later = cli("check", "--matrix", sound, "--stale", "100", SOURCE_DATE_EPOCH="1790000000")
+    assert "warning[TM302]: the matrix was reviewed on 2026-01-02, " in later.out
+
+
+def test_a_day_that_is_no_number_is_refused(cli: Cli, sound: str) -> None:
+    run = cli("check", "--matrix", sound, SOURCE_DATE_EPOCH="tomorrow")
+    assert run.code == 2
+    assert run.err.startswith("error[TM902]: `SOURCE_DATE_EPOCH` is not a time\n")
+
+
+@pytest.mark.parametrize("changes", [(), ("--stale", "10")])
+def test_json_keeps_the_contract(cli: Cli, broken: str, changes: tuple[str, ...]) -> None:
+    run = cli("check", "--matrix", broken, "--json", *changes, SOURCE_DATE_EPOCH=EPOCH)
+    document = run.json()
+    jsonschema.validate(document, schema("findings"))
+    assert run.code == 1
+    assert document["summary"]["errors"] == 1
+    first = document["findings"][0]
+    assert (first["code"], first["severity"], first["component"]) == ("TM104", "error", "app")
+    assert first["ways"] == [{"from": "source", "target": "x86"}]
+    assert first["facts"] == ["apps/1.0#tool", "apps/2.0#tool", "no-tool-on-x86#machine"]
+    assert first["where"]["path"].endswith("facts.yaml")
+
+
+def test_sarif_has_the_shape_that_readers_need(cli: Cli, broken: str) -> None:
+    run = cli("check", "--matrix", broken, "--format", "sarif")
+    assert run.code == 0  # the reader of the file judges
+    document = run.json()
+    assert document["version"] == "2.1.0"
+    assert document["$schema"].endswith("sarif-2.1.0.json")
+    (only,) = document["runs"]
+    driver = only["tool"]["driver"]
+    assert driver["name"] == "toolmatrix"
+    ids = [rule["id"] for rule in driver["rules"]]
+    assert ids == sorted(set(ids))
+    assert only["results"]
+    for result in only["results"]:
+        assert ids[result["ruleIndex"]] == result["ruleId"]
+        assert result["level"] in ("error", "warning", "note")
+        assert result["message"]["text"]
+        (place,) = result["locations"]
+        physical = place["physicalLocation"]
+        assert physical["artifactLocation"]["uri"].endswith(".yaml")
+        assert physical["region"]["startLine"] > 0
+    assert only["results"][0]["level"] == "error"
+
+
+def test_github_shows_ten_of_a_kind_and_fills_the_summary(
+    cli: Cli, here: Path, broken: str
+) -> None:
+    summary = here / "summary.md"
+    run = cli("check", "--matrix", broken, "--format", "github", GITHUB_STEP_SUMMARY=str(summary))
+    assert run.code == 1
+    lines = run.out.splitlines()
+    assert lines[0].startswith("::error file=")
+    assert ",title=TM104::no answer for app on x86 from source, because " in lines[0]
+    assert all(line.startswith("::") for line in lines[:-1])
+    assert "| error | TM104 | no answer for app on x86 from source" in summary.read_text()
+
+
+def test_github_tells_how_many_more_there_are(cli: Cli, here: Path) -> None:
+    idle = "".join(
+        f'  idle{number}: {{title: Idle, at: "x:y@1", read: 2026-01-01}}\n' for number in range(12)
+    )
+    front = small.write(here, ("sources:\n", f"sources:\n{idle}"))
+    lines = cli("check", "--matrix", front, "--format", "github").out.splitlines()
+    warnings = [line for line in lines if line.startswith("::warning")]
+    assert len(warnings) == 10
+    assert warnings[-1] == "::warning title=toolmatrix::and 3 more warnings"
+
+
+def test_what_github_would_read_as_its_own_is_escaped() -> None:
+    from toolmatrix.report import findings
+
+    assert findings._escaped("a%b\nc,d:e") == "a%25b%0Ac,d:e"
+    assert findings._escaped("a,b:c", ":,") == "a%2Cb%3Ac"
+
+
+def test_there_is_no_option_that_would_do_nothing(cli: Cli) -> None:
+    assert cli("check", "--fix").code == 2
+
+
+class Screen(io.StringIO):
+    """A stream that says somebody watches it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("patience", "words", "shown"),
+    [(0.0, (), True), (0.0, ("--no-progress",), False), (1e9, (), False)],
+)
+def test_progress_is_for_those_who_wait(
+    sound: str,
+    monkeypatch: pytest.MonkeyPatch,
+    patience: float,
+    words: tuple[str, ...],
+    shown: bool,
+) -> None:
+    monkeypatch.setattr(check, "_PATIENCE", patience)
+    out, err = io.StringIO(), Screen()
+    assert main(["check", "--matrix", sound, *words], {}, io.StringIO(), out, err) == 0
+    assert ("solving 8/8 releases" in err.getvalue()) == shown
+    assert err.getvalue().endswith("\r\x1b[K") == shown
+    assert out.getvalue() == out.getvalue().replace("\r", "")
+
+
+@pytest.mark.process
+def test_processes_find_what_one_finds(
+    cli: Cli, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from toolmatrix.judge import sweep
+
+    alone = cli("check", "--matrix", broken, "--json")
+    monkeypatch.setattr(check, "_WORTHWHILE", 1)
+    monkeypatch.setattr(check, "_processors", lambda: 2)
+    monkeypatch.setattr(sweep, "PART", 1)
+    assert cli("check", "--matrix", broken, "--json") == alone
+
+
+def test_a_lost_process_is_made_up_for(
+    cli: Cli, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import concurrent.futures
+
+    from toolmatrix.judge import sweep
+
+    class Dying(concurrent.futures.Executor):
+        def __init__(self, *_: object, **__: object) -> None:
+            pass
+
+        def submit(self, *_: Any, **__: Any) -> concurrent.futures.Future[Any]:
+            future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+            future.set_exception(concurrent.futures.BrokenExecutor())
+            return future
+
+    alone = cli("check", "--matrix", broken, "--json")
+    monkeypatch.setattr(check, "_WORTHWHILE", 1)
+    monkeypatch.setattr(check, "_processors", lambda: 2)
+    monkeypatch.setattr(sweep, "PART", 1)
+    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", Dying)
+    assert cli("check", "--matrix", broken, "--json") == alone
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_the_built_in_matrix_is_sound(cli: Cli, cache: str) -> None:
+    run = cli("check", "--json", XDG_CACHE_HOME=cache)
+    document = run.json()
+    jsonschema.validate(document, schema("findings"))
+    assert run.code == 0
+    assert document["summary"]["frameworks"] >= 300
+    unexplained = [one["text"] for one in document["findings"] if one["code"] == "TM105"]
+    assert unexplained == []
+    severe = [one["text"] for one in document["findings"] if one["severity"] == "error"]
+    assert severe == []
+    paths = {one["where"]["path"].partition("/")[0] for one in document["findings"]}
+    assert paths <= {"matrix", "matrix.yaml"}

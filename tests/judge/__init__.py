@@ -1,0 +1,1 @@
+"""Judges: what they find in a small matrix whose faults are known."""

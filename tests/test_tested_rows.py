@@ -1,0 +1,94 @@
+"""Every row of TensorFlow's tested tables comes back when its release is asked for, or says what disputes it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from toolmatrix.cli.main import main
+from toolmatrix.facts import yamlfile
+from toolmatrix.resources import matrix_root
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TABLES = {"tensorflow-tested-linux-cpu": "none", "tensorflow-tested-linux-gpu": "cuda"}
+COMPILERS = ("gcc", "clang")
+EXACT = ("bazel", "cuda", "cudnn")
+
+
+def rows() -> dict[str, Mapping[str, str]]:
+    """The rows as the file has them, by id; read without any of the code that answers."""
+    file = yamlfile.read(str(Path(matrix_root()) / "matrix" / "curated" / "tensorflow.yaml"))
+    found: dict[str, Mapping[str, str]] = {}
+    for table in (file.fields or {})["tables"].items or []:
+        name = (table.fields or {})["id"].text or ""
+        for row in (table.fields or {})["rows"].items or [] if name in TABLES else ():
+            cells = {column: cell.text or "" for column, cell in (row.fields or {}).items()}
+            found[cells.get("id", f"{name}/{cells['tensorflow']}")] = cells
+    return found
+
+
+ROWS = rows()
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """One cache for all rows, so that the matrix is compiled once."""
+    return {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
+
+
+def resolve(env: Mapping[str, str], version: str, accelerator: str) -> dict[str, Any]:
+    """The components that `resolve` gives on x86 from source."""
+    words = ["resolve", f"tensorflow=={version}", "--target", "x86", "--from", "source"]
+    out, err = io.StringIO(), io.StringIO()
+    words += ["--accelerator", accelerator, "--json"]
+    assert main(words, env, io.StringIO(), out, err) == 0, out.getvalue() + err.getvalue()
+    components: dict[str, Any] = json.loads(out.getvalue())["targets"]["x86"]["components"]
+    return components
+
+
+def begins(version: str, printed: str) -> bool:
+    """Whether a version is what a cell prints, or a finer release of it."""
+    return version == printed or version.startswith(printed + ".")
+
+
+def same_series(version: str, printed: str) -> bool:
+    """Whether a compiler series is the one of the point release that a cell prints."""
+    return begins(printed, version)
+
+
+def test_both_tables_are_there_from_1_12_on() -> None:
+    for table in TABLES:
+        releases = [row["tensorflow"] for name, row in ROWS.items() if name.startswith(table + "/")]
+        assert len(releases) >= 26
+        assert releases[-1] == "1.12.0"
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_tested_row_comes_back(env: Mapping[str, str], name: str) -> None:
+    row = ROWS[name]
+    components = resolve(env, row["tensorflow"], TABLES[name.partition("/")[0]])
+    wrong = {}
+    for column in (*EXACT, *COMPILERS):
+        if column not in row:
+            continue
+        held = components.get(column, {"version": "absent", "disputed": []})
+        fits = same_series if column in COMPILERS else begins
+        if not fits(held["version"], row[column]) and not held["disputed"]:
+            wrong[column] = (row[column], held["version"], held.get("why"))
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_is_cited_for_what_it_decided(env: Mapping[str, str], name: str) -> None:
+    row = ROWS[name]
+    components = resolve(env, row["tensorflow"], TABLES[name.partition("/")[0]])
+    for column in EXACT:
+        held = components.get(column)
+        if column in row and held and begins(held["version"], row[column]) and not held["disputed"]:
+            assert any(fact.startswith(f"{name}#{column}") for fact in held["facts"]), column

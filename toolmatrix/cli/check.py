@@ -1,0 +1,194 @@
+"""`toolmatrix check`: whether the matrix itself is sound."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from toolmatrix import resources
+from toolmatrix.cli import clock
+from toolmatrix.errors import OutputError, Position
+from toolmatrix.facts.store import open_index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Executor, Future
+    from datetime import date
+
+    from typing_extensions import Self
+
+    from toolmatrix.cli.context import Context
+    from toolmatrix.facts.index import Index
+    from toolmatrix.finding import Finding
+    from toolmatrix.judge.sweep import Release, Verdict, Worker
+    from toolmatrix.report.findings import Report
+
+_PATIENCE = 0.5
+"""Seconds without a word; then a progress line, where somebody watches."""
+_WORTHWHILE = 4
+"""Parts of the work that are worth starting a process for."""
+
+
+def run(context: Context) -> int:
+    """Judge the matrix and print what was found; 1 when an error is among it, but 0 where a SARIF reader judges."""
+    options = context.options
+    today = clock.today(context.env)
+    index = open_index(options.matrix, context.env)
+    report = judge(context, index, today)
+    if options.format == "json":
+        context.write_json(report.document("matrix"))
+    elif options.format == "sarif":
+        from toolmatrix import __version__
+        from toolmatrix.report import sarif
+
+        context.write_json(sarif.document(report, __version__))
+        return 0
+    elif options.format == "github":
+        context.write(report.github())
+        _summarize(context, report)
+    else:
+        context.write(report.text(context.terminal))
+    return 1 if report.failed else 0
+
+
+def judge(context: Context, index: Index, today: date) -> Report:
+    """Everything that can be found: by solving, and in the files as they stand."""
+    from toolmatrix.facts import load
+    from toolmatrix.finding import Way
+    from toolmatrix.judge import answers, lints, places, sweep
+    from toolmatrix.report.findings import Report
+
+    env = {name: context.env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in context.env}
+    parts = sweep.parts(sweep.releases(index))
+    verdicts: list[Verdict] = []
+    with _Workers(sweep.Worker(context.options.matrix, env), parts) as workers:
+        files = _files(context)
+        matrix = load.load([_front(), *context.options.matrix])
+        progress = _Progress(context, sum(map(len, parts)))
+        for held in workers.results():
+            verdicts += held
+            progress.at(len(verdicts))
+        progress.end()
+    promised = Way(target=next(iter(index.header["targets"])), from_="source")
+    found: list[Finding] = [
+        *answers.findings(verdicts, promised, sweep.first_framework(index)),
+        *lints.findings(matrix, index, today, context.options.stale),
+        *lints.unlisted(files),
+    ]
+    return Report(index, places.located(found, matrix, files), sweep.counts(index, verdicts))
+
+
+def _front() -> str:
+    return os.path.join(resources.matrix_root(), "matrix.yaml")
+
+
+def _files(context: Context) -> list[str]:
+    """The files that are in force: a front page of the user's replaces all before it."""
+    from toolmatrix.facts import load
+
+    found: list[str] = []
+    for path in (_front(), *context.options.matrix):
+        part = load.files(path)
+        found = part if len(part) > 1 else [*found, *part]
+    return found
+
+
+class _Workers:
+    """The parts of the work shared out over processes; where there can be none, done here."""
+
+    def __init__(self, worker: Worker, parts: list[list[Release]]) -> None:
+        self.worker = worker
+        self.parts = parts
+        self.pool: Executor | None = None
+        self.started: list[Future[list[Verdict]]] = []
+
+    def __enter__(self) -> Self:
+        count = min(_processors(), len(self.parts) // _WORTHWHILE)
+        if count > 1:
+            import multiprocessing
+            from concurrent.futures import ProcessPoolExecutor
+
+            method = multiprocessing.get_context("spawn")
+            try:
+                self.pool = ProcessPoolExecutor(count, mp_context=method, initializer=_end_at_once)
+                self.started = [self.pool.submit(self.worker, part) for part in self.parts]
+            except (OSError, ImportError, NotImplementedError):
+                self.started = []  # no semaphores, or no more processes
+        return self
+
+    def results(self) -> Iterator[list[Verdict]]:
+        """The verdicts in the order of the parts."""
+        for place, part in enumerate(self.parts):
+            yield self.awaited(place) if self.started else self.worker(part)
+
+    def awaited(self, place: int) -> list[Verdict]:
+        """What a process made of a part; when it is lost, so are all, and the rest is done here."""
+        from concurrent.futures import BrokenExecutor
+
+        try:
+            return self.started[place].result()
+        except BrokenExecutor:
+            self.started = []
+            return self.worker(self.parts[place])
+
+    def __exit__(self, *_: object) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(wait=not sys.exc_info()[0], cancel_futures=True)
+
+
+def _end_at_once() -> None:
+    """On Ctrl-C, without a word: the process that talks to the user says it."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _processors() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+class _Progress:
+    """One line that is written over, on a terminal and after a while."""
+
+    def __init__(self, context: Context, total: int) -> None:
+        options = context.options
+        stream = context.stderr
+        self.stream = stream
+        self.total = total
+        self.shown = False
+        self.wanted = stream.isatty() and not options.quiet and not options.no_progress
+        self.began = time.monotonic()
+
+    def at(self, done: int) -> None:
+        """Say how far it is."""
+        elapsed = time.monotonic() - self.began
+        if self.wanted and elapsed > _PATIENCE:
+            self.shown = True
+            self.stream.write(f"\rsolving {done}/{self.total} releases, {elapsed:.0f} s ")
+            self.stream.flush()
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self.shown:
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
+
+
+def _summarize(context: Context, report: Report) -> None:
+    """The table of a GitHub step, where one runs."""
+    path = context.env.get("GITHUB_STEP_SUMMARY", "")
+    if not path:
+        return
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(report.markdown())
+    except OSError as error:
+        raise OutputError(
+            "cannot write the summary of the step",
+            where=Position(path),
+            found=error.strerror or "",
+            help="`GITHUB_STEP_SUMMARY` names the file",
+        ) from None

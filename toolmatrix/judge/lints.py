@@ -1,0 +1,200 @@
+"""What the files of a matrix say about themselves: names that lead nowhere, what nobody uses, dates, disputes.
+
+The loader has already refused what cannot be used; what is found here can be used and is still wrong or worth knowing.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+
+from toolmatrix.errors import Position
+from toolmatrix.finding import Finding
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.model import Matrix
+
+DISPUTED, MATRIX_STALE, UNUSED, DANGLING, BAD_DATE, FACT_STALE = (
+    *("TM301", "TM302", "TM304", "TM305", "TM307", "TM310"),
+)
+
+SET_ASIDE = "decides: false"
+"""What a row says that is kept, shown and never decides; its note says why."""
+
+
+def findings(matrix: Matrix, index: Index, today: date, stale: int | None) -> Iterator[Finding]:
+    """Everything but what solving finds."""
+    front = _Front(matrix)
+    yield from front.dangling()
+    yield from unused(matrix)
+    yield from dates(matrix, today)
+    if stale is not None:
+        yield from aged(matrix, today, stale)
+    yield from disputes(matrix, index)
+
+
+class _Front:
+    """The names that the front page gives to others."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self.matrix = matrix
+        self.versions: dict[str, set[str]] = {name: set() for name in matrix.components}
+        for component, version in matrix.releases:
+            self.versions[component].add(version)
+
+    def dangling(self) -> Iterator[Finding]:
+        """Releases that targets, rules and components name and nobody released."""
+        matrix = self.matrix
+        for name, target in matrix.targets.items():
+            for group in (target.context, target.policies):
+                yield from self.pairs(f"target {name}", group)
+            yield from self.pairs(f"target {name}", {"accelerator": target.accelerator})
+        for name, rule in matrix.rules.items():
+            yield from self.pairs(f"rule {name}", rule.context)
+        for name, component in matrix.components.items():
+            for accelerator in component.accelerators:
+                yield from self.pairs(f"component {name}", {"accelerator": accelerator})
+
+    def pairs(self, owner: str, named: Mapping[str, str]) -> Iterator[Finding]:
+        for component, selector in named.items():
+            known = self.versions.get(component, set()) | {"*"}
+            for version in (word for word in selector.split() if word not in known):
+                yield Finding(
+                    code=DANGLING,
+                    severity="error",
+                    names=(owner, f"{component} {version}"),
+                    expected=f"a release of {component}",
+                    actual=version,
+                )
+
+
+def unused(matrix: Matrix) -> Iterator[Finding]:
+    """Sources that no fact cites and rules that none is widened by."""
+    cited = {claim.source for claim in matrix.claims.values()}
+    cited |= {release.source for release in matrix.releases.values()}
+    cited |= {row.source for row in matrix.rows.values()}
+    applied = {rule for claim in matrix.claims.values() for rule in (claim.rule, *claim.stands_for)}
+    known = (("source", matrix.sources, cited), ("rule", matrix.rules, applied))
+    for kind, names, used in known:
+        for name in names:
+            if name not in used and name not in _BUILT_IN:
+                yield Finding(code=UNUSED, severity="warning", names=(kind, name))
+
+
+_BUILT_IN = ("same-series",)
+"""Rules that no fact names because they hold everywhere."""
+
+
+def unlisted(files: Sequence[str]) -> Iterator[Finding]:
+    """Fact files that lie beside those a front page lists and are not read; `files` begins with the front page."""
+    known = {os.path.normpath(path) for path in files}
+    home = os.path.dirname(os.path.normpath(files[0]))
+    for folder in sorted({os.path.dirname(path) for path in known} - {home}):
+        for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name)
+            if name.endswith((".yaml", ".yml")) and os.path.normpath(path) not in known:
+                yield Finding(
+                    code=UNUSED,
+                    severity="warning",
+                    names=("file", name),
+                    where=Position(path),
+                )
+
+
+def dates(matrix: Matrix, today: date) -> Iterator[Finding]:
+    """Sources that were read after today; the loader has refused a day that is in no calendar."""
+    for name, source in matrix.sources.items():
+        if date.fromisoformat(source.read) > today:
+            yield Finding(
+                code=BAD_DATE,
+                severity="warning",
+                names=(name,),
+                expected=f"read by {today}",
+                actual=source.read,
+            )
+
+
+def aged(matrix: Matrix, today: date, stale: int) -> Iterator[Finding]:
+    """The matrix and the sources that were last read more than `stale` days ago."""
+    age = (today - date.fromisoformat(matrix.date)).days
+    if age > stale:
+        yield Finding(
+            code=MATRIX_STALE,
+            severity="warning",
+            names=(str(age),),
+            expected=f"reviewed in the last {stale} days",
+            actual=matrix.date,
+        )
+    cited: dict[str, list[str]] = {}
+    for claim in matrix.claims.values():
+        cited.setdefault(claim.source, []).append(claim.id)
+    for (component, version), release in matrix.releases.items():
+        cited.setdefault(release.source, []).append(f"{component}=={version}")
+    for name, source in sorted(matrix.sources.items()):
+        age = (today - date.fromisoformat(source.read)).days
+        if age > stale and name in cited:
+            yield Finding(
+                code=FACT_STALE,
+                severity="warning",
+                names=(name, str(age)),
+                expected=f"read in the last {stale} days",
+                actual=source.read,
+                facts=tuple(cited[name]),
+            )
+
+
+class _Quarrel(Value):
+    """Which tables disagree about what; the key under which disputes are told as one."""
+
+    subject: str
+    component: str
+    rival: str
+    deciding: str
+
+
+def disputes(matrix: Matrix, index: Index) -> Iterator[Finding]:
+    """What two sources say differently: one finding for two tables and one component."""
+    found: dict[_Quarrel, list[tuple[int, str, dict[str, Any]]]] = {}
+    words: dict[_Quarrel, tuple[dict[str, None], dict[str, None]]] = {}
+    for subject in matrix.components:
+        for part in index.section("c:" + subject)["disputes"]:
+            component, mask, _, rival, evidence, deciding, _, _ = part
+            one, other = index.record(rival), index.record(deciding)
+            key = _Quarrel(
+                subject=subject,
+                component=component,
+                rival=table(matrix, one["row"]),
+                deciding=table(matrix, other["row"]),
+            )
+            found.setdefault(key, []).append((mask, one["id"], other))
+            weaker, better = words.setdefault(key, ({}, {}))
+            weaker[evidence] = better[other["evidence"]] = None
+    for key, held in found.items():
+        mask = 0
+        for bits, _, _ in held:
+            mask |= bits
+        versions = index.section("c:" + key.subject)["versions"]
+        facts = dict.fromkeys(fact for _, rival, other in held for fact in (rival, other["id"]))
+        weaker, better = words[key]
+        yield Finding(
+            code=DISPUTED,
+            severity="info",
+            component=key.subject,
+            releases=tuple(name for place, name in enumerate(versions) if mask >> place + 1 & 1),
+            names=(key.component, key.rival, key.deciding, *map(", ".join, (weaker, better))),
+            actual="" if any(matrix.claims[rival].decides for _, rival, _ in held) else SET_ASIDE,
+            facts=tuple(facts),
+            where=matrix.claims[held[0][1]].node.where,
+        )
+
+
+def table(matrix: Matrix, row: str) -> str:
+    """The table a row stands in; a statement is a table of its own."""
+    held = matrix.rows[row].table
+    return row if held == "statements" else held

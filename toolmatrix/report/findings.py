@@ -1,0 +1,292 @@
+"""Findings in words, as the document `toolmatrix.findings/1`, and as what GitHub shows."""
+
+from __future__ import annotations
+
+from toolmatrix.finding import SEVERITIES
+from toolmatrix.report import claims, terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.errors import Position
+    from toolmatrix.facts.index import Index
+    from toolmatrix.finding import Finding, Ground, Way
+    from toolmatrix.report.terminal import Terminal
+
+SCHEMA = "toolmatrix.findings/1"
+SHOWN = 3
+"""Values of several facts printed for one line of a reason; the rest are between the first and the last."""
+PER_KIND = 10
+"""GitHub drops what exceeds this many annotations of a kind in a step."""
+
+_FROM = {"source": "from source", "wheel": "as wheel"}
+_HELP = {
+    "TM104": "",
+    "TM105": "`toolmatrix why-not '{ask}'{way}` shows the whole reason",
+    "TM301": "`toolmatrix facts '{fact}'` shows the claim that does not decide",
+    "TM302": "install a newer toolmatrix, or add newer facts with `--matrix FILE`",
+    "TM304": "remove it, or let a fact name it",
+    "TM305": "correct the name, or add what it names",
+    "TM306": "`toolmatrix why-not '{ask}'` shows the whole reason",
+    "TM307": "correct the date",
+    "TM310": "read the source again and change the date, or the fact and the date",
+}
+
+
+class Report:
+    """Findings with the index they speak about, ordered for reading: what is worst first."""
+
+    def __init__(
+        self, index: Index, findings: Iterable[Finding], counts: Mapping[str, int]
+    ) -> None:
+        places = {name: place for place, name in enumerate(index.header["components"])}
+
+        def order(finding: Finding) -> tuple[object, ...]:
+            severity = SEVERITIES.index(finding.severity)
+            return severity, finding.code, places.get(finding.component, -1), finding.names
+
+        self.index = index
+        self.findings = sorted(findings, key=order)
+        self.counts = dict(counts)
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error is among them."""
+        return any(finding.severity == "error" for finding in self.findings)
+
+    def summary(self) -> dict[str, int]:
+        """How many of each severity, and what was looked at."""
+        held = [finding.severity for finding in self.findings]
+        return {name + "s": held.count(name) for name in SEVERITIES} | self.counts
+
+    def document(self, subject: str) -> dict[str, Any]:
+        """Everything as JSON values."""
+        from toolmatrix.report.answer import head
+
+        return {
+            "schema": SCHEMA,
+            "subject": subject,
+            "matrix": head(self.index),
+            "findings": [self.entry(finding) for finding in self.findings],
+            "summary": self.summary(),
+        }
+
+    def entry(self, finding: Finding) -> dict[str, Any]:
+        """One finding as JSON values."""
+        return {
+            "code": finding.code,
+            "severity": finding.severity,
+            "component": finding.component or None,
+            "releases": list(finding.releases),
+            "ways": [{"target": way.target, "from": way.from_} for way in finding.ways],
+            "expected": finding.expected or None,
+            "actual": finding.actual or None,
+            "where": place(finding.where),
+            "text": what(self.index, finding),
+            "because": reasons(self.index, finding),
+            "help": help_of(finding),
+            "facts": list(finding.facts),
+        }
+
+    def text(self, screen: Terminal) -> str:
+        """Everything in words; the last lines carry the point."""
+        notes = claims.Notes(self.index)
+        lines = [line for finding in self.findings for line in self._lines(finding, notes, screen)]
+        if notes.numbers:
+            lines += ["", *notes.lines()]
+        return "\n".join([*lines, *([""] if lines else []), self.closing()]) + "\n"
+
+    def closing(self) -> str:
+        """What was looked at and what came of it."""
+        counts = self.summary()
+        looked = (
+            f"solved {terminal.plural(counts['frameworks'], 'release')} of frameworks in "
+            f"{terminal.plural(counts['ways'], 'way')}: {terminal.plural(counts['answers'], 'answer')}, "
+            f"{terminal.plural(counts['refusals'], 'refusal')}\n"
+            f"reached {counts['reached']} of {terminal.plural(counts['releases'], 'release')}"
+        )
+        found = [
+            terminal.plural(counts[name + "s"], name) for name in SEVERITIES if counts[name + "s"]
+        ]
+        verdict = "no" if self.failed else "yes"
+        return f"{looked}\n{verdict}: the matrix has {terminal.listing(found) or 'no findings'}"
+
+    def _lines(self, finding: Finding, notes: claims.Notes, screen: Terminal) -> Iterator[str]:
+        colour = {"error": "error", "warning": "partial", "info": "unknown"}[finding.severity]
+        head = screen.style(f"{finding.severity}[{finding.code}]", colour)
+        yield from terminal.wrap(
+            f"{head}: {what(self.index, finding)}", screen.width, indent="  ", first=""
+        )
+        ids = self.index.section("ids")
+        for ground, told in zip(finding.grounds, reasons(self.index, finding), strict=True):
+            mark = notes.mark(self.index.record(ids[fact])["source"] for fact in ground.facts)
+            evidence = f" ({ground.evidence})" if ground.evidence else ""
+            yield from terminal.wrap(
+                f"{told}{evidence} {mark}", screen.width, indent="    ", first="  "
+            )
+        if finding.where is not None and not finding.grounds:
+            yield f"  --> {finding.where}"
+        if finding.severity != "info" and help_of(finding):
+            yield from terminal.wrap(
+                f"help: {help_of(finding)}", screen.width, indent="        ", first="  "
+            )
+
+    def github(self) -> str:
+        """Workflow commands: at most ten of a kind, then how many more there are."""
+        lines = []
+        for severity, command in (("error", "error"), ("warning", "warning"), ("info", "notice")):
+            held = [finding for finding in self.findings if finding.severity == severity]
+            shown = held if len(held) <= PER_KIND else held[: PER_KIND - 1]
+            lines += [self._command(command, finding) for finding in shown]
+            if len(shown) < len(held):
+                more = terminal.plural(len(held) - len(shown), f"more {severity}")
+                lines.append(f"::{command} title=toolmatrix::and {more}")
+        return "".join(line + "\n" for line in [*lines, self.closing().replace("\n", "; ")])
+
+    def _command(self, command: str, finding: Finding) -> str:
+        where = finding.where
+        fields = [("file", where.path), ("line", str(where.line or 1))] if where else []
+        fields.append(("title", finding.code))
+        given = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in fields)
+        return f"::{command} {given}::{_escaped(in_full(self.index, finding))}"
+
+    def markdown(self) -> str:
+        """The table for the summary of a GitHub step."""
+        rows = [
+            f"| {finding.severity} | {finding.code} | {in_full(self.index, finding).replace('|', chr(92) + '|')} |"
+            for finding in self.findings
+        ]
+        head = ["| severity | code | finding |", "|---|---|---|"]
+        return "\n".join([*(head if rows else []), *rows, "", *self.closing().splitlines()]) + "\n"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    for letter in "%\r\n" + more:
+        text = text.replace(letter, f"%{ord(letter):02X}")
+    return text
+
+
+def place(where: Position | None) -> dict[str, Any] | None:
+    """A place as JSON values."""
+    if where is None:
+        return None
+    return {"path": where.path, "line": where.line or None, "column": where.column or None}
+
+
+def in_full(index: Index, finding: Finding) -> str:
+    """A finding with its reasons on one line."""
+    told = reasons(index, finding)
+    return what(index, finding) + (f", because {' and '.join(told)}" if told else "")
+
+
+def what(index: Index, finding: Finding) -> str:
+    """A finding in one sentence."""
+    named = f"{finding.component} {ranged(index, finding.component, finding.releases)}".strip()
+    names = finding.names
+    if finding.code in ("TM104", "TM105"):
+        tail = "" if finding.code == "TM104" else ", and no short reason is recorded"
+        return f"no answer for {named} {ways_text(index, finding.ways)}{tail}"
+    if finding.code == "TM306":
+        return f"nobody can reach {named}: no target, accelerator or way has an answer"
+    if finding.code == "TM301":
+        about, rival, deciding, weaker, better = names
+        why = " as the other is set aside" if finding.actual else ""
+        return (
+            f"sources disagree about {about} for {named}: "
+            f"{rival} ({weaker}) says otherwise than {deciding} ({better}), which decides{why}"
+        )
+    if finding.code == "TM302":
+        return f"the matrix was reviewed on {finding.actual}, {names[0]} days ago"
+    if finding.code == "TM304":
+        return f"nothing uses the {names[0]} `{names[1]}`"
+    if finding.code == "TM305":
+        return f"{names[0]} names `{names[1]}`, which is not there"
+    if finding.code == "TM307":
+        return f"the source `{names[0]}` was read on {finding.actual}, which is yet to come"
+    count = terminal.plural(len(finding.facts), "fact")
+    return f"{names[0]} was read on {finding.actual}, {names[1]} days ago; {count} rest on it"
+
+
+def help_of(finding: Finding) -> str:
+    """What to do next."""
+    ask = f"{finding.component}=={finding.releases[-1]}" if finding.releases else ""
+    way = (
+        f" --target {finding.ways[0].target} --from {finding.ways[0].from_}" if finding.ways else ""
+    )
+    fact = finding.facts[0] if finding.facts else ""
+    return _HELP[finding.code].replace("{ask}", ask).replace("{way}", way).replace("{fact}", fact)
+
+
+def ways_text(index: Index, ways: Sequence[Way]) -> str:
+    """`on arm and amd as wheel`, `on x86 from source and on arm`."""
+    every = tuple(reversed(index.section("c:from")["versions"]))
+    by_target: dict[str, list[str]] = {}
+    for way in ways:
+        by_target.setdefault(way.target, []).append(way.from_)
+    by_from: dict[tuple[str, ...], list[str]] = {}
+    for target, held in by_target.items():
+        by_from.setdefault(tuple(held), []).append(target)
+    return terminal.listing(
+        [
+            f"on {terminal.listing(targets)}"
+            + ("" if held == every else f" {_FROM.get(held[0], held[0])}")
+            for held, targets in by_from.items()
+        ]
+    )
+
+
+def reasons(index: Index, finding: Finding) -> list[str]:
+    """The grounds of a finding in words."""
+    mine = (finding.component, finding.releases)
+    return [ground_text(index, ground, mine) for ground in finding.grounds]
+
+
+def ground_text(index: Index, ground: Ground, mine: tuple[str, tuple[str, ...]]) -> str:
+    """One line of a reason; the releases of the finding itself are not said again."""
+    same = (ground.subject, ground.releases) == mine
+    named = (
+        ground.subject
+        if same
+        else f"{ground.subject} {ranged(index, ground.subject, ground.releases)}".rstrip()
+    )
+    told = [f"{name} {ranged(index, name, held)}".rstrip() for name, held in ground.conditions]
+    conditions = f" with {terminal.listing(told)}" if told else ""
+    if ground.kind == "needs":
+        return f"{named} needs {terminal.listing(list(ground.alternatives), 'or')}{conditions}"
+    if ground.kind == "evidence":
+        return f"no row vouches for {named} with {ground.component}"
+    if ground.values == ("absent",):
+        return f"{named} excludes {ground.component}{conditions}"
+    values = _values(ground.values)
+    if 0 < len(ground.clashing) <= SHOWN:
+        clash = ranged(index, ground.component, ground.clashing)
+        return f"{named} does not go with {ground.component} {clash} (only {values}){conditions}"
+    verb = "requires" if ground.kind == "requires" else "allows only"
+    return f"{named} {verb} {ground.component} {values}{conditions}"
+
+
+def _values(values: Sequence[str]) -> str:
+    short = [claims.shortened(value) for value in values]
+    return " | ".join(short) if len(short) <= SHOWN else f"{short[0]} | ... | {short[-1]}"
+
+
+def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
+    """Releases as merged ranges, `2.6.0-2.6.5, 2.8.0`; nothing when all of several are meant."""
+    if not component or not releases:
+        return ""
+    versions = index.section("c:" + component)["versions"]
+    places = sorted(versions.index(name) for name in set(releases))
+    if len(places) == len(versions) > 1:
+        return ""
+    if index.header["components"][component]["scheme"] == "names":
+        return _values([versions[at] for at in places])
+    spans: list[list[int]] = []
+    for at in places:
+        if spans and spans[-1][1] == at - 1:
+            spans[-1][1] = at
+        else:
+            spans.append([at, at])
+    shown = [versions[one] + (f"-{versions[two]}" if two > one else "") for one, two in spans]
+    return ", ".join(shown)
