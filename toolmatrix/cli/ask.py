@@ -72,12 +72,7 @@ class Names:
         try:
             mask = scale.select(selector)
         except SelectorError as error:
-            raise UsageError(
-                f"`{text}` cannot be read",
-                expected="a specifier such as `==2.6.5`, `>=11.2,<12`, `~=1.19.2`",
-                found=str(error),
-                help="quote it in the shell: `'cuda>=11.2,<12'`",
-            ) from None
+            raise _unreadable(component, selector, text, error) from None
         if mask:
             return mask
         if not scale.versions:
@@ -162,6 +157,20 @@ class Names:
         )
 
 
+def _unreadable(component: str, selector: str, text: str, error: SelectorError) -> UsageError:
+    """What is wrong with a specifier, and how it was probably meant."""
+    version = selector.lstrip(_OPERATORS)
+    single = selector == f"={version}" and version
+    return UsageError(
+        f"`{text}` cannot be read",
+        expected="a specifier such as `==2.6.5`, `>=11.2,<12`, `~=1.19.2`",
+        found=str(error) if version else f"`{selector}` without a version",
+        help=f"did you mean `{component}=={version}`?"
+        if single
+        else f"`{component}` alone means any release",
+    )
+
+
 def _nearest(name: str, known: Iterable[str]) -> str:
     import difflib
 
@@ -172,12 +181,21 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     )
 
 
-def build(context: Context, index: Index, arguments: Sequence[str] | None = None) -> Request:
-    """The request of a run: positional arguments and every request option."""
+def build(
+    context: Context,
+    index: Index,
+    arguments: Sequence[str] | None = None,
+    *,
+    varied: Sequence[str] = (),
+) -> Request:
+    """The request of a run: positional arguments and every request option; `varied` are the sides of a grid."""
     names = Names(index)
     options = context.options
     asks = [names.ask(text) for text in (context.arguments if arguments is None else arguments)]
     held = [names.ask(text, "with") for text in options.with_]
+    _check_words([ask for ask in (*asks, *held) if ask.component not in varied], index)
+    if not varied:
+        _check_shown(asks, index)
     named = {ask.component for ask in (*asks, *held)}
     targets = tuple(dict.fromkeys(options.target)) or _default_target(asks, index)
     asked = [*asks, *held]
@@ -204,7 +222,7 @@ def build(context: Context, index: Index, arguments: Sequence[str] | None = None
                 option="distro",
             )
         )
-    return Request(
+    request = Request(
         asks=tuple(lines),
         targets=targets,
         align=tuple(names.component(name) for name in options.align),
@@ -217,6 +235,56 @@ def build(context: Context, index: Index, arguments: Sequence[str] | None = None
         keep=_kept(context) if options.keep else (),
         policies=_policies(targets, options.cpu, index, names),
     )
+    return request.replace(apart=_apart(request, index)) if len(targets) > 1 else request
+
+
+def _check_words(asks: Sequence[Ask], index: Index) -> None:
+    """Refuse what an option says: where the result runs is no component to choose."""
+    for ask in asks:
+        if index.header["components"][ask.component]["given"] or ask.component == "device":
+            option = "target" if ask.component == "machine" else ask.component
+            raise UsageError(
+                f"`{ask.text}` is no part of an answer",
+                expected=f"the option `--{option}`",
+                found=f"`{ask.text}`",
+                help=f"`toolmatrix help resolve` shows what `--{option}` takes",
+            )
+
+
+def _check_shown(asks: Sequence[Ask], index: Index) -> None:
+    """Refuse a request for nothing but what answers do not show: flags, and libraries behind a distro."""
+    parts = [index.header["components"][ask.component] for ask in asks]
+    if asks and all(part["flag"] or part["hidden"] for part in parts):
+        raise UsageError(
+            f"`{asks[0].text}` alone makes no answer",
+            expected="a component that an answer shows, such as `tensorflow` or `gcc`",
+            found=f"`{asks[0].text}`",
+            help=f"name it in `--with {asks[0].text}`",
+        )
+
+
+def _apart(request: Request, index: Index) -> tuple[tuple[str, str], ...]:
+    """Of several targets, those that cannot have a codegen arch or device which another one can."""
+    from toolmatrix.solve.resolve import possible
+
+    found = []
+    asked: list[tuple[str, tuple[str, ...], tuple[str, ...]]]
+    asked = [(name, (name,), ()) for name in request.archs]
+    asked += [(name, (), (name,)) for name in request.devices]
+    for name, archs, devices in asked:
+        without = []
+        for target in request.targets:
+            asks = tuple(
+                ask
+                for ask in request.asks
+                if ask.target == target and index.header["components"][ask.component]["given"]
+            )
+            alone = Request(asks=asks, targets=(target,), archs=archs, devices=devices)
+            if possible(index, alone) is None:
+                without.append((target, name))
+        if len(without) < len(request.targets):
+            found += without
+    return tuple(found)
 
 
 def _distro(text: str) -> str:
@@ -258,7 +326,9 @@ def _context(
         for name, value in part["context"].items()
     ]
     if "accelerator" not in named:
-        accelerator = options.accelerator or _default_accelerator(part["accelerator"], asks, index)
+        accelerator = options.accelerator or _default_accelerator(
+            part["accelerator"], asks, options.from_ or "source", index
+        )
         found.append(
             Ask(
                 component="accelerator",
@@ -289,14 +359,28 @@ def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], index: Index) -> li
     return [ask.replace(target=target) for target in having]
 
 
-def _default_accelerator(accelerator: str, asks: Sequence[Ask], index: Index) -> str:
+def _default_accelerator(accelerator: str, asks: Sequence[Ask], from_: str, index: Index) -> str:
     """The target's own accelerator, where something asked for has it; ROCm always on the target made for it."""
-    components = index.header["components"]
-    if accelerator == "none" or any(
-        accelerator in components[ask.component]["accelerators"] for ask in asks
+    if accelerator in ("none", "rocm") or any(
+        _computes(ask, accelerator, from_, index) for ask in asks
     ):
         return accelerator
-    return accelerator if accelerator == "rocm" else "none"
+    return "none"
+
+
+def _computes(ask: Ask, accelerator: str, from_: str, index: Index) -> bool:
+    """Whether some release asked for computes on an accelerator: a wheel may not, where its source does."""
+    if accelerator not in index.header["components"][ask.component]["accelerators"]:
+        return False
+    names = Names(index)
+    left = names.scale(ask.component).select(ask.selector)
+    wanted = names.scale("accelerator").bit(accelerator)
+    chosen = names.scale("from").bit(from_)
+    for _, when, component, allowed, *_ in index.section("c:" + ask.component)["bindings"]:
+        further = all(name == "from" and mask & chosen for name, mask in when[1:])
+        if component == "accelerator" and further and not allowed & wanted:
+            left &= ~when[0][1]
+    return bool(left)
 
 
 def _policies(

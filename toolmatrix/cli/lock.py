@@ -10,7 +10,7 @@ from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import LockError, NothingMatched, UsageError
 from toolmatrix.facts.store import open_index
 from toolmatrix.lock import compare, make, read, write
-from toolmatrix.lock.model import Lock, LockedEnvironment
+from toolmatrix.lock.model import Lock, LockedEnvironment, LockedTarget
 from toolmatrix.report import answer, differences
 from toolmatrix.report.terminal import plural
 from toolmatrix.solve.resolve import Refusal, resolve
@@ -58,7 +58,7 @@ def _write(context: Context, index: Index) -> int:
     held = _held(context)
     wanted = standing.environments(context, held)
     keep = _keeping(context, index)
-    lock = _solved(index, wanted, {name: _kept(keep, name) for name in wanted})
+    lock = _solved(index, wanted, {name: _kept(index, keep, name) for name in wanted})
     text = write.text(lock)
     if options.format == "text" and (_output_is_said(context) or options.lock == "-"):
         return _elsewhere(context, lock, text)
@@ -217,7 +217,7 @@ def _keeping(context: Context, index: Index) -> tuple[Lock | None, set[str]]:
     return kept, moving
 
 
-def _kept(keep: tuple[Lock | None, set[str]], environment: str) -> Keep:
+def _kept(index: Index, keep: tuple[Lock | None, set[str]], environment: str) -> Keep:
     lock, moving = keep
     found = lock.environment(environment) if lock is not None else None
     if found is None:
@@ -226,8 +226,25 @@ def _kept(keep: tuple[Lock | None, set[str]], environment: str) -> Keep:
         (target, component, version)
         for target, part in found.targets.items()
         for component, version in part.chosen.items()
-        if component not in moving
+        if component not in _moved(index, part, moving)
     )
+
+
+def _moved(index: Index, held: LockedTarget, moving: set[str]) -> set[str]:
+    """What moves with some components: all that was chosen because of what they say, and so on."""
+    ids = index.section("ids")
+    said_by = {
+        name: {
+            record["when"][0][0]
+            for fact in part.facts
+            if fact in ids and (record := index.record(ids[fact])).get("when")
+        }
+        for name, part in held.components.items()
+    }
+    found = set(moving)
+    while more := {name for name in said_by if name not in found and said_by[name] & found}:
+        found |= more
+    return found
 
 
 def _marked(held: Lock, environment: str) -> Keep:

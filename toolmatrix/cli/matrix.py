@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
+    from toolmatrix.solve.request import Request
 
 
 def run(context: Context) -> int:
@@ -29,6 +30,12 @@ def run(context: Context) -> int:
             found="neither",
             help="`toolmatrix matrix --rows cuda --cols arch --where 'cuda>=10.2,<=13'`",
         )
+    if len(set(varied)) < len(varied):
+        raise UsageError(
+            "the sides of a grid are the same",
+            expected="another name in `--cols` than in `--rows`",
+            found=f"`{varied[0]}` on both",
+        )
     if context.options.cells:
         return _cells(context, index, varied)
     if len(varied) > 2:
@@ -45,7 +52,7 @@ def _cells(context: Context, index: Index, varied: list[str]) -> int:
     from toolmatrix.report import grid as report
     from toolmatrix.solve.cells import cells
 
-    request = ask.build(context, index, [*context.options.where, *_bare(context, varied)])
+    request = _request(context, index, varied)
     found = [
         cells(Assembly(index, request.replace(targets=(target,))), target, varied)
         for target in request.targets
@@ -54,6 +61,12 @@ def _cells(context: Context, index: Index, varied: list[str]) -> int:
         raise NothingMatched("no releases to combine", found=" ".join(context.options.where))
     context.write_json(report.cells_document(index, request, varied, found))
     return 0
+
+
+def _request(context: Context, index: Index, varied: list[str]) -> Request:
+    """The releases of `--where`, and every release of what varies."""
+    words = [*context.options.where, *_bare(context, varied)]
+    return ask.build(context, index, words, varied=varied)
 
 
 def _bare(context: Context, varied: list[str]) -> list[str]:
@@ -70,7 +83,7 @@ def _grid(context: Context, index: Index, varied: list[str]) -> int:
     from toolmatrix.solve.grid import grid
 
     rows, columns = varied[0], varied[1] if len(varied) > 1 else ""
-    request = ask.build(context, index, [*context.options.where, *_bare(context, varied)])
+    request = _request(context, index, varied)
     assembly = Assembly(index, request)
     if not columns:
         context.write(report.releases(index, rows, assembly, context.options.format))
@@ -86,6 +99,12 @@ def _grid(context: Context, index: Index, varied: list[str]) -> int:
         everything=context.options.all,
         brief=context.options.format == "text",
     )
+    if not laid.columns:
+        raise NothingMatched(
+            f"no fact joins {rows} and {columns}",
+            found=f"`--rows {rows} --cols {columns}`",
+            help="`--all` shows every column",
+        )
     if context.options.format == "json":
         context.write_json(report.document(index, request, laid))
     else:

@@ -51,6 +51,7 @@ def because(record: Mapping[str, Any], rules: Sequence[str], component: str, ver
         return _released(record)
     subject, release = record["when"][0]
     value = record["selector"]
+    mine = version if subject == component else ""
     if record["component"] != component:
         version = ""
     if record["kind"] == "tested" and not record["says"]:
@@ -66,21 +67,26 @@ def because(record: Mapping[str, Any], rules: Sequence[str], component: str, ver
             return f"{named}{exact} stands for {series(release)}" + _rules(rules)
         return f"{named}{exact}" + _rules(rules)
     if record["says"]:
-        return filled(record, version) + _rules(rules)
+        return filled(record, version, mine) + _rules(rules)
     verb = "requires" if record["kind"] == "requires" else "allows"
-    return (
-        f"{subject} {shortened(release)} {verb} {record['component']} {shortened(value, version)}"
-        + _rules(rules)
-    )
+    said = claimed(verb, record["component"], shortened(value, version))
+    return f"{subject} {shortened(release, mine)} {said}" + _rules(rules)
 
 
-def filled(record: Mapping[str, Any], version: str = "") -> str:
-    """The words a table brings, with its places filled in."""
+def claimed(verb: str, component: str, values: str) -> str:
+    """What a claim says of a component: `requires cuda 11.2`, `requires cuda`, `excludes cuda`."""
+    if values == "absent":
+        return f"excludes {component}"
+    return f"{verb} {component}" if values == "*" else f"{verb} {component} {values}"
+
+
+def filled(record: Mapping[str, Any], version: str = "", mine: str = "") -> str:
+    """The words a table brings, with its places filled in; `mine` is the chosen release of its subject."""
     subject, release = record["when"][0]
     words: str = record["says"]
     for name, value in (
         ("subject", subject),
-        ("release", shortened(release)),
+        ("release", shortened(release, mine)),
         ("component", record["component"]),
         ("value", shortened(record["selector"], version)),
     ):

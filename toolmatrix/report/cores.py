@@ -47,6 +47,8 @@ def lines(assembly: Assembly, core: Sequence[int]) -> list[Line]:
     domains = Domains(assembly, reasons)
     found: dict[tuple[str, str, str, str], Line] = {}
     for reason in reasons:
+        if reason.ask is not None and not reason.ask.text:
+            continue
         if reason.ask is not None:
             found[reason.target, "ask", reason.ask.component, reason.ask.text] = Line(
                 reason.ask, reason
@@ -134,7 +136,7 @@ def sentence(assembly: Assembly, line: Line, domains: Domains) -> str:
     if against:
         return f"{named} does not go with {against} (only {values}){conditions}"
     verb = "requires" if reason.kind == "requires" else "allows only"
-    return f"{named} {verb} {reason.component} {values}{conditions}"
+    return f"{named} {claims.claimed(verb, reason.component, values)}{conditions}"
 
 
 def clash(assembly: Assembly, line: Line, domains: Domains) -> str:

@@ -97,7 +97,10 @@ def _why(found: Resolution, choice: Choice, group: Alternative) -> str:
     told = cores.sentences(assembly, group.core, choice.component)
     if group.kind == "entangled":
         return "no combination has them: " + " and ".join([*told, "nothing else leads around it"])
-    return " and ".join(told) if told else "withdrawn, or not yet released then"
+    if group.kind == "later":
+        first = "that was chosen first" if told else "what was chosen first leaves no way to them"
+        return " and ".join([*told, first])
+    return " and ".join(told) if told else "taken only when named, or not yet released then"
 
 
 def _decides(index: Index, found: Resolution, choice: Choice) -> list[dict[str, str]]:

@@ -48,8 +48,8 @@ def allowed_text(
 
 def command(index: Index, request: Request, name: str = "resolve") -> str:
     """The command line that makes a request; pasting it into a shell repeats it."""
-    words = ["toolmatrix", name, *(ask.text for ask in request.asks if not ask.option)]
-    for ask in request.asks:
+    words = ["toolmatrix", name, *dict.fromkeys(ask.text for ask in request.asks if not ask.option)]
+    for ask in dict.fromkeys(request.asks):
         if ask.option == "with":
             words += ["--with", ask.text]
     first = next(iter(index.header["targets"]))

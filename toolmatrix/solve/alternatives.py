@@ -22,8 +22,9 @@ class Alternative(Value):
     """Releases not taken for one reason.
 
     `kind`: `forbidden` (by the nogoods of `core`, given the request), `entangled` (no combination has them, for a
-    reason that takes many facts; `core` is what stands against them in the answer as it is), `outranked` (a row vouches
-    for what was taken), `older` (nothing tells them apart but age).
+    reason that takes many facts; `core` is what stands against them in the answer as it is), `later` (they go with other
+    choices than those made before; `core` is what stands against them then), `outranked` (a row vouches for what was
+    taken), `older` (nothing tells them apart but age).
     """
 
     kind: str
@@ -38,16 +39,27 @@ def alternatives(
     problem = assembly.problem()
     chosen = values[variable.number]
     possible = {found[0] for found in combinations(problem, [variable.number])}
+    settled = [((number, ~(1 << values[number])),) for number in range(variable.number)]
+    decided = Problem(problem.sizes, [*problem.nogoods, *settled], (), problem.domains)
+    near = {found[0] for found in combinations(decided, [variable.number])}
     best = _level(assembly, values, variable, chosen)
     lower: dict[str, list[str]] = {"outranked": [], "older": []}
+    later: dict[tuple[int, ...], list[str]] = {}
     refused = []
     for candidate in range(variable.count):
+        release = assembly.version(variable, candidate) or ""
         if candidate not in possible:
             refused.append(candidate)
+        elif candidate not in near:
+            broken = _broken(problem, values, variable, candidate, before=True)
+            later.setdefault(broken, []).append(release)
         elif candidate != chosen:
             kind = "outranked" if _level(assembly, values, variable, candidate) < best else "older"
-            lower[kind].append(assembly.version(variable, candidate) or "")
+            lower[kind].append(release)
     groups = [Alternative(kind=kind, releases=tuple(held)) for kind, held in lower.items() if held]
+    groups += [
+        Alternative(kind="later", releases=tuple(held), core=core) for core, held in later.items()
+    ]
     return groups + _refused(assembly, problem, values, variable, refused)
 
 
@@ -82,13 +94,24 @@ def _refused(
 
 
 def _broken(
-    problem: Problem, values: tuple[int, ...], variable: Variable, candidate: int
+    problem: Problem,
+    values: tuple[int, ...],
+    variable: Variable,
+    candidate: int,
+    *,
+    before: bool = False,
 ) -> tuple[int, ...]:
-    """The first nogood that the answer would break if only this component were another release."""
+    """The first nogood that the answer would break if only this component were another release.
+
+    With `before` only what was chosen before it counts.
+    """
     changed = [*values]
     changed[variable.number] = candidate
     for number, nogood in enumerate(problem.nogoods):
-        if all(mask >> changed[place] & 1 for place, mask in nogood):
+        if all(
+            mask >> changed[place] & 1 and not (before and place > variable.number)
+            for place, mask in nogood
+        ):
             return (number,)
     return ()
 

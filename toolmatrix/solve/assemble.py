@@ -88,16 +88,28 @@ class Assembly:
             for owner, component, _ in self.request.policies:
                 if owner == target:
                     self.add(target, component)
-            for place, _ in enumerate(self.request.archs):
-                self.add(target, "arch", place + 1)
-            for place, _ in enumerate(self.request.devices):
-                self.add(target, "device", len(self.request.archs) + place + 1)
-                self.add(target, "arch", len(self.request.archs) + place + 1)
+            for number, _ in self.archs(target):
+                self.add(target, "arch", number)
+            for number, _ in self.devices(target):
+                self.add(target, "device", number)
+                self.add(target, "arch", number)
             self.spread(target)
 
     def asks(self, target: str) -> Iterator[Ask]:
         """The lines of the request that hold for a target."""
         return (ask for ask in self.request.asks if ask.target in ("", target))
+
+    def archs(self, target: str) -> Iterator[tuple[int, str]]:
+        """The instance numbers and names of the codegen archs asked for on a target."""
+        for place, name in enumerate(self.request.archs):
+            if (target, name) not in self.request.apart:
+                yield place + 1, name
+
+    def devices(self, target: str) -> Iterator[tuple[int, str]]:
+        """The instance numbers, behind those of the archs, and names of the devices of a target."""
+        for place, name in enumerate(self.request.devices):
+            if (target, name) not in self.request.apart:
+                yield len(self.request.archs) + place + 1, name
 
     def add(self, target: str, component: str, instance: int = 0) -> bool:
         held = self.by_name.setdefault((target, component), [])
@@ -270,21 +282,21 @@ class Assembly:
         from toolmatrix.solve.request import Ask
 
         whole = 0
-        for place, name in enumerate(self.request.archs):
-            variable = self.instance(target, "arch", place + 1)
+        named = list(self.archs(target))
+        for number, name in named:
+            variable = self.instance(target, "arch", number)
             mask = self.mask("arch", name)
             whole |= mask
             ask = Ask(component="arch", selector=name, text=f"--arch {name}", option="arch")
             self.forbid([(variable, (2 << variable.count) - 1 & ~mask)], "ask", target, ask)
-        for place, name in enumerate(self.request.devices):
-            number = len(self.request.archs) + place + 1
+        listed = ",".join(name for _, name in named)
+        for number, name in self.devices(target):
             variable = self.instance(target, "device", number)
             mask = self.mask("device", name)
             ask = Ask(component="device", selector=name, text=f"--device {name}", option="device")
             self.forbid([(variable, (2 << variable.count) - 1 & ~mask)], "ask", target, ask)
             code = self.instance(target, "arch", number)
             allowed = whole or (2 << code.count) - 2
-            listed = ",".join(self.request.archs)
             only = Ask(
                 component="arch",
                 selector=listed or "*",
@@ -399,7 +411,7 @@ class Assembly:
 
     def problem(self) -> Problem:
         """The engine's problem."""
-        supports = [*self.vouchings, *self.kept()]
+        supports = [*self.kept(), *(self.vouchings if self.request.prefer != "newest" else ())]
         sizes = [variable.count + 1 for variable in self.variables]
         domains = [self.flip(variable, variable.domain) for variable in self.variables]
         return Problem(sizes, self.nogoods, supports, domains)

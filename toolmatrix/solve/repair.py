@@ -47,9 +47,7 @@ class Repair(Value):
 def repairs(index: Index, refusal: Refusal, limit: int = 4) -> tuple[Repair, ...]:
     """Up to `limit` verified repairs of a refused request, cheapest first."""
     finder = _Finder(index, refusal)
-    found = list(finder.singles())
-    if not found:
-        found = list(finder.pairs())
+    found = list(finder.singles()) or list(finder.drops()) or list(finder.pairs())
     best: dict[tuple[str, ...], Repair] = {}
     for repair in sorted(found, key=lambda repair: (repair.cost, _shown(repair))):
         best.setdefault(_shown(repair), repair)
@@ -78,13 +76,30 @@ class _Finder:
             for number in numbers
             if (ask := self.assembly.reason(number).ask) is not None and ask.text
         ]
-        self.asks: list[Ask] = list(dict.fromkeys(asks))
+        self.asks: list[Ask] = list(dict.fromkeys([*asks, *self.movable(asks)]))
+
+    def movable(self, asks: Sequence[Ask]) -> Iterator[Ask]:
+        """The targets whose own accelerator stands in the way: another one brings another."""
+        for ask in asks:
+            if ask.component == "accelerator" and ask.implied:
+                yield from (
+                    part
+                    for part in self.request.asks
+                    if part.component == "target" and part.target == ask.target
+                )
 
     def singles(self) -> Iterator[Repair]:
         for ask in self.asks:
             for changed in self.alternatives(ask, self.request):
                 yield from self.verified(((ask, changed),))
         yield from self.wishes()
+
+    def drops(self) -> Iterator[Repair]:
+        """One line less, where no line can be said otherwise; something must still be asked for."""
+        for ask in self.asks:
+            if ask.option or len(self.request.wanted) > 1:
+                if not self.index.header["components"][ask.component]["given"]:
+                    yield from self.verified(((ask, None),))
 
     def wishes(self) -> Iterator[Repair]:
         """Less evidence, the nearest that is enough; or one component that need not be the same everywhere."""
@@ -146,7 +161,9 @@ class _Finder:
                 continue
             asks: list[Ask] = []
             for ask in request.asks:
-                if ask != old:
+                if new is not None and ask.option == old.option == "accelerator":
+                    asks.append(new.replace(target=ask.target))
+                elif ask != old:
                     asks.append(ask)
                 elif new is not None:
                     asks.append(new)

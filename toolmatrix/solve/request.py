@@ -27,7 +27,8 @@ class Request(Value):
 
     `keep` are (target, component, release) ranked above all others. `policies` are (target, component,
     releases in order of preference): the component takes the first it can, or stays absent. `oldest`
-    are components whose older releases are preferred.
+    are components whose older releases are preferred. `apart` are (target, codegen arch or device)
+    that mean another of several targets.
     """
 
     asks: tuple[Ask, ...]
@@ -37,6 +38,7 @@ class Request(Value):
     devices: tuple[str, ...] = ()
     cpu: str = ""
     prefer: str = "best-evidence"
+    apart: tuple[tuple[str, str], ...] = ()
     oldest: tuple[str, ...] = ()
     min_evidence: str = ""
     at: str = ""

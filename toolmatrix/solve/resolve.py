@@ -71,7 +71,7 @@ def resolve(index: Index, request: Request) -> Resolution | Refusal:
     """The best answer, or why there is none."""
     assembly = Assembly(index, request)
     problem = assembly.problem()
-    found = solve(problem, order="newest" if request.prefer == "newest" else "rank")
+    found = solve(problem)
     if isinstance(found, Conflict):
         from toolmatrix.solve import conflict
 
@@ -84,7 +84,7 @@ def resolve(index: Index, request: Request) -> Resolution | Refusal:
 def possible(index: Index, request: Request) -> Resolution | None:
     """`resolve` without looking for a reason."""
     assembly = Assembly(index, request)
-    found = solve(assembly.problem(), order="newest" if request.prefer == "newest" else "rank")
+    found = solve(assembly.problem())
     return None if isinstance(found, Conflict) else judge(assembly, found.values)
 
 
@@ -235,7 +235,10 @@ class _Target:
         bit = self.bits[variable.number]
         for binding in self.assembly.component(variable.component)["bindings"]:
             part = self.components[binding[2]]
+            about = self.assembly.pick(self.target, binding[2], variable.instance)
             if part["given"] or part["hidden"] or binding[0] == "needs":
+                continue
+            if about is None or self.chosen[about.number] is None:
                 continue
             if binding[1][0][1] & bit and self.holds(binding[1], variable.instance):
                 found += self.cites(binding[6], bit)

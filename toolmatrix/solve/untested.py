@@ -77,8 +77,7 @@ def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable
             and not components[ask.component]["given"]
         ):
             asked.append(variable)
-    places = range(1, len(assembly.request.archs) + 1)
-    asked += [assembly.instance(target, "arch", place) for place in places]
+    asked += [assembly.instance(target, "arch", number) for number, _ in assembly.archs(target)]
     for one in asked:
         for other in asked:
             if one is not other:
