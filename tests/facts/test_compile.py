@@ -269,6 +269,21 @@ def test_rivals_that_say_the_same_are_no_dispute_and_both_are_cited(tmp_path: Pa
     assert bound(result) == ["app 2.6.0 2.7.0: requires gcc 7 (tested)"]
 
 
+def test_what_several_places_offer_is_offered(tmp_path: Path) -> None:
+    offers = {"gcc": {"as": "offers"}}
+    tables = [
+        table(id="own", columns=offers, rows=[{"app": "2.6.0 2.7.0", "gcc": "7"}]),
+        table(id="extra", columns=offers, rows=[{"app": "2.7.0", "gcc": "9"}], evidence="derived"),
+    ]
+    result = compiled(tmp_path, facts(tables=tables))
+    assert bound(result) == [
+        "app 2.6.0: limits gcc absent 7 (tested)",
+        "app 2.7.0: limits gcc absent 7 9 (tested)",
+    ]
+    assert disputed(result) == []
+    assert [len(binding.cites) for binding in result.bindings] == [1, 2]
+
+
 def test_claims_of_another_topic_or_condition_are_no_rivals(tmp_path: Path) -> None:
     columns = {
         "least": {"as": "requires", "component": "gcc"},

@@ -328,7 +328,7 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
         (
             rows(columns={"gcc": {"as": "needs"}}),
             ("facts.yaml:9:11: as is not a known word; "
-            "expected when | requires | limits | tested | carries | attribute; "
+            "expected when | requires | limits | offers | tested | carries | attribute; "
             f"found `needs`; {SHAPE}"),
         ),
         (
@@ -435,13 +435,13 @@ def test_tables_that_are_refused(tmp_path: Path, text: str, message: str) -> Non
         (
             facts(statements=[statement(wants={"gcc": "7"})]),
             ("facts.yaml:8:3: a statement has an unknown key; expected id, evidence, source, where, "
-            "note, when, needs, requires, limits, tested, says, topic, stands-for, decides, rule, "
+            "note, when, needs, requires, limits, offers, tested, says, topic, stands-for, decides, rule, "
             f"unreleased; found `wants`; {SHAPE}"),
         ),
         (
             facts(statements=[statement()]),
             ("facts.yaml:3:3: a statement says nothing; "
-            f"expected one or more of needs, requires, limits, tested; found none of them; {SHAPE}"),
+            f"expected one or more of needs, requires, limits, offers, tested; found none of them; {SHAPE}"),
         ),
         (
             facts(statements=[statement(when={}, needs=["gcc"])]),

@@ -199,6 +199,7 @@ def build(
     named = {ask.component for ask in (*asks, *held)}
     targets = tuple(dict.fromkeys(options.target)) or _default_target(asks, index)
     asked = [*asks, *held]
+    _check_targets(targets, index)
     contexts = {target: _context(target, asked, options, index, named) for target in targets}
     lines = [part for ask in asked for part in _placed(ask, contexts, index)]
     lines += [ask for context in contexts.values() for ask in context]
@@ -236,6 +237,18 @@ def build(
         policies=_policies(targets, options.cpu, index, names),
     )
     return request.replace(apart=_apart(request, index)) if len(targets) > 1 else request
+
+
+def _check_targets(targets: Sequence[str], index: Index) -> None:
+    """A matrix of the user's own may have other targets than the built-in one."""
+    known = index.header["targets"]
+    for target in targets:
+        if target not in known:
+            raise NothingMatched(
+                f"the matrix has no target `{target}`",
+                expected="one of " + ", ".join(known),
+                found=f"`--target {target}`",
+            )
 
 
 def _check_words(asks: Sequence[Ask], index: Index) -> None:

@@ -40,7 +40,8 @@ def run(context: Context) -> int:
         )
     else:
         invert, depth = context.options.invert, context.options.depth
-        context.write(explanation.text(index, found, choices, invert=invert, depth=depth))
+        screen = context.terminal
+        context.write(explanation.text(index, found, choices, screen, invert=invert, depth=depth))
     return 0
 
 

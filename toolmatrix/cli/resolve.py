@@ -36,10 +36,18 @@ def refuse(context: Context, index: Index, refusal: Refusal) -> int:
     from toolmatrix.solve.repair import repairs
 
     ways = repairs(index, refusal)
+    carried = carried_words(context)
     if context.options.format == "json":
-        context.write_json(report.document(index, refusal, ways))
+        context.write_json(report.document(index, refusal, ways, carried=carried))
     else:
+        depth = context.options.depth
         context.write(
-            report.text(index, refusal, ways, context.terminal, depth=context.options.depth)
+            report.text(index, refusal, ways, context.terminal, depth=depth, carried=carried)
         )
     return 1
+
+
+def carried_words(context: Context) -> list[str]:
+    """The options that a command offered as a way out needs besides the request."""
+    words = [word for path in context.options.matrix for word in ("--matrix", path)]
+    return [*words, *(("--keep", context.options.keep) if context.options.keep else ())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.cli import ask
+from toolmatrix.cli.resolve import carried_words
 from toolmatrix.facts.store import open_index
 from toolmatrix.solve import untested
 from toolmatrix.solve.resolve import Refusal, resolve
@@ -23,14 +24,13 @@ def run(context: Context) -> int:
     found = resolve(index, ask.build(context, index))
     if isinstance(found, Refusal):
         soft = cores.soft_documents(found.assembly, untested.untested(found.assembly))
-        ways = repairs(index, found)
+        ways, carried = repairs(index, found), carried_words(context)
         if context.options.format == "json":
-            context.write_json(refusal.document(index, found, ways, soft))
+            context.write_json(refusal.document(index, found, ways, soft, carried=carried))
         else:
+            screen, depth = context.terminal, context.options.depth
             context.write(
-                refusal.text(
-                    index, found, ways, context.terminal, soft, depth=context.options.depth
-                )
+                refusal.text(index, found, ways, screen, soft, depth=depth, carried=carried)
             )
         return 1
     assembly = found.assembly

@@ -163,7 +163,7 @@ class _Maker:
         allowed, coarse = self.masked(claim.component, claim.selector)
         if not allowed and not claim.unreleased:
             self.unreleased(claim, claim.component, claim.selector)
-        if claim.kind == "limits":
+        if claim.kind in ("limits", "offers"):
             allowed |= 1
         evidence = (
             words.weaker(claim.evidence, "derived") if coarse or claim.rule else claim.evidence
@@ -263,17 +263,50 @@ def _decide(hard: list[Reading], matrix: Matrix) -> tuple[list[Binding], list[Di
     for reading in hard:
         claim = reading.claim
         conditions = tuple(sorted(reading.when[1:]))
+        pooled = claim.kind == "offers"
         rivals.setdefault(
-            (reading.when[0][0], claim.component, claim.topic, conditions), []
+            (reading.when[0][0], claim.component, claim.topic, conditions, pooled), []
         ).append(reading)
     bindings: list[Binding] = []
     disputes: list[Dispute] = []
     for name in sorted(rivals, key=repr):
         group = sorted(rivals[name], key=lambda reading: _precedence(reading, matrix))
+        if group[0].claim.kind == "offers":
+            bindings += _pool(group)
+            continue
         held, disputed = _settle(group)
         disputes += disputed
         bindings += _bind(held)
     return bindings, disputes
+
+
+def _pool(group: list[Reading]) -> Iterator[Binding]:
+    """What several places offer is offered: one binding for each set of subject releases they speak of."""
+    masks: dict[tuple[int, ...], int] = {}
+    whole = 0
+    for reading in group:
+        whole |= reading.when[0][1]
+    while whole:
+        bit = whole & -whole
+        whole ^= bit
+        told = tuple(place for place, reading in enumerate(group) if reading.when[0][1] & bit)
+        masks[told] = masks.get(told, 0) | bit
+    for told, mask in masks.items():
+        offers = [group[place] for place in told if group[place].claim.decides]
+        allowed = 0
+        for reading in offers:
+            allowed |= reading.allowed
+        if offers:
+            first = offers[0]
+            yield Binding(
+                kind="limits",
+                when=((first.when[0][0], mask), *first.when[1:]),
+                component=first.claim.component,
+                allowed=allowed,
+                alternatives=(),
+                evidence=first.evidence,
+                cites=tuple((mask, reading) for reading in offers),
+            )
 
 
 def _precedence(reading: Reading, matrix: Matrix) -> tuple[object, ...]:

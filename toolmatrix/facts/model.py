@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from toolmatrix.facts.yamlfile import Node
 
 SCHEMES = ("pep440", "series", "names")
-HARD = ("requires", "limits", "needs", "carries")
-KINDS = ("when", "requires", "limits", "tested", "carries", "attribute")
+HARD = ("requires", "limits", "offers", "needs", "carries")
+KINDS = ("when", "requires", "limits", "offers", "tested", "carries", "attribute")
 
 
 class Component(Value):
@@ -97,8 +97,8 @@ class Row(Value):
 class Claim(Value):
     """One statement about one component: when the conditions hold, then `component` is within `selector`.
 
-    `kind` is requires, limits, carries (hard) or tested (soft); for `needs` the selector is a list of alternatives.
-    `when` starts with the subject.
+    `kind` is requires, limits, offers, carries (hard) or tested (soft); for `needs` the selector is a list of
+    alternatives. `when` starts with the subject.
     """
 
     id: str

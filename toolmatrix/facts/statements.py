@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.pieces import Recorder
     from toolmatrix.facts.yamlfile import Node
 
-_MAPPINGS = ("requires", "limits", "tested")
+_MAPPINGS = ("requires", "limits", "offers", "tested")
 _SHOWN = (
     "when",
     "needs",

@@ -5,6 +5,8 @@ Wording is made here and nowhere else, from records of the index; a table may br
 
 from __future__ import annotations
 
+from toolmatrix.report import terminal
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
 
+_VERBS = {"requires": "requires", "offers": "offers"}
 _LONG = 28
 """A list of releases longer than this many letters is cut to the one that matters."""
 
@@ -31,13 +34,19 @@ class Notes:
         ]
         return "".join(f"[{number}]" for number in sorted(found))
 
-    def lines(self) -> list[str]:
-        """One line per note: number, place, title, day it was read."""
+    def lines(self, width: int = 0) -> list[str]:
+        """Number, place, title, day it was read: one line per note, or several where it is wider than `width`."""
         sources = self.index.section("sources")
-        return [
-            f"[{number}] {sources[name]['at']}  {sources[name]['title']}, read {sources[name]['read']}"
-            for name, number in self.numbers.items()
-        ]
+        told = []
+        for name, number in self.numbers.items():
+            place, title = f"[{number}] {sources[name]['at']}", sources[name]["title"]
+            title += f", read {sources[name]['read']}"
+            if not width or len(place) + len(title) + 2 <= width:
+                told.append(f"{place}  {title}")
+            else:
+                told += terminal.wrap(place, width, indent="    ", first="")
+                told += terminal.wrap(title, width, indent="    ")
+        return told
 
 
 def series(version: str) -> str:
@@ -68,7 +77,7 @@ def because(record: Mapping[str, Any], rules: Sequence[str], component: str, ver
         return f"{named}{exact}" + _rules(rules)
     if record["says"]:
         return filled(record, version, mine) + _rules(rules)
-    verb = "requires" if record["kind"] == "requires" else "allows"
+    verb = _VERBS.get(record["kind"], "allows")
     said = claimed(verb, record["component"], shortened(value, version))
     return f"{subject} {shortened(release, mine)} {said}" + _rules(rules)
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from toolmatrix.solve.request import Ask
     from toolmatrix.solve.untested import Untested
 
+    Held = Sequence[tuple[str, str, str]]
+    """Target, component, release."""
+
 _FEW = 4
 """So many clashing releases are named; of more only the selector is."""
 _NAMES = 6
@@ -41,10 +44,10 @@ class Line:
         self.allowed = reason.allowed
 
 
-def lines(assembly: Assembly, core: Sequence[int]) -> list[Line]:
+def lines(assembly: Assembly, core: Sequence[int], held: Held = ()) -> list[Line]:
     """The lines of a core: facts first, then what was asked; facts about the same pair are one line."""
     reasons = [assembly.reason(number) for number in core]
-    domains = Domains(assembly, reasons)
+    domains = Domains(assembly, reasons, held)
     found: dict[tuple[str, str, str, str], Line] = {}
     for reason in reasons:
         if reason.ask is not None and not reason.ask.text:
@@ -63,11 +66,16 @@ def lines(assembly: Assembly, core: Sequence[int]) -> list[Line]:
 
 
 class Domains:
-    """What the lines of a core leave of each component, so that only releases that matter are told."""
+    """What the lines of a core leave of each component, so that only releases that matter are told.
 
-    def __init__(self, assembly: Assembly, reasons: Sequence[Reason]) -> None:
+    `held` are releases that stand beside the request: those of one cell of a CI matrix.
+    """
+
+    def __init__(self, assembly: Assembly, reasons: Sequence[Reason], held: Held = ()) -> None:
         self.assembly = assembly
         self.left: dict[tuple[str, str], int] = {}
+        for target, component, release in held:
+            self.narrow(target, component, assembly.scale(component).bit(release))
         for reason in reasons:
             if reason.ask is not None:
                 mask = assembly.mask(reason.ask.component, reason.ask.selector)
@@ -202,13 +210,15 @@ def ranged(assembly: Assembly, component: str, releases: Sequence[str]) -> str:
     return ", ".join(shown)
 
 
-def core_document(assembly: Assembly, core: Sequence[int], kind: str = "hard") -> dict[str, Any]:
+def core_document(
+    assembly: Assembly, core: Sequence[int], kind: str = "hard", held: Held = ()
+) -> dict[str, Any]:
     """One core as JSON values; each line with its text, fact, evidence, source and the values it demands."""
     index = assembly.index
     sources = index.section("sources")
-    domains = Domains(assembly, [assembly.reason(number) for number in core])
+    domains = Domains(assembly, [assembly.reason(number) for number in core], held)
     found = []
-    for line in lines(assembly, core):
+    for line in lines(assembly, core, held):
         reason = line.reason
         if line.ask is not None:
             values = {line.ask.component: line.ask.selector}

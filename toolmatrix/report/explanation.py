@@ -132,6 +132,7 @@ def text(
     index: Index,
     found: Resolution,
     choices: Sequence[Choice],
+    screen: terminal.Terminal,
     *,
     invert: bool,
     depth: int | None,
@@ -142,8 +143,15 @@ def text(
     parts = []
     for choice in choices:
         entry = _entry(index, found, choice, invert)
-        parts.append("\n".join(_lines(index, entry, notes, several, depth)))
-    return "\n\n".join([*parts, "\n".join(notes.lines())]) + "\n"
+        told = _lines(index, entry, notes, several, depth)
+        parts.append(
+            "\n".join(
+                line
+                for part in told
+                for line in terminal.wrap(part, screen.width, indent="  ", first="")
+            )
+        )
+    return "\n\n".join([*parts, "\n".join(notes.lines(screen.width))]) + "\n"
 
 
 def _lines(
@@ -162,7 +170,9 @@ def _lines(
         told.append(f"needed by {', needed by '.join(entry['chain'])}, which you asked for")
     told += [f"disputed: {part['says']} ({part['evidence']})  TM301" for part in entry["disputed"]]
     told += [
-        f"decides {part['component']} {part['version']}: {part['why']}" for part in entry["decides"]
+        f"decides {part['component']} {part['version']}: {part['why']} "
+        + notes.mark([index.record(ids[part["fact"]])["source"]])
+        for part in entry["decides"]
     ]
     shown = entry["not_taken"] if depth is not None else entry["not_taken"][:_LINES]
     told += [

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 LIST_SCHEMA = "toolmatrix.facts-list/1"
 SCHEMA = "toolmatrix.fact/1"
-_VERBS = {"requires": "requires", "limits": "allows only", "tested": "was tested with"}
+_VERBS = {
+    "requires": "requires",
+    "limits": "allows only",
+    "offers": "offers",
+    "tested": "was tested with",
+}
 
 
 class Pages:

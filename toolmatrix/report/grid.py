@@ -175,7 +175,7 @@ def _plain(index: Index, laid: Layout, table: Sequence[Sequence[str]], screen: T
     told.append("cells: " + ", ".join(known))
     if laid.hidden:
         told.append(f"{laid.hidden} columns without a `yes` are left out (--all)")
-    return "\n".join([*told, *notes.lines()]) + "\n"
+    return "\n".join([*told, *notes.lines(screen.width)]) + "\n"
 
 
 def _csv(table: Sequence[Sequence[str]]) -> str:
@@ -251,7 +251,8 @@ def cells_document(
             for names in part.consistent
         ]
         for names, core in part.excluded:
-            told = cores.core_document(part.assembly, core)
+            held = [(part.target, *pair) for pair in zip(varied, names, strict=True)]
+            told = cores.core_document(part.assembly, core, held=held)
             excluded.append(
                 {
                     "cell": dict(zip(varied, names, strict=True)) | {"target": part.target},

@@ -41,14 +41,18 @@ def allowed_text(
     notes = claims.Notes(index)
     parts = [f"{screen.style('yes', 'yes')}: nothing forbids `{asked}`"]
     for number, reason in enumerate(soft, 1):
-        parts.append("\n".join(_reason(index, number, reason, notes, several=False, depth=None)))
-    parts.append("\n".join(notes.lines()))
+        parts.append("\n".join(_reason(index, number, reason, notes, screen)))
+    parts.append("\n".join(notes.lines(screen.width)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def command(index: Index, request: Request, name: str = "resolve") -> str:
-    """The command line that makes a request; pasting it into a shell repeats it."""
-    words = ["toolmatrix", name, *dict.fromkeys(ask.text for ask in request.asks if not ask.option)]
+def command(index: Index, request: Request, carried: Sequence[str] = ()) -> str:
+    """The command line that makes a request; pasting it into a shell repeats it. `carried` are further options."""
+    words = [
+        "toolmatrix",
+        "resolve",
+        *dict.fromkeys(ask.text for ask in request.asks if not ask.option),
+    ]
     for ask in dict.fromkeys(request.asks):
         if ask.option == "with":
             words += ["--with", ask.text]
@@ -76,7 +80,7 @@ def command(index: Index, request: Request, name: str = "resolve") -> str:
         words += ["--min-evidence", request.min_evidence]
     if request.at:
         words += ["--at", request.at]
-    return " ".join(shlex.quote(word) for word in words)
+    return " ".join(shlex.quote(word) for word in (*words, *carried))
 
 
 def change_text(index: Index, repair: Repair) -> str:
@@ -112,7 +116,12 @@ def _device_of(index: Index, arch: str) -> str:
 
 
 def document(
-    index: Index, refusal: Refusal, repairs: Sequence[Repair], soft: Sequence[dict[str, Any]] = ()
+    index: Index,
+    refusal: Refusal,
+    repairs: Sequence[Repair],
+    soft: Sequence[dict[str, Any]] = (),
+    *,
+    carried: Sequence[str] = (),
 ) -> dict[str, Any]:
     """A refusal as JSON values."""
     return {
@@ -127,7 +136,7 @@ def document(
                     for old, new in repair.changes
                 ],
                 "text": change_text(index, repair),
-                "command": command(index, repair.request),
+                "command": command(index, repair.request, carried),
                 "cost": repair.cost,
                 "evidence": repair.resolution.evidence,
                 "resolution": answer.document(index, repair.resolution),
@@ -145,6 +154,7 @@ def text(
     soft: Sequence[dict[str, Any]] = (),
     *,
     depth: int | None = None,
+    carried: Sequence[str] = (),
 ) -> str:
     """A refusal in words: reasons, then what would allow it."""
     notes = claims.Notes(index)
@@ -156,9 +166,9 @@ def text(
     parts = [screen.style("no", "no") + counted]
     several = len(assembly.request.targets) > 1
     for number, reason in enumerate(reasons, 1):
-        parts.append("\n".join(_reason(index, number, reason, notes, several, depth)))
-    parts.append("\n".join(_ways_out(index, repairs)))
-    parts.append("\n".join(notes.lines()))
+        parts.append("\n".join(_reason(index, number, reason, notes, screen, several, depth)))
+    parts.append("\n".join(_ways_out(index, repairs, screen, carried)))
+    parts.append("\n".join(notes.lines(screen.width)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -167,8 +177,9 @@ def _reason(
     number: int,
     reason: dict[str, Any],
     notes: claims.Notes,
-    several: bool,
-    depth: int | None,
+    screen: terminal.Terminal,
+    several: bool = False,
+    depth: int | None = None,
 ) -> list[str]:
     """One core as prose; defaults are not told where there is one target and something else to tell."""
     told = [
@@ -182,9 +193,15 @@ def _reason(
     if len(shown) < len(told):
         body.append(f"... and {terminal.plural(len(told) - len(shown), 'more line')} (--depth)")
     code = "TM101" if reason["kind"] == "hard" else "TM102"
-    body.append(reason.get("conclusion", "there is no answer.") + f"  {code}")
+    body.append(reason.get("conclusion", "there is no answer."))
     prefix = f"{number}. {reason['kind']}  "
-    return [(" " * len(prefix) if place else prefix) + part for place, part in enumerate(body)]
+    indent = " " * len(prefix)
+    told = []
+    for place, part in enumerate(body):
+        first = indent if place else prefix
+        told += terminal.wrap(part, screen.width, indent=indent + "  ", first=first)
+    told[-1] += f"  {code}"
+    return told
 
 
 def _told(index: Index, line: dict[str, Any], notes: claims.Notes, several: bool) -> str:
@@ -196,13 +213,14 @@ def _told(index: Index, line: dict[str, Any], notes: claims.Notes, several: bool
     return f"{line['text']}{target} ({line['evidence']}) {mark}"
 
 
-def _ways_out(index: Index, repairs: Sequence[Repair]) -> list[str]:
+def _ways_out(
+    index: Index, repairs: Sequence[Repair], screen: terminal.Terminal, carried: Sequence[str]
+) -> list[str]:
     if not repairs:
         return ["no single change, nor two, makes it possible"]
     found = ["to allow it (each of these was solved)"]
     for repair in repairs:
-        found.append(
-            f"  {change_text(index, repair)}  (weakest evidence: {repair.resolution.evidence})"
-        )
-        found.append(f"    {command(index, repair.request)}")
+        told = f"{change_text(index, repair)} (weakest evidence: {repair.resolution.evidence})"
+        found += terminal.wrap(told, screen.width, indent="  ")
+        found.append(f"    {command(index, repair.request, carried)}")
     return found

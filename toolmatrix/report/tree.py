@@ -44,7 +44,7 @@ def text(
     disputed = sum(1 for choice in choices if choice.disputed)
     if disputed:
         closing += f", {disputed} disputed"
-    return "\n\n".join([*parts, "\n".join([*notes.lines(), closing])]) + "\n"
+    return "\n\n".join([*parts, "\n".join([*notes.lines(screen.width), closing])]) + "\n"
 
 
 def _headline(resolution: Resolution, target: str) -> str:
@@ -147,10 +147,10 @@ def _branches(
     if depth is not None and depth <= 0:
         return rows
     made = flags.of(resolution, target, answer.flag_components(index)) if not indent else None
-    extra = _flag_rows(index, resolution, target, made, notes) if made else []
+    flagged = made and (made.cflags or made.hipcc or made.missing or _gencode(made))
     charset = screen.charset
     for place, choice in enumerate(mine):
-        last = place == len(mine) - 1 and not extra
+        last = place == len(mine) - 1 and not flagged
         name = _label(index, choice)
         rows.append(
             (
@@ -164,6 +164,7 @@ def _branches(
         rows += _disputes(index, choice, inner, notes, screen)
         deeper = None if depth is None else depth - 1
         rows += _branches(index, children, choice, inner, notes, screen, deeper, resolution, target)
+    extra = _flag_rows(index, resolution, target, made, notes) if made else []
     for place, (name, evidence, why, mark) in enumerate(extra):
         rows.append(
             (
@@ -213,10 +214,15 @@ def _flag_rows(
                     "",
                 )
             )
-    rows += [(flag, "", "nvcc", "") for flag in made.nvcc if flag.startswith("-gencode")]
+    rows += [(flag, "", "nvcc", "") for flag in _gencode(made)]
     rows += [(flag, "", "hipcc", "") for flag in made.hipcc]
     rows += [(f"no {wish}", "", "the chosen compiler cannot say it", "") for wish in made.missing]
     return rows
+
+
+def _gencode(made: flags.Flags) -> list[str]:
+    """What nvcc is told of codegen archs."""
+    return [flag for flag in made.nvcc if flag.startswith("-gencode")]
 
 
 def _disputes(

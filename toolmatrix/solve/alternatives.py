@@ -22,9 +22,9 @@ class Alternative(Value):
     """Releases not taken for one reason.
 
     `kind`: `forbidden` (by the nogoods of `core`, given the request), `entangled` (no combination has them, for a
-    reason that takes many facts; `core` is what stands against them in the answer as it is), `later` (they go with other
-    choices than those made before; `core` is what stands against them then), `outranked` (a row vouches for what was
-    taken), `older` (nothing tells them apart but age).
+    reason that takes many facts; `core` is what stands against them in the answer as it is), `later` (they go with
+    other choices than those made before; `core` is what stands against them then), `outranked` (a row vouches for what
+    was taken), `older` (nothing tells them apart but age).
     """
 
     kind: str

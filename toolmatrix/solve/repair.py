@@ -97,9 +97,9 @@ class _Finder:
     def drops(self) -> Iterator[Repair]:
         """One line less, where no line can be said otherwise; something must still be asked for."""
         for ask in self.asks:
-            if ask.option or len(self.request.wanted) > 1:
-                if not self.index.header["components"][ask.component]["given"]:
-                    yield from self.verified(((ask, None),))
+            given = self.index.header["components"][ask.component]["given"]
+            if not given and (ask.option or len(self.request.wanted) > 1):
+                yield from self.verified(((ask, None),))
 
     def wishes(self) -> Iterator[Repair]:
         """Less evidence, the nearest that is enough; or one component that need not be the same everywhere."""

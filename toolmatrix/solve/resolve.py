@@ -200,6 +200,7 @@ class _Target:
             evidence = max((cite.evidence for cite in cites), key=words.rank, default="unknown")
         if not cites or variable.component in self.wanted[:1]:
             cites, evidence = self.released(variable)
+        cites = [*cites, *self.offers(variable)]
         return Choice(
             target=self.target,
             component=variable.component,
@@ -225,9 +226,21 @@ class _Target:
             if binding[0] != "limits" and not parent:
                 parent = owner.component
             if binding[0] != "needs" and owner.number < variable.number:
-                found = self.cites(binding[6], self.bits[owner.number])
+                found = self.cites(binding[6], self.bits[owner.number], variable)
                 (limited if binding[0] == "limits" else required).extend(found)
         return required, limited, parent
+
+    def offers(self, variable: Variable) -> list[Cite]:
+        """Where the chosen release can be had: offers of what was chosen after it, which rank nothing."""
+        found = []
+        for owner, binding in self.claims.get(variable.number, ()):
+            if binding[0] == "limits" and owner.number > variable.number:
+                found += [
+                    cite
+                    for cite in self.cites(binding[6], self.bits[owner.number], variable)
+                    if self.index.record(cite.record)["kind"] == "offers"
+                ]
+        return found
 
     def own(self, variable: Variable) -> list[Cite]:
         """What the chosen release says of itself and what was chosen before it."""
@@ -241,15 +254,23 @@ class _Target:
             if about is None or self.chosen[about.number] is None:
                 continue
             if binding[1][0][1] & bit and self.holds(binding[1], variable.instance):
-                found += self.cites(binding[6], bit)
+                found += self.cites(binding[6], bit, about)
         return found
 
-    def cites(self, record: int, bit: int) -> list[Cite]:
+    def cites(self, record: int, bit: int, about: Variable | None = None) -> list[Cite]:
+        """The claims behind a binding or row that speak of a subject release; of offers those that hold `about`."""
         return [
             Cite(record=claim, evidence=evidence, rules=tuple(rules))
             for ranges, claim, evidence, rules in self.index.cites(record)
-            if in_ranges(ranges, bit)
+            if in_ranges(ranges, bit) and (about is None or self.offered(claim, about))
         ]
+
+    def offered(self, claim: int, about: Variable) -> bool:
+        record = self.index.record(claim)
+        if record["kind"] != "offers":
+            return True
+        mask = self.assembly.mask(record["component"], record["selector"])
+        return bool(mask & self.bits[about.number])
 
     def vouched(self, variable: Variable) -> tuple[list[Cite], str]:
         """The rows that vouch for this choice together with what was chosen before it, at the best level."""
