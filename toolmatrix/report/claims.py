@@ -119,4 +119,6 @@ def _rules(rules: Sequence[str]) -> str:
 def _released(record: Mapping[str, Any]) -> str:
     if record["evidence"] == "unknown":
         return "no fact speaks of it"
+    if "effect" in record["attributes"]:
+        return str(record["attributes"]["effect"])
     return f"released {record['date']}" if record["date"] else "released"

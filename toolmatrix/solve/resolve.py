@@ -246,10 +246,11 @@ class _Target:
         """What the chosen release says of itself and what was chosen before it."""
         found = []
         bit = self.bits[variable.number]
+        flag = self.components[variable.component]["flag"]
         for binding in self.assembly.component(variable.component)["bindings"]:
             part = self.components[binding[2]]
             about = self.assembly.pick(self.target, binding[2], variable.instance)
-            if part["given"] or part["hidden"] or binding[0] == "needs":
+            if part["hidden"] or binding[0] == "needs" or (part["given"] and not flag):
                 continue
             if about is None or self.chosen[about.number] is None:
                 continue
@@ -296,10 +297,10 @@ class _Target:
         return found, words.word(best[1] % EVIDENCE)
 
     def released(self, variable: Variable) -> tuple[list[Cite], str]:
-        """No fact joins it to the rest: its release is enough for what was asked for, else it is unknown."""
+        """No fact joins it to the rest: its release is enough for what was asked for or is a flag, else it is unknown."""
         part = self.assembly.component(variable.component)
         record = part["releases"][self.bits[variable.number].bit_length() - 2]
-        asked = variable.component in self.wanted
+        asked = variable.component in self.wanted or self.components[variable.component]["flag"]
         evidence = self.index.record(record)["evidence"] if asked else "unknown"
         return [Cite(record=record, evidence=evidence, rules=())], evidence
 
