@@ -297,7 +297,7 @@ class _Target:
         return found, words.word(best[1] % EVIDENCE)
 
     def released(self, variable: Variable) -> tuple[list[Cite], str]:
-        """No fact joins it to the rest: its release is enough for what was asked for or is a flag, else it is unknown."""
+        """No fact joins it to the rest: its release is enough for a flag or what was asked for, else it is unknown."""
         part = self.assembly.component(variable.component)
         record = part["releases"][self.bits[variable.number].bit_length() - 2]
         asked = variable.component in self.wanted or self.components[variable.component]["flag"]

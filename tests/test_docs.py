@@ -1,0 +1,457 @@
+"""The pages: blocks show what the program prints, tables what the code declares, and links lead somewhere.
+
+A block tagged `console` is run, one `$ toolmatrix ...` after the other, in a folder that the blocks of a page share. A
+line `...` stands for any lines left out; `$ echo $?` shows the exit code of the command before. A block of YAML or
+TOML whose first line is a comment with a file name is written to that folder first. What stands between
+`<!-- made: NAME -->` and `<!-- end -->` is made by `TABLES[NAME]`.
+
+`UPDATE_GOLDEN=1 ./tests/run tests/test_docs.py` writes blocks and tables anew, and git shows what moved.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import json
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.golden import VARIABLE
+from toolmatrix import errors
+from toolmatrix.cli import check
+from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.main import main
+from toolmatrix.cli.options import COMMON, EVIDENCE, OPTIONS, REQUEST, Option
+from toolmatrix.resources import rules_path, schema_path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+SCHEMAS = sorted(Path(schema_path("error")).parent.glob("*.schema.json"))
+
+EPOCH = "1796083200"  # 2026-12-01
+WIDTH = "100"
+LEFT_OUT = "..."
+REGISTRIES = (
+    *("pypi.org", "pythonhosted.org", "anaconda.org", "docker.io", "docker.com", "quay.io"),
+    *("ghcr.io", "nvcr.io", "gcr.io", "npmjs", "crates.io", "proxy.golang.org", "rubygems.org"),
+)
+
+FENCE = re.compile(r"```(\w*)$")
+FILE = re.compile(r"# ([\w-]+\.(?:yaml|toml))$")
+MADE = re.compile(r"<!-- made: ([\w-]+) -->$")
+END = "<!-- end -->"
+MEASURED = re.compile(r"^resolve / ([\w -]+), CPU +ms +([\d.]+) \[.*?\] +([\d.]+) \[", re.MULTILINE)
+MEMORY = re.compile(
+    r"^peak memory, resolve and uv +MiB +([\d.]+) \[.*?\] +([\d.]+) \[", re.MULTILINE
+)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]*)\)")
+
+
+class Fenced(NamedTuple):
+    """A fenced block: its tag, the number of its first line, and its lines."""
+
+    tag: str
+    start: int
+    lines: list[str]
+
+
+class Shown(NamedTuple):
+    """A command of a block, and the lines from `start` to `end` that a page shows as its output."""
+
+    command: str
+    start: int
+    end: int
+
+
+def shown_path(path: Path) -> str:
+    """A page as the messages name it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def fenced(lines: Sequence[str]) -> Iterator[Fenced]:
+    """The fenced blocks of a page."""
+    begin, tag = -1, ""
+    for number, line in enumerate(lines):
+        match = FENCE.match(line)
+        if begin < 0 and match:
+            begin, tag = number + 1, match[1]
+        elif begin >= 0 and line == "```":
+            yield Fenced(tag, begin, list(lines[begin:number]))
+            begin = -1
+    assert begin < 0, f"the block at line {begin} has no end"
+
+
+def commands(block: Fenced) -> Iterator[Shown]:
+    """The commands of a console block; blank lines between an output and the next command belong to neither."""
+    starts = [place for place, line in enumerate(block.lines) if line.startswith("$ ")]
+    assert starts[:1] == [0], f"the block at line {block.start} does not begin with a command"
+    for place, following in zip(starts, [*starts[1:], len(block.lines)], strict=True):
+        end = following
+        while end > place + 1 and not block.lines[end - 1]:
+            end -= 1
+        yield Shown(block.lines[place][2:], block.start + place + 1, block.start + end)
+
+
+def segments(lines: Iterable[str]) -> list[list[str]]:
+    """The lines between those that stand for something left out."""
+    found: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip() == LEFT_OUT:
+            found.append([])
+        else:
+            found[-1].append(line)
+    return found
+
+
+def fits(page: Sequence[str], printed: Sequence[str]) -> bool:
+    """Whether a page shows what was printed, but for what it leaves out."""
+    first, *rest = segments(page)
+    if not rest:
+        return first == list(printed)
+    last = rest.pop()
+    if len(first) + len(last) > len(printed) or list(printed[: len(first)]) != first:
+        return False
+    end = len(printed) - len(last)
+    if list(printed[end:]) != last:
+        return False
+    place = len(first)
+    for part in rest:
+        places = range(place, end - len(part) + 1)
+        found = next((at for at in places if list(printed[at : at + len(part)]) == part), None)
+        if found is None:
+            return False
+        place = found + len(part)
+    return True
+
+
+def renewed(page: Sequence[str], printed: Sequence[str]) -> list[str]:
+    """What a page should show, with the same lines left out as far as they can be told."""
+    first, *rest = segments(page)
+    if not rest or len(first) + len(rest[-1]) >= len(printed):
+        return list(printed)
+    last = rest.pop()
+    end = len(printed) - len(last)
+    place = len(first)
+    made = [*printed[:place], LEFT_OUT]
+    for part in rest:
+        place = nearest(part, printed, place, end)
+        made += [*printed[place : place + len(part)], LEFT_OUT]
+        place += len(part)
+    return [*made, *printed[end:]]
+
+
+def nearest(part: Sequence[str], printed: Sequence[str], start: int, end: int) -> int:
+    """Where the lines between `start` and `end` are most like those of `part`."""
+
+    def likeness(place: int) -> float:
+        pairs = zip(part, printed[place : place + len(part)], strict=False)
+        return sum(difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs)
+
+    return max(range(start, max(start, end - len(part)) + 1), key=likeness)
+
+
+class Folder:
+    """Where the blocks of a page are run."""
+
+    def __init__(self, work: Path, cache: Path) -> None:
+        self.work = work
+        self.env = {
+            "HOME": str(work.parent),
+            "XDG_CACHE_HOME": str(cache),
+            "COLUMNS": WIDTH,
+            "SOURCE_DATE_EPOCH": EPOCH,
+        }
+        self.code = 0
+
+    def write(self, block: Fenced) -> None:
+        """Put a block that names a file where the commands after it find it."""
+        name = FILE.match(block.lines[0]) if block.lines else None
+        if name and block.tag in ("yaml", "toml"):
+            (self.work / name[1]).write_text("\n".join(block.lines) + "\n")
+
+    def run(self, command: str) -> list[str]:
+        """What a terminal would show of a command: both streams, in the order in which they were written."""
+        if command == "echo $?":
+            return [str(self.code)]
+        program, *words = shlex.split(command)
+        assert program == "toolmatrix", f"`{program}` is not run here"
+        screen = io.StringIO()
+        self.code = main(words, self.env, io.StringIO(), screen, screen)
+        lines = [line.rstrip() for line in screen.getvalue().splitlines()]
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that all pages share, so that the matrix is compiled once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """An empty folder to run a page in; `check` starts no processes there."""
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setattr(check, "_processors", lambda: 1)
+    return Folder(work, cache)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PAGES, ids=shown_path)
+def test_blocks_show_what_the_program_prints(path: Path, folder: Folder) -> None:
+    lines = path.read_text().splitlines()
+    stale: list[tuple[Shown, list[str]]] = []
+    for block in fenced(lines):
+        folder.write(block)
+        for shown in commands(block) if block.tag == "console" else ():
+            printed = folder.run(shown.command)
+            if not fits(lines[shown.start : shown.end], printed):
+                stale.append((shown, renewed(lines[shown.start : shown.end], printed)))
+    if os.environ.get(VARIABLE):
+        for shown, made in reversed(stale):
+            lines[shown.start : shown.end] = made
+        path.write_text("\n".join(lines) + "\n")
+        return
+    for shown, made in stale:
+        where = f"{shown_path(path)}:{shown.start}: `{shown.command}` prints something else"
+        assert lines[shown.start : shown.end] == made, where
+
+
+def test_lines_left_out_stand_for_any() -> None:
+    assert fits(["a", "..."], ["a", "b", "c"])
+    assert fits(["...", "b", "  ...", "d"], ["a", "b", "c", "d"])
+    assert fits(["a", "..."], ["a"])
+    assert not fits(["...", "b", "..."], ["a", "c"])
+    assert not fits(["a", "...", "a"], ["a"])
+    assert not fits(["a"], ["a", "b"])
+    assert renewed(["a", "...", "size 1", "...", "e"], ["A", "b", "size 2", "d", "E"]) == [
+        *("A", "...", "size 2", "...", "E")
+    ]
+    assert renewed(["a", "..."], []) == []
+
+
+# Tables
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Rows as a table of Markdown."""
+    body = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body)]
+
+
+def option_row(option: Option) -> list[str]:
+    """One option: as flag, variable and key, with its default and meaning."""
+    flags = [*option.flags[:-1], f"{option.flags[-1]} {option.metavar}".rstrip()]
+    variable = option.variable if option.name not in ("help", "version") else ""
+    choices = ", ".join(f"`{word}`" for word in option.choices)
+    default = option.show(option.default) if option.default not in ((), 0, False) else ""
+    return [
+        ", ".join(f"`{flag}`" for flag in (*flags, *option.shorthand)),
+        f"`{variable}`" if variable else "",
+        f"`{option.key}`" if option.configurable else "",
+        f"`{default}`" if default else "",
+        option.help + (f": {choices}" if choices else ""),
+    ]
+
+
+OPTION_HEAD = ("option", "variable", "key", "default", "what it does")
+
+
+def own_options() -> list[str]:
+    """The options of single commands, each with the commands that take it."""
+    rows = []
+    for name, option in OPTIONS.items():
+        if option.group == "own":
+            takers = [
+                one.name for one in COMMANDS.values() if name in one.own and one.name != "config"
+            ]
+            rows.append([", ".join(takers), *option_row(option)])
+    return table(("command", *OPTION_HEAD), rows)
+
+
+def exit_codes() -> list[list[str]]:
+    """The exit codes as the help page has them."""
+    screen = io.StringIO()
+    main(["help"], {"COLUMNS": "1000"}, io.StringIO(), screen, screen)
+    line = screen.getvalue().partition("Exit codes:")[2].strip()
+    return [[f"`{part.split()[0]}`", part.partition(" ")[2]] for part in line.split("; ")]
+
+
+def schemas() -> list[str]:
+    """The documents that have a schema."""
+    rows = []
+    for path in SCHEMAS:
+        held = json.loads(path.read_text())
+        link = f"[`{held['title']}`](../{shown_path(path)})"
+        rows.append([link, held["description"].partition("; docs/")[0].rstrip(".")])
+    return table(("schema", "what it is"), rows)
+
+
+def measured() -> list[str]:
+    """What benchmarks/README.md measured of whole processes, in CPU time and memory."""
+    text = (ROOT / "benchmarks" / "README.md").read_text()
+    rows = [
+        [f"`resolve`, beside {name}, CPU", f"{ours} ms", f"{theirs} ms"]
+        for name, ours, theirs in MEASURED.findall(text)
+    ]
+    for ours, theirs in MEMORY.findall(text):
+        rows.append(["`resolve`, beside uv, peak memory", f"{ours} MiB", f"{theirs} MiB"])
+    return table(("median", "toolmatrix", "the other"), rows)
+
+
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "request-options": lambda: table(OPTION_HEAD, (option_row(OPTIONS[name]) for name in REQUEST)),
+    "own-options": own_options,
+    "common-options": lambda: table(OPTION_HEAD, (option_row(OPTIONS[name]) for name in COMMON)),
+    "exit-codes": lambda: table(("exit code", "what it says"), exit_codes()),
+    "schemas": schemas,
+    "measured": measured,
+}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=shown_path)
+def test_tables_say_what_the_code_declares(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    for place, match in reversed(
+        [(at, found) for at, line in enumerate(lines) if (found := MADE.match(line))]
+    ):
+        made = ["", *TABLES[match[1]](), ""]
+        end = lines.index(END, place)
+        if os.environ.get(VARIABLE):
+            lines[place + 1 : end] = made
+        else:
+            assert lines[place + 1 : end] == made, f"{shown_path(path)}: the table {match[1]}"
+    if os.environ.get(VARIABLE):
+        path.write_text("\n".join(lines) + "\n")
+
+
+def test_every_table_stands_somewhere() -> None:
+    made = [
+        found[1]
+        for path in PAGES
+        for line in path.read_text().splitlines()
+        if (found := MADE.match(line))
+    ]
+    assert sorted(made) == sorted(TABLES)
+
+
+def test_every_exit_code_of_an_error_is_listed() -> None:
+    failures = [value for value in vars(errors).values() if isinstance(value, type)]
+    codes = {part.exit_code for part in failures if issubclass(part, errors.ToolmatrixError)}
+    assert {f"`{code}`" for code in codes} <= {row[0] for row in exit_codes()}
+
+
+# What pages have to say
+
+
+def test_the_readme_shows_every_command() -> None:
+    shown = {
+        part.command.split()[1]
+        for block in fenced(README.read_text().splitlines())
+        if block.tag == "console"
+        for part in commands(block)
+        if part.command.startswith("toolmatrix ")
+    }
+    assert set(COMMANDS) - {"help"} <= shown
+
+
+def test_evidence_words_stand_in_their_order() -> None:
+    for path in (README, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "facts.md"):
+        text = path.read_text()
+        words = ", ".join(f"`{word}`" for word in EVIDENCE)
+        rows = [text.find(f"| `{word}` |") for word in EVIDENCE]
+        assert words in " ".join(text.split()) or rows == sorted(set(rows) - {-1}), path
+
+
+def test_every_key_of_a_matrix_file_is_described() -> None:
+    text = (ROOT / "docs" / "facts.md").read_text()
+    found: set[str] = set()
+    for name in ("matrix", "facts"):
+        with open(schema_path(name), encoding="utf-8") as file:
+            found |= set(properties(json.load(file)))
+    shape = r"(^|[`{{ ]){}[`:]"
+    unsaid = [key for key in found if not re.search(shape.format(key), text, re.MULTILINE)]
+    assert sorted(unsaid) == []
+
+
+def properties(schema: Any) -> Iterator[str]:
+    """Every key that a schema names, at any depth."""
+    if isinstance(schema, dict):
+        held = schema.get("properties")
+        yield from held if isinstance(held, dict) else ()
+        for part in schema.values():
+            yield from properties(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from properties(part)
+
+
+def test_every_dependency_has_a_row_with_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"].values()
+    needed = [project["project"]["dependencies"], project["build-system"]["requires"], *extras]
+    names = {re.split(r"[^\w.-]", line)[0] for part in needed for line in part}
+    section = (
+        (ROOT / "CONTRIBUTING.md").read_text().partition("## Dependencies")[2].partition("\n## ")[0]
+    )
+    rows = re.findall(r"^\| ([\w.-]+) \| .+ \| .+ \|$", section, re.MULTILINE)
+    assert sorted(row for row in rows if row != "package") == sorted(names)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=shown_path)
+def test_codes_that_a_page_names_exist(path: Path) -> None:
+    with open(rules_path(), encoding="utf-8") as file:
+        known = set(yaml.safe_load(file))
+    assert set(re.findall(r"\bTM\d{3}\b", path.read_text())) <= known
+
+
+@pytest.mark.parametrize("path", PAGES, ids=shown_path)
+def test_links_lead_somewhere(path: Path) -> None:
+    lost = []
+    for target in LINK.findall("\n".join(prose(path))):
+        name, _, anchor = target.partition("#")
+        if "://" in name:
+            continue
+        file = path.parent / name if name else path
+        if not file.exists() or (anchor and anchor not in headings(file)):
+            lost.append(target)
+    assert lost == []
+
+
+def prose(path: Path) -> list[str]:
+    """The lines of a page outside its fenced blocks."""
+    lines = path.read_text().splitlines()
+    for block in fenced(list(lines)):
+        lines[block.start : block.start + len(block.lines)] = [""] * len(block.lines)
+    return lines
+
+
+def headings(path: Path) -> set[str]:
+    """The anchors of a page, as the usual renderers make them."""
+    titles = [line.lstrip("#").strip().lower() for line in prose(path) if line.startswith("#")]
+    return {re.sub(r"[^\w -]", "", title).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=shown_path)
+def test_no_page_names_the_host_of_a_registry(path: Path) -> None:
+    text = path.read_text().lower()
+    assert [host for host in REGISTRIES if host in text] == []
