@@ -88,6 +88,12 @@ class NothingMatched(ToolmatrixError):
     exit_code = 3
 
 
+class ReleasedLater(NothingMatched):
+    """A release that was not out on the day of `--at`."""
+
+    code = "TM303"
+
+
 class CannotSay(ToolmatrixError):
     """No fact decides: neither yes nor no."""
 

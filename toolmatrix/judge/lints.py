@@ -96,7 +96,7 @@ def unlisted(files: Sequence[str]) -> Iterator[Finding]:
     known = {os.path.normpath(path) for path in files}
     home = os.path.dirname(os.path.normpath(files[0]))
     for folder in sorted({os.path.dirname(path) for path in known} - {home}):
-        for name in sorted(os.listdir(folder)):
+        for name in sorted(os.listdir(folder or os.curdir)):
             path = os.path.join(folder, name)
             if name.endswith((".yaml", ".yml")) and os.path.normpath(path) not in known:
                 yield Finding(

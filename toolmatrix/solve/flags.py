@@ -34,6 +34,14 @@ def cpu_names() -> tuple[str, ...]:
     return tuple(sorted(TARGETS))
 
 
+def family(cpu: str) -> str:
+    """The machine a CPU belongs to (`x86_64`, `aarch64`), or nothing where archspec does not know the CPU."""
+    from archspec.cpu import TARGETS
+
+    known = TARGETS.get(cpu) or TARGETS.get(cpu.replace("-", "_"))
+    return str(known.family) if known is not None else ""
+
+
 def of(resolution: Resolution, target: str, flag_components: Sequence[str]) -> Flags:
     """The flags of one target of an answer; `flag_components` are the components that are flags themselves."""
     choices = resolution.targets[target]
