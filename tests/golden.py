@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 
@@ -16,4 +17,9 @@ def assert_golden(name: str, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
     assert path.is_file(), f"no golden file {name}; {VARIABLE}=1 writes it"
-    assert text == path.read_bytes().decode()
+    held = path.read_bytes().decode()
+    if text != held:
+        moved = "\n".join(
+            difflib.unified_diff(held.splitlines(), text.splitlines(), name, "now", lineterm="")
+        )
+        raise AssertionError(f"{moved}\n{VARIABLE}=1 ./tests/run -k golden writes it anew")

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from toolmatrix import resources
 from toolmatrix.cli.main import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Cli = Callable[..., "Outcome"]
+
+
+SMALL = Path(__file__).parent / "fixtures" / "small"
+
+
+class Tty(io.StringIO):
+    """A stream that somebody looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Ascii(io.StringIO):
+    """A stream of a terminal that knows nothing but ASCII."""
+
+    encoding = "ascii"
 
 
 class Outcome(NamedTuple):
@@ -46,11 +64,25 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
+def real(cli: Cli, cache: str) -> Cli:
+    """A run on the built-in matrix, compiled once for all tests."""
+    return partial(cli, XDG_CACHE_HOME=cache)
+
+
+@pytest.fixture
+def small(real: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """A run with tests/cli/fixtures/small in the place of the built-in matrix."""
+    monkeypatch.setattr(resources, "matrix_root", lambda: str(SMALL))
+    monkeypatch.setattr(resources, "builtin_index", lambda: None)
+    return real
+
+
+@pytest.fixture
 def cli(here: Path) -> Cli:
     """`cli("resolve", "x", TOOLMATRIX_TARGET="arm")`: a run in the empty directory."""
 
-    def run(*argv: str, **env: str) -> Outcome:
-        stdout, stderr = io.StringIO(), io.StringIO()
+    def run(*argv: str, screen: type[io.StringIO] = io.StringIO, **env: str) -> Outcome:
+        stdout, stderr = screen(), screen()
         code = main(argv, {"HOME": str(here.parent), **env}, io.StringIO(), stdout, stderr)
         return Outcome(code, stdout.getvalue(), stderr.getvalue())
 

@@ -5,7 +5,8 @@ Raises UsageError for what cannot be understood and NothingMatched, naming the n
 
 from __future__ import annotations
 
-from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.cli import defaults
+from toolmatrix.errors import NothingMatched, ReleasedLater, UsageError
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.solve.request import Ask, Request
 
@@ -51,8 +52,24 @@ class Names:
                 "a request needs a component", expected="`name==version`", found=f"`{text}`"
             )
         component = self.component(name)
-        self.check(component, selector or "*", text)
-        return Ask(component=component, selector=selector or "*", text=text, option=option)
+        selector = self.listed(component, selector or "*")
+        self.check(component, selector, text)
+        return Ask(component=component, selector=selector, text=text, option=option)
+
+    def listed(self, component: str, selector: str) -> str:
+        """A release that nobody listed, of a component of which such exist, as the listed one below it.
+
+        Facts about drivers are floors at listed releases, and it satisfies the same floors.
+        """
+        version = selector.removeprefix("==")
+        if not self.components[component]["open"] or version == selector or "," in version:
+            return selector
+        try:
+            scale = self.scale(component)
+            below = 0 if scale.select(selector) else scale.select(f"<{version}")
+        except SelectorError:
+            return selector
+        return f"=={scale.versions[below.bit_length() - 2]}" if below else selector
 
     def component(self, name: str) -> str:
         """The component of that name; underscores are read as hyphens, as package names are."""
@@ -89,6 +106,19 @@ class Names:
             found=f"`{text}`",
             help=f"`toolmatrix matrix --rows {component}` lists its releases",
         )
+
+    def known_at(self, ask: Ask, day: str) -> None:
+        """Refuse a request that only releases after a day satisfy; one without a date counts as known."""
+        part = self.index.section("c:" + ask.component)
+        mask = self.scale(ask.component).select(ask.selector)
+        dates = [date for place, date in enumerate(part["dates"]) if mask >> place + 1 & 1]
+        if dates and min(dates) > day:
+            raise ReleasedLater(
+                f"`{ask.text}` was not out on {day}",
+                expected=f"a release of {ask.component} from {day} or before",
+                found=f"released on {min(dates)}",
+                help="choose a later day for `--at`, or another release",
+            )
 
     def never(self, component: str, selector: str) -> bool:
         """Whether the clauses contradict each other whatever is released: no bound of theirs satisfies them all."""
@@ -197,18 +227,22 @@ def build(
     if not varied:
         _check_shown(asks, index)
     named = {ask.component for ask in (*asks, *held)}
-    targets = tuple(dict.fromkeys(options.target)) or _default_target(asks, index)
+    if options.at:
+        for ask in (*asks, *held):
+            names.known_at(ask, options.at)
+    targets = tuple(dict.fromkeys(options.target)) or defaults.target(asks, names)
     asked = [*asks, *held]
+    from_ = options.from_ or defaults.from_(asks, names)
     _check_targets(targets, index)
-    contexts = {target: _context(target, asked, options, index, named) for target in targets}
+    contexts = {target: _context(target, asked, options, from_, index, named) for target in targets}
     lines = [part for ask in asked for part in _placed(ask, contexts, index)]
     lines += [ask for context in contexts.values() for ask in context]
     if "from" not in named:
         lines.append(
             Ask(
                 component="from",
-                selector=options.from_ or "source",
-                text=f"--from {options.from_ or 'source'}",
+                selector=from_,
+                text=f"--from {from_}",
                 option="from",
                 implied=not options.from_,
             )
@@ -229,14 +263,14 @@ def build(
         align=tuple(names.component(name) for name in options.align),
         archs=tuple(names.name("arch", arch, "--arch") for arch in dict.fromkeys(options.arch)),
         devices=tuple(names.device(device) for device in dict.fromkeys(options.device)),
-        cpu=_cpu(options.cpu, index) if options.cpu else "",
+        cpu=_cpu(options.cpu, targets, index) if options.cpu else "",
         prefer=options.prefer,
         min_evidence="" if options.min_evidence == "unknown" else options.min_evidence,
         at=options.at,
         keep=_kept(context) if options.keep else (),
         policies=_policies(targets, options.cpu, index, names),
     )
-    return request.replace(apart=_apart(request, index)) if len(targets) > 1 else request
+    return request.replace(apart=defaults.apart(request, names)) if len(targets) > 1 else request
 
 
 def _check_targets(targets: Sequence[str], index: Index) -> None:
@@ -276,53 +310,18 @@ def _check_shown(asks: Sequence[Ask], index: Index) -> None:
         )
 
 
-def _apart(request: Request, index: Index) -> tuple[tuple[str, str], ...]:
-    """Of several targets, those that cannot have a codegen arch or device which another one can."""
-    from toolmatrix.solve.resolve import possible
-
-    found = []
-    asked: list[tuple[str, tuple[str, ...], tuple[str, ...]]]
-    asked = [(name, (name,), ()) for name in request.archs]
-    asked += [(name, (), (name,)) for name in request.devices]
-    for name, archs, devices in asked:
-        without = []
-        for target in request.targets:
-            asks = tuple(
-                ask
-                for ask in request.asks
-                if ask.target == target and index.header["components"][ask.component]["given"]
-            )
-            alone = Request(asks=asks, targets=(target,), archs=archs, devices=devices)
-            if possible(index, alone) is None:
-                without.append((target, name))
-        if len(without) < len(request.targets):
-            found += without
-    return tuple(found)
-
-
 def _distro(text: str) -> str:
     """`ubuntu:20.04` and `Ubuntu 20.04` are `ubuntu20.04`."""
     return text.lower().replace(":", "").replace(" ", "")
 
 
-def _default_target(asks: Sequence[Ask], index: Index) -> tuple[str, ...]:
-    """x86, unless all that is asked for computes on one accelerator that another target has."""
-    components = index.header["components"]
-    targets = index.header["targets"]
-    first = next(iter(targets))
-    wanted = [set(components[ask.component]["accelerators"]) for ask in asks]
-    shared = (
-        set.intersection(*wanted) if wanted and all(len(part) == 1 for part in wanted) else set()
-    )
-    if shared and targets[first]["accelerator"] not in shared:
-        return tuple(name for name, part in targets.items() if part["accelerator"] in shared)[
-            :1
-        ] or (first,)
-    return (first,)
-
-
 def _context(
-    target: str, asks: Sequence[Ask], options: Options, index: Index, named: set[str]
+    target: str,
+    asks: Sequence[Ask],
+    options: Options,
+    from_: str,
+    index: Index,
+    named: set[str],
 ) -> list[Ask]:
     """What a target fixes (machine, itself) and the accelerator, asked for or by default."""
     part = index.header["targets"][target]
@@ -339,8 +338,8 @@ def _context(
         for name, value in part["context"].items()
     ]
     if "accelerator" not in named:
-        accelerator = options.accelerator or _default_accelerator(
-            part["accelerator"], asks, options.from_ or "source", index
+        accelerator = options.accelerator or defaults.accelerator(
+            part["accelerator"], asks, from_, Names(index)
         )
         found.append(
             Ask(
@@ -372,30 +371,6 @@ def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], index: Index) -> li
     return [ask.replace(target=target) for target in having]
 
 
-def _default_accelerator(accelerator: str, asks: Sequence[Ask], from_: str, index: Index) -> str:
-    """The target's own accelerator, where something asked for has it; ROCm always on the target made for it."""
-    if accelerator in ("none", "rocm") or any(
-        _computes(ask, accelerator, from_, index) for ask in asks
-    ):
-        return accelerator
-    return "none"
-
-
-def _computes(ask: Ask, accelerator: str, from_: str, index: Index) -> bool:
-    """Whether some release asked for computes on an accelerator: a wheel may not, where its source does."""
-    if accelerator not in index.header["components"][ask.component]["accelerators"]:
-        return False
-    names = Names(index)
-    left = names.scale(ask.component).select(ask.selector)
-    wanted = names.scale("accelerator").bit(accelerator)
-    chosen = names.scale("from").bit(from_)
-    for _, when, component, allowed, *_ in index.section("c:" + ask.component)["bindings"]:
-        further = all(name == "from" and mask & chosen for name, mask in when[1:])
-        if component == "accelerator" and further and not allowed & wanted:
-            left &= ~when[0][1]
-    return bool(left)
-
-
 def _policies(
     targets: Sequence[str], cpu: str, index: Index, names: Names
 ) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
@@ -412,7 +387,7 @@ def _policies(
     return tuple(found)
 
 
-def _cpu(name: str, index: Index) -> str:
+def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
     from toolmatrix.solve import flags
 
     known = flags.cpu_names()
@@ -422,6 +397,14 @@ def _cpu(name: str, index: Index) -> str:
         if release.startswith("-mcpu=")
     ]
     if name.replace("-", "_") in known or name in known or name in spelled:
+        machines = [index.header["targets"][target]["context"]["machine"] for target in targets]
+        family = flags.family(name)
+        if family and family not in machines:
+            raise UsageError(
+                f"`--cpu {name}` is no CPU of {' or '.join(dict.fromkeys(machines))}",
+                expected=f"a CPU of {' or '.join(dict.fromkeys(machines))}, or another `--target`",
+                found=f"`{name}`, which is {family}",
+            )
         return name
     raise NothingMatched(
         f"`--cpu {name}`: nobody knows this CPU",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
 
 INTERRUPTED = 130
+_LONGEST = 400
+"""So many letters of a text are shown whole in an error."""
 READER_GONE = 141  # as a shell reports a program that SIGPIPE ended
 
 _GREETING = """\
@@ -42,16 +44,12 @@ def main(
     """Run toolmatrix and return its exit code; no exception leaves."""
     run = _Run(argv, env, stdin, stdout, stderr)
     try:
-        return run.execute()
-    except ToolmatrixError as error:
-        return run.report(error)
+        return run.guarded()
     except KeyboardInterrupt:
         run.tell("interrupted\n")
         return INTERRUPTED
     except BrokenPipeError:
         return READER_GONE
-    except Exception as error:  # noqa: BLE001 - the one place where a defect becomes an exit code
-        return run.report_defect(error)
 
 
 class _Run:
@@ -71,6 +69,17 @@ class _Run:
         self.stdout = stdout
         self.stderr = stderr
         self.options: Options | None = None
+
+    def guarded(self) -> int:
+        """Execute, and word what goes wrong."""
+        try:
+            return self.execute()
+        except ToolmatrixError as error:
+            return self.report(error)
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the one place where a defect becomes an exit code
+            return self.report_defect(error)
 
     def execute(self) -> int:
         if self.argv[:1] == ["_complete"]:
@@ -180,16 +189,28 @@ def version_line() -> str:
 
 def error_text(error: ToolmatrixError, terminal: Terminal) -> str:
     """An error as people read it."""
-    lines = [f"{terminal.style(f'error[{error.code}]', 'error')}: {error.what}"]
+    lines = [f"{terminal.style(f'error[{error.code}]', 'error')}: {_shown(error.what)}"]
     if error.where is not None:
-        lines.append(f"  --> {error.where}")
+        lines.append(f"  --> {_shown(str(error.where))}")
     if error.expected:
-        lines.append(f"  expected: {error.expected}")
+        lines.append(f"  expected: {_shown(error.expected)}")
     if error.found:
-        lines.append(f"  found: {error.found}")
+        lines.append(f"  found: {_shown(error.found)}")
     if error.help:
-        lines.append(f"{terminal.style('help', 'help')}: {error.help}")
+        lines.append(f"{terminal.style('help', 'help')}: {_shown(error.help)}")
     return "\n".join(lines) + "\n"
+
+
+def _shown(text: str) -> str:
+    """What an error quotes, on one line of bearable length and without letters that a terminal would obey."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 4 :]}"
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 def error_document(error: ToolmatrixError) -> dict[str, Any]:

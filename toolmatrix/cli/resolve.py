@@ -32,11 +32,10 @@ def run(context: Context) -> int:
 
 def refuse(context: Context, index: Index, refusal: Refusal) -> int:
     """Print a refusal with its repairs; the answer is no."""
+    from toolmatrix.cli import offer
     from toolmatrix.report import refusal as report
-    from toolmatrix.solve.repair import repairs
 
-    ways = repairs(index, refusal)
-    carried = carried_words(context)
+    ways, carried = offer.ways(context, index, refusal), offer.carried(context)
     if context.options.format == "json":
         context.write_json(report.document(index, refusal, ways, carried=carried))
     else:
@@ -45,9 +44,3 @@ def refuse(context: Context, index: Index, refusal: Refusal) -> int:
             report.text(index, refusal, ways, context.terminal, depth=depth, carried=carried)
         )
     return 1
-
-
-def carried_words(context: Context) -> list[str]:
-    """The options that a command offered as a way out needs besides the request."""
-    words = [word for path in context.options.matrix for word in ("--matrix", path)]
-    return [*words, *(("--keep", context.options.keep) if context.options.keep else ())]

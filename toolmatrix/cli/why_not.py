@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from toolmatrix.cli import ask
-from toolmatrix.cli.resolve import carried_words
 from toolmatrix.facts.store import open_index
 from toolmatrix.solve import untested
 from toolmatrix.solve.resolve import Refusal, resolve
@@ -17,14 +16,14 @@ CANNOT_SAY = 4
 
 def run(context: Context) -> int:
     """Exit 1 with the reasons, 0 when nothing forbids it, 4 when no fact speaks of it at all."""
+    from toolmatrix.cli import offer
     from toolmatrix.report import answer, cores, refusal
-    from toolmatrix.solve.repair import repairs
 
     index = open_index(context.options.matrix, context.env)
     found = resolve(index, ask.build(context, index))
     if isinstance(found, Refusal):
         soft = cores.soft_documents(found.assembly, untested.untested(found.assembly))
-        ways, carried = repairs(index, found), carried_words(context)
+        ways, carried = offer.ways(context, index, found), offer.carried(context)
         if context.options.format == "json":
             context.write_json(refusal.document(index, found, ways, soft, carried=carried))
         else:

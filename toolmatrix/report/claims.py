@@ -39,12 +39,12 @@ class Notes:
         sources = self.index.section("sources")
         told = []
         for name, number in self.numbers.items():
-            place, title = f"[{number}] {sources[name]['at']}", sources[name]["title"]
-            title += f", read {sources[name]['read']}"
-            if not width or len(place) + len(title) + 2 <= width:
-                told.append(f"{place}  {title}")
+            mark, place = f"[{number}] ", sources[name]["at"]
+            title = f"{sources[name]['title']}, read {sources[name]['read']}"
+            if not width or len(mark + place + title) + 2 <= width:
+                told.append(f"{mark}{place}  {title}")
             else:
-                told += terminal.wrap(place, width, indent="    ", first="")
+                told += terminal.wrap(place, width, indent="    ", first=mark)
                 told += terminal.wrap(title, width, indent="    ")
         return told
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.request import Request
 
 GRID = "toolmatrix.grid/1"
+RELEASES = "toolmatrix.releases/1"
 CELLS = "toolmatrix.cells/1"
 
 
@@ -223,7 +224,12 @@ def releases(index: Index, component: str, assembly: Assembly, form: str) -> str
         named = [dict(zip(head, row, strict=True)) for row in body]
         return (
             json.dumps(
-                {"schema": GRID, "component": component, "releases": named},
+                {
+                    "schema": RELEASES,
+                    "matrix": answer.head(index),
+                    "component": component,
+                    "releases": named,
+                },
                 indent=2,
                 sort_keys=True,
             )

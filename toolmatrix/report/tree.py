@@ -69,6 +69,8 @@ def _tree(
         for choice in resolution.targets[target]
         if not index.header["components"][choice.component]["flag"]
     ]
+    if not choices:
+        return [f"nothing to choose  {_headline(resolution, target)}"]
     rows: list[tuple[str, str, str, str]] = []
     wanted = {*resolution.request.wanted}
     roots = [choice for choice in choices if choice.component in wanted] or choices[:1]
@@ -87,9 +89,13 @@ def _tree(
     wide = max(len(left) for left, *_ in rows if len(left) <= _WIDE)
     middle = max(len(word) for _, word, _, _ in rows)
     return [
-        f"{left.ljust(wide)}  {screen.style(word.ljust(middle), _colour(word))}  {why}  {mark}".rstrip()
+        f"{left.ljust(wide)}  {terminal.pad(_coloured(word, screen), middle)}  {why}  {mark}".rstrip()
         for left, word, why, mark in rows
     ]
+
+
+def _coloured(word: str, screen: Terminal) -> str:
+    return screen.style(word, _colour(word)) if word else ""
 
 
 def _colour(word: str) -> str:

@@ -267,9 +267,11 @@ class _Finder:
                 self.index, request.replace(asks=asks, oldest=rising, prefer="newest")
             )
             if resolution is not None:
-                version = resolution.chosen(resolution.request.targets[0])[ask.component]
+                held = [resolution.chosen(target) for target in resolution.targets]
+                version = next((one[ask.component] for one in held if ask.component in one), "")
                 text = f"{ask.component}=={version}"
-                yield ask.replace(selector=f"=={version}", text=text)
+                if version:
+                    yield ask.replace(selector=f"=={version}", text=text)
 
     def cost(self, old: Ask, new: Ask | None) -> int:
         if not old.component:

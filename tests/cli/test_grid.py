@@ -1,0 +1,122 @@
+"""`toolmatrix matrix`: grids, lists of releases and the cells of a CI matrix, in every format."""
+
+from __future__ import annotations
+
+import csv
+import html.parser
+import io
+import shlex
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.transcript import check, check_without, read
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+GRID = "matrix --rows cuda --cols arch"
+CELLS = "matrix --rows app --cols python,gcc --cells --where 'app>=2'"
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("grid", GRID),
+        ("csv", f"{GRID} --format csv"),
+        ("md", f"{GRID} --format md"),
+        ("html", f"{GRID} --format html"),
+        ("json", f"{GRID} --format json"),
+        ("where", f"{GRID} --where 'cuda>=11' --where 'arch==sm_80 sm_86'"),
+        ("tested", "matrix --rows app --cols gcc"),
+        ("releases", "matrix --rows cuda"),
+        ("releases-csv", "matrix --rows cuda --format csv"),
+        ("releases-json", "matrix --rows cuda --json"),
+        ("cells", CELLS),
+        ("cells-two-targets", f"{CELLS} --target x86,arm --with cuda==11.2.2"),
+    ],
+)
+def test_golden(small: Cli, name: str, line: str) -> None:
+    assert check(small, name, line).code == 0
+
+
+@pytest.mark.parametrize("form", ["tty", "ascii", "narrow"])
+def test_golden_of_forms(small: Cli, form: str) -> None:
+    check(small, "grid", GRID, form)
+
+
+@pytest.mark.parametrize("line", [GRID, "matrix --rows cuda", f"{GRID} --format csv"])
+def test_colour_and_talk_are_all_that_is_left_out(small: Cli, line: str) -> None:
+    check_without(small, line)
+
+
+class Table(html.parser.HTMLParser):
+    """The cells of a table, row by row; every tag must be closed in its order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+            assert dict(attrs).get("scope") if tag == "th" else dict(attrs).get("class")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] in (["td"], ["th"]):
+            self.rows[-1][-1] += data
+
+
+def test_every_format_says_the_same(small: Cli) -> None:
+    rows = list(csv.reader(io.StringIO(read(small, f"{GRID} --format csv").out)))
+    page = Table()
+    page.feed(read(small, f"{GRID} --format html").out)
+    assert page.open == []
+    assert page.rows == rows
+    marked = [
+        [cell.strip() for cell in line.strip("|\n").split("|")]
+        for line in read(small, f"{GRID} --format md").out.splitlines()
+    ]
+    assert marked[1] == ["---"] * len(rows[0])
+    assert [marked[0], *marked[2:]] == rows
+    grid = small(*shlex.split(GRID), "--json").json()["grid"]
+    said = [[part["row"], *(cell["value"] for cell in part["cells"].values())] for part in grid]
+    assert said == rows[1:]
+
+
+def test_every_combination_is_a_cell_once(small: Cli) -> None:
+    """Included and excluded cells are together the product of the sides, and resolve agrees with each."""
+    told = small(*shlex.split(CELLS), "--json").json()
+    sides = (["2.0.0", "2.1.0", "2.1.3"], ["3.6", "3.8", "3.9", "3.12"], ["7", "8", "9"])
+    included = [(one["app"], one["python"], one["gcc"]) for one in told["include"]]
+    excluded = [tuple(one["cell"][name] for name in told["varied"]) for one in told["excluded"]]
+    assert sorted([*included, *excluded]) == sorted(product(*sides))
+    assert told["summary"] == {"included": len(included), "excluded": len(excluded)}
+    for app, python, gcc in [*included, *excluded]:
+        code = small("resolve", f"app=={app}", f"python=={python}", f"gcc=={gcc}").code
+        assert code == ((app, python, gcc) not in included)
+
+
+def test_the_reason_of_an_excluded_cell_is_about_that_cell(small: Cli) -> None:
+    for one in small(*shlex.split(CELLS), "--json").json()["excluded"]:
+        assert one["facts"]
+        assert f"app {one['cell']['app']} does not go with python" in one["reason"]
+        assert all(one["cell"]["app"] in fact for fact in one["facts"])
+
+
+def test_the_sides_may_stand_in_any_order(small: Cli) -> None:
+    one = small("matrix", "--rows", "cuda", "--cols", "arch", "--json").json()["grid"]
+    other = small("matrix", "--rows", "arch", "--cols", "cuda", "--all", "--json").json()["grid"]
+    turned = {part["row"]: part["cells"] for part in other}
+    for part in one:
+        for arch, cell in part["cells"].items():
+            for release in part["releases"]:
+                assert turned[arch][release]["value"] == cell["value"]

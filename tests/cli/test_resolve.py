@@ -1,0 +1,129 @@
+"""`toolmatrix resolve`: whole outputs in every form, what its options change, and what stays the same."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.transcript import check, check_without, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Cli
+
+LINES = {
+    "answer": "resolve app==2.1.3 --arch sm_86",
+    "refused": "resolve app==2.0.0 python==3.12 --with gcc==8",
+    "unknown": "resolve app==2.9",
+}
+
+
+@pytest.mark.parametrize("form", ["plain", "tty", "ascii", "narrow", "json"])
+@pytest.mark.parametrize("name", LINES)
+def test_golden(small: Cli, name: str, form: str) -> None:
+    outcome = check(small, name, LINES[name], form)
+    assert outcome.code == {"answer": 0, "refused": 1, "unknown": 3}[name]
+    if form == "ascii":
+        assert (outcome.out + outcome.err).isascii()
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_colour_and_talk_are_all_that_is_left_out(small: Cli, name: str) -> None:
+    check_without(small, LINES[name])
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_colours_change_no_letter(small: Cli, name: str) -> None:
+    plain, tty = read(small, LINES[name]), read(small, LINES[name], "tty")
+    assert "\x1b[" in tty.out + tty.err
+    assert re.sub(r"\x1b\[[\d;]*m", "", tty.out + tty.err) == plain.out + plain.err
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("two-targets", "resolve app==2.1.3 --target x86,arm --align python"),
+        ("device", "resolve app --device 8.6"),
+        ("toolkit", "resolve cuda"),
+        ("depth", "resolve app==2.1.3 --arch sm_86 --depth 1"),
+        ("oldest", "resolve app --prefer oldest"),
+        ("wheel", "resolve app --from wheel --target arm"),
+        ("at-a-day", "resolve app --at 2020-12-31"),
+        ("alone", "resolve gcc"),
+    ],
+)
+def test_golden_of_options(small: Cli, name: str, line: str) -> None:
+    assert check(small, name, line).code == (1 if name == "wheel" else 0)
+
+
+def test_the_hint_is_talk(small: Cli) -> None:
+    outcome = small("resolve", "app")
+    assert outcome.err.startswith("hint: `toolmatrix lock`")
+    assert "hint" not in outcome.out
+
+
+def test_an_output_file_holds_what_stdout_would(small: Cli, here: Path) -> None:
+    plain = small("resolve", "app==2.1.3")
+    written = small("resolve", "app==2.1.3", "-o", "answer.txt")
+    assert (written.code, written.out, written.err) == (0, "", plain.err)
+    assert (here / "answer.txt").read_text() == plain.out
+
+
+def test_a_refusal_goes_to_the_output_too(small: Cli, here: Path) -> None:
+    line = shlex.split(LINES["refused"])
+    assert small(*line, "-o", "answer.txt") == (1, "", "")
+    assert (here / "answer.txt").read_text() == small(*line).out
+    assert small(*line, "--exit-zero").code == 0
+
+
+def test_a_standing_request_is_answered(small: Cli, here: Path) -> None:
+    (here / "toolmatrix.toml").write_text('request = ["app==2.1.3"]\ntarget = ["arm"]\n')
+    assert small("resolve") == small("resolve", "app==2.1.3", "--target", "arm")
+    assert "target x86" in small("resolve", "--target", "x86").out
+
+
+def test_variables_are_options(small: Cli) -> None:
+    said = small("resolve", "app", "--target", "arm", "--json")
+    assert small("resolve", "app", TOOLMATRIX_TARGET="arm", TOOLMATRIX_JSON="1") == said
+
+
+def test_the_order_of_words_changes_no_choice(small: Cli) -> None:
+    one = small("resolve", "app", "cuda", "--json", "--with", "gcc==8").json()
+    other = small("--with", "gcc==8", "--json", "resolve", "app", "cuda").json()
+    assert one == other
+
+
+def test_keeping_a_lock_keeps_its_choices(small: Cli, here: Path) -> None:
+    assert small("lock", "app==2.1.3", "--with", "cuda==11.2.0").code == 0
+    kept = small("resolve", "app==2.1.3", "--keep", "toolmatrix.lock", "--json").json()
+    free = small("resolve", "app==2.1.3", "--json").json()
+    assert kept["targets"]["x86"]["components"]["cuda"]["version"] == "11.2.0"
+    assert free["targets"]["x86"]["components"]["cuda"]["version"] == "11.2.2"
+    assert (here / "toolmatrix.lock").is_file()
+
+
+def test_every_line_has_evidence_and_a_note(small: Cli) -> None:
+    """Each branch of a tree names how well it is known and ends with a note that is printed below."""
+    out = small("resolve", "app==2.1.3", "--target", "x86,arm").out
+    notes = set(re.findall(r"^(\[\d+\])", out, re.MULTILINE))
+    words = "ran|artifact|tested|stated|derived|reported|unknown"
+    rows = [row for row in out.splitlines() if re.match("[├└│]|app ", row)]
+    assert len(rows) > 12
+    for row in rows:
+        assert re.search(rf"  ({words})  ", row), row
+        assert set(re.findall(r"\[\d+\]", row)) <= notes
+        assert row.endswith("]")
+    numbers = [int(mark) for mark in re.findall(r"\[(\d+)\]", out.partition("\n[1]")[0])]
+    first = list(dict.fromkeys(numbers))
+    assert first == sorted(first)
+
+
+def test_json_is_sorted_ascii_and_one_document(small: Cli) -> None:
+    out = small("resolve", "app==2.1.3", "--json").out
+    assert out.isascii()
+    assert out == json.dumps(json.loads(out), sort_keys=True, indent=2) + "\n"

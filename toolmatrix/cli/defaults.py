@@ -1,0 +1,88 @@
+"""What is filled in where a request is silent, and which of several targets a codegen arch or device means."""
+
+from __future__ import annotations
+
+from toolmatrix.solve.request import Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolmatrix.cli.ask import Names
+    from toolmatrix.solve.request import Ask
+
+
+def target(asks: Sequence[Ask], names: Names) -> tuple[str, ...]:
+    """x86, unless all that is asked for computes on one accelerator that another target has."""
+    components = names.components
+    targets = names.index.header["targets"]
+    first = next(iter(targets))
+    wanted = [set(components[ask.component]["accelerators"]) for ask in asks]
+    shared = (
+        set.intersection(*wanted) if wanted and all(len(part) == 1 for part in wanted) else set()
+    )
+    if shared and targets[first]["accelerator"] not in shared:
+        return tuple(name for name, part in targets.items() if part["accelerator"] in shared)[
+            :1
+        ] or (first,)
+    return (first,)
+
+
+def accelerator(own: str, asks: Sequence[Ask], from_: str, names: Names) -> str:
+    """The target's own accelerator, where something asked for has it; ROCm always on the target made for it."""
+    if own in ("none", "rocm") or any(_computes(ask, own, from_, names) for ask in asks):
+        return own
+    return "none"
+
+
+def _computes(ask: Ask, accelerator: str, from_: str, names: Names) -> bool:
+    """Whether some release asked for computes on an accelerator: a wheel may not, where its source does."""
+    if accelerator not in names.components[ask.component]["accelerators"]:
+        return False
+    return _admits(ask, "accelerator", accelerator, names, given={"from": from_})
+
+
+def from_(asks: Sequence[Ask], names: Names) -> str:
+    """Source, but for what there is as a wheel alone."""
+    frameworks = [ask for ask in asks if names.components[ask.component]["framework"]]
+    built = all(_admits(ask, "from", "source", names, given={}) for ask in frameworks)
+    return "source" if built else "wheel"
+
+
+def _admits(
+    ask: Ask, component: str, release: str, names: Names, *, given: Mapping[str, str]
+) -> bool:
+    """Whether some release asked for goes with a release of another component, as its own facts say."""
+    left = names.scale(ask.component).select(ask.selector)
+    wanted = names.scale(component).bit(release)
+    for _, when, about, allowed, *_ in names.index.section("c:" + ask.component)["bindings"]:
+        holds = all(
+            name in given and mask & names.scale(name).bit(given[name]) for name, mask in when[1:]
+        )
+        if about == component and holds and not allowed & wanted:
+            left &= ~when[0][1]
+    return bool(left)
+
+
+def apart(request: Request, names: Names) -> tuple[tuple[str, str], ...]:
+    """Of several targets, those that cannot have a codegen arch or device which another one can."""
+    from toolmatrix.solve.resolve import possible
+
+    found = []
+    asked: list[tuple[str, tuple[str, ...], tuple[str, ...]]]
+    asked = [(name, (name,), ()) for name in request.archs]
+    asked += [(name, (), (name,)) for name in request.devices]
+    for name, archs, devices in asked:
+        without = []
+        for target in request.targets:
+            asks = tuple(
+                ask
+                for ask in request.asks
+                if ask.target == target and names.components[ask.component]["given"]
+            )
+            alone = Request(asks=asks, targets=(target,), archs=archs, devices=devices)
+            if possible(names.index, alone) is None:
+                without.append((target, name))
+        if len(without) < len(request.targets):
+            found += without
+    return tuple(found)
