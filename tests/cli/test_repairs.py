@@ -25,7 +25,7 @@ VERSIONED = (
     *("gcc", "clang", "bazel", "python", "numpy", "protobuf", "keras", "h5py"),
 )
 EXAMPLES = settings(
-    max_examples=12,
+    max_examples=20,
     deadline=None,
     derandomize=True,
     database=None,
