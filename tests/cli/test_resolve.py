@@ -50,6 +50,7 @@ def test_colours_change_no_letter(small: Cli, name: str) -> None:
         ("two-targets", "resolve app==2.1.3 --target x86,arm --align python"),
         ("device", "resolve app --device 8.6"),
         ("toolkit", "resolve cuda"),
+        ("one-sided", "resolve cuda --target x86,arm"),
         ("depth", "resolve app==2.1.3 --arch sm_86 --depth 1"),
         ("oldest", "resolve app --prefer oldest"),
         ("wheel", "resolve app --from wheel --target arm"),
@@ -127,3 +128,29 @@ def test_json_is_sorted_ascii_and_one_document(small: Cli) -> None:
     out = small("resolve", "app==2.1.3", "--json").out
     assert out.isascii()
     assert out == json.dumps(json.loads(out), sort_keys=True, indent=2) + "\n"
+
+
+def test_ways_out_carry_what_they_need(small: Cli, here: Path) -> None:
+    """A matrix of the user's own is named in every command, which works only with it."""
+    (here / "our own.yaml").write_text(
+        "schema: toolmatrix.facts/1\n"
+        'sources: {mine: {title: M, at: "m:p@1", read: 2026-01-01}}\n'
+        'releases: [{id: ours, component: app, source: mine, evidence: stated, versions: {"3.0": {}}}]\n'
+    )
+    refused = small("resolve", "app==3.0", "gcc==7", "gcc==8", "--matrix", "our own.yaml")
+    commands = re.findall(r"^    toolmatrix (.*)$", refused.out, re.MULTILINE)
+    assert refused.code == 1
+    assert commands
+    for command in commands:
+        assert command.endswith("--matrix 'our own.yaml'")
+        assert small(*shlex.split(command)).code == 0
+        assert small(*shlex.split(command)[:-2]).code == 3
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_prose_keeps_to_the_width(small: Cli, width: int) -> None:
+    """Reasons and notes are wrapped; commands are not, so that they can be pasted."""
+    out = small(*shlex.split(LINES["refused"]), COLUMNS=str(width)).out
+    prose = [line for line in out.splitlines() if not line.startswith("    toolmatrix ")]
+    assert max(map(len, prose)) <= width
+    assert out.split() == small(*shlex.split(LINES["refused"])).out.split()
