@@ -119,6 +119,8 @@ def _state(paths: Sequence[str]) -> str:
 def _listed(path: str) -> list[str]:
     """The front page and the files it lists, relative to it; a front page of the usual form needs no YAML."""
     names = [os.path.basename(path)]
+    if not os.path.isfile(path):
+        return names
     try:
         with open(path, "rb") as stream:
             text = stream.read()

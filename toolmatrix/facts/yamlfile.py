@@ -127,7 +127,9 @@ def read(path: str, shown: str = "") -> Node:
     """Parse one file into nodes. Raises MatrixError with the position of whatever is wrong."""
     shown = shown or path
     try:
-        size = os.stat(path).st_size
+        with open(path, "rb") as stream:
+            data = stream.read(SIZE_LIMIT + 1)
+            size = max(os.fstat(stream.fileno()).st_size, len(data))
         if size > SIZE_LIMIT:
             raise MatrixError(
                 "the matrix file is too large",
@@ -136,8 +138,6 @@ def read(path: str, shown: str = "") -> Node:
                 found=f"{size >> 20} MiB",
                 help="split it, and list the parts under `files:`",
             )
-        with open(path, "rb") as stream:
-            data = stream.read(size + 1)
     except OSError as error:
         raise MatrixError(
             "the matrix file cannot be read",
