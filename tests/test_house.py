@@ -26,7 +26,7 @@ FLOORS = (
     {"render", "judge", "harvest", "report"},
     {"solve", "stages", "inventory", "lock", "recipes"},
     {"facts"},
-    {"resources", "finding"},
+    {"resources", "finding", "toml"},
     {"errors", "value", "__init__"},
 )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import os.path
-import sys
 
 from toolmatrix.cli.options import BY_KEY, BadValue, nearest, toml_kind
 from toolmatrix.errors import ConfigError, Position
@@ -92,31 +91,14 @@ def _read(path: str, prefix: tuple[str, ...]) -> SettingsFile | None:
         raise ConfigError(
             "the configuration is not text", where=Position(path), expected="UTF-8"
         ) from None
-    body: object = _toml(path, text)
+    from toolmatrix import toml
+
+    body: object = toml.parse(text, path, ConfigError, "the configuration")
     for key in prefix:
         body = body.get(key) if isinstance(body, dict) else None
     if body is None:
         return None
     return _Reader(path, text, prefix).file(body)
-
-
-def _toml(path: str, text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        body: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        what, _, rest = str(error).partition(" (at ")
-        digits = [int(part) for part in rest.rstrip(")").replace(",", "").split() if part.isdigit()]
-        line, column = digits if len(digits) == 2 else (text.count("\n") + 1, 0)
-        raise ConfigError(
-            "the configuration is not TOML",
-            where=Position(path, line, column),
-            found=what[:1].lower() + what[1:],
-        ) from None
-    return body
 
 
 class _Reader:

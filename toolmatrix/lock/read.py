@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from toolmatrix import toml
 from toolmatrix.errors import LockError, Position
 from toolmatrix.facts.evidence import WORDS
 from toolmatrix.lock import seal
@@ -69,7 +68,7 @@ def parse(data: bytes, path: str) -> Lock:
     text = _text(data, path)
     _same_schema(text, path)
     _sealed(text, path)
-    return _Reader(path, text).lock(_toml(text, path))
+    return _Reader(path, text).lock(toml.parse(text, path, LockError, "the lock", _ANEW))
 
 
 def _text(data: bytes, path: str) -> str:
@@ -152,7 +151,7 @@ def _is_lock(text: str) -> bool:
 
 def _no_lock(text: str, path: str) -> LockError:
     if text:
-        _toml(text, path)
+        toml.parse(text, path, LockError, "the lock", _ANEW)
     return LockError(
         "this is no lock",
         where=Position(path, 1),
@@ -160,28 +159,6 @@ def _no_lock(text: str, path: str) -> LockError:
         found="another file" if text else "an empty file",
         help="`toolmatrix lock` writes one",
     )
-
-
-def _toml(text: str, path: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        body: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        what, _, rest = str(error).partition(" (at ")
-        digits = [int(part) for part in rest.rstrip(")").replace(",", "").split() if part.isdigit()]
-        line, column = digits if len(digits) == 2 else (text.count("\n") + 1, 0)
-        raise LockError(
-            "the lock is not TOML",
-            where=Position(path, line, column),
-            found=what[:1].lower() + what[1:],
-            help=_ANEW,
-        ) from None
-    except RecursionError:
-        raise LockError("the lock is not TOML", where=Position(path), help=_ANEW) from None
-    return body
 
 
 class _Reader:

@@ -1,0 +1,38 @@
+"""TOML with the place of what is wrong: settings and locks are read by it."""
+
+from __future__ import annotations
+
+import sys
+
+from toolmatrix.errors import Position
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolmatrix.errors import ToolmatrixError
+
+
+def parse(
+    text: str, path: str, error: type[ToolmatrixError], named: str, help: str = ""
+) -> dict[str, Any]:
+    """The tables of a TOML text; raises `error` with line and column, `named` being what the text should be."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        body: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as wrong:
+        what, _, rest = str(wrong).partition(" (at ")
+        digits = [int(part) for part in rest.rstrip(")").replace(",", "").split() if part.isdigit()]
+        line, column = digits if len(digits) == 2 else (text.count("\n") + 1, 0)
+        raise error(
+            f"{named} is not TOML",
+            where=Position(path, line, column),
+            found=what[:1].lower() + what[1:],
+            help=help,
+        ) from None
+    except RecursionError:
+        raise error(f"{named} is not TOML", where=Position(path), help=help) from None
+    return body
