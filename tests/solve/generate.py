@@ -193,11 +193,87 @@ def scrambled(variables: int, seed: int, *, planted: bool = True) -> Problem:
     return Problem([size] * variables, nogoods)
 
 
+def triples(variables: int, seed: int, size: int = 3) -> Problem:
+    """Return random nogoods of three values each, about as many as leave a solution or none."""
+    rng = Random(f"triples {variables} {seed} {size}")
+    count = round(0.85 * variables * log(size) / -log(1 - size**-3))
+    nogoods: list[Nogood] = [
+        tuple((v, 1 << rng.randrange(size)) for v in rng.sample(range(variables), 3))
+        for _ in range(count)
+    ]
+    return Problem([size] * variables, nogoods)
+
+
+def seats(holes: int) -> Problem:
+    """Return pigeons, one more than holes, as one variable for each pigeon in each hole."""
+    pigeons = range(holes + 1)
+    nogoods: list[Nogood] = [
+        tuple((pigeon * holes + hole, 0b01) for hole in range(holes)) for pigeon in pigeons
+    ]
+    for one, two in combinations(pigeons, 2):
+        nogoods += [((one * holes + h, 0b10), (two * holes + h, 0b10)) for h in range(holes)]
+    return Problem([2] * (holes * (holes + 1)), nogoods)
+
+
+def guarded(holes: int, depth: int) -> Problem:
+    """Return pigeons that share holes only if the first choice is the worst, ``depth`` away."""
+    sizes = [4] + [5] * depth + [holes] * (holes + 1)
+    nogoods: list[Nogood] = [
+        ((0, 0b1110), (one, 1 << hole), (two, 1 << hole))
+        for one, two in combinations(range(depth + 1, depth + holes + 2), 2)
+        for hole in range(holes)
+    ]
+    return Problem(sizes, nogoods)
+
+
+def parity(variables: int, seed: int) -> Problem:
+    """Return as many random sums of three bits as there are bits."""
+    rng = Random(f"parity {variables} {seed}")
+    nogoods: list[Nogood] = []
+    for _ in range(variables):
+        chosen, odd = rng.sample(range(variables), 3), rng.randrange(2)
+        wrong = [bits for bits in range(8) if bits.bit_count() % 2 != odd]
+        nogoods += [
+            tuple((v, 1 << (bits >> i & 1)) for i, v in enumerate(chosen)) for bits in wrong
+        ]
+    return Problem([2] * variables, nogoods)
+
+
+def colours(regions: int, count: int, borders: int, seed: int) -> Problem:
+    """Return a random map to be coloured."""
+    rng = Random(f"colours {regions} {count} {borders} {seed}")
+    edges = sorted(rng.sample(list(combinations(range(regions), 2)), borders))
+    nogoods = [((one, 1 << c), (two, 1 << c)) for one, two in edges for c in range(count)]
+    return Problem([count] * regions, nogoods)
+
+
+def queens(size: int) -> Problem:
+    """Return queens on a board, one in each column."""
+    nogoods = [
+        ((one, 1 << a), (two, 1 << b))
+        for one, two in combinations(range(size), 2)
+        for a in range(size)
+        for b in range(size)
+        if a == b or abs(a - b) == two - one
+    ]
+    return Problem([size] * size, nogoods)
+
+
 def puzzles() -> dict[str, Problem]:
     """Return the adversarial instances by name, for tests and benchmarks."""
-    found = {"backjump-40": backjump(40), "diamonds-7": diamonds(7)}
-    found.update((f"pigeons-{holes}", pigeons(holes)) for holes in (6, 7, 8))
-    found.update((f"scrambled-20-{seed}", scrambled(20, seed)) for seed in (1, 2, 3))
+    found = {f"backjump-{depth}": backjump(depth) for depth in (40, 100, 200)}
+    found.update((f"diamonds-{layers}", diamonds(layers)) for layers in (7, 40, 100))
+    found.update((f"pigeons-{holes}", pigeons(holes)) for holes in (6, 7, 8, 9, 10))
+    found.update((f"seats-{holes}", seats(holes)) for holes in (6, 7, 8))
+    found.update((f"guarded-{holes}-100", guarded(holes, 100)) for holes in (5, 7, 9))
+    found.update((f"scrambled-20-{seed}", scrambled(20, seed)) for seed in (1, 2, 3, 4))
+    found.update((f"unplanted-16-{s}", scrambled(16, s, planted=False)) for s in (1, 2, 3))
+    found.update((f"unplanted-20-{s}", scrambled(20, s, planted=False)) for s in (1, 2))
+    for variables in (15, 20, 25, 30):
+        found.update((f"triples-{variables}-{seed}", triples(variables, seed)) for seed in range(3))
+    found.update((f"parity-{n}-{seed}", parity(n, seed)) for n in (20, 30) for seed in (1, 2))
+    found.update((f"colours-30-{seed}", colours(30, 4, 126, seed)) for seed in (1, 2, 3))
+    found.update((f"queens-{size}", queens(size)) for size in (8, 14))
     return found
 
 

@@ -32,10 +32,22 @@ Search
     ranks it changed. Its candidates are those which earlier decisions leave; if a later decision
     stands in the way, the later one is taken back.
 
+    That serves ordinary problems, which have fewer conflicts than variables. After more of them the
+    same search goes on as a *free* one, which keeps what was learned. Decisions are then levels in
+    order of time, on the variable with most conflicts for each candidate left; a conflict takes
+    back its level and all later ones, and after a number of conflicts all decisions are taken back.
+    The best solution is reached by questions: after any solution, and with the variables before
+    ``c`` fixed at their best, is there one with a candidate that ranks above the one found for
+    ``c``? At each restart *counting* looks for what learning cannot see in reasonable time: more
+    choices than there are groups of literals which allow one choice each, as in nine pigeons for
+    eight holes. Its finding is a nogood implied by those of the choices and groups, and a conflict
+    like any other.
+
     The result is the best solution: whatever ranks better than a chosen candidate was removed by
-    events that rest on earlier decisions alone. The search ends: once the variables before ``c``
-    are settled for good, what they exclude from ``c`` only grows, and each conflict of level ``c``
-    adds to it. The worst case is exponential, as for every complete solver.
+    events that rest on earlier decisions alone, or on earlier variables fixed at their best. The
+    search ends: once the variables before ``c`` are settled for good, what they exclude from ``c``
+    only grows, and each conflict of level ``c`` adds to it; a free search waits longer before each
+    restart. The worst case is exponential, as for every complete solver.
 
 Determinism
     A solution is defined by the problem alone, whatever the order of nogoods and rows. A conflict
@@ -53,6 +65,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     Nogood = tuple[tuple[int, int], ...]
+
+PATIENCE = 32
+"""How many conflicts more than there are variables come before the search is set free."""
 
 
 class Support:
@@ -140,9 +155,17 @@ def ranking(problem: Problem, order: str) -> Ranking:
     raise ValueError(f"unknown order: {order!r}")
 
 
+def searched(problem: Problem, order: str = "rank") -> Search:
+    """Return a finished search: it has failed, or holds the best solution."""
+    search = Search(problem.domains, problem.nogoods, ranking(problem, order))
+    if search.run(PATIENCE + len(problem.sizes)) is None:
+        from .free import Free
+
+        Free(search).run()
+    return search
+
+
 def solve(problem: Problem, *, order: str = "rank") -> Solution | Conflict:
     """Return the best solution, or nogoods that exclude every solution."""
-    search = Search(problem.domains, problem.nogoods, ranking(problem, order))
-    if search.run():
-        return Solution(search.values())
-    return Conflict(search.core())
+    search = searched(problem, order)
+    return Conflict(search.core()) if search.failed else Solution(search.values())

@@ -38,6 +38,10 @@ class Ranking:
         """Return the bit of the best candidate in ``mask``; earlier domains are single bits."""
         if self.rows and mask & (mask - 1):
             mask = self._vouched(variable, mask, domains)
+        return self.first(variable, mask)
+
+    def first(self, variable: int, mask: int) -> int:
+        """Return the bit of the candidate in ``mask`` that comes first by its index."""
         if self.ascending >> variable & 1:
             return mask & -mask
         return 1 << (mask.bit_length() - 1)

@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .learning import Learned
     from .ranking import Ranking
 
     Terms = tuple[tuple[int, int], ...]
@@ -82,8 +83,7 @@ class Search:
                 if removed:
                     self.remove(variable, removed, 0, (index,))
                 return True
-        self.clash = Clash(dict(self.nogoods[index]), [index])
-        self.failed = True
+        self.fail(Clash(dict(self.nogoods[index]), [index]))
         return False
 
     def watch(self, index: int, terms: dict[int, int], one: int, two: int) -> None:
@@ -101,14 +101,13 @@ class Search:
             self.watch(index, terms, one, two)
         return index
 
-    def _links(self, variable: int) -> dict[int, tuple[int, Link]]:
-        """Return, for each neighbour, the pairs whose term here may be true.
+    def linked(self, variable: int, bit: int) -> dict[int, tuple[int, Link]]:
+        """Return, for each neighbour, the pairs whose term here holds the candidate ``bit``.
 
-        These are the ones whose mask holds the lowest candidate left, with the union of their
-        masks there. They are kept for the next visit with the same candidate: most visits then
-        cost one look at each neighbour instead of one at each nogood.
+        With them comes the union of their masks there. For the lowest candidate left these are
+        the pairs whose term here may be true. They are kept for the next visit with the same
+        candidate: most visits then cost one look at each neighbour instead of one at each nogood.
         """
-        bit = self.domains[variable] & -self.domains[variable]
         known = self.links[variable].get(bit)
         if known is not None:
             return known
@@ -182,16 +181,18 @@ class Search:
         """Apply the nogoods whose term on ``variable`` may have become true."""
         domains = self.domains
         domain = domains[variable]
-        for other, (union, pairs) in self._links(variable).items():
+        for other, (union, pairs) in self.linked(variable, domain & -domain).items():
             if domains[other] & union:
                 clash = self._apply(variable, other, pairs, domains[other])
                 if clash is not None:
                     return clash
-        watched = self.wide[variable]
+        watched, twins, wide_terms = self.wide[variable], self.twins, self.wide_terms
         for index in [i for i, complement in watched.items() if not domain & complement]:
-            clash = self._visit(variable, index)
-            if clash is not None:
-                return clash
+            other = twins[index] ^ variable
+            if domains[other] & wide_terms[index][other]:
+                clash = self._visit(variable, other, index)
+                if clash is not None:
+                    return clash
         return None
 
     def _wake_grown(self, variable: int, back: int) -> Clash | None:
@@ -200,7 +201,7 @@ class Search:
         for other in self.pairs[variable]:
             if not self.chains[other]:
                 continue
-            link = self._links(other).get(variable)
+            link = self.linked(other, domains[other] & -domains[other]).get(variable)
             if link is not None:
                 union, pairs = link
                 if union & back & domains[variable]:
@@ -210,8 +211,8 @@ class Search:
         watched = self.wide[variable]
         for index in [i for i, complement in watched.items() if back & complement != back]:
             other = self.twins[index] ^ variable
-            if not domains[other] & self.wide[other][index]:
-                clash = self._visit(other, index)
+            if not domains[other] & self.wide[other][index] and domains[variable] & ~watched[index]:
+                clash = self._visit(other, variable, index)
                 if clash is not None:
                     return clash
         return None
@@ -246,20 +247,20 @@ class Search:
             terms[target] |= pair[target]
         return Clash(terms, reason)
 
-    def _visit(self, variable: int, index: int) -> Clash | None:
-        """Move the watch off a true term; if there is nowhere to go, act."""
+    def _visit(self, variable: int, other: int, index: int) -> Clash | None:
+        """Move the watch off the true term on ``variable``; if there is nowhere to go, act.
+
+        The other watched term, on ``other``, may be true.
+        """
         domains = self.domains
         terms = self.wide_terms[index]
-        other = self.twins[index] ^ variable
-        bits = domains[other] & terms[other]
-        if not bits:
-            return None
         for place, mask in terms.items():
             if domains[place] & ~mask and place != other:
                 del self.wide[variable][index]
                 self.wide[place][index] = ~mask
                 self.twins[index] = other ^ place
                 return None
+        bits = domains[other] & terms[other]
         if bits == domains[other]:
             return Clash(dict(terms), [index])
         needs = 0
@@ -271,11 +272,17 @@ class Search:
 
     # Decisions
 
-    def run(self) -> bool:
-        """Search from here; return whether every variable has a value."""
+    def run(self, limit: int = -1) -> bool | None:
+        """Search from here; return whether every variable has a value, ``None`` if not known.
+
+        It gives up after ``limit`` conflicts.
+        """
         while not self.failed:
             clash = self.propagate()
             if clash is not None:
+                if not limit:
+                    return None
+                limit -= 1
                 self.refute(clash)
             elif not self.dirty:
                 return True
@@ -287,11 +294,19 @@ class Search:
         """Learn from a violated nogood and take back its latest decision."""
         learned = learn(self, clash)
         if learned is None:
-            self.clash = clash
-            self.failed = True
-            return
-        variable, level = learned.variable, learned.level
-        self.take_back(level)
+            self.fail(clash)
+        else:
+            self.take_back(learned.level)
+            self.accept(clash, learned)
+
+    def fail(self, clash: Clash) -> None:
+        """End the search with a clash that needs no decision."""
+        self.clash = clash
+        self.failed = True
+
+    def accept(self, clash: Clash, learned: Learned) -> None:
+        """File a learned nogood and remove what it excludes now."""
+        variable = learned.variable
         index = self.add(learned.terms, variable, learned.second)
         self.antecedents.append((clash.used, clash.dropped))
         bits = self.domains[variable] & learned.terms[variable]
