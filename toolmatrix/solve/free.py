@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 PATIENCE = 128
 """How many conflicts come before the first restart; each next one waits half as long again."""
 
-LITERALS = 2000
+LITERALS = 400
 """How many candidates are counted at most."""
 
 
 class Free:
     """An ordered search taken over: a decision is a level of its own, in order of time."""
 
-    __slots__ = ("blame", "levels", "search")
+    __slots__ = ("blame", "found", "levels", "search")
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -35,6 +35,8 @@ class Free:
         """In how many conflicts each variable was."""
         for used, _ in search.antecedents:
             self._blame(used)
+        self.found = search.settled
+        """The last solution, and before there is one what the ordered search settled on."""
         self.levels: list[int] = []
         """How long the trail was before each decision."""
         self._cut(0, 0)
@@ -47,12 +49,12 @@ class Free:
         domains = search.domains
         if not self._solve(0, -1):
             return False
-        found = list(domains)
-        for variable in range(len(found)):
+        self.found = list(domains)
+        for variable in range(len(domains)):
             best = self._best(variable)
-            while best != found[variable]:
+            while best != self.found[variable]:
                 if self._solve(variable, best):
-                    found = list(domains)
+                    self.found = list(domains)
                 best = self._best(variable)
             if domains[variable] != best:
                 search.remove(variable, domains[variable] & ~best, 0, ())
@@ -102,7 +104,8 @@ class Free:
             open_ = self._open()
             if open_ < 0:
                 return True
-            self._decide(open_, search.ranking.first(open_, domains[open_]))
+            known = self.found[open_] & domains[open_]
+            self._decide(open_, known or search.ranking.first(open_, domains[open_]))
         return None
 
     def _open(self) -> int:
@@ -116,14 +119,15 @@ class Free:
         return best
 
     def _suspects(self) -> list[int]:
-        """Return the variables with most blame, up to so many candidates."""
+        """Return the variables with most blame, as far as their candidates can be counted."""
+        domains = self.search.domains
         suspects: list[int] = []
         room = LITERALS
-        for variable in sorted(range(len(self.blame)), key=lambda v: -self.blame[v]):
-            room -= self.search.domains[variable].bit_length()
-            if room < 0:
-                break
-            suspects.append(variable)
+        for variable in sorted(range(len(domains)), key=lambda v: -self.blame[v]):
+            width = domains[variable].bit_length()
+            if width <= room:
+                room -= width
+                suspects.append(variable)
         return suspects
 
     def _decide(self, variable: int, value: int) -> None:
