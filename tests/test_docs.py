@@ -405,16 +405,24 @@ def properties(schema: Any) -> Iterator[str]:
             yield from properties(part)
 
 
+def names(lines: Iterable[str]) -> set[str]:
+    """The packages that the lines of a list of dependencies name."""
+    return {re.split(r"[^\w.-]", line)[0] for line in lines}
+
+
 def test_every_dependency_has_a_row_with_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"].values()
-    needed = [project["project"]["dependencies"], project["build-system"]["requires"], *extras]
-    names = {re.split(r"[^\w.-]", line)[0] for part in needed for line in part}
+    run = names(project["project"]["dependencies"])
+    other = names(line for part in (project["build-system"]["requires"], *extras) for line in part)
     section = (
         (ROOT / "CONTRIBUTING.md").read_text().partition("## Dependencies")[2].partition("\n## ")[0]
     )
-    rows = re.findall(r"^\| ([\w.-]+) \| .+ \| .+ \|$", section, re.MULTILINE)
-    assert sorted(row for row in rows if row != "package") == sorted(names)
+    tables = [
+        sorted(set(re.findall(r"^\| ([\w.-]+) \| .+ \| .+ \|$", table, re.MULTILINE)) - {"package"})
+        for table in re.split(r"^To build", section, flags=re.MULTILINE)
+    ]
+    assert tables == [sorted(run), sorted(other - run)]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=shown_path)
