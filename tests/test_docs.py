@@ -169,11 +169,11 @@ def nearest(part: Sequence[str], printed: Sequence[str], start: int, end: int) -
 class Folder:
     """Where the blocks of a page are run."""
 
-    def __init__(self, work: Path, cache: Path) -> None:
+    def __init__(self, work: Path, cache: str) -> None:
         self.work = work
         self.env = {
             "HOME": str(work.parent),
-            "XDG_CACHE_HOME": str(cache),
+            "XDG_CACHE_HOME": cache,
             "COLUMNS": WIDTH,
             "SOURCE_DATE_EPOCH": EPOCH,
         }
@@ -199,14 +199,8 @@ class Folder:
         return lines
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that all pages share, so that the matrix is compiled once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
-def folder(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+def folder(tmp_path: Path, cache: str, monkeypatch: pytest.MonkeyPatch) -> Folder:
     """An empty folder to run a page in; `check` starts no processes there."""
     work = tmp_path / "work"
     work.mkdir()

@@ -57,12 +57,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A cache directory that lives as long as the tests: `cli(..., XDG_CACHE_HOME=cache)` compiles the matrix once."""
-    return str(tmp_path_factory.mktemp("cache"))
-
-
 @pytest.fixture
 def real(cli: Cli, cache: str) -> Cli:
     """A run on the built-in matrix, compiled once for all tests."""
