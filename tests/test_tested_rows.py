@@ -41,7 +41,9 @@ def resolve(cache: str, version: str, accelerator: str) -> dict[str, Any]:
     words = ["resolve", f"tensorflow=={version}", "--target", "x86", "--from", "source"]
     out, err = io.StringIO(), io.StringIO()
     words += ["--accelerator", accelerator, "--json"]
-    assert main(words, {"XDG_CACHE_HOME": cache}, io.StringIO(), out, err) == 0, out.getvalue() + err.getvalue()
+    assert main(words, {"XDG_CACHE_HOME": cache}, io.StringIO(), out, err) == 0, (
+        out.getvalue() + err.getvalue()
+    )
     components: dict[str, Any] = json.loads(out.getvalue())["targets"]["x86"]["components"]
     return components
 

@@ -135,7 +135,7 @@ def test_ways_out_carry_what_they_need(small: Cli, here: Path) -> None:
     (here / "our own.yaml").write_text(
         "schema: toolmatrix.facts/1\n"
         'sources: {mine: {title: M, at: "m:p@1", read: 2026-01-01}}\n'
-        'releases: [{id: ours, component: app, source: mine, evidence: stated, versions: {"3.0": {}}}]\n'
+        'releases: [{id: ours, component: app, source: mine, evidence: stated, where: tags, versions: {"3.0": {}}}]\n'
     )
     refused = small("resolve", "app==3.0", "gcc==7", "gcc==8", "--matrix", "our own.yaml")
     commands = re.findall(r"^    toolmatrix (.*)$", refused.out, re.MULTILINE)

@@ -23,6 +23,7 @@ TEXT = facts(
             "component": "device",
             "source": "vendor",
             "evidence": "stated",
+            "where": "list",
             "versions": {"8.6": {"rank": 86}, "8.9": {"rank": 89}, "gfx942": {"rank": 1}},
         }
     ],

@@ -238,7 +238,7 @@ def _source(named: Node, node: Node, layer: Layer) -> None:
 def _releases(recorder: pieces.Recorder, node: Node) -> None:
     known = ("id", "component", "source", "evidence", "where", "versions", "about")
     fields = node.only(
-        "a list of releases", known, ("id", "component", "source", "evidence", "versions")
+        "a list of releases", known, ("id", "component", "source", "where", "evidence", "versions")
     )
     component = pieces.known_component(fields["component"], recorder.components)
     origin = pieces.Provenance.read(fields, recorder.known)
