@@ -14,7 +14,8 @@ from toolmatrix.facts.load import files, load
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHAPE = "docs/facts.md shows the shape of a matrix file"
+SELECTOR = "a selector such as `*`, `11.2`, `>=11.2,<12`, `3.6-3.9` or `absent`"
+SHAPE = "`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie"
 LISTED = "components are listed in matrix.yaml, or under `components:` of the file"
 GCC = {"gcc": {"as": "requires"}}
 
@@ -108,7 +109,7 @@ def rows(*given: dict[str, Any], columns: dict[str, Any] | None = None, **more: 
             "under: cuda",
             "grid: '>=sm_80'",
             (
-                "matrix.yaml:8:44: a selector cannot be read; expected a selector (docs/facts.md); "
+                f"matrix.yaml:8:44: a selector cannot be read; expected {SELECTOR}; "
                 f"found names have no order: `>=sm_80` cannot be compared; {SHAPE}"
             ),
         ),
@@ -129,7 +130,7 @@ def rows(*given: dict[str, Any], columns: dict[str, Any] | None = None, **more: 
             "{machine: aarch64}",
             "{machine: '>=aarch64'}",
             (
-                "matrix.yaml:16:35: a selector cannot be read; expected a selector (docs/facts.md); "
+                f"matrix.yaml:16:35: a selector cannot be read; expected {SELECTOR}; "
                 f"found names have no order: `>=aarch64` cannot be compared; {SHAPE}"
             ),
         ),
@@ -367,7 +368,7 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
         ),
         (
             rows({"app": "2.6.0", "gcc": ">=seven"}),
-            ("facts.yaml:12:10: a selector cannot be read; expected a selector (docs/facts.md); "
+            (f"facts.yaml:12:10: a selector cannot be read; expected {SELECTOR}; "
             f"found `seven` is not a version; {SHAPE}"),
         ),
         (
@@ -401,8 +402,14 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
             "correct it, add the release with its source, or say `unreleased: true`"),
         ),
         (
+            rows({"app": "2.6.0", "gcc": {"is": "7", "when": {"cuda": "9.1"}}}),
+            ("facts.yaml:15:15: `t/2.6.0#gcc` names a version of cuda that nobody released; "
+            "expected a known release of cuda, such as 11.1; found `9.1`; "
+            "correct it, add the release with its source, or say `unreleased: true`"),
+        ),
+        (
             rows({"app": "2.6.4", "gcc": "7"}),
-            ("facts.yaml:12:10: `t/2.6.4#gcc` names a version of app that nobody released; "
+            ("facts.yaml:11:10: `t/2.6.4#gcc` names a version of app that nobody released; "
             "expected a known release of app, such as 2.6.5; found `2.6.4`; "
             "correct it, add the release with its source, or say `unreleased: true`"),
         ),

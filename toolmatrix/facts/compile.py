@@ -11,6 +11,7 @@ import json
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
+from toolmatrix.facts.pieces import Written
 from toolmatrix.facts.versions import Scale
 from toolmatrix.value import Value
 
@@ -219,7 +220,8 @@ class _Maker:
         near = difflib.get_close_matches(
             selector.partition(",")[0].lstrip("=<>!~"), self.scales[component].versions, 1, 0.0
         )
-        claim.node.fail(
+        node = selector.node if isinstance(selector, Written) else claim.node
+        node.fail(
             f"`{claim.id}` names a version of {component} that nobody released",
             expected=f"a known release of {component}" + (f", such as {near[0]}" if near else ""),
             found=f"`{selector}`",
