@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.cli.conftest import SMALL
-from toolmatrix.facts.index import Index
 from toolmatrix.facts.store import open_index
 from toolmatrix.report import claims
+
+if TYPE_CHECKING:
+    from toolmatrix.facts.index import Index
 
 
 @pytest.fixture(scope="module")
