@@ -181,7 +181,7 @@ class Names:
             )
         raise NothingMatched(
             f"`--device {name}`: nobody knows this device",
-            expected=_nearest(name, [*known, *products.names(self.index)]),
+            expected=_perhaps(products.nearest(name, [*known, *products.names(self.index)])),
             found=f"`{name}`",
             help="a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)",
         )
@@ -206,9 +206,11 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
     by_lower = {word.lower(): word for word in known}
     near = difflib.get_close_matches(name.lower(), by_lower, 3, 0.5)
-    return (
-        "perhaps " + ", ".join(f"`{by_lower[word]}`" for word in near) if near else "a known name"
-    )
+    return _perhaps([by_lower[word] for word in near])
+
+
+def _perhaps(near: Sequence[str]) -> str:
+    return "perhaps " + ", ".join(f"`{name}`" for name in near) if near else "a known name"
 
 
 def build(
