@@ -77,3 +77,11 @@ def test_clang_may_come_from_another_repository_than_the_distribution(real: Cli)
     parts = answer(real, "tensorflow==2.15.0")["targets"]["x86"]["components"]
     assert parts["base-image"]["version"].startswith("nvidia/cuda:12.2.2-devel-")
     assert any(fact.startswith("apt-llvm-org/") for fact in parts["clang"]["facts"])
+
+
+def test_what_only_an_image_carries_is_not_brought_in(real: Cli) -> None:
+    parts = answer(real, "cuda==11.2")["targets"]["x86"]["components"]
+    assert "cudnn" not in parts
+    assert parts["base-image"]["version"] == "nvidia/cuda:11.2.2-devel-ubuntu20.04"
+    asked = answer(real, "cuda==11.2 cudnn")["targets"]["x86"]["components"]
+    assert "cudnn8" in asked["base-image"]["version"]
