@@ -75,9 +75,11 @@ def small(real: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
 def cli(here: Path) -> Cli:
     """`cli("resolve", "x", TOOLMATRIX_TARGET="arm")`: a run in the empty directory."""
 
-    def run(*argv: str, screen: type[io.StringIO] = io.StringIO, **env: str) -> Outcome:
+    def run(
+        *argv: str, screen: type[io.StringIO] = io.StringIO, piped: str = "", **env: str
+    ) -> Outcome:
         stdout, stderr = screen(), screen()
-        code = main(argv, {"HOME": str(here.parent), **env}, io.StringIO(), stdout, stderr)
+        code = main(argv, {"HOME": str(here.parent), **env}, io.StringIO(piped), stdout, stderr)
         return Outcome(code, stdout.getvalue(), stderr.getvalue())
 
     return run

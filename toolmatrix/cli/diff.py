@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from toolmatrix.errors import UsageError
-from toolmatrix.facts.store import open_index
 from toolmatrix.lock import compare, read
 
 TYPE_CHECKING = False
@@ -19,7 +18,7 @@ def run(context: Context) -> int:
         raise UsageError("only one of the two locks can be `-`")
     old, new = (_read(context, path) for path in paths)
     found = compare.locks(old, new)
-    index = open_index(context.options.matrix, context.env)
+    index = context.index()
     from toolmatrix.report import differences
 
     if context.options.format == "json":
@@ -32,5 +31,5 @@ def run(context: Context) -> int:
 def _read(context: Context, argument: str) -> Lock:
     """The lock at a path, or on stdin."""
     if argument == "-":
-        return read.parse(context.stdin.read(read.LARGEST + 1).encode(), "stdin")
+        return read.parse(context.piped.read("a lock", read.LARGEST + 1), "stdin")
     return read.read(context.path(argument))
