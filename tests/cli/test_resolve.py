@@ -175,3 +175,27 @@ def test_an_image_is_named_once_and_a_flag_is_known_as_well_as_its_arch(real: Cl
     assert re.search(
         r"-gencode=arch=compute_86,code=sm_86  ran +nvcc makes sm_86 code  \[\d\]", out
     )
+
+
+def test_what_an_option_did_not_do_is_said(small: Cli) -> None:
+    """`--prefer newest` prefers no tested row; `--min-evidence` does not reach every line."""
+    line = ("resolve", "app==2.1.3", "--accelerator", "none")
+    assert small(*line, "--json").json()["caveats"] == []
+    newest = "--prefer newest: combinations that somebody tested were not preferred"
+    assert small(*line, "--prefer", "newest").out.endswith(f"\n{newest}\n")
+    run = small(*line, "--prefer", "newest", "--json").json()
+    assert run["caveats"] == [{"kind": "tested-not-preferred", "text": newest, "components": []}]
+    weak = small(*line, "--min-evidence", "derived", "--json").json()
+    below = [
+        {"target": "x86", "component": name, "evidence": part["evidence"]}
+        for name, part in weak["targets"]["x86"]["components"].items()
+        if part["evidence"] in ("reported", "unknown")
+    ]
+    told = weak["caveats"][0]
+    assert (told["kind"], told["components"]) == ("below-minimum", below)
+    assert told["text"] == (
+        "--min-evidence derived does not reach tool (unknown): "
+        "it refuses pairs that rows join less well, and these rest on other facts"
+    )
+    text = small(*line, "--min-evidence", "derived", COLUMNS="200").out
+    assert text.endswith(f"\n{told['text']}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.facts import evidence as words
 from toolmatrix.report import claims
 from toolmatrix.solve import flags
 
@@ -57,7 +58,35 @@ def document(index: Index, resolution: Resolution) -> dict[str, Any]:
         "request": request_document(resolution.request),
         "targets": {target: _target(index, resolution, target) for target in resolution.targets},
         "evidence": resolution.evidence,
+        "caveats": caveats(resolution),
     }
+
+
+def caveats(resolution: Resolution) -> list[dict[str, Any]]:
+    """What an option of the request did not do, though one might take it for done."""
+    request = resolution.request
+    found: list[dict[str, Any]] = []
+    if request.prefer == "newest":
+        text = "--prefer newest: combinations that somebody tested were not preferred"
+        found.append({"kind": "tested-not-preferred", "text": text, "components": []})
+    weak = [
+        (target, choice)
+        for target, choices in resolution.targets.items()
+        for choice in choices
+        if request.min_evidence and words.rank(choice.evidence) < words.rank(request.min_evidence)
+    ]
+    if weak:
+        named = dict.fromkeys(f"{choice.component} ({choice.evidence})" for _, choice in weak)
+        text = (
+            f"--min-evidence {request.min_evidence} does not reach {', '.join(named)}: "
+            "it refuses pairs that rows join less well, and these rest on other facts"
+        )
+        components = [
+            {"target": target, "component": choice.component, "evidence": choice.evidence}
+            for target, choice in weak
+        ]
+        found.append({"kind": "below-minimum", "text": text, "components": components})
+    return found
 
 
 def flag_components(index: Index) -> list[str]:

@@ -58,12 +58,11 @@ def text(
     disputed = sum(1 for choice in choices if choice.disputed)
     if disputed:
         closing += f", {disputed} disputed"
-    return (
-        "\n\n".join(
-            [*parts, "\n".join([*notes.lines(screen.width), *terminal.wrap(closing, screen.width)])]
-        )
-        + "\n"
-    )
+    told = [closing, *(caveat["text"] for caveat in answer.caveats(resolution))]
+    below = notes.lines(screen.width)
+    for part in told:
+        below += terminal.wrap(part, screen.width, indent="  ", first="")
+    return "\n\n".join([*parts, "\n".join(below)]) + "\n"
 
 
 def _headline(resolution: Resolution, target: str) -> str:
