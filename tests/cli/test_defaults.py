@@ -85,3 +85,25 @@ def test_what_only_an_image_carries_is_not_brought_in(real: Cli) -> None:
     assert parts["base-image"]["version"] == "nvidia/cuda:11.2.2-devel-ubuntu20.04"
     asked = answer(real, "cuda==11.2 cudnn")["targets"]["x86"]["components"]
     assert "cudnn8" in asked["base-image"]["version"]
+
+
+@pytest.mark.parametrize("name", ["cuda", "cudnn", "nccl"])
+def test_what_one_target_alone_has_is_aligned_with_nothing(real: Cli, name: str) -> None:
+    line = "tensorflow==2.6.5 --target x86,arm"
+    found = answer(real, f"{line} --align {name}")
+    assert found["targets"] == answer(real, line)["targets"]
+    assert found["request"]["align"] == [name]
+    lacking = "x86 and arm" if name == "nccl" else "arm"
+    assert [one["text"] for one in found["caveats"]] == [
+        f"--align {name}: the answer has none on {lacking}"
+    ]
+
+
+def test_what_every_target_has_is_aligned_without_a_word(real: Cli) -> None:
+    line = "tensorflow==2.6.5 --target x86,arm --accelerator cuda --align cuda"
+    found = answer(real, line)
+    assert found["caveats"] == []
+    versions = [part["components"]["cuda"]["version"] for part in found["targets"].values()]
+    assert versions[0] == versions[1]
+    alone = answer(real, "tensorflow==2.6.5 --align cuda")
+    assert alone["caveats"] == []

@@ -240,29 +240,29 @@ def build(
     lines = [part for ask in asked for part in _placed(ask, contexts, index)]
     lines += [ask for context in contexts.values() for ask in context]
     if "from" not in named:
+        text = f"--from {from_}"
         lines.append(
             Ask(
                 component="from",
                 selector=from_,
-                text=f"--from {from_}",
+                text=text,
                 option="from",
                 implied=not options.from_,
             )
         )
     if options.distro:
-        distro = names.name("distro", _distro(options.distro), "--distro")
-        lines.append(
-            Ask(
-                component="distro",
-                selector=distro,
-                text=f"--distro {options.distro}",
-                option="distro",
-            )
-        )
+        distro, text = _distro(options.distro), f"--distro {options.distro}"
+        distro = names.name("distro", distro, "--distro")
+        lines.append(Ask(component="distro", selector=distro, text=text, option="distro"))
+    aligned = tuple(names.component(name) for name in options.align)
+    lone = tuple(
+        name for name in aligned if len(targets) > 1 >= len(_having(name, contexts, index))
+    )
     request = Request(
         asks=tuple(lines),
         targets=targets,
-        align=tuple(names.component(name) for name in options.align),
+        align=tuple(name for name in aligned if name not in lone),
+        lone=lone,
         archs=tuple(names.name("arch", arch, "--arch") for arch in dict.fromkeys(options.arch)),
         devices=tuple(names.device(device) for device in dict.fromkeys(options.device)),
         cpu=_cpu(options.cpu, targets, index) if options.cpu else "",
@@ -358,19 +358,23 @@ def _context(
 
 def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[Ask]:
     """A component of one accelerator is asked for on the targets that compute on it, if any do."""
-    accelerators = index.header["components"][ask.component]["accelerators"]
-    having = [
+    having = _having(ask.component, contexts, index)
+    if index.header["components"][ask.component]["framework"] or not having:
+        return [ask]
+    return [ask] if len(having) == len(contexts) else [ask.replace(target=name) for name in having]
+
+
+def _having(component: str, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[str]:
+    """The targets that can have a component: one of an accelerator is for those that compute on it."""
+    accelerators = index.header["components"][component]["accelerators"]
+    return [
         target
         for target, context in contexts.items()
-        if any(
+        if not accelerators
+        or any(
             part.component == "accelerator" and part.selector in accelerators for part in context
         )
     ]
-    if not accelerators or index.header["components"][ask.component]["framework"]:
-        return [ask]
-    if not having or len(having) == len(contexts):
-        return [ask]
-    return [ask.replace(target=target) for target in having]
 
 
 def _policies(

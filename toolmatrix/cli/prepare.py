@@ -31,9 +31,7 @@ def make_context(
     stderr: TextIO,
 ) -> Context:
     """Everything a command is handed, from what was parsed, the variables and the files."""
-    directory = parsed.given.get("directory") or env.get("TOOLMATRIX_DIRECTORY", "")
-    if directory and not os.path.isdir(directory):
-        raise UsageError(f"there is no directory `{directory}`", help="`-C` names a directory")
+    directory = _directory(parsed, env)
     project, user = project_file(directory), user_file(env)
     strong = [from_flags(parsed, directory), from_variables(env, command, directory)]
     weak = [
@@ -46,8 +44,7 @@ def make_context(
         name: file for file in (user, project) if file is not None for name in file.environments
     }
     piped = Stdin(stdin)
-    asks = command.request and "REQUEST" in command.usage
-    given = tuple(_said(parsed.arguments, piped) if asks else parsed.arguments)
+    given = tuple(_said(parsed.arguments, command, piped))
     requests = [file.top.request for file in (project, user) if file is not None]
     request = next((one for one in requests if one), ())
 
@@ -86,10 +83,18 @@ def make_context(
     return context
 
 
-def _said(arguments: Sequence[str], piped: Stdin) -> Iterator[str]:
-    """The words of a request; `-` stands for those on stdin."""
+def _directory(parsed: Parsed, env: Mapping[str, str]) -> str:
+    directory: str = parsed.given.get("directory") or env.get("TOOLMATRIX_DIRECTORY", "")
+    if directory and not os.path.isdir(directory):
+        raise UsageError(f"there is no directory `{directory}`", help="`-C` names a directory")
+    return directory
+
+
+def _said(arguments: Sequence[str], command: Command, piped: Stdin) -> Iterator[str]:
+    """The arguments; `-` in a request stands for the requests on stdin."""
+    asks = command.request and "REQUEST" in command.usage
     for word in arguments:
-        yield from piped.request() if word == NAME else (word,)
+        yield from piped.request() if asks and word == NAME else (word,)
 
 
 def _environment_layer(name: str, file: SettingsFile) -> Layer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import claims
+from toolmatrix.report import claims, terminal
 from toolmatrix.solve import flags
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def request_document(request: Request) -> dict[str, Any]:
         "targets": list(request.targets),
         "from": chosen["from"].get("*", ""),
         "accelerator": chosen["accelerator"],
-        "align": list(request.align),
+        "align": [*request.align, *request.lone],
         "archs": list(request.archs),
         "devices": list(request.devices),
         "cpu": request.cpu,
@@ -69,6 +69,11 @@ def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     if request.prefer == "newest":
         text = "--prefer newest: combinations that somebody tested were not preferred"
         found.append({"kind": "tested-not-preferred", "text": text, "components": []})
+    for name in (*request.align, *request.lone):
+        lacking = [target for target in resolution.targets if name not in resolution.chosen(target)]
+        if lacking:
+            text = f"--align {name}: the answer has none on {terminal.listing(lacking)}"
+            found.append({"kind": "nothing-to-align", "text": text, "components": []})
     weak = [
         (target, choice)
         for target, choices in resolution.targets.items()
