@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, terminal
 from toolmatrix.solve import flags
@@ -21,6 +19,8 @@ _WIDE = 36
 """A longer name (an image reference) runs over its column instead of pushing all others to the right."""
 _LONG = 24
 """A longer release is told by the name of its component where another line speaks of it."""
+_SIGNS = "<>=!~"
+"""A selector may be continued on the next line before any of these."""
 _READABLE = 24
 """With fewer columns than these a reason is not continued below its beginning."""
 
@@ -140,7 +140,9 @@ class _Tree:
         indent = f"{below.ljust(wide)}  {' ' * middle}  "
         if self.screen.width - len(indent) < _READABLE:
             indent = f"{below}    "
-        text = re.sub(r",(?=[<>=!~])", ", ", f"{row.why} {mark}")
+        text = f"{row.why} {mark}"
+        for sign in _SIGNS:
+            text = text.replace(f",{sign}", f", {sign}")
         yield from (
             line.rstrip()
             for line in terminal.wrap(text, self.screen.width, indent=indent, first=head)
