@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A cache directory that lives as long as the tests: with `XDG_CACHE_HOME=cache` the matrix is compiled once."""
+    return str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(autouse=True)
 def _no_processes_and_no_sockets(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.get_closest_marker("process"):

@@ -169,11 +169,11 @@ def nearest(part: Sequence[str], printed: Sequence[str], start: int, end: int) -
 class Folder:
     """Where the blocks of a page are run."""
 
-    def __init__(self, work: Path, cache: Path) -> None:
+    def __init__(self, work: Path, cache: str) -> None:
         self.work = work
         self.env = {
             "HOME": str(work.parent),
-            "XDG_CACHE_HOME": str(cache),
+            "XDG_CACHE_HOME": cache,
             "COLUMNS": WIDTH,
             "SOURCE_DATE_EPOCH": EPOCH,
         }
@@ -199,14 +199,8 @@ class Folder:
         return lines
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that all pages share, so that the matrix is compiled once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
-def folder(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+def folder(tmp_path: Path, cache: str, monkeypatch: pytest.MonkeyPatch) -> Folder:
     """An empty folder to run a page in; `check` starts no processes there."""
     work = tmp_path / "work"
     work.mkdir()
@@ -405,16 +399,24 @@ def properties(schema: Any) -> Iterator[str]:
             yield from properties(part)
 
 
+def names(lines: Iterable[str]) -> set[str]:
+    """The packages that the lines of a list of dependencies name."""
+    return {re.split(r"[^\w.-]", line)[0] for line in lines}
+
+
 def test_every_dependency_has_a_row_with_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"].values()
-    needed = [project["project"]["dependencies"], project["build-system"]["requires"], *extras]
-    names = {re.split(r"[^\w.-]", line)[0] for part in needed for line in part}
+    run = names(project["project"]["dependencies"])
+    other = names(line for part in (project["build-system"]["requires"], *extras) for line in part)
     section = (
         (ROOT / "CONTRIBUTING.md").read_text().partition("## Dependencies")[2].partition("\n## ")[0]
     )
-    rows = re.findall(r"^\| ([\w.-]+) \| .+ \| .+ \|$", section, re.MULTILINE)
-    assert sorted(row for row in rows if row != "package") == sorted(names)
+    tables = [
+        sorted(set(re.findall(r"^\| ([\w.-]+) \| .+ \| .+ \|$", table, re.MULTILINE)) - {"package"})
+        for table in re.split(r"^To build", section, flags=re.MULTILINE)
+    ]
+    assert tables == [sorted(run), sorted(other - run)]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=shown_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -173,6 +174,27 @@ def test_the_search_for_imports_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_
         (5, "errors"),
         (7, "cli"),
     ]
+
+
+def test_the_package_imports_what_it_depends_on_and_nothing_else() -> None:
+    """Packages by the names they are imported under; a dependency that no module imports is none."""
+    called = {"yaml": "pyyaml", "typing_extensions": ""}
+    found = set()
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                names = [node.module]
+            found |= {name.partition(".")[0] for name in names}
+    outside = found - {*sys.stdlib_module_names, "toolmatrix"}
+    declared = re.search(
+        r"^dependencies = \[(.*?)^\]",
+        (ROOT / "pyproject.toml").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+    assert declared is not None
+    wanted = set(re.findall(r'^ +"([\w-]+)', declared[1], re.MULTILINE))
+    assert {called.get(name, name) for name in outside} - {""} | {"tomli"} == wanted
 
 
 def test_every_data_file_has_its_place() -> None:

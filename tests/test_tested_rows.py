@@ -36,18 +36,14 @@ def rows() -> dict[str, Mapping[str, str]]:
 ROWS = rows()
 
 
-@pytest.fixture(scope="module")
-def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """One cache for all rows, so that the matrix is compiled once."""
-    return {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
-
-
-def resolve(env: Mapping[str, str], version: str, accelerator: str) -> dict[str, Any]:
+def resolve(cache: str, version: str, accelerator: str) -> dict[str, Any]:
     """The components that `resolve` gives on x86 from source."""
     words = ["resolve", f"tensorflow=={version}", "--target", "x86", "--from", "source"]
     out, err = io.StringIO(), io.StringIO()
     words += ["--accelerator", accelerator, "--json"]
-    assert main(words, env, io.StringIO(), out, err) == 0, out.getvalue() + err.getvalue()
+    assert main(words, {"XDG_CACHE_HOME": cache}, io.StringIO(), out, err) == 0, (
+        out.getvalue() + err.getvalue()
+    )
     components: dict[str, Any] = json.loads(out.getvalue())["targets"]["x86"]["components"]
     return components
 
@@ -70,9 +66,9 @@ def test_both_tables_are_there_from_1_12_on() -> None:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_tested_row_comes_back(env: Mapping[str, str], name: str) -> None:
+def test_a_tested_row_comes_back(cache: str, name: str) -> None:
     row = ROWS[name]
-    components = resolve(env, row["tensorflow"], TABLES[name.partition("/")[0]])
+    components = resolve(cache, row["tensorflow"], TABLES[name.partition("/")[0]])
     wrong = {}
     for column in (*EXACT, *COMPILERS):
         if column not in row:
@@ -85,9 +81,9 @@ def test_a_tested_row_comes_back(env: Mapping[str, str], name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_row_is_cited_for_what_it_decided(env: Mapping[str, str], name: str) -> None:
+def test_a_row_is_cited_for_what_it_decided(cache: str, name: str) -> None:
     row = ROWS[name]
-    components = resolve(env, row["tensorflow"], TABLES[name.partition("/")[0]])
+    components = resolve(cache, row["tensorflow"], TABLES[name.partition("/")[0]])
     for column in EXACT:
         held = components.get(column)
         if column in row and held and begins(held["version"], row[column]) and not held["disputed"]:

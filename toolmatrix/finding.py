@@ -36,6 +36,7 @@ class Ground(Value):
     conditions: tuple[tuple[str, tuple[str, ...]], ...] = ()
     facts: tuple[str, ...] = ()
     evidence: str = ""
+    source: str = ""
 
 
 class Finding(Value):

@@ -57,12 +57,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A cache directory that lives as long as the tests: `cli(..., XDG_CACHE_HOME=cache)` compiles the matrix once."""
-    return str(tmp_path_factory.mktemp("cache"))
-
-
 @pytest.fixture
 def real(cli: Cli, cache: str) -> Cli:
     """A run on the built-in matrix, compiled once for all tests."""
@@ -81,9 +75,11 @@ def small(real: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
 def cli(here: Path) -> Cli:
     """`cli("resolve", "x", TOOLMATRIX_TARGET="arm")`: a run in the empty directory."""
 
-    def run(*argv: str, screen: type[io.StringIO] = io.StringIO, **env: str) -> Outcome:
+    def run(
+        *argv: str, screen: type[io.StringIO] = io.StringIO, piped: str = "", **env: str
+    ) -> Outcome:
         stdout, stderr = screen(), screen()
-        code = main(argv, {"HOME": str(here.parent), **env}, io.StringIO(), stdout, stderr)
+        code = main(argv, {"HOME": str(here.parent), **env}, io.StringIO(piped), stdout, stderr)
         return Outcome(code, stdout.getvalue(), stderr.getvalue())
 
     return run

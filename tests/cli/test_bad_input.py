@@ -125,7 +125,13 @@ MESSAGES = {
     )
     + "help: names are those of archspec and of -mcpu\n",
     "resolve tensorflow --device MI300Z": nearest(
-        "`--device MI300Z`: nobody knows this device", "MI300Z", "`MI300X`, `MI300A`, `MI100`"
+        "`--device MI300Z`: nobody knows this device", "MI300Z", "`MI300A`, `MI300X`, `MI100`"
+    )
+    + "help: a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)\n",
+    "resolve tensorflow --device 'RTX 3091'": nearest(
+        "`--device RTX 3091`: nobody knows this device",
+        "RTX 3091",
+        "`GeForce RTX 3090`, `GeForce RTX 3090 Ti`, `GeForce RTX 3050`",
     )
     + "help: a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)\n",
     "resolve tensorflow --align pithon": nearest(

@@ -45,6 +45,65 @@ def test_golden_differences(diff: Cli, name: str, pair: tuple[str, str]) -> None
     assert_golden(f"diff-{name}.txt", outcome.out)
 
 
+def test_golden_port(diff: Cli) -> None:
+    outcome = diff("three.lock", "--target", "x86,arm")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert_golden("diff-port.txt", outcome.out)
+
+
+def test_two_targets_are_held_side_by_side(diff: Cli, cli: Cli, cache: str) -> None:
+    """Of one lock or of two; what is equal, what differs, what one alone has, and which flags."""
+    arm = ("tensorflow==2.6.5", "--target", "arm", "-l", "arm.lock")
+    assert cli("lock", *arm, XDG_CACHE_HOME=cache).code == 0
+    found = diff("new.lock", "arm.lock", "--json").json()
+    with open(schema_path("port"), encoding="utf-8") as file:
+        jsonschema.validate(found, json.load(file))
+    again = diff("three.lock", "--target", "x86,arm", "--json").json()
+    assert found["components"] == again["components"]
+    assert found["flags"] == again["flags"]
+    assert [side["name"] for side in found["targets"]] == ["x86", "arm"]
+    kinds = {part["component"]: part["kind"] for part in found["components"]}
+    assert (kinds["tensorflow"], kinds["base-image"], kinds["cuda"]) == (
+        "equal",
+        "different",
+        "only",
+    )
+    cuda = next(part for part in found["components"] if part["component"] == "cuda")
+    assert cuda["held"][0]["evidence"] == "derived"
+    assert cuda["absent"] == [{"target": "arm", "why": "accelerator none"}]
+    flags = {part["flag"]: part for part in found["flags"]}
+    assert flags["-fsigned-char"]["target"] == "arm"
+    assert flags["-fsigned-char"]["evidence"] == "ran"
+    assert "plain char is unsigned on aarch64" in flags["-fsigned-char"]["why"]
+    assert flags["-fsigned-char"]["source"]
+    for kind in ("equal", "different", "only"):
+        assert found["summary"][kind] == list(kinds.values()).count(kind)
+
+
+def test_a_port_turned_round_has_the_same_components(diff: Cli) -> None:
+    there = diff("three.lock", "--target", "x86,amd", "--json").json()
+    back = diff("three.lock", "--target", "amd,x86", "--json").json()
+    assert there["summary"] == back["summary"]
+    assert diff("three.lock", "--target", "x86,amd", "--exit-code").code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["three.lock"], 2, "`diff` needs two locks, or two targets of one"),
+        (["new.lock"], 2, "`diff` needs two locks, or two targets of one"),
+        (["three.lock", "--target", "x86"], 2, "two targets are compared"),
+        (["new.lock", "--target", "x86,arm"], 3, "new.lock holds no target `arm`"),
+    ],
+)
+def test_targets_that_cannot_be_compared(
+    diff: Cli, words: list[str], code: int, message: str
+) -> None:
+    outcome = diff(*words)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert message in outcome.err.splitlines()[0]
+
+
 def test_nothing_moved(diff: Cli) -> None:
     outcome = diff("new.lock", "new.lock", "--exit-code")
     assert (outcome.code, outcome.err) == (0, "")
@@ -141,3 +200,9 @@ def test_facts_that_the_matrix_lacks_are_told_by_nothing(diff: Cli, here: Path, 
     assert lines[0].split() == ["~", "tensorflow", "2.4.0", "->", "2.6.5", "you", "asked"]
     assert any(line.split() == ["~", "bazel", "3.1.0", "->", "3.7.2"] for line in lines)
     assert cli("diff", "only-one").code == 2
+
+
+def test_a_target_in_the_settings_is_no_comparison(diff: Cli, here: Path) -> None:
+    expected = diff("old.lock", "new.lock")
+    (here / "toolmatrix.toml").write_text('target = ["x86", "arm"]\n')
+    assert diff("old.lock", "new.lock") == expected

@@ -101,6 +101,7 @@ def test_a_release_is_shown_with_its_day(cli: Cli, front: str) -> None:
     assert run.out == (
         "lib==1.0  artifact\n"
         "says      lib 1.0 was released on 2025-01-01\n"
+        "where     list\n"
         "source    vendor: Vendor\n"
         "at        vendor:page@1\n"
         "read      2026-01-01\n"

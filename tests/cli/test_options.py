@@ -181,9 +181,9 @@ def test_options_are_frozen_and_typed_by_their_declaration() -> None:
             "error[TM901]: `resolve` has no format `csv`\n  expected: one of text, json\n",
         ),
         (
-            "diff a",
+            "diff",
             (
-                "error[TM901]: `diff` needs OLD NEW\n  found: 1 argument\n"
+                "error[TM901]: `diff` needs OLD [NEW]\n  found: no argument\n"
                 "help: `toolmatrix help diff` shows examples\n"
             ),
         ),

@@ -85,7 +85,7 @@ def test_a_refusal_goes_to_the_output_too(small: Cli, here: Path) -> None:
 def test_a_standing_request_is_answered(small: Cli, here: Path) -> None:
     (here / "toolmatrix.toml").write_text('request = ["app==2.1.3"]\ntarget = ["arm"]\n')
     assert small("resolve") == small("resolve", "app==2.1.3", "--target", "arm")
-    assert "target x86" in small("resolve", "--target", "x86").out
+    assert "x86, from" in small("resolve", "--target", "x86").out
 
 
 def test_variables_are_options(small: Cli) -> None:
@@ -110,7 +110,7 @@ def test_keeping_a_lock_keeps_its_choices(small: Cli, here: Path) -> None:
 
 def test_every_line_has_evidence_and_a_note(small: Cli) -> None:
     """Each branch of a tree names how well it is known and ends with a note that is printed below."""
-    out = small("resolve", "app==2.1.3", "--target", "x86,arm").out
+    out = small("resolve", "app==2.1.3", "--target", "x86,arm", COLUMNS="200").out
     notes = set(re.findall(r"^(\[\d+\])", out, re.MULTILINE))
     words = "ran|artifact|tested|stated|derived|reported|unknown"
     rows = [row for row in out.splitlines() if re.match("[├└│]|app ", row)]
@@ -135,7 +135,7 @@ def test_ways_out_carry_what_they_need(small: Cli, here: Path) -> None:
     (here / "our own.yaml").write_text(
         "schema: toolmatrix.facts/1\n"
         'sources: {mine: {title: M, at: "m:p@1", read: 2026-01-01}}\n'
-        'releases: [{id: ours, component: app, source: mine, evidence: stated, versions: {"3.0": {}}}]\n'
+        'releases: [{id: ours, component: app, source: mine, evidence: stated, where: tags, versions: {"3.0": {}}}]\n'
     )
     refused = small("resolve", "app==3.0", "gcc==7", "gcc==8", "--matrix", "our own.yaml")
     commands = re.findall(r"^    toolmatrix (.*)$", refused.out, re.MULTILINE)
@@ -154,3 +154,48 @@ def test_prose_keeps_to_the_width(small: Cli, width: int) -> None:
     prose = [line for line in out.splitlines() if not line.startswith("    toolmatrix ")]
     assert max(map(len, prose)) <= width
     assert out.split() == small(*shlex.split(LINES["refused"])).out.split()
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 100])
+@pytest.mark.parametrize("line", ["app==2.1.3 --arch sm_86", "app==2.1.3 --target x86,arm"])
+def test_a_tree_keeps_to_the_screen_and_says_the_same(small: Cli, line: str, width: int) -> None:
+    """Whatever the width, the letters are the same in the same order."""
+    out, wide = (
+        small("resolve", *line.split(), COLUMNS=str(columns)).out for columns in (width, 300)
+    )
+    assert max(map(len, out.splitlines())) <= width
+    plain = [re.sub(r"[\s├└─│]", "", text) for text in (out, wide)]
+    assert plain[0] == plain[1]
+
+
+def test_an_image_is_named_once_and_a_flag_is_known_as_well_as_its_arch(real: Cli) -> None:
+    out = real("resolve", "tensorflow==2.6.5", "--arch", "sm_86").out
+    assert out.count("nvidia/cuda:11.2.2-cudnn8-devel-ubuntu20.04") == 1
+    assert "distro ubuntu20.04  artifact  base-image is ubuntu20.04  [" in out
+    assert re.search(
+        r"-gencode=arch=compute_86,code=sm_86  ran +nvcc makes sm_86 code  \[\d\]", out
+    )
+
+
+def test_what_an_option_did_not_do_is_said(small: Cli) -> None:
+    """`--prefer newest` prefers no tested row; `--min-evidence` does not reach every line."""
+    line = ("resolve", "app==2.1.3", "--accelerator", "none")
+    assert small(*line, "--json").json()["caveats"] == []
+    newest = "--prefer newest: combinations that somebody tested were not preferred"
+    assert small(*line, "--prefer", "newest").out.endswith(f"\n{newest}\n")
+    run = small(*line, "--prefer", "newest", "--json").json()
+    assert run["caveats"] == [{"kind": "tested-not-preferred", "text": newest, "components": []}]
+    weak = small(*line, "--min-evidence", "derived", "--json").json()
+    below = [
+        {"target": "x86", "component": name, "evidence": part["evidence"]}
+        for name, part in weak["targets"]["x86"]["components"].items()
+        if part["evidence"] in ("reported", "unknown")
+    ]
+    told = weak["caveats"][0]
+    assert (told["kind"], told["components"]) == ("below-minimum", below)
+    assert told["text"] == (
+        "--min-evidence derived does not reach tool (unknown): "
+        "it refuses pairs that rows join less well, and these rest on other facts"
+    )
+    text = small(*line, "--min-evidence", "derived", COLUMNS="200").out
+    assert text.endswith(f"\n{told['text']}\n")

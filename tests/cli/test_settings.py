@@ -347,3 +347,48 @@ def test_two_variables_may_contradict_each_other(cli: Cli) -> None:
 
 def test_the_keys_of_a_file_are_those_of_config(cli: Cli) -> None:
     assert len(settings(cli)["options"]) == len(COMMANDS["config"].options) - 2
+
+
+ENVIRONMENTS = """\
+request = "app==2.1.3"
+with = ["gcc==8"]
+[environments.port]
+target = "arm"
+[environments.old]
+request = "app==2.0.0"
+"""
+
+
+def test_one_environment_is_asked_by_name(small: Cli, here: Path) -> None:
+    """Its request and its options, below what is said on the line; for every command that asks."""
+    put(here / "toolmatrix.toml", ENVIRONMENTS)
+    assert small("resolve", "--environment", "port") == small("resolve", "--target", "arm")
+    assert small("resolve", "--environment", "old") == small("resolve", "app==2.0.0")
+    assert small("resolve", TOOLMATRIX_ENVIRONMENT="old") == small("resolve", "app==2.0.0")
+    assert small("resolve", "app==2.0.0", "--environment", "port") == small(
+        "resolve", "app==2.0.0", "--target", "arm"
+    )
+    assert small("resolve", "--environment", "port", "--target", "x86") == small(
+        "resolve", "--target", "x86"
+    )
+    assert small("explain", "gcc", "--environment", "old") == small("explain", "gcc", "app==2.0.0")
+    assert small("why-not", "cuda", "--environment", "port") == small(
+        "why-not", "cuda", "--target", "arm"
+    )
+    line = ("matrix", "--rows", "app", "--cols", "python", "--cells")
+    assert small(*line, "--environment", "port") == small(*line, "--target", "arm")
+    shown = small("config", "--environment", "port", "--json").json()["options"]["target"]
+    assert shown["origin"]["kind"] == "environment table"
+
+
+def test_an_environment_that_nobody_configured_is_refused(small: Cli, here: Path) -> None:
+    put(here / "toolmatrix.toml", ENVIRONMENTS)
+    assert small("resolve", "--environment", "prot") == (
+        2,
+        "",
+        (
+            "error[TM901]: there is no environment `prot`\n"
+            "  expected: one of port, old\n"
+            "help: did you mean `port`?\n"
+        ),
+    )

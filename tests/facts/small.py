@@ -52,36 +52,43 @@ releases:
     source: vendor
     evidence: stated
     versions: {x86_64: {rank: 2}, aarch64: {rank: 1}}
+    where: list
   - id: accelerators
     component: accelerator
     source: vendor
     evidence: stated
     versions: {none: {rank: 2}, cuda: {rank: 1}}
+    where: list
   - id: apps
     component: app
     source: vendor
     evidence: artifact
     versions: {2.6.0: {date: 2021-08-11}, 2.6.1: {}, 2.6.5: {}, 2.7.0: {}}
+    where: list
   - id: toolkits
     component: cuda
     source: vendor
     evidence: artifact
     versions: {"11.1": {}, 11.2.0: {}, 11.2.2: {}, 12.0.0: {}}
+    where: list
   - id: archs
     component: arch
     source: vendor
     evidence: stated
     versions: {sm_80: {rank: 80}, sm_86: {rank: 86}}
+    where: list
   - id: gccs
     component: gcc
     source: vendor
     evidence: stated
     versions: {"7": {}, "8": {}, "9": {}}
+    where: list
   - id: pythons
     component: python
     source: vendor
     evidence: stated
     versions: {"3.6": {}, "3.7": {}, "3.9": {}}
+    where: list
 """
 
 FACTS = """\
@@ -118,13 +125,13 @@ def facts(**sections: Any) -> str:
 def table(**given: Any) -> dict[str, Any]:
     """A table keyed by `app`."""
     common = {"id": "t", "source": "vendor", "evidence": "tested", "key": "app"}
-    return {**common, **given}
+    return {**common, **given, "where": given.get("where", "table 1")}
 
 
 def statement(**given: Any) -> dict[str, Any]:
     """A statement about `app`."""
     common = {"id": "s", "source": "vendor", "evidence": "stated", "when": {"app": "*"}}
-    return {**common, **given}
+    return {**common, **given, "where": given.get("where", "text")}
 
 
 def compiled(folder: Path, text: str) -> Compiled:

@@ -28,10 +28,10 @@ TINY_FACTS = """\
 schema: toolmatrix.facts/1
 sources: {s: {title: S, at: t, read: 2026-01-01}}
 releases:
-  - {id: r, component: a, source: s, evidence: ran, versions: {"1": {}, "2": {}}}
-  - {id: q, component: b, source: s, evidence: ran, versions: {"1": {}}}
+  - {id: r, component: a, source: s, evidence: ran, where: w, versions: {"1": {}, "2": {}}}
+  - {id: q, component: b, source: s, evidence: ran, where: w, versions: {"1": {}}}
 statements:
-  - {id: x, source: s, evidence: ran, when: {a: "1"}, requires: {b: "1"}}
+  - {id: x, source: s, evidence: ran, where: w, when: {a: "1"}, requires: {b: "1"}}
 """
 
 

@@ -14,7 +14,8 @@ from toolmatrix.facts.load import files, load
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHAPE = "docs/facts.md shows the shape of a matrix file"
+SELECTOR = "a selector such as `*`, `11.2`, `>=11.2,<12`, `3.6-3.9` or `absent`"
+SHAPE = "`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie"
 LISTED = "components are listed in matrix.yaml, or under `components:` of the file"
 GCC = {"gcc": {"as": "requires"}}
 
@@ -108,7 +109,7 @@ def rows(*given: dict[str, Any], columns: dict[str, Any] | None = None, **more: 
             "under: cuda",
             "grid: '>=sm_80'",
             (
-                "matrix.yaml:8:44: a selector cannot be read; expected a selector (docs/facts.md); "
+                f"matrix.yaml:8:44: a selector cannot be read; expected {SELECTOR}; "
                 f"found names have no order: `>=sm_80` cannot be compared; {SHAPE}"
             ),
         ),
@@ -129,7 +130,7 @@ def rows(*given: dict[str, Any], columns: dict[str, Any] | None = None, **more: 
             "{machine: aarch64}",
             "{machine: '>=aarch64'}",
             (
-                "matrix.yaml:16:35: a selector cannot be read; expected a selector (docs/facts.md); "
+                f"matrix.yaml:16:35: a selector cannot be read; expected {SELECTOR}; "
                 f"found names have no order: `>=aarch64` cannot be compared; {SHAPE}"
             ),
         ),
@@ -208,13 +209,13 @@ def test_a_front_page_lists_fact_files_only(tmp_path: Path) -> None:
         (
             "id: apps\n    component: app\n    source: vendor",
             "id: apps\n    component: app\n    source: vendr",
-            f"names.yaml:18:13: no such source; expected `vendor`?; found `vendr`; {SHAPE}",
+            f"names.yaml:20:13: no such source; expected `vendor`?; found `vendr`; {SHAPE}",
         ),
         (
             "id: apps\n    component: app\n    source: vendor\n    evidence: artifact",
             "id: apps\n    component: app\n    source: vendor\n    evidence: rumour",
             (
-                "names.yaml:19:15: evidence is not a known word; "
+                "names.yaml:21:15: evidence is not a known word; "
                 "expected ran | artifact | tested | stated | derived | reported | unknown; "
                 f"found `rumour`; {SHAPE}"
             ),
@@ -222,13 +223,13 @@ def test_a_front_page_lists_fact_files_only(tmp_path: Path) -> None:
         (
             "id: apps\n    component: app\n",
             "id: apps\n    component: ap\n",
-            f"names.yaml:17:16: no such component; expected `app`?; found `ap`; {LISTED}",
+            f"names.yaml:19:16: no such component; expected `app`?; found `ap`; {LISTED}",
         ),
         (
             "2.6.1: {}",
             "2.6.x: {}",
             (
-                "names.yaml:20:43: not a version; expected a version; found `2.6.x` is not a version; "
+                "names.yaml:22:43: not a version; expected a version; found `2.6.x` is not a version; "
                 "releases are named one by one; a selector is for claims"
             ),
         ),
@@ -236,20 +237,20 @@ def test_a_front_page_lists_fact_files_only(tmp_path: Path) -> None:
             "2.6.1: {}",
             "2.6.1: 2021-09-01",
             (
-                f"names.yaml:20:50: a release must be a mapping; expected `key: value` pairs; "
+                f"names.yaml:22:50: a release must be a mapping; expected `key: value` pairs; "
                 f"found `2021-09-01`; {SHAPE}"
             ),
         ),
         (
             "date: 2021-08-11",
             "date: August 2021",
-            f"names.yaml:20:30: date is not a date; expected YYYY-MM-DD; found `August 2021`; {SHAPE}",
+            f"names.yaml:22:30: date is not a date; expected YYYY-MM-DD; found `August 2021`; {SHAPE}",
         ),
         (
             "2.6.1: {}",
             "2.6.1: {yanked: maybe}",
             (
-                "names.yaml:20:59: yanked is not a known word; expected true | false; "
+                "names.yaml:22:59: yanked is not a known word; expected true | false; "
                 f"found `maybe`; {SHAPE}"
             ),
         ),
@@ -257,7 +258,7 @@ def test_a_front_page_lists_fact_files_only(tmp_path: Path) -> None:
             "sm_80: {rank: 80}",
             "sm_80: {}",
             (
-                "names.yaml:30:16: a release of `arch` has no rank; "
+                "names.yaml:34:16: a release of `arch` has no rank; "
                 "expected `rank: N`, higher is preferred; found `sm_80`; names have no order of their own"
             ),
         ),
@@ -265,7 +266,7 @@ def test_a_front_page_lists_fact_files_only(tmp_path: Path) -> None:
             "rank: 80",
             "rank: high",
             (
-                "names.yaml:30:30: rank must be a whole number; expected a whole number; "
+                "names.yaml:34:30: rank must be a whole number; expected a whole number; "
                 f"found `high`; {SHAPE}"
             ),
         ),
@@ -273,7 +274,7 @@ def test_a_front_page_lists_fact_files_only(tmp_path: Path) -> None:
             "    evidence: artifact\n    versions: {2.6.0",
             "    versions: {2.6.0",
             (
-                "names.yaml:16:5: a list of releases has no `evidence`; expected `evidence:`; "
+                "names.yaml:18:5: a list of releases has no `evidence`; expected `evidence:`; "
                 f"found no such key; {SHAPE}"
             ),
         ),
@@ -357,7 +358,7 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
         ),
         (
             facts(tables=[table(columns=GCC, rows=[]), table(columns=GCC, rows=[])]),
-            ("facts.yaml:11:7: an id stands twice; expected each id once; found `t`; "
+            ("facts.yaml:12:7: an id stands twice; expected each id once; found `t`; "
             "give one of the two another `id:`"),
         ),
         (
@@ -367,7 +368,7 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
         ),
         (
             rows({"app": "2.6.0", "gcc": ">=seven"}),
-            ("facts.yaml:12:10: a selector cannot be read; expected a selector (docs/facts.md); "
+            (f"facts.yaml:12:10: a selector cannot be read; expected {SELECTOR}; "
             f"found `seven` is not a version; {SHAPE}"),
         ),
         (
@@ -390,14 +391,25 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
             f"found no such key; {SHAPE}"),
         ),
         (
+            rows({"app": "2.6.0", "gcc": "7"}).replace("  where: table 1\n", ""),
+            ("facts.yaml:11:5: a row of `t` has no `where`; expected `where:` in the row or in its table; "
+            f"found no such key; {SHAPE}"),
+        ),
+        (
             rows({"app": "2.6.0", "gcc": "6"}),
             ("facts.yaml:12:10: `t/2.6.0#gcc` names a version of gcc that nobody released; "
             "expected a known release of gcc, such as 9; found `6`; "
             "correct it, add the release with its source, or say `unreleased: true`"),
         ),
         (
+            rows({"app": "2.6.0", "gcc": {"is": "7", "when": {"cuda": "9.1"}}}),
+            ("facts.yaml:15:15: `t/2.6.0#gcc` names a version of cuda that nobody released; "
+            "expected a known release of cuda, such as 11.1; found `9.1`; "
+            "correct it, add the release with its source, or say `unreleased: true`"),
+        ),
+        (
             rows({"app": "2.6.4", "gcc": "7"}),
-            ("facts.yaml:12:10: `t/2.6.4#gcc` names a version of app that nobody released; "
+            ("facts.yaml:11:10: `t/2.6.4#gcc` names a version of app that nobody released; "
             "expected a known release of app, such as 2.6.5; found `2.6.4`; "
             "correct it, add the release with its source, or say `unreleased: true`"),
         ),
@@ -459,7 +471,7 @@ def test_tables_that_are_refused(tmp_path: Path, text: str, message: str) -> Non
         ),
         (
             facts(statements=[statement(requires={"gcc": "7"}), statement(requires={"gcc": "8"})]),
-            ("facts.yaml:10:3: an id stands twice; expected each id once; found `s`; "
+            ("facts.yaml:11:3: an id stands twice; expected each id once; found `s`; "
             "give one of the two another `id:`"),
         ),
         (
@@ -470,7 +482,8 @@ def test_tables_that_are_refused(tmp_path: Path, text: str, message: str) -> Non
         (
             facts(
                 data=[
-                    {"id": "d", "source": "vendor", "evidence": "ran", "columns": ["a"], "rows": [["1", "2"]]}
+                    {"id": "d", "source": "vendor", "evidence": "ran", "columns": ["a"], "rows": [["1", "2"]],
+                     "where": "w"}
                 ]
             ),
             "facts.yaml:9:5: a row is longer than its columns; expected 1 cells; found 2 cells; " + SHAPE,
@@ -480,7 +493,7 @@ def test_tables_that_are_refused(tmp_path: Path, text: str, message: str) -> Non
                 facts(statements=[{key: value for key, value in statement(needs=["gcc"]).items() if key != left}]),
                 f"facts.yaml:3:3: a statement has no `{left}`; expected `{left}:`; found no such key; {SHAPE}",
             )
-            for left in ("id", "source", "evidence", "when")
+            for left in ("id", "source", "where", "evidence", "when")
         ),
         (
             "schema: toolmatrix.facts/1\nfiles: []\n",
@@ -537,7 +550,8 @@ def test_a_file_on_top_may_add_components_below_known_ones(tmp_path: Path) -> No
     own = facts(
         components={"plugin": {"title": "Plugin", "scheme": "pep440", "under": "cuda"}},
         releases=[
-            {"id": "p", "component": "plugin", "source": "vendor", "evidence": "ran", "versions": {"1.0": {}}}
+            {"id": "p", "component": "plugin", "source": "vendor", "evidence": "ran", "where": "w",
+             "versions": {"1.0": {}}}
         ],
         statements=[{**statement(requires={"cuda": "12.0.0"}), "when": {"plugin": "1.0"}}],
     )  # fmt: skip

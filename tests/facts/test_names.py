@@ -23,6 +23,7 @@ TEXT = facts(
             "component": "device",
             "source": "vendor",
             "evidence": "stated",
+            "where": "list",
             "versions": {"8.6": {"rank": 86}, "8.9": {"rank": 89}, "gfx942": {"rank": 1}},
         }
     ],
@@ -33,8 +34,11 @@ TEXT = facts(
             key="device",
             columns={"products": {"as": "attribute"}},
             rows=[
-                {"device": "8.6", "products": ["GeForce RTX 30xx", "RTX A4000-A6000", "A40"]},
-                {"device": "8.9", "products": ["GeForce RTX 4090", "L40", "GeForce RTX 4050-4080"]},
+                {
+                    "device": "8.6",
+                    "products": ["GeForce RTX 3090", "GeForce RTX 3080 Ti", "RTX A5000", "A40"],
+                },
+                {"device": "8.9", "products": ["GeForce RTX 4090", "L40", "GeForce RTX 4070"]},
                 {"device": "gfx942", "products": ["Instinct MI300X"]},
             ],
         )
@@ -86,13 +90,14 @@ def test_what_a_shell_offers(kind: str, prefix: str, wanted: list[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
-        ("RTX 3090", [("8.6", "GeForce RTX 30xx")]),
-        ("nvidia geforce rtx 3080 ti", [("8.6", "GeForce RTX 30xx")]),
-        ("RTX A5000", [("8.6", "RTX A4000-A6000")]),
+        ("RTX 3090", [("8.6", "GeForce RTX 3090")]),
+        ("nvidia geforce rtx 3080 ti", [("8.6", "GeForce RTX 3080 Ti")]),
+        ("RTX A5000", [("8.6", "RTX A5000")]),
         ("A40", [("8.6", "A40")]),
-        ("RTX 4070", [("8.9", "GeForce RTX 4050-4080")]),
+        ("RTX 4070", [("8.9", "GeForce RTX 4070")]),
         ("mi300x", [("gfx942", "Instinct MI300X")]),
         ("RTX", []),
+        ("RTX 3091", []),
         ("RTX 2080", []),
         ("RTX 4090 SUPER", []),
         ("", []),
@@ -106,10 +111,26 @@ def test_devices_by_the_names_of_products(
     assert products.find(made, name) == wanted
 
 
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("RTX 30", ["GeForce RTX 3090", "GeForce RTX 3080 Ti"]),
+        ("RTX 3091", ["GeForce RTX 3090", "GeForce RTX 4090", "GeForce RTX 3080 Ti"]),
+        ("mi300", ["Instinct MI300X"]),
+        ("L4", ["L40"]),
+        ("toaster", []),
+        ("NVIDIA", []),
+    ],
+)
+def test_names_that_are_nearest(tmp_path: Path, name: str, wanted: list[str]) -> None:
+    made = index.Index(io.BytesIO(index.write(compiled(tmp_path, TEXT), {})))
+    assert products.nearest(name, products.names(made)) == wanted
+
+
 def test_all_product_names(tmp_path: Path) -> None:
     made = index.Index(io.BytesIO(index.write(compiled(tmp_path, TEXT), {})))
     assert "A40" in products.names(made)
-    assert len(products.names(made)) == 7
+    assert len(products.names(made)) == 8
 
 
 @pytest.mark.process

@@ -32,6 +32,7 @@ RICH = facts(
             "component": "app",
             "source": "mine",
             "evidence": "artifact",
+            "where": "list",
             "versions": {"2.6.1": {"date": "2021-09-01", "b": "2", "a": "1"}, "2.8.0": {"yanked": "true"}},
         }
     ],
@@ -64,7 +65,8 @@ RICH = facts(
         statement(when={"app": "*", "machine": "x86_64", "accelerator": "cuda"}, needs=["gcc", ["cuda", "python"]]),
         statement(id="r", requires={"gcc": ">=8", "python": "*"}, limits={"cuda": "11.2 12.0"}),
     ],
-    data=[{"id": "d", "source": "vendor", "evidence": "ran", "columns": ["a", "b"], "rows": [["1", "2"], ["3", "4"]]}],
+    data=[{"id": "d", "source": "vendor", "evidence": "ran", "where": "w",
+           "columns": ["a", "b"], "rows": [["1", "2"], ["3", "4"]]}],
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from toolmatrix.facts import yamlfile
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHAPE = "docs/facts.md shows the shape of a matrix file"
+SHAPE = "`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie"
 
 
 def refusal(data: bytes) -> str:

@@ -37,16 +37,20 @@ sources:
   vendor: {title: Vendor, at: "vendor:page@1", read: 2026-01-01}
   third: {title: Third, at: "third:page@1", read: 2025-06-01}
 releases:
-  - {id: targets, component: target, source: vendor, evidence: stated, versions: {x86: {rank: 2}, arm: {rank: 1}}}
-  - {id: machines, component: machine, source: vendor, evidence: stated,
+  - {id: targets, component: target, source: vendor, evidence: stated, where: list,
+     versions: {x86: {rank: 2}, arm: {rank: 1}}}
+  - {id: machines, component: machine, source: vendor, evidence: stated, where: list,
      versions: {x86_64: {rank: 2}, aarch64: {rank: 1}}}
-  - {id: accelerators, component: accelerator, source: vendor, evidence: stated,
+  - {id: accelerators, component: accelerator, source: vendor, evidence: stated, where: list,
      versions: {none: {rank: 2}, cuda: {rank: 1}}}
-  - {id: ways, component: from, source: vendor, evidence: stated, versions: {source: {rank: 2}, wheel: {rank: 1}}}
-  - {id: tools, component: tool, source: vendor, evidence: artifact, versions: {"1.0": {}, "2.0": {}, "3.0": {}}}
-  - {id: wishes, component: wish, source: vendor, evidence: artifact,
+  - {id: ways, component: from, source: vendor, evidence: stated, where: list,
+     versions: {source: {rank: 2}, wheel: {rank: 1}}}
+  - {id: tools, component: tool, source: vendor, evidence: artifact, where: list,
+     versions: {"1.0": {}, "2.0": {}, "3.0": {}}}
+  - {id: wishes, component: wish, source: vendor, evidence: artifact, where: list,
      versions: {loud: {rank: 1}, late: {rank: 0, yanked: true}}}
-  - {id: libs, component: lib, source: vendor, evidence: artifact, versions: {"1.0": {date: 2025-01-01}}}
+  - {id: libs, component: lib, source: vendor, evidence: artifact, where: list,
+     versions: {"1.0": {date: 2025-01-01}}}
 tables:
   - id: apps
     about: releases of App
@@ -65,6 +69,7 @@ tables:
   - id: tested
     source: third
     evidence: reported
+    where: table
     key: app
     columns: {tool: {as: tested}}
     rows:

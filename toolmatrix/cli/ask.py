@@ -181,7 +181,7 @@ class Names:
             )
         raise NothingMatched(
             f"`--device {name}`: nobody knows this device",
-            expected=_nearest(name, [*known, *products.names(self.index)]),
+            expected=_perhaps(products.nearest(name, [*known, *products.names(self.index)])),
             found=f"`{name}`",
             help="a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)",
         )
@@ -206,9 +206,11 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
     by_lower = {word.lower(): word for word in known}
     near = difflib.get_close_matches(name.lower(), by_lower, 3, 0.5)
-    return (
-        "perhaps " + ", ".join(f"`{by_lower[word]}`" for word in near) if near else "a known name"
-    )
+    return _perhaps([by_lower[word] for word in near])
+
+
+def _perhaps(near: Sequence[str]) -> str:
+    return "perhaps " + ", ".join(f"`{name}`" for name in near) if near else "a known name"
 
 
 def build(
@@ -238,29 +240,29 @@ def build(
     lines = [part for ask in asked for part in _placed(ask, contexts, index)]
     lines += [ask for context in contexts.values() for ask in context]
     if "from" not in named:
+        text = f"--from {from_}"
         lines.append(
             Ask(
                 component="from",
                 selector=from_,
-                text=f"--from {from_}",
+                text=text,
                 option="from",
                 implied=not options.from_,
             )
         )
     if options.distro:
-        distro = names.name("distro", _distro(options.distro), "--distro")
-        lines.append(
-            Ask(
-                component="distro",
-                selector=distro,
-                text=f"--distro {options.distro}",
-                option="distro",
-            )
-        )
+        distro, text = _distro(options.distro), f"--distro {options.distro}"
+        distro = names.name("distro", distro, "--distro")
+        lines.append(Ask(component="distro", selector=distro, text=text, option="distro"))
+    aligned = tuple(names.component(name) for name in options.align)
+    lone = tuple(
+        name for name in aligned if len(targets) > 1 >= len(_having(name, contexts, index))
+    )
     request = Request(
         asks=tuple(lines),
         targets=targets,
-        align=tuple(names.component(name) for name in options.align),
+        align=tuple(name for name in aligned if name not in lone),
+        lone=lone,
         archs=tuple(names.name("arch", arch, "--arch") for arch in dict.fromkeys(options.arch)),
         devices=tuple(names.device(device) for device in dict.fromkeys(options.device)),
         cpu=_cpu(options.cpu, targets, index) if options.cpu else "",
@@ -356,19 +358,23 @@ def _context(
 
 def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[Ask]:
     """A component of one accelerator is asked for on the targets that compute on it, if any do."""
-    accelerators = index.header["components"][ask.component]["accelerators"]
-    having = [
+    having = _having(ask.component, contexts, index)
+    if index.header["components"][ask.component]["framework"] or not having:
+        return [ask]
+    return [ask] if len(having) == len(contexts) else [ask.replace(target=name) for name in having]
+
+
+def _having(component: str, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[str]:
+    """The targets that can have a component: one of an accelerator is for those that compute on it."""
+    accelerators = index.header["components"][component]["accelerators"]
+    return [
         target
         for target, context in contexts.items()
-        if any(
+        if not accelerators
+        or any(
             part.component == "accelerator" and part.selector in accelerators for part in context
         )
     ]
-    if not accelerators or index.header["components"][ask.component]["framework"]:
-        return [ask]
-    if not having or len(having) == len(contexts):
-        return [ask]
-    return [ask.replace(target=target) for target in having]
 
 
 def _policies(

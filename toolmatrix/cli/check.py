@@ -9,7 +9,6 @@ import time
 from toolmatrix import resources
 from toolmatrix.cli import clock
 from toolmatrix.errors import OutputError, Position
-from toolmatrix.facts.store import open_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def run(context: Context) -> int:
     """Judge the matrix and print what was found; 1 when an error is among it, but 0 where a SARIF reader judges."""
     options = context.options
     today = clock.today(context.env)
-    index = open_index(options.matrix, context.env)
+    index = context.index()
     report = judge(context, index, today)
     if options.format == "json":
         context.write_json(report.document("matrix"))
@@ -63,9 +62,9 @@ def judge(context: Context, index: Index, today: date) -> Report:
     env = {name: context.env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in context.env}
     parts = sweep.parts(sweep.releases(index))
     verdicts: list[Verdict] = []
-    with _Workers(sweep.Worker(context.options.matrix, env), parts) as workers:
+    with _Workers(sweep.Worker(context.matrices, env), parts) as workers:
         files = _files(context)
-        matrix = load.load([_front(), *context.options.matrix])
+        matrix = load.load([_front(), *context.matrices])
         progress = _Progress(context, sum(map(len, parts)))
         for held in workers.results():
             verdicts += held
@@ -89,7 +88,7 @@ def _files(context: Context) -> list[str]:
     from toolmatrix.facts import load
 
     found: list[str] = []
-    for path in (_front(), *context.options.matrix):
+    for path in (_front(), *context.matrices):
         part = load.files(path)
         found = part if len(part) > 1 else [*found, *part]
     return found

@@ -44,7 +44,7 @@ class Command(Value):
         return run
 
 
-_MATRIX_OWN = ("rows", "cols", "where", "cells")
+_MATRIX_OWN = ("rows", "cols", "where", "cells", "environment")
 
 _ALL = (
     Command(
@@ -54,6 +54,7 @@ _ALL = (
         at_least=1,
         at_most=None,
         completer="release",
+        own=("environment",),
         request=True,
         requests=True,
         examples=(
@@ -69,7 +70,7 @@ _ALL = (
         at_least=1,
         at_most=None,
         completer="component",
-        own=("invert",),
+        own=("invert", "environment"),
         request=True,
         examples=(
             "toolmatrix explain cuda tensorflow==2.6.5",
@@ -84,6 +85,7 @@ _ALL = (
         at_least=1,
         at_most=None,
         completer="release",
+        own=("environment",),
         request=True,
         examples=(
             "toolmatrix why-not cuda==11.0 --with tensorflow==2.6.5",
@@ -131,14 +133,15 @@ _ALL = (
     ),
     Command(
         name="diff",
-        summary="what moved between two locks",
-        usage="OLD NEW",
-        at_least=2,
+        summary="what moved between two locks, or differs between two targets",
+        usage="OLD [NEW]",
+        at_least=1,
         at_most=2,
         completer="file",
-        own=("exit_code",),
+        own=("exit_code", "target"),
         examples=(
             "toolmatrix diff old.lock toolmatrix.lock",
+            "toolmatrix diff toolmatrix.lock --target x86,arm",
             "toolmatrix diff old.lock toolmatrix.lock --exit-code --json",
         ),
     ),

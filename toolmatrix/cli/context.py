@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from toolmatrix.cli.merge import Origin
     from toolmatrix.cli.options import Options
     from toolmatrix.cli.settings import SettingsFile, Table
+    from toolmatrix.cli.stdin import Stdin
+    from toolmatrix.facts.index import Index
 
 
 class Context:
@@ -39,6 +41,7 @@ class Context:
         "files",
         "options",
         "origins",
+        "piped",
         "stderr",
         "stdin",
         "stdout",
@@ -52,6 +55,7 @@ class Context:
     configured_request: tuple[str, ...]
     environments: Mapping[str, Table]
     files: tuple[SettingsFile, ...]
+    piped: Stdin
     env: Mapping[str, str]
     stdin: TextIO
     stdout: TextIO
@@ -70,6 +74,17 @@ class Context:
         made = self._remake(name)
         made._pieces, made._later = self._pieces, self._later
         return made
+
+    @property
+    def matrices(self) -> tuple[str, ...]:
+        """The paths of the user's matrices; that of stdin lies in a file."""
+        return tuple(self.piped.matrix() if path == "-" else path for path in self.options.matrix)
+
+    def index(self) -> Index:
+        """The index of the matrix in force."""
+        from toolmatrix.facts.store import open_index
+
+        return open_index(self.matrices, self.env)
 
     def write(self, text: str) -> None:
         """Give a piece of the result, for stdout or the file of `--output`.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from toolmatrix.cli import ask
 from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import NothingMatched
-from toolmatrix.facts.store import open_index
 from toolmatrix.solve.resolve import Refusal, resolve
 
 TYPE_CHECKING = False
@@ -18,7 +17,7 @@ def run(context: Context) -> int:
     """Explain one component of the answer to a request; exit 3 if the answer does not hold it."""
     from toolmatrix.report import explanation
 
-    index = open_index(context.options.matrix, context.env)
+    index = context.index()
     name = ask.Names(index).component(context.arguments[0].lower())
     request = ask.build(context, index, ask.standing_request(context, context.arguments[1:]))
     found = resolve(index, request)

@@ -6,7 +6,6 @@ from datetime import date
 
 from toolmatrix.cli import clock
 from toolmatrix.errors import NothingMatched
-from toolmatrix.facts.store import open_index
 from toolmatrix.report import fact_pages as report
 from toolmatrix.report.fact_pages import Pages
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 def run(context: Context) -> int:
     """Print facts; exit 1 only when `--stale` was asked and something is."""
-    pages = Pages(open_index(context.options.matrix, context.env))
+    pages = Pages(context.index())
     source, stale = context.options.source, context.options.stale
     if source and source not in pages.sources:
         raise NothingMatched(

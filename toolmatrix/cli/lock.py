@@ -8,7 +8,6 @@ from toolmatrix.cli import ask, standing
 from toolmatrix.cli.context import replace_file
 from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import LockError, NothingMatched, UsageError
-from toolmatrix.facts.store import open_index
 from toolmatrix.lock import compare, make, read, write
 from toolmatrix.lock.model import Lock, LockedEnvironment, LockedTarget
 from toolmatrix.report import answer, differences
@@ -43,7 +42,7 @@ def run(context: Context) -> int:
     """Write the lock and return 0, or 1 if there is no answer; with `--check` 0 if it is fresh and 1 if it is stale."""
     if context.options.lock == "-" and (context.options.format == "json" or context.options.check):
         raise UsageError("`--lock -` is the lock on stdout, and neither a document nor a check")
-    index = open_index(context.options.matrix, context.env)
+    index = context.index()
     try:
         return _check(context, index) if context.options.check else _write(context, index)
     except _Refused as refused:

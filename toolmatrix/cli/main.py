@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, TextIO
 
+    from toolmatrix.cli.stdin import Stdin
     from toolmatrix.report.terminal import Terminal
 
 INTERRUPTED = 130
@@ -50,6 +51,9 @@ def main(
         return INTERRUPTED
     except BrokenPipeError:
         return READER_GONE
+    finally:
+        if run.piped is not None:
+            run.piped.close()
 
 
 class _Run:
@@ -69,6 +73,7 @@ class _Run:
         self.stdout = stdout
         self.stderr = stderr
         self.options: Options | None = None
+        self.piped: Stdin | None = None
 
     def guarded(self) -> int:
         """Execute, and word what goes wrong."""
@@ -102,7 +107,7 @@ class _Run:
         context = make_context(
             parsed, parsed.command, self.env, self.stdin, self.stdout, self.stderr
         )
-        self.options = context.options
+        self.options, self.piped = context.options, context.piped
         code = parsed.command.load()(context)
         context.finish()
         return 0 if code == 1 and context.options.exit_zero else code
@@ -115,6 +120,8 @@ class _Run:
 
     def report(self, error: ToolmatrixError) -> int:
         """Word an error where its reader looks; returns the exit code."""
+        if error.where is not None and self.piped and error.where.path == self.piped.path:
+            error.where.path = "stdin"
         if not self._wants_json():
             self.tell(error_text(error, self._terminal()))
             return error.exit_code

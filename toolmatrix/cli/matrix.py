@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from toolmatrix.cli import ask
 from toolmatrix.errors import NothingMatched, UsageError
-from toolmatrix.facts.store import open_index
 from toolmatrix.solve.assemble import Assembly
 
 TYPE_CHECKING = False
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 def run(context: Context) -> int:
     """Print a grid (`--rows`, `--cols`), a list of releases (`--rows` alone) or the cells of a CI matrix."""
-    index = open_index(context.options.matrix, context.env)
+    index = context.index()
     names = ask.Names(index)
     varied = [
         names.component(word)

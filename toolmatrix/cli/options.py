@@ -347,6 +347,13 @@ class Options:
         excludes=("check",),
         help="let this component move; repeatable",
     )
+    environment: str = _option(
+        "--environment",
+        metavar="NAME",
+        group="own",
+        configurable=False,
+        help="ask what this environment of the settings asks, with its options",
+    )
     invert: bool = _option("--invert", group="own", help="show what depends on it instead")
     source: str = _option(
         "--source", metavar="NAME", group="own", help="only what this source says"

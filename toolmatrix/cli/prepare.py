@@ -7,11 +7,12 @@ import os.path
 from toolmatrix.cli.context import Context, terminal_of
 from toolmatrix.cli.merge import Layer, from_defaults, from_flags, from_variables, merge
 from toolmatrix.cli.settings import project_file, user_file
+from toolmatrix.cli.stdin import NAME, Stdin
 from toolmatrix.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, TextIO
 
     from toolmatrix.cli.commands import Command
@@ -30,9 +31,7 @@ def make_context(
     stderr: TextIO,
 ) -> Context:
     """Everything a command is handed, from what was parsed, the variables and the files."""
-    directory = parsed.given.get("directory") or env.get("TOOLMATRIX_DIRECTORY", "")
-    if directory and not os.path.isdir(directory):
-        raise UsageError(f"there is no directory `{directory}`", help="`-C` names a directory")
+    directory = _directory(parsed, env)
     project, user = project_file(directory), user_file(env)
     strong = [from_flags(parsed, directory), from_variables(env, command, directory)]
     weak = [
@@ -44,12 +43,14 @@ def make_context(
     environments = {
         name: file for file in (user, project) if file is not None for name in file.environments
     }
+    piped = Stdin(stdin)
+    given = tuple(_said(parsed.arguments, command, piped))
     requests = [file.top.request for file in (project, user) if file is not None]
     request = next((one for one in requests if one), ())
 
     def build(layers: list[Layer], request: tuple[str, ...]) -> Context:
         options, origins = merge(layers, command)
-        arguments = tuple(parsed.arguments) or (request if command.requests else ())
+        arguments = given or (request if command.requests else ())
         return Context(
             command=command,
             options=options,
@@ -60,6 +61,7 @@ def make_context(
             files=tuple(file for file in (project, user) if file is not None),
             env=env,
             stdin=stdin,
+            piped=piped,
             stdout=stdout,
             stderr=stderr,
             terminal=_terminal(stdout, env, options),
@@ -75,8 +77,24 @@ def make_context(
         )
 
     context = build([*strong, *weak], request)
+    if "environment" in command.options and context.options.environment:
+        context = for_environment(context.options.environment)
     _count_arguments(context)
     return context
+
+
+def _directory(parsed: Parsed, env: Mapping[str, str]) -> str:
+    directory: str = parsed.given.get("directory") or env.get("TOOLMATRIX_DIRECTORY", "")
+    if directory and not os.path.isdir(directory):
+        raise UsageError(f"there is no directory `{directory}`", help="`-C` names a directory")
+    return directory
+
+
+def _said(arguments: Sequence[str], command: Command, piped: Stdin) -> Iterator[str]:
+    """The arguments; `-` in a request stands for the requests on stdin."""
+    asks = command.request and "REQUEST" in command.usage
+    for word in arguments:
+        yield from piped.request() if asks and word == NAME else (word,)
 
 
 def _environment_layer(name: str, file: SettingsFile) -> Layer:

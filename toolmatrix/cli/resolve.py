@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from toolmatrix.cli import ask
-from toolmatrix.facts.store import open_index
 from toolmatrix.solve.resolve import Refusal, resolve
 
 TYPE_CHECKING = False
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 def run(context: Context) -> int:
     """Print the best answer and return 0, or why there is none with verified repairs and return 1."""
-    index = open_index(context.options.matrix, context.env)
+    index = context.index()
     found = resolve(index, ask.build(context, index))
     if isinstance(found, Refusal):
         return refuse(context, index, found)

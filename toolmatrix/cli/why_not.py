@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from toolmatrix.cli import ask
-from toolmatrix.facts.store import open_index
 from toolmatrix.solve import untested
 from toolmatrix.solve.resolve import Refusal, resolve
 
@@ -19,7 +18,7 @@ def run(context: Context) -> int:
     from toolmatrix.cli import offer
     from toolmatrix.report import answer, cores, refusal
 
-    index = open_index(context.options.matrix, context.env)
+    index = context.index()
     found = resolve(index, ask.build(context, index))
     if isinstance(found, Refusal):
         soft = cores.soft_documents(found.assembly, untested.untested(found.assembly))

@@ -11,6 +11,7 @@ import json
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
+from toolmatrix.facts.pieces import Written
 from toolmatrix.facts.versions import Scale
 from toolmatrix.value import Value
 
@@ -96,7 +97,11 @@ def compile_matrix(matrix: Matrix) -> Compiled:
         digest=digest(matrix),
         scales=maker.scales,
         bindings=tuple(bindings),
-        vouches=tuple(_vouches([reading for reading in soft if reading.claim.decides])),
+        vouches=tuple(
+            _vouches(
+                [reading for reading in soft if reading.claim.decides], list(matrix.components)
+            )
+        ),
         disputes=(*disputes, *_overruled(soft, bindings), *_rivals(soft)),
     )
 
@@ -219,7 +224,8 @@ class _Maker:
         near = difflib.get_close_matches(
             selector.partition(",")[0].lstrip("=<>!~"), self.scales[component].versions, 1, 0.0
         )
-        claim.node.fail(
+        node = selector.node if isinstance(selector, Written) else claim.node
+        node.fail(
             f"`{claim.id}` names a version of {component} that nobody released",
             expected=f"a known release of {component}" + (f", such as {near[0]}" if near else ""),
             found=f"`{selector}`",
@@ -368,7 +374,7 @@ def _bind(held: list[tuple[int, Reading]]) -> Iterator[Binding]:
         )
 
 
-def _vouches(soft: list[Reading]) -> Iterator[Vouch]:
+def _vouches(soft: list[Reading], order: list[str]) -> Iterator[Vouch]:
     """Gather the cells of a row, then the rows that differ in their subject alone."""
     rows: dict[tuple[str, Terms, str], list[Reading]] = {}
     for reading in soft:
@@ -376,7 +382,8 @@ def _vouches(soft: list[Reading]) -> Iterator[Vouch]:
         rows.setdefault(row, []).append(reading)
     same: dict[_Said, list[tuple[int, tuple[Reading, ...]]]] = {}
     for (_, when, evidence), cells in rows.items():
-        terms = tuple(sorted((cell.claim.component, cell.allowed, cell.evidence) for cell in cells))
+        first = min((when[0][0], *(cell.claim.component for cell in cells)), key=order.index)
+        terms = tuple(sorted(_term(cell, first) for cell in cells))
         said = when[0][0], tuple(sorted(when[1:])), terms, evidence
         same.setdefault(said, []).append((when[0][1], tuple(cells)))
     for said in sorted(same):
@@ -391,6 +398,15 @@ def _vouches(soft: list[Reading]) -> Iterator[Vouch]:
             evidence=evidence,
             cites=tuple(cites),
         )
+
+
+def _term(cell: Reading, first: str) -> tuple[str, int, str]:
+    """What a row vouches for of one component.
+
+    What is carried is no reason to have it: beside the component that is chosen first, none is as good.
+    """
+    name = cell.claim.component
+    return name, cell.allowed | (cell.claim.carried and name != first), cell.evidence
 
 
 def _row_evidence(reading: Reading) -> str:

@@ -35,17 +35,12 @@ def load(paths: Sequence[str]) -> Matrix:
 
     A front page stands alone: it replaces what came before it. A fact file adds to it.
     """
+    roots = [yamlfile.read(path) for path in paths]
+    kinds = [_schema(root, (FRONT, FACTS)) for root in roots]
+    start = max((place for place, kind in enumerate(kinds) if kind == FRONT), default=0)
     merged = Layer()
-    bodies: list[list[Node]] = []
-    for path in paths:
-        root = yamlfile.read(path)
-        if _schema(root, (FRONT, FACTS)) == FRONT:
-            merged = Layer()
-            bodies = [_front(root, path, merged)]
-        else:
-            bodies.append([root])
-    for parts in bodies:
-        _facts(parts, merged)
+    for path, root, kind in zip(paths[start:], roots[start:], kinds[start:], strict=True):
+        _facts(_front(root, path, merged) if kind == FRONT else [root], merged)
     return merged.matrix()
 
 
@@ -243,7 +238,7 @@ def _source(named: Node, node: Node, layer: Layer) -> None:
 def _releases(recorder: pieces.Recorder, node: Node) -> None:
     known = ("id", "component", "source", "evidence", "where", "versions", "about")
     fields = node.only(
-        "a list of releases", known, ("id", "component", "source", "evidence", "versions")
+        "a list of releases", known, ("id", "component", "source", "where", "evidence", "versions")
     )
     component = pieces.known_component(fields["component"], recorder.components)
     origin = pieces.Provenance.read(fields, recorder.known)

@@ -23,6 +23,19 @@ _RELEASE = ("date", "rank", "yanked")
 """Keys of a release that are not attributes."""
 
 
+class Written(str):
+    """A selector that knows where it stands."""
+
+    __slots__ = ("node",)
+    node: Node
+
+    @classmethod
+    def at(cls, node: Node, text: str) -> Written:
+        made = cls(text)
+        made.node = node
+        return made
+
+
 class Layer:
     """What one matrix (a front page with its files, or one fact file) says, before layers are merged."""
 
@@ -171,9 +184,11 @@ def selector(component: Component, node: Node) -> str:
         versions.parse(written, names=component.scheme == "names")
     except versions.SelectorError as error:
         node.fail(
-            "a selector cannot be read", expected="a selector (docs/facts.md)", found=str(error)
+            "a selector cannot be read",
+            expected="a selector such as `*`, `11.2`, `>=11.2,<12`, `3.6-3.9` or `absent`",
+            found=str(error),
         )
-    return written
+    return Written.at(node, written)
 
 
 def conditions(node: Node | None, components: Mapping[str, Component]) -> Conditions:

@@ -1,6 +1,6 @@
 """Devices by the names people buy them under: `RTX 3090` is compute capability 8.6, `MI300X` is gfx942.
 
-Product lists are facts (rows with a `products` cell); in them `30xx` stands for digits and `4050-4090` for a range.
+Product lists are facts (rows with a `products` cell): a name that stands in none is not known.
 """
 
 from __future__ import annotations
@@ -9,20 +9,22 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from toolmatrix.facts.index import Index
 
 _BRANDS = frozenset(("nvidia", "amd", "geforce", "tesla", "quadro", "radeon", "instinct", "gpu"))
-_VARIANTS = frozenset(("ti", "super", "laptop", "mobile", "xt", "xtx", "pcie", "sxm"))
-_RANGE = re.compile(r"([a-z]*)(\d+)-\1(\d+)")
+_NEAR = 3
+_ALIKE = 0.7
+_BEGINS = 0.9
+"""How many names are offered instead of one that is not known, how like it they are, and what a beginning counts."""
 
 
 def find(index: Index, name: str) -> list[tuple[str, str]]:
     """The devices of the products called `name`, as (device, product).
 
     A product is meant when every word asked for is one of its words and all its words with digits were asked for; brand
-    names do not count, and a product given as a pattern also has its variants (Ti, SUPER).
+    names do not count.
     """
     wanted = _words(name)
     found: dict[str, str] = {}
@@ -52,26 +54,29 @@ def _words(text: str) -> list[str]:
 
 def _fits(product: list[str], wanted: list[str]) -> bool:
     left = list(product)
-    pattern = any(_RANGE.fullmatch(part) or re.search(r"\dxx", part) for part in product)
     for word in wanted:
-        place = next((place for place, part in enumerate(left) if _same(part, word)), None)
-        if place is not None:
-            left.pop(place)
-        elif not (pattern and word in _VARIANTS):
+        if word not in left:
             return False
+        left.remove(word)
     return not any(re.search(r"\d", part) for part in left)
 
 
-def _same(part: str, word: str) -> bool:
-    span = _RANGE.fullmatch(part)
-    if span:
-        number = re.fullmatch(re.escape(span[1]) + r"(\d+)", word)
-        return (
-            number is not None
-            and len(number[1]) == len(span[2])
-            and int(span[2]) <= int(number[1]) <= int(span[3])
-        )
-    if re.search(r"\dxx", part):
-        digits = re.sub(r"(?<=[\dx])x", r"\\d", re.escape(part))
-        return re.fullmatch(digits, word) is not None
-    return part == word
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """The known names most like a misspelt or shortened one, word by word: `RTX 30` begins as `RTX 3050` does."""
+    from difflib import SequenceMatcher
+
+    wanted = _words(name)
+    if not wanted:
+        return []
+
+    def alike(word: str, part: str) -> float:
+        if part.startswith(word):
+            return 1 if part == word else _BEGINS
+        return SequenceMatcher(None, word, part).ratio()
+
+    def likeness(product: str) -> float:
+        parts = _words(product) or [product]
+        return sum(max(alike(word, part) for part in parts) for word in wanted) / len(wanted)
+
+    ranked = sorted((-likeness(product), len(product), product) for product in dict.fromkeys(known))
+    return [product for likeness, _, product in ranked[:_NEAR] if -likeness >= _ALIKE]

@@ -31,7 +31,7 @@ _DATA = ("id", "about", "source", "where", "evidence", "columns", "rows", "note"
 
 def statement(recorder: Recorder, node: Node) -> None:
     """Read one statement into a row and its claims."""
-    fields = node.only("a statement", _STATEMENT, ("id", "when", "evidence", "source"))
+    fields = node.only("a statement", _STATEMENT, ("id", "when", "evidence", "source", "where"))
     if not any(kind in fields for kind in ("needs", *_MAPPINGS)):
         node.fail(
             "a statement says nothing",
@@ -122,7 +122,9 @@ def _need(recorder: Recorder, node: Node, place: int, base: Claim) -> None:
 
 def data(recorder: Recorder, node: Node) -> None:
     """Read sourced rows about what is no component; a row is known by its place in the table."""
-    fields = node.only("a data table", _DATA, ("id", "source", "evidence", "columns", "rows"))
+    fields = node.only(
+        "a data table", _DATA, ("id", "source", "where", "evidence", "columns", "rows")
+    )
     name = recorder.group(fields)
     origin = pieces.Provenance.read(fields, recorder.known)
     columns = [part.string("a column") for part in fields["columns"].sequence("columns")]

@@ -135,6 +135,12 @@ def _row(recorder: Recorder, node: Node, table: Table) -> None:
     subject = pieces.selector(component, fields[table.key])
     name = pieces.identity(fields, f"{table.id}/{subject}")
     origin = pieces.Provenance.read(fields, recorder.known, table.origin)
+    if not origin.where:
+        node.fail(
+            f"a row of `{table.id}` has no `where`",
+            expected="`where:` in the row or in its table",
+            found="no such key",
+        )
     recorder.row(
         node,
         Row(

@@ -114,7 +114,7 @@ class Node:
         return fields
 
 
-_HELP = "docs/facts.md shows the shape of a matrix file"
+_HELP = "`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie"
 
 
 def _one_line(text: str) -> str:

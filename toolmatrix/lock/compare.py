@@ -102,12 +102,13 @@ def _both(
     if old is None or new is None:
         moved = set()
     return (
-        _components(old) | {name: held for name, held in before.items() if name in moved},
-        _components(new) | {name: held for name, held in after.items() if name in moved},
+        components(old) | {name: held for name, held in before.items() if name in moved},
+        components(new) | {name: held for name, held in after.items() if name in moved},
     )
 
 
-def _components(target: LockedTarget | None) -> dict[str, Held]:
+def components(target: LockedTarget | None) -> dict[str, Held]:
+    """What a target holds, codegen archs and devices as one component each."""
     if target is None:
         return {}
     found = {

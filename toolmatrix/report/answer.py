@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from toolmatrix.report import claims
+from toolmatrix.facts import evidence as words
+from toolmatrix.report import claims, terminal
 from toolmatrix.solve import flags
 
 TYPE_CHECKING = False
@@ -38,7 +39,7 @@ def request_document(request: Request) -> dict[str, Any]:
         "targets": list(request.targets),
         "from": chosen["from"].get("*", ""),
         "accelerator": chosen["accelerator"],
-        "align": list(request.align),
+        "align": [*request.align, *request.lone],
         "archs": list(request.archs),
         "devices": list(request.devices),
         "cpu": request.cpu,
@@ -57,7 +58,40 @@ def document(index: Index, resolution: Resolution) -> dict[str, Any]:
         "request": request_document(resolution.request),
         "targets": {target: _target(index, resolution, target) for target in resolution.targets},
         "evidence": resolution.evidence,
+        "caveats": caveats(resolution),
     }
+
+
+def caveats(resolution: Resolution) -> list[dict[str, Any]]:
+    """What an option of the request did not do, though one might take it for done."""
+    request = resolution.request
+    found: list[dict[str, Any]] = []
+    if request.prefer == "newest":
+        text = "--prefer newest: combinations that somebody tested were not preferred"
+        found.append({"kind": "tested-not-preferred", "text": text, "components": []})
+    for name in (*request.align, *request.lone):
+        lacking = [target for target in resolution.targets if name not in resolution.chosen(target)]
+        if lacking:
+            text = f"--align {name}: the answer has none on {terminal.listing(lacking)}"
+            found.append({"kind": "nothing-to-align", "text": text, "components": []})
+    weak = [
+        (target, choice)
+        for target, choices in resolution.targets.items()
+        for choice in choices
+        if request.min_evidence and words.rank(choice.evidence) < words.rank(request.min_evidence)
+    ]
+    if weak:
+        named = dict.fromkeys(f"{choice.component} ({choice.evidence})" for _, choice in weak)
+        text = (
+            f"--min-evidence {request.min_evidence} does not reach {', '.join(named)}: "
+            "it refuses pairs that rows join less well, and these rest on other facts"
+        )
+        components = [
+            {"target": target, "component": choice.component, "evidence": choice.evidence}
+            for target, choice in weak
+        ]
+        found.append({"kind": "below-minimum", "text": text, "components": components})
+    return found
 
 
 def flag_components(index: Index) -> list[str]:

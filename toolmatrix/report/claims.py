@@ -5,6 +5,7 @@ Wording is made here and nowhere else, from records of the index; a table may br
 
 from __future__ import annotations
 
+from toolmatrix.facts.versions import Scale
 from toolmatrix.report import terminal
 
 TYPE_CHECKING = False
@@ -101,6 +102,42 @@ def filled(record: Mapping[str, Any], version: str = "", mine: str = "") -> str:
     ):
         words = words.replace("{" + name + "}", value)
     return words
+
+
+def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
+    """Releases as merged ranges: `2.6.0-2.6.5`, `3.6-3.9, 3.11`; nothing when all of several are meant."""
+    if not releases:
+        return ""
+    versions = index.section("c:" + component)["versions"]
+    places = sorted({versions.index(name) for name in releases})
+    if len(places) == len(versions) > 1:
+        return ""
+    if index.header["components"][component]["scheme"] == "names":
+        return " ".join(versions[place] for place in places)
+    spans: list[tuple[int, int]] = []
+    for place in places:
+        if spans and spans[-1][1] == place - 1:
+            spans[-1] = (spans[-1][0], place)
+        else:
+            spans.append((place, place))
+    shown = [versions[one] + (f"-{versions[two]}" if two > one else "") for one, two in spans]
+    return ", ".join(shown)
+
+
+def union(index: Index, component: str, selectors: Sequence[str]) -> str:
+    """What several selectors admit together: the one that admits it all, else their releases as ranges."""
+    if len(selectors) == 1:
+        return shortened(selectors[0])
+    versions = index.section("c:" + component)["versions"]
+    scale = Scale(index.header["components"][component]["scheme"], versions)
+    masks = [scale.select(selector) for selector in selectors]
+    whole = 0
+    for mask in masks:
+        whole |= mask
+    if whole in masks:
+        return shortened(selectors[masks.index(whole)])
+    found = [name for place, name in enumerate(versions) if whole >> place + 1 & 1]
+    return shortened(ranged(index, component, found)) or "*"
 
 
 def shortened(selector: str, version: str = "") -> str:

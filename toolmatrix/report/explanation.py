@@ -80,7 +80,7 @@ def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
     return [
         {
             "releases": sorted(releases, key=assembly.scale(choice.component).versions.index),
-            "range": cores.ranged(assembly, choice.component, releases),
+            "range": claims.ranged(assembly.index, choice.component, releases),
             "kind": kind,
             "why": why,
         }

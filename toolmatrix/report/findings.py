@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.finding import SEVERITIES
-from toolmatrix.report import claims, terminal
+from toolmatrix.report import claims, cores, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,12 +12,10 @@ if TYPE_CHECKING:
 
     from toolmatrix.errors import Position
     from toolmatrix.facts.index import Index
-    from toolmatrix.finding import Finding, Ground, Way
+    from toolmatrix.finding import Finding, Way
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.findings/1"
-SHOWN = 3
-"""Values of several facts printed for one line of a reason; the rest are between the first and the last."""
 PER_KIND = 10
 """GitHub drops what exceeds this many annotations of a kind in a step."""
 
@@ -183,7 +181,9 @@ def in_full(index: Index, finding: Finding) -> str:
 
 def what(index: Index, finding: Finding) -> str:
     """A finding in one sentence."""
-    named = f"{finding.component} {ranged(index, finding.component, finding.releases)}".strip()
+    named = (
+        f"{finding.component} {claims.ranged(index, finding.component, finding.releases)}".strip()
+    )
     names = finding.names
     if finding.code in ("TM104", "TM105"):
         tail = "" if finding.code == "TM104" else ", and no short reason is recorded"
@@ -240,53 +240,4 @@ def ways_text(index: Index, ways: Sequence[Way]) -> str:
 def reasons(index: Index, finding: Finding) -> list[str]:
     """The grounds of a finding in words."""
     mine = (finding.component, finding.releases)
-    return [ground_text(index, ground, mine) for ground in finding.grounds]
-
-
-def ground_text(index: Index, ground: Ground, mine: tuple[str, tuple[str, ...]]) -> str:
-    """One line of a reason; the releases of the finding itself are not said again."""
-    same = (ground.subject, ground.releases) == mine
-    named = (
-        ground.subject
-        if same
-        else f"{ground.subject} {ranged(index, ground.subject, ground.releases)}".rstrip()
-    )
-    told = [f"{name} {ranged(index, name, held)}".rstrip() for name, held in ground.conditions]
-    conditions = f" with {terminal.listing(told)}" if told else ""
-    if ground.kind == "needs":
-        return f"{named} needs {terminal.listing(list(ground.alternatives), 'or')}{conditions}"
-    if ground.kind == "evidence":
-        return f"no row vouches for {named} with {ground.component}"
-    if ground.values == ("absent",):
-        return f"{named} excludes {ground.component}{conditions}"
-    values = _values(ground.values)
-    if 0 < len(ground.clashing) <= SHOWN:
-        clash = ranged(index, ground.component, ground.clashing)
-        return f"{named} does not go with {ground.component} {clash} (only {values}){conditions}"
-    verb = "requires" if ground.kind == "requires" else "allows only"
-    return f"{named} {verb} {ground.component} {values}{conditions}"
-
-
-def _values(values: Sequence[str]) -> str:
-    short = [claims.shortened(value) for value in values]
-    return " | ".join(short) if len(short) <= SHOWN else f"{short[0]} | ... | {short[-1]}"
-
-
-def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
-    """Releases as merged ranges, `2.6.0-2.6.5, 2.8.0`; nothing when all of several are meant."""
-    if not component or not releases:
-        return ""
-    versions = index.section("c:" + component)["versions"]
-    places = sorted(versions.index(name) for name in set(releases))
-    if len(places) == len(versions) > 1:
-        return ""
-    if index.header["components"][component]["scheme"] == "names":
-        return _values([versions[at] for at in places])
-    spans: list[list[int]] = []
-    for at in places:
-        if spans and spans[-1][1] == at - 1:
-            spans[-1][1] = at
-        else:
-            spans.append([at, at])
-    shown = [versions[one] + (f"-{versions[two]}" if two > one else "") for one, two in spans]
-    return ", ".join(shown)
+    return [cores.ground_text(index, ground, mine) for ground in finding.grounds]

@@ -68,7 +68,7 @@ def command(index: Index, request: Request, carried: Sequence[str] = ()) -> str:
     for option, names in (
         ("arch", request.archs),
         ("device", request.devices),
-        ("align", request.align),
+        ("align", (*request.align, *request.lone)),
     ):
         if names:
             words += [f"--{option}", ",".join(names)]

@@ -5,21 +5,35 @@ from __future__ import annotations
 from toolmatrix.facts import evidence as words
 from toolmatrix.report import answer, claims, terminal
 from toolmatrix.solve import flags
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.resolve import Choice, Resolution
 
-    Line = tuple[str, str, str, str]
-    """What it is (drawn in the tree), evidence, why, notes."""
-
-
 _WIDE = 36
-"""Longer names (image references) run over their column instead of pushing all others to the right."""
+"""A longer name (an image reference) runs over its column instead of pushing all others to the right."""
+_LONG = 24
+"""A longer release is told by the name of its component where another line speaks of it."""
+_SIGNS = "<>=!~"
+"""A selector may be continued on the next line before any of these."""
+_READABLE = 24
+"""With fewer columns than these a reason is not continued below its beginning."""
+
+
+class _Row(Value):
+    """One line of the tree: what is drawn before its name and on what follows below it, and its columns."""
+
+    lead: str = ""
+    below: str = ""
+    name: str
+    evidence: str = ""
+    why: str = ""
+    sources: tuple[str, ...] = ()
 
 
 def text(
@@ -32,7 +46,7 @@ def text(
     """The answer as trees, notes and one closing line."""
     notes = claims.Notes(index)
     parts = [
-        "\n".join(_tree(index, resolution, target, notes, screen, depth))
+        "\n".join(_Tree(index, resolution, target, notes, screen).lines(depth))
         for target in resolution.targets
     ]
     choices = [choice for held in resolution.targets.values() for choice in held]
@@ -44,54 +58,208 @@ def text(
     disputed = sum(1 for choice in choices if choice.disputed)
     if disputed:
         closing += f", {disputed} disputed"
-    return "\n\n".join([*parts, "\n".join([*notes.lines(screen.width), closing])]) + "\n"
+    told = [closing, *(caveat["text"] for caveat in answer.caveats(resolution))]
+    below = notes.lines(screen.width)
+    for part in told:
+        below += terminal.wrap(part, screen.width, indent="  ", first="")
+    return "\n\n".join([*parts, "\n".join(below)]) + "\n"
 
 
 def _headline(resolution: Resolution, target: str) -> str:
     """The target with the defaults that were filled in."""
     context = {ask.component: ask for ask in resolution.request.asks if ask.target in ("", target)}
-    held = [f"target {target}", f"from {context['from'].selector}"]
+    held = [target, f"from {context['from'].selector}"]
     if "accelerator" in context:
         held.append(f"accelerator {context['accelerator'].selector}")
     return ", ".join(held)
 
 
-def _tree(
-    index: Index,
-    resolution: Resolution,
-    target: str,
-    notes: claims.Notes,
-    screen: Terminal,
-    depth: int | None,
-) -> list[str]:
-    choices = [
-        choice
-        for choice in resolution.targets[target]
-        if not index.header["components"][choice.component]["flag"]
-    ]
-    if not choices:
-        return [f"nothing to choose  {_headline(resolution, target)}"]
-    rows: list[tuple[str, str, str, str]] = []
-    wanted = {*resolution.request.wanted}
-    roots = [choice for choice in choices if choice.component in wanted] or choices[:1]
-    children = _children(index, choices, roots)
-    for root in roots[:1]:
-        rows.append(
-            (
-                f"{root.component} {root.version}",
-                root.evidence,
-                _headline(resolution, target),
-                _marks(index, root, notes),
-            )
+class _Tree:
+    """The tree of one target."""
+
+    def __init__(
+        self,
+        index: Index,
+        resolution: Resolution,
+        target: str,
+        notes: claims.Notes,
+        screen: Terminal,
+    ) -> None:
+        self.index = index
+        self.resolution = resolution
+        self.target = target
+        self.notes = notes
+        self.screen = screen
+        self.charset = screen.charset
+        self.components = index.header["components"]
+        parts = [self.components[choice.component]["flag"] for choice in resolution.targets[target]]
+        pairs = list(zip(resolution.targets[target], parts, strict=True))
+        self.choices = [choice for choice, flag in pairs if not flag]
+        self.flagged = {choice.version: choice for choice, flag in pairs if flag}
+        self.long = {
+            choice.version: choice.component
+            for choice in self.choices
+            if len(choice.version) > _LONG
+        }
+
+    def lines(self, depth: int | None) -> list[str]:
+        """The tree, one line for each component or flag, as wide as the screen."""
+        headline = _headline(self.resolution, self.target)
+        if not self.choices:
+            return [f"nothing to choose  {headline}"]
+        wanted = {*self.resolution.request.wanted}
+        roots = [choice for choice in self.choices if choice.component in wanted]
+        root = (roots or self.choices)[0]
+        children = self.children(roots or [root])
+        first = self.row(root).replace(name=f"{root.component} {root.version}", why=headline)
+        rows = [first, *self.disputes(root, ""), *self.branches(children, root, "", depth)]
+        wide = max(len(row.lead + row.name) for row in rows if len(row.lead + row.name) <= _WIDE)
+        middle = max(len(row.evidence) for row in rows)
+        following = [*(row.lead for row in rows[1:]), ""]
+        return [
+            line
+            for row, lead in zip(rows, following, strict=True)
+            for line in self.drawn(row, lead, wide, middle)
+        ]
+
+    def drawn(self, row: _Row, following: str, wide: int, middle: int) -> Iterator[str]:
+        """A row as lines; what does not fit is continued below, beside the branches that go on."""
+        goes_on = len(following) > len(row.below) and following.startswith(row.below)
+        below = row.below + (self.charset.bar if goes_on else "")
+        left = row.lead + row.name
+        mark = self.notes.mark(row.sources)
+        evidence = terminal.pad(_coloured(row.evidence, self.screen), middle)
+        line = f"{left.ljust(wide)}  {evidence}  {row.why}  {mark}".rstrip()
+        if len(terminal.visible(line)) <= self.screen.width:
+            yield line
+            return
+        if len(left) > wide:
+            yield left
+            left = below
+        head = f"{left.ljust(wide)}  {evidence}  "
+        indent = f"{below.ljust(wide)}  {' ' * middle}  "
+        if self.screen.width - len(indent) < _READABLE:
+            indent = f"{below}    "
+        text = f"{row.why} {mark}"
+        for sign in _SIGNS:
+            text = text.replace(f",{sign}", f", {sign}")
+        yield from (
+            line.rstrip()
+            for line in terminal.wrap(text, self.screen.width, indent=indent, first=head)
         )
-        rows += _disputes(index, root, "", notes, screen)
-        rows += _branches(index, children, root, "", notes, screen, depth, resolution, target)
-    wide = max(len(left) for left, *_ in rows if len(left) <= _WIDE)
-    middle = max(len(word) for _, word, _, _ in rows)
-    return [
-        f"{left.ljust(wide)}  {terminal.pad(_coloured(word, screen), middle)}  {why}  {mark}".rstrip()
-        for left, word, why, mark in rows
-    ]
+
+    def row(self, choice: Choice, lead: str = "", below: str = "") -> _Row:
+        return _Row(
+            lead=lead,
+            below=below,
+            name=_label(self.index, choice),
+            evidence=choice.evidence,
+            why=self.why(choice),
+            sources=_sources(self.index, choice),
+        )
+
+    def why(self, choice: Choice) -> str:
+        """The reason without the name that its line begins with; a long name elsewhere by its component."""
+        told = answer.reason(self.index, choice)
+        told = told.removeprefix(f"{choice.component} ").removeprefix(f"{choice.version} ")
+        for release, component in self.long.items():
+            told = told.replace(release, component)
+        return told
+
+    def children(self, roots: Sequence[Choice]) -> dict[int, list[Choice]]:
+        """Each choice below the component it belongs under, all else below the first component asked for."""
+        first = roots[0]
+        asked = {id(choice) for choice in roots}
+        by_name = {choice.component: choice for choice in reversed(self.choices)}
+        found: dict[int, list[Choice]] = {}
+        for choice in self.choices:
+            if choice is first:
+                continue
+            under = by_name.get(self.components[choice.component]["under"])
+            over = under or _toolkit(choice, by_name) or first
+            if over is choice or (id(choice) in asked and over is not first):
+                over = first
+            found.setdefault(id(over), []).append(choice)
+        return found
+
+    def branches(
+        self, children: Mapping[int, Sequence[Choice]], over: Choice, indent: str, depth: int | None
+    ) -> list[_Row]:
+        """What stands below a component, and the flags below the first one."""
+        if depth is not None and depth <= 0:
+            return []
+        rows: list[_Row] = []
+        mine = list(children.get(id(over), ()))
+        extra = [] if indent else list(self.flags())
+        for place, choice in enumerate(mine):
+            last = place == len(mine) - 1 and not extra
+            inner = indent + (self.charset.blank if last else self.charset.bar)
+            rows.append(
+                self.row(
+                    choice, indent + (self.charset.corner if last else self.charset.tee), inner
+                )
+            )
+            rows += self.disputes(choice, inner)
+            rows += self.branches(children, choice, inner, None if depth is None else depth - 1)
+        for place, row in enumerate(extra):
+            last = place == len(extra) - 1
+            lead, below = (
+                (self.charset.corner, self.charset.blank)
+                if last
+                else (self.charset.tee, self.charset.bar)
+            )
+            rows.append(row.replace(lead=indent + lead, below=indent + below))
+        return rows
+
+    def flags(self) -> Iterator[_Row]:
+        """The flags of the answer: those solved with it, and those that follow from the CPU and the codegen archs."""
+        made = flags.of(self.resolution, self.target, answer.flag_components(self.index))
+        for flag in made.cflags:
+            if flag in self.flagged:
+                yield self.row(self.flagged[flag]).replace(name=flag)
+            else:
+                said = f"archspec {made.archspec} spells --cpu {self.resolution.request.cpu}"
+                yield _Row(name=flag, evidence="artifact", why=said)
+        archs = {choice.version: choice for choice in self.choices if choice.component == "arch"}
+        gencode = [flag for flag in made.nvcc if flag.startswith("-gencode")]
+        yield from self.codegen("nvcc", gencode, archs)
+        yield from self.codegen("hipcc", made.hipcc, archs)
+        for wish in made.missing:
+            yield _Row(name=f"no {wish}", why="the chosen compiler cannot say it")
+
+    def codegen(
+        self, compiler: str, made: Sequence[str], archs: Mapping[str, Choice]
+    ) -> Iterator[_Row]:
+        """Flags that say a codegen arch are known as well as that the compiler takes it."""
+        for flag in made:
+            name = next(arch for arch in archs if flag.endswith(f"={arch}"))
+            choice = archs[name]
+            yield _Row(
+                name=flag,
+                evidence=choice.evidence,
+                why=f"{compiler} makes {name} code",
+                sources=_sources(self.index, choice),
+            )
+
+    def disputes(self, choice: Choice, indent: str) -> Iterator[_Row]:
+        """What says otherwise, each once."""
+        rows: dict[str, _Row] = {}
+        for rival, evidence, deciding in choice.disputed:
+            record = self.index.record(rival)
+            told = answer.disagreement(record)
+            winner = self.index.record(deciding)
+            rows.setdefault(
+                told,
+                _Row(
+                    lead=indent + self.charset.corner,
+                    below=indent + self.charset.blank,
+                    name="disputed",
+                    evidence=evidence,
+                    why=f"{told}, {winner['evidence']} wins  TM301",
+                    sources=(record["source"],),
+                ),
+            )
+        yield from rows.values()
 
 
 def _coloured(word: str, screen: Terminal) -> str:
@@ -99,88 +267,15 @@ def _coloured(word: str, screen: Terminal) -> str:
 
 
 def _colour(word: str) -> str:
-    if word in words.WORDS:
-        return (
-            "yes"
-            if words.rank(word) > words.rank("derived")
-            else "unknown"
-            if word == "unknown"
-            else "partial"
-        )
-    return "partial"
-
-
-def _children(
-    index: Index, choices: Sequence[Choice], roots: Sequence[Choice]
-) -> dict[int, list[Choice]]:
-    """Each choice below the component it belongs under, all else below the first component asked for."""
-    components = index.header["components"]
-    first = roots[0]
-    asked = {id(choice) for choice in roots}
-    by_name = {choice.component: choice for choice in reversed(choices)}
-    found: dict[int, list[Choice]] = {}
-    for choice in choices:
-        if choice is first:
-            continue
-        over = (
-            by_name.get(components[choice.component]["under"]) or _toolkit(choice, by_name) or first
-        )
-        if over is choice or (id(choice) in asked and over is not first):
-            over = first
-        found.setdefault(id(over), []).append(choice)
-    return found
+    if word == "unknown":
+        return word
+    return "yes" if words.rank(word) > words.rank("derived") else "partial"
 
 
 def _toolkit(choice: Choice, by_name: Mapping[str, Choice]) -> Choice | None:
     """A parent that is no framework keeps what it brought in: the distro stands below its image."""
     parent = by_name.get(choice.parent)
     return parent if parent is not None and choice.component in ("distro", "driver") else None
-
-
-def _branches(
-    index: Index,
-    children: Mapping[int, Sequence[Choice]],
-    over: Choice,
-    indent: str,
-    notes: claims.Notes,
-    screen: Terminal,
-    depth: int | None,
-    resolution: Resolution,
-    target: str,
-) -> list[tuple[str, str, str, str]]:
-    rows: list[tuple[str, str, str, str]] = []
-    mine = list(children.get(id(over), ()))
-    if depth is not None and depth <= 0:
-        return rows
-    made = flags.of(resolution, target, answer.flag_components(index)) if not indent else None
-    flagged = made and (made.cflags or made.hipcc or made.missing or _gencode(made))
-    charset = screen.charset
-    for place, choice in enumerate(mine):
-        last = place == len(mine) - 1 and not flagged
-        name = _label(index, choice)
-        rows.append(
-            (
-                indent + (charset.corner if last else charset.tee) + name,
-                choice.evidence,
-                answer.reason(index, choice),
-                _marks(index, choice, notes),
-            )
-        )
-        inner = indent + (charset.blank if last else charset.bar)
-        rows += _disputes(index, choice, inner, notes, screen)
-        deeper = None if depth is None else depth - 1
-        rows += _branches(index, children, choice, inner, notes, screen, deeper, resolution, target)
-    extra = _flag_rows(index, resolution, target, made, notes) if made else []
-    for place, (name, evidence, why, mark) in enumerate(extra):
-        rows.append(
-            (
-                indent + (charset.corner if place == len(extra) - 1 else charset.tee) + name,
-                evidence,
-                why,
-                mark,
-            )
-        )
-    return rows
 
 
 def _label(index: Index, choice: Choice) -> str:
@@ -192,71 +287,9 @@ def _label(index: Index, choice: Choice) -> str:
     return f"{choice.component} {choice.version}"
 
 
-def _flag_rows(
-    index: Index, resolution: Resolution, target: str, made: flags.Flags, notes: claims.Notes
-) -> list[tuple[str, str, str, str]]:
-    rows = []
-    solved = {
-        choice.version: choice
-        for choice in resolution.targets[target]
-        if index.header["components"][choice.component]["flag"]
-    }
-    for flag in made.cflags:
-        if flag in solved:
-            rows.append(
-                (
-                    flag,
-                    solved[flag].evidence,
-                    answer.reason(index, solved[flag]),
-                    _marks(index, solved[flag], notes),
-                )
-            )
-        else:
-            rows.append(
-                (
-                    flag,
-                    "artifact",
-                    f"archspec {made.archspec} spells --cpu {resolution.request.cpu}",
-                    "",
-                )
-            )
-    rows += [(flag, "", "nvcc", "") for flag in _gencode(made)]
-    rows += [(flag, "", "hipcc", "") for flag in made.hipcc]
-    rows += [(f"no {wish}", "", "the chosen compiler cannot say it", "") for wish in made.missing]
-    return rows
-
-
-def _gencode(made: flags.Flags) -> list[str]:
-    """What nvcc is told of codegen archs."""
-    return [flag for flag in made.nvcc if flag.startswith("-gencode")]
-
-
-def _disputes(
-    index: Index, choice: Choice, indent: str, notes: claims.Notes, screen: Terminal
-) -> list[tuple[str, str, str, str]]:
-    rows = []
-    seen = set()
-    for rival, evidence, deciding in choice.disputed:
-        record = index.record(rival)
-        told = answer.disagreement(record)
-        if told in seen:
-            continue
-        seen.add(told)
-        winner = index.record(deciding)
-        why = f"{told}, {winner['evidence']} wins  TM301"
-        rows.append(
-            (
-                f"{indent}{screen.charset.corner}disputed",
-                evidence,
-                why,
-                notes.mark([record["source"]]),
-            )
-        )
-    return rows
-
-
-def _marks(index: Index, choice: Choice, notes: claims.Notes) -> str:
+def _sources(index: Index, choice: Choice) -> tuple[str, ...]:
+    """The sources of the facts that carry the evidence of a choice."""
     carried = [cite for cite in choice.cites if cite.evidence == choice.evidence] or list(
         choice.cites
     )
-    return notes.mark(index.record(cite.record)["source"] for cite in carried)
+    return tuple(index.record(cite.record)["source"] for cite in carried)

@@ -1,9 +1,13 @@
-"""A core read as grounds: facts about the same pair of components joined, and of each only what matters here."""
+"""A core read line by line: facts about the same pair of components joined, and of each only what matters here.
+
+Of a claim about hundreds of releases only those are named that the other lines of the core leave.
+"""
 
 from __future__ import annotations
 
 from toolmatrix.facts.index import in_ranges
 from toolmatrix.finding import Ground
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,44 +16,82 @@ if TYPE_CHECKING:
 
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Reason
+    from toolmatrix.solve.request import Ask
 
-    Domains = dict[tuple[str, str], int]
+    Held = Sequence[tuple[str, str, str]]
+    """Target, component, release."""
 
 
-def grounds(assembly: Assembly, core: Sequence[int]) -> tuple[Ground, ...]:
-    """The facts of a core in the order of its nogoods; the lines of the request are left out."""
+class Line(Value):
+    """One line of a core: a line of the request, or facts about one pair of components."""
+
+    target: str
+    ask: Ask | None = None
+    ground: Ground | None = None
+
+
+def lines(assembly: Assembly, core: Sequence[int], held: Held = ()) -> list[Line]:
+    """The lines of a core: facts in the order of its nogoods, then what was asked.
+
+    `held` are releases that stand beside the request: those of one cell of a CI matrix.
+    """
     reasons = [assembly.reason(number) for number in core]
-    left = domains(assembly, reasons)
-    found: dict[tuple[str, str, str, str], list[Reason]] = {}
+    left = _Left(assembly, reasons, held)
+    facts: dict[tuple[str, str, str, str], list[Reason]] = {}
+    asked: dict[tuple[str, str, str], Line] = {}
     for reason in reasons:
         if reason.ask is None:
             key = (reason.target, reason.kind, reason.subject, reason.component)
-            found.setdefault(key, []).append(reason)
-    return tuple(_ground(assembly, held, left) for held in found.values())
+            facts.setdefault(key, []).append(reason)
+        elif reason.ask.text:
+            line = reason.target, reason.ask.component, reason.ask.text
+            asked[line] = Line(target=reason.target, ask=reason.ask)
+    told = [
+        Line(target=same[0].target, ground=_ground(assembly, same, left)) for same in facts.values()
+    ]
+    return [*told, *asked.values()]
 
 
-def domains(assembly: Assembly, reasons: Sequence[Reason]) -> Domains:
+def grounds(assembly: Assembly, core: Sequence[int]) -> tuple[Ground, ...]:
+    """The facts of a core; the lines of the request are left out."""
+    return tuple(line.ground for line in lines(assembly, core) if line.ground is not None)
+
+
+class _Left:
     """What is left of each component when the request and then every fact that it triggers are heard."""
-    left: Domains = {}
-    for reason in reasons:
-        if reason.ask is not None:
-            key = (reason.target, reason.ask.component)
-            left[key] = left.get(key, -1) & assembly.mask(reason.ask.component, reason.ask.selector)
-    for _ in reasons:
+
+    def __init__(self, assembly: Assembly, reasons: Sequence[Reason], held: Held) -> None:
+        self.align = assembly.request.align
+        self.left: dict[tuple[str, str], int] = {}
+        for target, component, release in held:
+            self.narrow(target, component, assembly.scale(component).bit(release))
         for reason in reasons:
-            if reason.ask is None and reason.kind in ("requires", "limits"):
-                _fire(reason, left)
-    return left
+            if reason.ask is not None:
+                mask = assembly.mask(reason.ask.component, reason.ask.selector)
+                self.narrow(reason.target, reason.ask.component, mask)
+        for _ in reasons:
+            for reason in reasons:
+                if reason.ask is None and reason.kind in ("requires", "limits"):
+                    self.fire(reason)
+
+    def fire(self, reason: Reason) -> None:
+        """Narrow the component a fact speaks about, if its conditions hold and something remains."""
+        held = all(not self.of(reason.target, name) & ~mask for name, mask in reason.terms)
+        if held and self.of(reason.target, reason.component) & reason.allowed:
+            self.narrow(reason.target, reason.component, reason.allowed)
+
+    def of(self, target: str, component: str) -> int:
+        """The releases left of a component; an aligned one is the same on every target."""
+        return self.left.get(self.place(target, component), -1)
+
+    def narrow(self, target: str, component: str, mask: int) -> None:
+        self.left[self.place(target, component)] = self.of(target, component) & mask
+
+    def place(self, target: str, component: str) -> tuple[str, str]:
+        return ("" if component in self.align else target), component
 
 
-def _fire(reason: Reason, left: Domains) -> None:
-    """Narrow the component a fact speaks about, if its conditions hold and something remains."""
-    if all(not left.get((reason.target, name), -1) & ~mask for name, mask in reason.terms):
-        key = (reason.target, reason.component)
-        left[key] = left.get(key, -1) & reason.allowed or left.get(key, -1)
-
-
-def _ground(assembly: Assembly, reasons: Sequence[Reason], left: Domains) -> Ground:
+def _ground(assembly: Assembly, reasons: Sequence[Reason], left: _Left) -> Ground:
     first = reasons[0]
     if first.kind == "evidence":
         return Ground(
@@ -64,14 +106,15 @@ def _ground(assembly: Assembly, reasons: Sequence[Reason], left: Domains) -> Gro
     records: dict[str, dict[str, Any]] = {}
     for reason in reasons:
         allowed |= reason.allowed
-        wanted = left.get((reason.target, first.subject), -1) & reason.terms[0][1]
+        wanted = left.of(reason.target, first.subject) & reason.terms[0][1]
         mask |= wanted
         for ranges, number, evidence, _ in assembly.index.cites(reason.cites):
             if in_ranges(ranges, wanted):
                 record = assembly.index.record(number)
-                records[record["id"]] = record | {"evidence": evidence}
+                records.setdefault(record["id"], record | {"evidence": evidence})
     whole = (2 << len(assembly.component(first.component)["versions"])) - 2
-    rest = left.get((first.target, first.component), -1) & whole
+    rest = left.of(first.target, first.component) & whole
+    cited = next(iter(records.values()), {"evidence": "", "source": ""})
     return Ground(
         kind=first.kind,
         subject=first.subject,
@@ -86,7 +129,8 @@ def _ground(assembly: Assembly, reasons: Sequence[Reason], left: Domains) -> Gro
             if not assembly.header["components"][name]["given"]
         ),
         facts=tuple(records),
-        evidence=next((record["evidence"] for record in records.values()), ""),
+        evidence=cited["evidence"],
+        source=cited["source"],
     )
 
 

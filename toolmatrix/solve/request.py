@@ -28,12 +28,13 @@ class Request(Value):
     `keep` are (target, component, release) ranked above all others. `policies` are (target, component,
     releases in order of preference): the component takes the first it can, or stays absent. `oldest`
     are components whose older releases are preferred. `apart` are (target, codegen arch or device)
-    that mean another of several targets.
+    that mean another of several targets. `lone` were to be aligned, and at most one target can have them.
     """
 
     asks: tuple[Ask, ...]
     targets: tuple[str, ...]
     align: tuple[str, ...] = ()
+    lone: tuple[str, ...] = ()
     archs: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     cpu: str = ""

@@ -1,0 +1,44 @@
+"""Releases and selectors in words: ranges are merged before they are told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import SMALL
+from toolmatrix.facts.store import open_index
+from toolmatrix.report import claims
+
+if TYPE_CHECKING:
+    from toolmatrix.facts.index import Index
+
+
+@pytest.fixture(scope="module")
+def index() -> Index:
+    """Of the small matrix: python 3.6 3.8 3.9 3.12, archs sm_70 sm_80 sm_86."""
+    return open_index([str(SMALL / "matrix.yaml")], {})
+
+
+@pytest.mark.parametrize(
+    ("component", "selectors", "told"),
+    [
+        ("python", ["3.6-3.8"], "3.6-3.8"),
+        ("python", ["3.6-3.8", "3.6-3.9"], "3.6-3.9"),
+        ("python", ["3.6", "3.8"], "3.6-3.8"),
+        ("python", ["3.6", "3.9 3.12"], "3.6, 3.9-3.12"),
+        ("python", ["<3.9", ">=3.9"], "*"),
+        ("python", [">=3.8", ">=3.9"], ">=3.8"),
+        ("arch", ["sm_70", "sm_86"], "sm_70 sm_86"),
+    ],
+)
+def test_several_selectors_are_told_as_one(
+    index: Index, component: str, selectors: list[str], told: str
+) -> None:
+    assert claims.union(index, component, selectors) == told
+
+
+def test_releases_are_told_as_ranges(index: Index) -> None:
+    assert claims.ranged(index, "python", ["3.8", "3.6", "3.12"]) == "3.6-3.8, 3.12"
+    assert claims.ranged(index, "python", ["3.6", "3.8", "3.9", "3.12"]) == ""
+    assert claims.ranged(index, "python", []) == ""
