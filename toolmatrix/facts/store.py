@@ -23,7 +23,7 @@ _SLACK = 600
 _KEPT = 8
 _MAKERS = (
     *("compile", "evidence", "index", "load", "model", "pieces", "statements", "tables"),
-    *("versions", "yamlfile"),
+    *("versions", "writer", "yamlfile"),
 )
 _LISTED = rb"^files:[ \t\r]*(?:#.*)?\n((?:[ \t]*(?:- [\w./-]+[ \t\r]*|#.*|)(?:\n|\Z))+)"
 """`files:` as a plain list of plain names."""
@@ -150,10 +150,10 @@ def _rebuild(paths: Sequence[str], cached: str) -> Index:
 
 def build(paths: Sequence[str], files: Mapping[str, int] | None = None) -> bytes:
     """Parse, check and compile the matrices at `paths`. Raises MatrixError."""
-    from toolmatrix.facts import index, load
+    from toolmatrix.facts import load, writer
     from toolmatrix.facts.compile import compile_matrix
 
-    return index.write(compile_matrix(load.load(paths)), files or {})
+    return writer.write(compile_matrix(load.load(paths)), files or {})
 
 
 def _keep(path: str, data: bytes) -> None:

@@ -145,7 +145,7 @@ class Scale:
     Bit 0 of every mask is "absent", bit i is release i-1.
     """
 
-    __slots__ = ("_keys", "_orders", "_places", "scheme", "versions")
+    __slots__ = ("_keys", "_orders", "_places", "_selected", "scheme", "versions")
 
     def __init__(self, scheme: str, versions: Sequence[str]) -> None:
         self.scheme = scheme
@@ -154,6 +154,7 @@ class Scale:
         self._keys: tuple[Key, ...] = () if named else tuple(key(version) for version in versions)
         self._orders = tuple(order(version) for version in self._keys)
         self._places = {version: place for place, version in enumerate(self.versions)}
+        self._selected: dict[str, int] = {}
 
     @property
     def everything(self) -> int:
@@ -180,8 +181,10 @@ class Scale:
         return whole
 
     def select(self, text: str) -> int:
-        """`mask` of the text of a selector."""
-        return self.mask(self.parse(text))
+        """`mask` of the text of a selector, read once."""
+        if text not in self._selected:
+            self._selected[text] = self.mask(self.parse(text))
+        return self._selected[text]
 
     def _clause_mask(self, clause: Clause) -> int:
         if clause.operator == "any":

@@ -7,7 +7,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from toolmatrix.solve.request import Ask
 
@@ -50,15 +50,29 @@ class Variable:
         self.oldest = oldest
         self.domain = (2 << count) - 1
 
+    def flip(self, mask: int) -> int:
+        """A mask of the facts as the engine's: absent on top; reversed where the oldest is preferred."""
+        releases = mask >> 1
+        if self.oldest:
+            releases = int(f"{releases:b}".zfill(self.count)[::-1], 2)
+        return releases | (mask & 1) << self.count
+
+    def column(self, masks: Iterable[int], worth: int) -> list[tuple[int, int, int]]:
+        """The terms of this variable in rows, from their masks of the facts."""
+        if self.oldest:
+            return [(self.number, self.flip(mask), worth) for mask in masks]
+        number, count = self.number, self.count
+        return [(number, mask >> 1 | (mask & 1) << count, worth) for mask in masks]
+
 
 class Vouching(Support):
-    """A support with where it came from."""
+    """A support with where it came from; its terms come in the order of their variables."""
 
     __slots__ = ("carried", "cites", "evidence", "owner", "subject", "target")
 
     def __init__(
         self,
-        terms: Sequence[tuple[int, int, int]],
+        terms: list[tuple[int, int, int]],
         weight: int,
         target: str,
         subject: Variable,
@@ -66,7 +80,8 @@ class Vouching(Support):
         cites: int,
         carried: bool,
     ) -> None:
-        super().__init__(terms, weight)
+        self.terms = terms
+        self.weight = weight
         self.target = target
         self.subject = subject.component
         self.owner = subject.number
