@@ -158,10 +158,10 @@ def _entry(entry: bytes) -> tuple[int, int]:
 
 def in_ranges(ranges: Sequence[int], mask: int) -> bool:
     """Whether a mask has a bit inside the ranges."""
-    return any(
-        mask >> ranges[place] & (2 << ranges[place + 1] - ranges[place]) - 1
-        for place in range(0, len(ranges), 2)
-    )
+    inside = 0
+    for place in range(0, len(ranges), 2):
+        inside |= (2 << ranges[place + 1]) - (1 << ranges[place])
+    return bool(mask & inside)
 
 
 def _load(data: bytes) -> Any:
