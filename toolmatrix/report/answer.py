@@ -7,12 +7,11 @@ from toolmatrix.solve import flags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Choice, Cite, Resolution
+    from toolmatrix.solve.resolve import Choice, Resolution
 
 SCHEMA = "toolmatrix.resolution/1"
 
@@ -60,10 +59,6 @@ def document(index: Index, resolution: Resolution) -> dict[str, Any]:
     }
 
 
-def flag_components(index: Index) -> list[str]:
-    return [name for name, part in index.header["components"].items() if part["flag"]]
-
-
 def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]:
     components = index.header["components"]
     context = {
@@ -78,7 +73,7 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
             found["components"][choice.component] = {"floor": choice.version} | shown
         elif not components[choice.component]["flag"]:
             found["components"][choice.component] = {"version": choice.version} | shown
-    made = flags.of(resolution, target, flag_components(index))
+    made = flags.of(resolution, target)
     found["flags"] = {
         "cflags": list(made.cflags),
         "cxxflags": list(made.cxxflags),
@@ -95,11 +90,11 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
 
 
 def _flag_facts(index: Index, resolution: Resolution, target: str) -> list[str]:
-    names = flag_components(index)
+    components = index.header["components"]
     return [
         index.record(cite.record)["id"]
         for choice in resolution.targets[target]
-        if choice.component in names
+        if components[choice.component]["flag"]
         for cite in choice.cites
     ]
 
@@ -108,7 +103,7 @@ def _choice(index: Index, choice: Choice) -> dict[str, Any]:
     return {
         "evidence": choice.evidence,
         "facts": list(dict.fromkeys(index.record(cite.record)["id"] for cite in choice.cites)),
-        "why": reason(index, choice),
+        "why": claims.reason(index, choice),
         "disputed": [dispute_document(index, part) for part in choice.disputed],
     }
 
@@ -120,30 +115,6 @@ def dispute_document(index: Index, part: tuple[int, str, int]) -> dict[str, str]
     return {
         "fact": record["id"],
         "evidence": evidence,
-        "says": disagreement(record),
+        "says": claims.disagreement(record),
         "decided_by": index.record(deciding)["id"],
     }
-
-
-def disagreement(record: Mapping[str, Any]) -> str:
-    """What a rival claim says, in a few words."""
-    subject, release = record["when"][0]
-    named = (
-        f"row {release}" if record["kind"] == "tested" else f"{subject} {claims.shortened(release)}"
-    )
-    return f"{named} says {claims.shortened(record['selector'])}"
-
-
-def best(index: Index, choice: Choice) -> Cite:
-    """The cite that carries the evidence of a choice."""
-    carried = [cite for cite in choice.cites if cite.evidence == choice.evidence]
-    return min(
-        carried or choice.cites, key=lambda cite: (len(cite.rules), index.record(cite.record)["id"])
-    )
-
-
-def reason(index: Index, choice: Choice) -> str:
-    """Why this version, in one fragment."""
-    cite = best(index, choice)
-    record = index.record(cite.record) | {"evidence": cite.evidence}
-    return claims.because(record, cite.rules, choice.component, choice.version)

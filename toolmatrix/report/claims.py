@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.solve.resolve import Choice, Cite
 
 _VERBS = {"requires": "requires", "offers": "offers"}
 _LONG = 28
@@ -80,6 +81,28 @@ def because(record: Mapping[str, Any], rules: Sequence[str], component: str, ver
     verb = _VERBS.get(record["kind"], "allows")
     said = claimed(verb, record["component"], shortened(value, version))
     return f"{subject} {shortened(release, mine)} {said}" + _rules(rules)
+
+
+def best(index: Index, choice: Choice) -> Cite:
+    """The cite that carries the evidence of a choice."""
+    carried = [cite for cite in choice.cites if cite.evidence == choice.evidence]
+    return min(
+        carried or choice.cites, key=lambda cite: (len(cite.rules), index.record(cite.record)["id"])
+    )
+
+
+def reason(index: Index, choice: Choice) -> str:
+    """Why this version, in one fragment."""
+    cite = best(index, choice)
+    record = index.record(cite.record) | {"evidence": cite.evidence}
+    return because(record, cite.rules, choice.component, choice.version)
+
+
+def disagreement(record: Mapping[str, Any]) -> str:
+    """What a rival claim says, in a few words."""
+    subject, release = record["when"][0]
+    named = f"row {release}" if record["kind"] == "tested" else f"{subject} {shortened(release)}"
+    return f"{named} says {shortened(record['selector'])}"
 
 
 def claimed(verb: str, component: str, values: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import answer, claims, terminal
+from toolmatrix.report import claims, terminal
 from toolmatrix.solve import flags
 
 TYPE_CHECKING = False
@@ -152,7 +152,7 @@ def _branches(
     mine = list(children.get(id(over), ()))
     if depth is not None and depth <= 0:
         return rows
-    made = flags.of(resolution, target, answer.flag_components(index)) if not indent else None
+    made = flags.of(resolution, target) if not indent else None
     flagged = made and (made.cflags or made.hipcc or made.missing or _gencode(made))
     charset = screen.charset
     for place, choice in enumerate(mine):
@@ -162,7 +162,7 @@ def _branches(
             (
                 indent + (charset.corner if last else charset.tee) + name,
                 choice.evidence,
-                answer.reason(index, choice),
+                claims.reason(index, choice),
                 _marks(index, choice, notes),
             )
         )
@@ -207,7 +207,7 @@ def _flag_rows(
                 (
                     flag,
                     solved[flag].evidence,
-                    answer.reason(index, solved[flag]),
+                    claims.reason(index, solved[flag]),
                     _marks(index, solved[flag], notes),
                 )
             )
@@ -238,7 +238,7 @@ def _disputes(
     seen = set()
     for rival, evidence, deciding in choice.disputed:
         record = index.record(rival)
-        told = answer.disagreement(record)
+        told = claims.disagreement(record)
         if told in seen:
             continue
         seen.add(told)
