@@ -7,11 +7,8 @@ candidate among equals, and a component nobody needs is best absent, so absent b
 
 from __future__ import annotations
 
-from itertools import compress
-
-from toolmatrix.facts import evidence as words
 from toolmatrix.solve.engine import Problem, Support
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Reason, Variable, Vouching
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Reason, Variable, vouchings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +17,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.versions import Scale
+    from toolmatrix.solve.parts import Vouching
     from toolmatrix.solve.request import Ask, Request
 
 
@@ -311,14 +309,15 @@ class Assembly:
     def bind(self) -> None:
         """Turn every binding of a reached subject into nogoods."""
         for target, name in self.by_name:
-            several = self.several[target]
+            left, several, parts = self.left[target][name], self.several[target], self.parts(target)
             for binding in self.component(name)["bindings"]:
                 _, when, component, allowed, alternatives, _, _ = binding
-                if not self.possible(target, when):
+                if not left & when[0][1] or not self.possible(target, when):
                     continue
                 numbers = self.instances(target, [*dict(when), component]) if several else (0,)
                 for number in numbers:
-                    parts = self.parts(target, number)
+                    if several:
+                        parts = self.parts(target, number)
                     ends = self.ends(parts, component, allowed, alternatives)
                     if ends is not None:
                         # What is not reached is absent and, being possible, holds.
@@ -382,47 +381,21 @@ class Assembly:
 
         A row that joins a component chosen earlier outweighs one that joins later components alone
         (what the framework was tested with, before what the toolkit is said to go with), then
-        evidence decides: both are in the weight. A row whose first component `left` rules out can
-        never speak.
+        evidence decides: both are in the weight. A row can never speak if `left` rules out its
+        first component.
         """
         for owner, name in self.by_name:
+            asked = self.left[owner][name]
             for head in self.component(name)["vouches"] if owner == target else ():
                 context, names = head[:2]
                 if self.possible(target, context):
                     for number in self.instances(target, names):
-                        yield from self.rows_of(target, head, number, left)
+                        parts = self.parts(target, number)
+                        yield from vouchings(target, head, parts, asked, left, len(self.variables))
 
     def every_row(self) -> list[Vouching]:
         """All rows, also those that can never speak here: they tell what is known of other releases."""
         return [row for target in self.request.targets for row in self.rows(target, {})]
-
-    def rows_of(
-        self, target: str, head: Sequence[Any], number: int, left: Mapping[str, int]
-    ) -> Iterator[Vouching]:
-        """The rows under one head."""
-        _, names, evidences, evidence, carried, columns, cites = head
-        parts = self.parts(target, number)
-        subject = parts.get(names[0])
-        held = sorted(
-            (parts[name].number, place) for place, name in enumerate(names) if name in parts
-        )
-        if len(held) < 2 or subject is None:
-            return
-        asked, first = self.left[target][names[0]], held[0][1]
-        live = [
-            asked & mask and left.get(names[first], -1) & gate
-            for mask, gate in zip(columns[0], columns[first], strict=True)
-        ]
-        earliness = (len(self.variables) - held[0][0]) * EVIDENCE
-        weight = earliness + words.rank(evidence)
-        told = [
-            parts[names[place]].column(
-                compress(columns[place], live), earliness + words.rank(evidences[place])
-            )
-            for _, place in held
-        ]
-        for terms, number in zip(zip(*told, strict=True), compress(cites, live), strict=True):
-            yield Vouching([*terms], weight, target, subject, evidence, number, carried)
 
     def problem(self) -> Problem:
         """The engine's problem."""

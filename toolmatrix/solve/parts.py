@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import compress
+
+from toolmatrix.facts import evidence as words
 from toolmatrix.solve.engine import Support
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from toolmatrix.solve.request import Ask
 
@@ -88,3 +92,32 @@ class Vouching(Support):
         self.evidence = evidence
         self.cites = cites
         self.carried = carried
+
+
+def vouchings(
+    target: str,
+    head: Sequence[Any],
+    parts: Mapping[str, Variable],
+    asked: int,
+    left: Mapping[str, int],
+    count: int,
+) -> Iterator[Vouching]:
+    """The rows under one head of the index; `asked` is what the request leaves of its subject, `left` of all others."""
+    _, names, evidences, evidence, carried, columns, cites = head
+    subject = parts.get(names[0])
+    held = sorted((parts[name].number, place) for place, name in enumerate(names) if name in parts)
+    if len(held) < 2 or subject is None:
+        return
+    first, gate = held[0]
+    live = [
+        asked & mask and left.get(names[gate], -1) & other
+        for mask, other in zip(columns[0], columns[gate], strict=True)
+    ]
+    earliness = (count - first) * EVIDENCE
+    weight = earliness + words.rank(evidence)
+    told = []
+    for _, place in held:
+        worth = earliness + words.rank(evidences[place])
+        told.append(parts[names[place]].column(compress(columns[place], live), worth))
+    for *terms, cite in zip(*told, compress(cites, live), strict=True):
+        yield Vouching(terms, weight, target, subject, evidence, cite, carried)
