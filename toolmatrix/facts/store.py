@@ -25,6 +25,9 @@ _MAKERS = (
     *("compile", "evidence", "index", "load", "model", "pieces", "statements", "tables"),
     *("versions", "writer", "yamlfile"),
 )
+_FACTS = b"schema: toolmatrix.facts/"
+_START = 4096
+"""A fact file lists no files, and says what it is within so many bytes: it may be large, and need not be read."""
 _LISTED = rb"^files:[ \t\r]*(?:#.*)?\n((?:[ \t]*(?:- [\w./-]+[ \t\r]*|#.*|)(?:\n|\Z))+)"
 """`files:` as a plain list of plain names."""
 
@@ -123,7 +126,10 @@ def _listed(path: str) -> list[str]:
         return names
     try:
         with open(path, "rb") as stream:
-            text = stream.read()
+            text = stream.read(_START)
+            if text.startswith(_FACTS) or b"\n" + _FACTS in text:
+                return names
+            text += stream.read()
     except OSError:
         return names
     if b"toolmatrix.matrix/" not in text:

@@ -368,8 +368,9 @@ class Assembly:
     def narrowed(self, target: str) -> dict[str, int]:
         """`left`, less what the given context alone excludes."""
         left = dict(self.left[target])
-        for name, part in self.header["components"].items():
-            for binding in self.component(name)["bindings"] if part["given"] else ():
+        components = self.header["components"]
+        for name in [name for name in left if components[name]["given"]]:
+            for binding in self.component(name)["bindings"]:
                 _, when, component, allowed, alternatives, _, _ = binding
                 certain = all(not left.get(other, 1) & ~mask for other, mask in when)
                 if certain and component in left and not alternatives:
