@@ -74,7 +74,10 @@ class Index:
             if len(header) != int(length) or int(crc) != zlib.crc32(header):
                 raise IndexDamaged(path)
             self.header: dict[str, Any] = _load(header)
-        except (ValueError, RecursionError) as error:
+            usual = self.header.pop("usual")
+            components = self.header["components"]
+            self.header["components"] = {name: usual | components[name] for name in components}
+        except (ValueError, KeyError, RecursionError) as error:
             raise IndexDamaged(path) from error
         self._body = len(self._head) + len(header)
         self._loaded: dict[str | int, Any] = {}

@@ -6,6 +6,7 @@ import json
 import zlib
 
 from toolmatrix.facts.index import CLAIM, FORMAT, RELEASE, ROW
+from toolmatrix.facts.model import Component
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,9 +173,14 @@ class _Writer:
             "files": dict(sorted(self.files.items())),
             "facts": len(matrix.claims) + len(matrix.releases),
             "components": {
-                name: {key: getattr(part, key) for key in part._fields}
+                name: {
+                    key: value
+                    for key in part._fields
+                    if (value := getattr(part, key)) != part._defaults.get(key)
+                }
                 for name, part in matrix.components.items()
             },
+            "usual": dict(Component._defaults),
             "targets": {
                 name: {
                     "context": dict(sorted(part.context.items())),
