@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from toolmatrix.cli import main_script
+from toolmatrix.cli import script
 
 if __name__ == "__main__":
-    sys.exit(main_script())
+    script()

@@ -12,7 +12,7 @@ import pytest
 from tests.facts.small import compiled, facts, statement, table, write
 from toolmatrix.facts import store
 from toolmatrix.facts.index import FORMAT, Index, IndexDamaged, in_ranges
-from toolmatrix.facts.index import write as index_bytes
+from toolmatrix.facts.writer import write as index_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

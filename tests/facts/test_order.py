@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.facts.small import FRONT, NAMES, dump, facts, statement, table, write
 from toolmatrix import resources
 from toolmatrix.facts import compile as compiling
-from toolmatrix.facts import index
+from toolmatrix.facts import writer
 from toolmatrix.facts.load import load
 
 ORDERED = ("components", "targets")
@@ -96,7 +96,7 @@ def as_written(text: str) -> Any:
 def made(path: str) -> tuple[str, bytes]:
     """The digest and the index of a matrix."""
     compiled = compiling.compile_matrix(load([path]))
-    return compiled.digest, index.write(compiled, {})
+    return compiled.digest, writer.write(compiled, {})
 
 
 def rewritten(documents: dict[str, Any], folder: Path, seed: random.Random) -> str:
@@ -138,9 +138,9 @@ def test_facts_on_top_that_say_nothing_new_change_nothing(tmp_path: Path) -> Non
     front = write(tmp_path, RICH)
     wanted = made(front)
     compiled = compiling.compile_matrix(load([front, str(tmp_path / "facts.yaml"), front]))
-    assert (compiled.digest, index.write(compiled, {})) == wanted
+    assert (compiled.digest, writer.write(compiled, {})) == wanted
     again = compiling.compile_matrix(load([front, str(tmp_path / "facts.yaml")]))
-    assert (again.digest, index.write(again, {})) == wanted
+    assert (again.digest, writer.write(again, {})) == wanted
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,13 @@ def test_the_usual_front_page_is_listed_without_yaml(monkeypatch: pytest.MonkeyP
     assert store._listed(path) == wanted
 
 
+def test_a_fact_file_lists_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "facts.yaml"
+    path.write_text("# of toolmatrix.matrix/1\nschema: toolmatrix.facts/1\nfiles: [other.yaml]\n")
+    forbid_yaml(monkeypatch)
+    assert store._listed(str(path)) == ["facts.yaml"]
+
+
 def test_a_change_of_time_alone_is_seen(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     home.gcc()
     os.utime(home.data / "facts.yaml", (1, 1))

@@ -28,13 +28,7 @@ class Names:
     def __init__(self, index: Index) -> None:
         self.index = index
         self.components = index.header["components"]
-        self._scales: dict[str, Scale] = {}
-
-    def scale(self, component: str) -> Scale:
-        if component not in self._scales:
-            versions = self.index.section("c:" + component)["versions"]
-            self._scales[component] = Scale(self.components[component]["scheme"], versions)
-        return self._scales[component]
+        self.scale = index.scale
 
     def ask(self, text: str, option: str = "") -> Ask:
         """One `name`, `name==1.2`, `name>=1,<2`: checked against what is known."""

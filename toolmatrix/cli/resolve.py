@@ -17,11 +17,13 @@ def run(context: Context) -> int:
     found = resolve(index, ask.build(context, index))
     if isinstance(found, Refusal):
         return refuse(context, index, found)
-    from toolmatrix.report import answer, tree
-
     if context.options.format == "json":
+        from toolmatrix.report import answer
+
         context.write_json(answer.document(index, found))
     else:
+        from toolmatrix.report import tree
+
         context.write(tree.text(index, found, context.terminal, depth=context.options.depth))
         context.say_after(
             "hint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why"

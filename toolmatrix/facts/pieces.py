@@ -223,6 +223,7 @@ class Recorder:
         self.layer = layer
         self.known = below.sources | layer.sources
         self.components = below.components
+        self.places = {name: place for place, name in enumerate(below.components)}
         self.rules = below.rules
         self._groups: set[str] = set()
 

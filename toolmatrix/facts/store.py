@@ -23,8 +23,11 @@ _SLACK = 600
 _KEPT = 8
 _MAKERS = (
     *("compile", "evidence", "index", "load", "model", "pieces", "statements", "tables"),
-    *("versions", "yamlfile"),
+    *("versions", "writer", "yamlfile"),
 )
+_FACTS = b"schema: toolmatrix.facts/"
+_START = 4096
+"""A fact file lists no files, and says what it is within so many bytes: it may be large, and need not be read."""
 _LISTED = rb"^files:[ \t\r]*(?:#.*)?\n((?:[ \t]*(?:- [\w./-]+[ \t\r]*|#.*|)(?:\n|\Z))+)"
 """`files:` as a plain list of plain names."""
 
@@ -123,7 +126,10 @@ def _listed(path: str) -> list[str]:
         return names
     try:
         with open(path, "rb") as stream:
-            text = stream.read()
+            text = stream.read(_START)
+            if text.startswith(_FACTS) or b"\n" + _FACTS in text:
+                return names
+            text += stream.read()
     except OSError:
         return names
     if b"toolmatrix.matrix/" not in text:
@@ -150,10 +156,10 @@ def _rebuild(paths: Sequence[str], cached: str) -> Index:
 
 def build(paths: Sequence[str], files: Mapping[str, int] | None = None) -> bytes:
     """Parse, check and compile the matrices at `paths`. Raises MatrixError."""
-    from toolmatrix.facts import index, load
+    from toolmatrix.facts import load, writer
     from toolmatrix.facts.compile import compile_matrix
 
-    return index.write(compile_matrix(load.load(paths)), files or {})
+    return writer.write(compile_matrix(load.load(paths)), files or {})
 
 
 def _keep(path: str, data: bytes) -> None:

@@ -175,7 +175,7 @@ def _cells(
     recorder: Recorder, fields: Mapping[str, Node], table: Table
 ) -> tuple[tuple[str, str], ...]:
     """The cells as printed: the key, then the columns in the order of their components."""
-    places = {name: place for place, name in enumerate(recorder.components)}
+    places = recorder.places
 
     def place(name: str) -> tuple[bool, int, str]:
         meanings = table.columns.get(name)

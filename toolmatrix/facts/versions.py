@@ -145,7 +145,7 @@ class Scale:
     Bit 0 of every mask is "absent", bit i is release i-1.
     """
 
-    __slots__ = ("_keys", "_orders", "_places", "scheme", "versions")
+    __slots__ = ("_keys", "_orders", "_places", "_selected", "scheme", "versions")
 
     def __init__(self, scheme: str, versions: Sequence[str]) -> None:
         self.scheme = scheme
@@ -154,6 +154,7 @@ class Scale:
         self._keys: tuple[Key, ...] = () if named else tuple(key(version) for version in versions)
         self._orders = tuple(order(version) for version in self._keys)
         self._places = {version: place for place, version in enumerate(self.versions)}
+        self._selected: dict[str, int] = {}
 
     @property
     def everything(self) -> int:
@@ -180,8 +181,10 @@ class Scale:
         return whole
 
     def select(self, text: str) -> int:
-        """`mask` of the text of a selector."""
-        return self.mask(self.parse(text))
+        """`mask` of the text of a selector, read once."""
+        if text not in self._selected:
+            self._selected[text] = self.mask(self.parse(text))
+        return self._selected[text]
 
     def _clause_mask(self, clause: Clause) -> int:
         if clause.operator == "any":
@@ -192,9 +195,10 @@ class Scale:
             return self._named(clause)
         admits = _series_admits if self.scheme == "series" else _admits
         wanted = clause.version or key(clause.text)
+        limit = order(wanted)
         mask = 0
         for place, (version, place_order) in enumerate(zip(self._keys, self._orders, strict=True)):
-            if admits(clause, wanted, version, place_order):
+            if admits(clause, wanted, limit, version, place_order):
                 mask |= 2 << place
         return mask
 
@@ -216,25 +220,25 @@ def _starts(version: Key, prefix: tuple[int, ...]) -> bool:
     return (numbers + (0,) * (len(prefix) - len(numbers)))[: len(prefix)] == prefix
 
 
-def _same(clause: Clause, wanted: Key, version: Key, place: Key) -> bool:
+def _same(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> bool:
     """`==`: equal with zero padding, or a finer release of the one named (but no pre-release of it)."""
     if clause.text.endswith(".*"):
         return _starts(version, wanted[0])
-    if order(wanted) == place:
+    if limit == place:
         return True
     finer = len(version[0]) > len(wanted[0]) and wanted[1] == 0
-    return finer and place > order(wanted) and _starts(version, wanted[0])
+    return finer and place > limit and _starts(version, wanted[0])
 
 
-def _admits(clause: Clause, wanted: Key, version: Key, place: Key) -> bool:
+def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> bool:
+    """Whether a clause about `wanted`, which sorts as `limit`, admits a version, which sorts as `place`."""
     operator = clause.operator
-    limit = order(wanted)
     if operator == "==":
-        return _same(clause, wanted, version, place)
+        return _same(clause, wanted, limit, version, place)
     if operator == "!=":
-        return not _same(clause, wanted, version, place)
+        return not _same(clause, wanted, limit, version, place)
     if operator == "upto":
-        return place <= limit or _same(clause, wanted, version, place)
+        return place <= limit or _same(clause, wanted, limit, version, place)
     if operator == "~=":
         return place >= limit and _starts(version, wanted[0][:-1])
     if operator == ">=":
@@ -247,7 +251,7 @@ def _admits(clause: Clause, wanted: Key, version: Key, place: Key) -> bool:
     return place < limit and not (same_release and wanted[1] == 0 and version[1] < 0)
 
 
-def _series_admits(clause: Clause, wanted: Key, version: Key, place: Key) -> bool:
+def _series_admits(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> bool:
     """A series stands for its point releases: it is admitted if one of them could be."""
     operator = clause.operator
     numbers = version[0]
@@ -262,9 +266,9 @@ def _series_admits(clause: Clause, wanted: Key, version: Key, place: Key) -> boo
     if operator == "~=":
         return place >= above and _starts(version, wanted[0][:-1][: len(numbers)])
     if operator in ("upto", "<="):
-        return place <= order(wanted) or _starts(version, wanted[0])
+        return place <= limit or _starts(version, wanted[0])
     if operator == "<":
-        return place < order(wanted) and not _starts(version, wanted[0])
+        return place < limit and not _starts(version, wanted[0])
     if operator == ">=":
         return place >= above
     if len(wanted[0]) > len(numbers):

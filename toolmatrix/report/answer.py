@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from toolmatrix.facts import evidence as words
-from toolmatrix.report import claims, terminal
+from toolmatrix.report import claims
 from toolmatrix.solve import flags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Choice, Cite, Resolution
+    from toolmatrix.solve.resolve import Choice, Resolution
 
 SCHEMA = "toolmatrix.resolution/1"
 
@@ -58,44 +56,8 @@ def document(index: Index, resolution: Resolution) -> dict[str, Any]:
         "request": request_document(resolution.request),
         "targets": {target: _target(index, resolution, target) for target in resolution.targets},
         "evidence": resolution.evidence,
-        "caveats": caveats(resolution),
+        "caveats": claims.caveats(resolution),
     }
-
-
-def caveats(resolution: Resolution) -> list[dict[str, Any]]:
-    """What an option of the request did not do, though one might take it for done."""
-    request = resolution.request
-    found: list[dict[str, Any]] = []
-    if request.prefer == "newest":
-        text = "--prefer newest: combinations that somebody tested were not preferred"
-        found.append({"kind": "tested-not-preferred", "text": text, "components": []})
-    for name in (*request.align, *request.lone):
-        lacking = [target for target in resolution.targets if name not in resolution.chosen(target)]
-        if lacking:
-            text = f"--align {name}: the answer has none on {terminal.listing(lacking)}"
-            found.append({"kind": "nothing-to-align", "text": text, "components": []})
-    weak = [
-        (target, choice)
-        for target, choices in resolution.targets.items()
-        for choice in choices
-        if request.min_evidence and words.rank(choice.evidence) < words.rank(request.min_evidence)
-    ]
-    if weak:
-        named = dict.fromkeys(f"{choice.component} ({choice.evidence})" for _, choice in weak)
-        text = (
-            f"--min-evidence {request.min_evidence} does not reach {', '.join(named)}: "
-            "it refuses pairs that rows join less well, and these rest on other facts"
-        )
-        components = [
-            {"target": target, "component": choice.component, "evidence": choice.evidence}
-            for target, choice in weak
-        ]
-        found.append({"kind": "below-minimum", "text": text, "components": components})
-    return found
-
-
-def flag_components(index: Index) -> list[str]:
-    return [name for name, part in index.header["components"].items() if part["flag"]]
 
 
 def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]:
@@ -112,7 +74,7 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
             found["components"][choice.component] = {"floor": choice.version} | shown
         elif not components[choice.component]["flag"]:
             found["components"][choice.component] = {"version": choice.version} | shown
-    made = flags.of(resolution, target, flag_components(index))
+    made = flags.of(resolution, target)
     found["flags"] = {
         "cflags": list(made.cflags),
         "cxxflags": list(made.cxxflags),
@@ -129,11 +91,11 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
 
 
 def _flag_facts(index: Index, resolution: Resolution, target: str) -> list[str]:
-    names = flag_components(index)
+    components = index.header["components"]
     return [
         index.record(cite.record)["id"]
         for choice in resolution.targets[target]
-        if choice.component in names
+        if components[choice.component]["flag"]
         for cite in choice.cites
     ]
 
@@ -142,7 +104,7 @@ def _choice(index: Index, choice: Choice) -> dict[str, Any]:
     return {
         "evidence": choice.evidence,
         "facts": list(dict.fromkeys(index.record(cite.record)["id"] for cite in choice.cites)),
-        "why": reason(index, choice),
+        "why": claims.reason(index, choice),
         "disputed": [dispute_document(index, part) for part in choice.disputed],
     }
 
@@ -154,30 +116,6 @@ def dispute_document(index: Index, part: tuple[int, str, int]) -> dict[str, str]
     return {
         "fact": record["id"],
         "evidence": evidence,
-        "says": disagreement(record),
+        "says": claims.disagreement(record),
         "decided_by": index.record(deciding)["id"],
     }
-
-
-def disagreement(record: Mapping[str, Any]) -> str:
-    """What a rival claim says, in a few words."""
-    subject, release = record["when"][0]
-    named = (
-        f"row {release}" if record["kind"] == "tested" else f"{subject} {claims.shortened(release)}"
-    )
-    return f"{named} says {claims.shortened(record['selector'])}"
-
-
-def best(index: Index, choice: Choice) -> Cite:
-    """The cite that carries the evidence of a choice."""
-    carried = [cite for cite in choice.cites if cite.evidence == choice.evidence]
-    return min(
-        carried or choice.cites, key=lambda cite: (len(cite.rules), index.record(cite.record)["id"])
-    )
-
-
-def reason(index: Index, choice: Choice) -> str:
-    """Why this version, in one fragment."""
-    cite = best(index, choice)
-    record = index.record(cite.record) | {"evidence": cite.evidence}
-    return claims.because(record, cite.rules, choice.component, choice.version)

@@ -5,6 +5,7 @@ Wording is made here and nowhere else, from records of the index; a table may br
 
 from __future__ import annotations
 
+from toolmatrix.facts import evidence as words
 from toolmatrix.facts.versions import Scale
 from toolmatrix.report import terminal
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.solve.resolve import Choice, Cite, Resolution
 
 _VERBS = {"requires": "requires", "offers": "offers"}
 _LONG = 28
@@ -81,6 +83,28 @@ def because(record: Mapping[str, Any], rules: Sequence[str], component: str, ver
     verb = _VERBS.get(record["kind"], "allows")
     said = claimed(verb, record["component"], shortened(value, version))
     return f"{subject} {shortened(release, mine)} {said}" + _rules(rules)
+
+
+def best(index: Index, choice: Choice) -> Cite:
+    """The cite that carries the evidence of a choice."""
+    carried = [cite for cite in choice.cites if cite.evidence == choice.evidence]
+    return min(
+        carried or choice.cites, key=lambda cite: (len(cite.rules), index.record(cite.record)["id"])
+    )
+
+
+def reason(index: Index, choice: Choice) -> str:
+    """Why this version, in one fragment."""
+    cite = best(index, choice)
+    record = index.record(cite.record) | {"evidence": cite.evidence}
+    return because(record, cite.rules, choice.component, choice.version)
+
+
+def disagreement(record: Mapping[str, Any]) -> str:
+    """What a rival claim says, in a few words."""
+    subject, release = record["when"][0]
+    named = f"row {release}" if record["kind"] == "tested" else f"{subject} {shortened(release)}"
+    return f"{named} says {shortened(record['selector'])}"
 
 
 def claimed(verb: str, component: str, values: str) -> str:
@@ -159,3 +183,35 @@ def _released(record: Mapping[str, Any]) -> str:
     if "effect" in record["attributes"]:
         return str(record["attributes"]["effect"])
     return f"released {record['date']}" if record["date"] else "released"
+
+
+def caveats(resolution: Resolution) -> list[dict[str, Any]]:
+    """What an option of the request did not do, though one might take it for done."""
+    request = resolution.request
+    found: list[dict[str, Any]] = []
+    if request.prefer == "newest":
+        text = "--prefer newest: combinations that somebody tested were not preferred"
+        found.append({"kind": "tested-not-preferred", "text": text, "components": []})
+    for name in (*request.align, *request.lone):
+        lacking = [target for target in resolution.targets if name not in resolution.chosen(target)]
+        if lacking:
+            text = f"--align {name}: the answer has none on {terminal.listing(lacking)}"
+            found.append({"kind": "nothing-to-align", "text": text, "components": []})
+    weak = [
+        (target, choice)
+        for target, choices in resolution.targets.items()
+        for choice in choices
+        if request.min_evidence and words.rank(choice.evidence) < words.rank(request.min_evidence)
+    ]
+    if weak:
+        named = dict.fromkeys(f"{choice.component} ({choice.evidence})" for _, choice in weak)
+        text = (
+            f"--min-evidence {request.min_evidence} does not reach {', '.join(named)}: "
+            "it refuses pairs that rows join less well, and these rest on other facts"
+        )
+        components = [
+            {"target": target, "component": choice.component, "evidence": choice.evidence}
+            for target, choice in weak
+        ]
+        found.append({"kind": "below-minimum", "text": text, "components": components})
+    return found

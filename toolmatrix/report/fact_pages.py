@@ -235,7 +235,7 @@ class _Said:
         self.winners: dict[int, dict[int, str]] = {}
         self.losers: dict[int, dict[int, str]] = {}
         cited = [binding[6] for binding in section["bindings"]]
-        cited += [cites for head in section["vouches"] for _, cites in head[-1]]
+        cited += [cites for head in section["vouches"] for cites in head[-1]]
         for number in cited:
             for _, claim, _, rules in index.cites(number):
                 self.rules.setdefault(claim, set()).update(rules)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import answer, claims, terminal
+from toolmatrix.report import claims, terminal
 from toolmatrix.solve import flags
 from toolmatrix.value import Value
 
@@ -58,7 +58,7 @@ def text(
     disputed = sum(1 for choice in choices if choice.disputed)
     if disputed:
         closing += f", {disputed} disputed"
-    told = [closing, *(caveat["text"] for caveat in answer.caveats(resolution))]
+    told = [closing, *(caveat["text"] for caveat in claims.caveats(resolution))]
     below = notes.lines(screen.width)
     for part in told:
         below += terminal.wrap(part, screen.width, indent="  ", first="")
@@ -160,7 +160,7 @@ class _Tree:
 
     def why(self, choice: Choice) -> str:
         """The reason without the name that its line begins with; a long name elsewhere by its component."""
-        told = answer.reason(self.index, choice)
+        told = claims.reason(self.index, choice)
         told = told.removeprefix(f"{choice.component} ").removeprefix(f"{choice.version} ")
         for release, component in self.long.items():
             told = told.replace(release, component)
@@ -213,7 +213,7 @@ class _Tree:
 
     def flags(self) -> Iterator[_Row]:
         """The flags of the answer: those solved with it, and those that follow from the CPU and the codegen archs."""
-        made = flags.of(self.resolution, self.target, answer.flag_components(self.index))
+        made = flags.of(self.resolution, self.target)
         for flag in made.cflags:
             if flag in self.flagged:
                 yield self.row(self.flagged[flag]).replace(name=flag)
@@ -246,7 +246,7 @@ class _Tree:
         rows: dict[str, _Row] = {}
         for rival, evidence, deciding in choice.disputed:
             record = self.index.record(rival)
-            told = answer.disagreement(record)
+            told = claims.disagreement(record)
             winner = self.index.record(deciding)
             rows.setdefault(
                 told,

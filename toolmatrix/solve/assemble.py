@@ -7,17 +7,17 @@ candidate among equals, and a component nobody needs is best absent, so absent b
 
 from __future__ import annotations
 
-from toolmatrix.facts import evidence as words
-from toolmatrix.facts.versions import Scale
 from toolmatrix.solve.engine import Problem, Support
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Reason, Variable, Vouching
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Reason, Variable, vouchings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.versions import Scale
+    from toolmatrix.solve.parts import Vouching
     from toolmatrix.solve.request import Ask, Request
 
 
@@ -29,22 +29,31 @@ class Assembly:
         self.request = request
         self.header = index.header
         self.places = {name: place for place, name in enumerate(self.header["components"])}
-        self.scales: dict[str, Scale] = {}
         self.variables: list[Variable] = []
+        self.left: dict[str, dict[str, int]] = {target: {} for target in request.targets}
+        """By target, what the request leaves of each component reached."""
         self.by_name: dict[tuple[str, str], list[Variable]] = {}
         self.nogoods: list[tuple[tuple[int, int], ...]] = []
         self._reasons: list[tuple[Any, ...]] = []
-        self.vouchings: list[Vouching] = []
+        self._parts: dict[tuple[str, int], dict[str, Variable]] = {}
         self.reach()
         self.several = {
-            (target, name): {part.instance for part in self.by_name.get((target, name), ())} - {0}
+            target: {
+                name: numbers
+                for name in SEVERAL
+                if (
+                    numbers := {part.instance for part in self.by_name.get((target, name), ())}
+                    - {0}
+                )
+            }
             for target in request.targets
-            for name in SEVERAL
         }
         self.arrange()
         self.restrict()
         self.bind()
-        self.vouch()
+        self.vouchings = [
+            row for target in request.targets for row in self.rows(target, self.narrowed(target))
+        ]
         if request.min_evidence:
             from toolmatrix.solve import demand
 
@@ -56,15 +65,11 @@ class Assembly:
 
     def component(self, name: str) -> dict[str, Any]:
         """The section of a component in the index."""
-        found: dict[str, Any] = self.index.section("c:" + name)
-        return found
+        return self.index.component(name)
 
     def scale(self, name: str) -> Scale:
         """The releases of a component, for reading selectors."""
-        if name not in self.scales:
-            versions = self.component(name)["versions"]
-            self.scales[name] = Scale(self.header["components"][name]["scheme"], versions)
-        return self.scales[name]
+        return self.index.scale(name)
 
     def mask(self, component: str, selector: str) -> int:
         return self.scale(component).select(selector)
@@ -82,6 +87,7 @@ class Assembly:
                     ask.component, ask.selector
                 )
                 self.add(target, ask.component)
+                self.left[target][ask.component] = self.asked[key]
             for name, part in self.header["components"].items():
                 if part["given"]:
                     self.add(target, name)
@@ -115,6 +121,7 @@ class Assembly:
         held = self.by_name.setdefault((target, component), [])
         if any(part.instance == instance for part in held):
             return False
+        self.left[target].setdefault(component, -1)
         shared = component in self.request.align and not instance
         if shared:
             for other in self.request.targets:
@@ -147,8 +154,7 @@ class Assembly:
                 waiting += [
                     (binding[1], binding[4] or (binding[2],))
                     for binding in self.component(name)["bindings"]
-                    if binding[0] != "limits"
-                    and self.asked.get((target, name), -1) & binding[1][0][1]
+                    if binding[0] != "limits" and self.left[target][name] & binding[1][0][1]
                 ]
             queue = []
             still = []
@@ -167,12 +173,9 @@ class Assembly:
 
     def possible(self, target: str, when: Sequence[Sequence[Any]]) -> bool:
         """Whether the conditions could hold under the request: a component not reached is absent."""
-        for component, mask in when:
-            key = (target, component)
-            if key in self.by_name:
-                if not self.asked.get(key, -1) & mask:
-                    return False
-            elif not mask & 1:
+        left = self.left[target]
+        for component, mask in when:  # noqa: SIM110 - asked thousands of times, and `all` takes twice as long
+            if not left.get(component, 1) & mask:
                 return False
         return True
 
@@ -198,13 +201,6 @@ class Assembly:
         for number, variable in enumerate(self.variables):
             variable.number = number
 
-    def flip(self, variable: Variable, mask: int) -> int:
-        """A mask of the facts as the engine's: absent on top; reversed where the oldest is preferred."""
-        releases = mask >> 1
-        if variable.oldest:
-            releases = int(f"{releases:b}".zfill(variable.count)[::-1], 2)
-        return releases | (mask & 1) << variable.count
-
     def version(self, variable: Variable, candidate: int) -> str | None:
         """The release of a candidate of the engine, None for absent."""
         if candidate == variable.count:
@@ -216,7 +212,7 @@ class Assembly:
     def forbid(self, terms: Sequence[tuple[Variable, int]], *reason: Any) -> None:
         """Add a nogood: all terms (masks of the facts) at once cannot be. `reason` becomes a Reason when asked for."""
         self.nogoods.append(
-            tuple([(variable.number, self.flip(variable, mask)) for variable, mask in terms])
+            tuple([(variable.number, variable.flip(mask)) for variable, mask in terms])
         )
         self._reasons.append(reason)
 
@@ -313,107 +309,100 @@ class Assembly:
     def bind(self) -> None:
         """Turn every binding of a reached subject into nogoods."""
         for target, name in self.by_name:
-            asked = self.asked.get((target, name), -1)
+            left, several, parts = self.left[target][name], self.several[target], self.parts(target)
             for binding in self.component(name)["bindings"]:
-                when = binding[1]
-                if not asked & when[0][1] or not self.possible(target, when):
+                _, when, component, allowed, alternatives, _, _ = binding
+                if not left & when[0][1] or not self.possible(target, when):
                     continue
-                for number in self.instances(target, [*(part[0] for part in when), binding[2]]):
-                    terms = self.terms(target, when, number)
-                    ends = self.ends(target, binding[2], binding[3], binding[4], number)
+                numbers = self.instances(target, [*dict(when), component]) if several else (0,)
+                for number in numbers:
+                    if several:
+                        parts = self.parts(target, number)
+                    ends = self.ends(parts, component, allowed, alternatives)
                     if ends is not None:
+                        # What is not reached is absent and, being possible, holds.
+                        terms = [(parts[other], mask) for other, mask in when if other in parts]
                         self.forbid(terms + ends, "fact", target, name, binding)
 
     def instances(self, target: str, names: Sequence[str]) -> Sequence[int]:
         """The instance numbers over which a statement is repeated: each codegen arch or device in turn, else just 0."""
-        numbers: set[int] | None = None
-        for name in SEVERAL:
-            held = self.several.get((target, name)) if name in names else None
-            if held:
-                numbers = held if numbers is None else numbers & held
-        return (0,) if numbers is None else sorted(numbers)
+        found = [held for name, held in self.several[target].items() if name in names]
+        return sorted(set.intersection(*found)) if found else (0,)
+
+    def parts(self, target: str, number: int = 0) -> dict[str, Variable]:
+        """The variables of a target by component, of the given instance where there are several."""
+        if (target, number) not in self._parts:
+            self._parts[target, number] = {
+                name: part
+                for (owner, name), held in self.by_name.items()
+                if owner == target
+                for part in reversed(held)
+                if part.instance in (0, number)
+            }
+        return self._parts[target, number]
 
     def pick(self, target: str, component: str, number: int = 0) -> Variable | None:
-        """The variable of a component, of the given instance where there are several."""
-        held = self.by_name.get((target, component))
-        if held is None:
-            return None
-        if component not in SEVERAL:
-            return held[0]
-        return next((part for part in held if part.instance in (0, number)), None)
+        """The variable of a component, if it is reached."""
+        return self.parts(target, number).get(component)
 
     def variable(self, target: str, component: str, number: int = 0) -> Variable:
         """`pick` of a component that is known to be there. Raises KeyError if it is not."""
-        found = self.pick(target, component, number)
-        if found is None:
-            raise KeyError(component)
-        return found
-
-    def terms(
-        self, target: str, when: Sequence[Sequence[Any]], number: int
-    ) -> list[tuple[Variable, int]]:
-        """The conditions as terms; what is not reached is absent and, being possible, holds."""
-        return [
-            (variable, mask)
-            for component, mask in when
-            if (variable := self.pick(target, component, number)) is not None
-        ]
+        return self.parts(target, number)[component]
 
     def ends(
-        self, target: str, component: str, allowed: int, alternatives: Sequence[str], number: int
+        self,
+        parts: Mapping[str, Variable],
+        component: str,
+        allowed: int,
+        alternatives: Sequence[str],
     ) -> list[tuple[Variable, int]] | None:
         """The terms that break the statement; None if it always holds."""
         if alternatives:
-            held = [self.pick(target, name, number) for name in alternatives]
-            return [(variable, 1) for variable in held if variable is not None]
-        variable = self.pick(target, component, number)
+            return [(parts[name], 1) for name in alternatives if name in parts]
+        variable = parts.get(component)
         if variable is None:
             return None if allowed & 1 else []
         broken = (2 << variable.count) - 1 & ~allowed
         return [(variable, broken)] if broken else None
 
-    def vouch(self) -> None:
-        """Turn rows that vouch for versions together into supports.
+    def narrowed(self, target: str) -> dict[str, int]:
+        """`left`, less what the given context alone excludes."""
+        left = dict(self.left[target])
+        components = self.header["components"]
+        for name in [name for name in left if components[name]["given"]]:
+            for binding in self.component(name)["bindings"]:
+                _, when, component, allowed, alternatives, _, _ = binding
+                certain = all(not left.get(other, 1) & ~mask for other, mask in when)
+                if certain and component in left and not alternatives:
+                    left[component] &= allowed
+        return left
+
+    def rows(self, target: str, left: Mapping[str, int]) -> Iterator[Vouching]:
+        """The rows that vouch for versions together, as supports.
 
         A row that joins a component chosen earlier outweighs one that joins later components alone
         (what the framework was tested with, before what the toolkit is said to go with), then
-        evidence decides: both are in the weight.
+        evidence decides: both are in the weight. A row can never speak if `left` rules out its
+        first component.
         """
-        for target, name in self.by_name:
-            asked = self.asked.get((target, name), -1)
-            for head in self.component(name)["vouches"]:
+        for owner, name in self.by_name:
+            asked = self.left[owner][name]
+            for head in self.component(name)["vouches"] if owner == target else ():
                 context, names = head[:2]
                 if self.possible(target, context):
                     for number in self.instances(target, names):
-                        self.vouch_rows(target, head, number, asked)
+                        parts = self.parts(target, number)
+                        yield from vouchings(target, head, parts, asked, left, len(self.variables))
 
-    def vouch_rows(self, target: str, head: Sequence[Any], number: int, asked: int) -> None:
-        _, names, evidences, evidence, carried, rows = head
-        parts = [self.pick(target, name, number) for name in names]
-        held = [(place, part) for place, part in enumerate(parts) if part is not None]
-        subject = parts[0]
-        if len(held) < 2 or subject is None:
-            return
-        first = (len(self.variables) - min([part.number for _, part in held])) * EVIDENCE
-        weight = first + words.rank(evidence)
-        ordered = sorted(
-            (part.number, place, part, first + words.rank(evidences[place])) for place, part in held
-        )
-        for masks, cites in rows:
-            if asked & masks[0]:
-                terms = [
-                    (variable, self.flip(part, masks[place]), worth)
-                    for variable, place, part, worth in ordered
-                ]
-                self.vouchings.append(
-                    Vouching(terms, weight, target, subject, evidence, cites, carried)
-                )
+    def every_row(self) -> list[Vouching]:
+        """All rows, also those that can never speak here: they tell what is known of other releases."""
+        return [row for target in self.request.targets for row in self.rows(target, {})]
 
     def problem(self) -> Problem:
         """The engine's problem."""
         supports = [*self.kept(), *(self.vouchings if self.request.prefer != "newest" else ())]
         sizes = [variable.count + 1 for variable in self.variables]
-        domains = [self.flip(variable, variable.domain) for variable in self.variables]
+        domains = [variable.flip(variable.domain) for variable in self.variables]
         return Problem(sizes, self.nogoods, supports, domains)
 
     def kept(self) -> list[Support]:
@@ -436,7 +425,7 @@ class Assembly:
                 Support(
                     (
                         (anchor.number, everything, most),
-                        (variable.number, self.flip(variable, mask), most),
+                        (variable.number, variable.flip(mask), most),
                     ),
                     most,
                 )

@@ -65,9 +65,8 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
 
 
 def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
-    asked = assembly.flip(
-        variable, assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
-    )
+    mask = assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
+    asked = variable.flip(mask)
     usable = asked & problem.domains[variable.number]
     return [candidate for candidate in reversed(range(variable.count)) if usable >> candidate & 1]
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from .engine import Problem
 
-    Step = tuple[int, int, int]
-    """Cost, nogood, variable whose candidates it removes."""
+    Step = tuple[int, int, int, int]
+    """Cost, nogood, variable whose candidates it removes, its mask."""
     Removal = tuple[int, int, int]
     """Removed candidates, cost, nogood."""
 
@@ -31,34 +31,40 @@ class Chains:
         self.nogoods = problem.nogoods
         self.domains = list(problem.domains)
         self.removals: list[list[Removal]] = [[] for _ in self.domains]
-        self.users: list[list[int]] = [[] for _ in self.domains]
+        self.users: list[list[tuple[int, int]]] = [[] for _ in self.domains]
         self.steps: list[Step] = []
         self.empty = -1
         for index in pool:
-            for variable, _ in problem.nogoods[index]:
-                self.users[variable].append(index)
+            for variable, mask in problem.nogoods[index]:
+                self.users[variable].append((index, ~mask))
             self._consider(index)
 
     def _consider(self, index: int) -> None:
         """Line up what a nogood removes if at most one of its terms is not yet true."""
-        open_terms = [term for term in self.nogoods[index] if self.domains[term[0]] & ~term[1]]
-        if len(open_terms) > 1 or not self.nogoods[index]:
+        terms = self.nogoods[index]
+        if not terms:
             return
-        target, mask = open_terms[0] if open_terms else self.nogoods[index][0]
+        still_open = None
+        for term in terms:
+            if self.domains[term[0]] & ~term[1]:
+                if still_open is not None:
+                    return
+                still_open = term
+        target, mask = still_open or terms[0]
         if self.domains[target] & mask:
             cost = 1
-            for variable, other in self.nogoods[index]:
+            for variable, other in terms:
                 if variable != target:
                     cost += sum(
                         price for bits, price, _ in self.removals[variable] if bits & ~other
                     )
-            heappush(self.steps, (cost, index, target))
+            heappush(self.steps, (cost, index, target, mask))
 
     def run(self) -> bool:
         """Apply the cheapest step again and again; return whether a domain became empty."""
         while self.steps and self.empty < 0:
-            cost, index, target = heappop(self.steps)
-            bits = self.domains[target] & dict(self.nogoods[index])[target]
+            cost, index, target, mask = heappop(self.steps)
+            bits = self.domains[target] & mask
             if not bits:
                 continue
             before = self.domains[target]
@@ -67,10 +73,9 @@ class Chains:
             if not left:
                 self.empty = target
                 return True
-            for user in self.users[target]:
-                mask = dict(self.nogoods[user])[target]
-                if before & ~mask and not left & ~mask:
-                    self._consider(user)
+            users = self.users[target]
+            for user in [user for user, rest in users if before & rest and not left & rest]:
+                self._consider(user)
         return False
 
     def core(self) -> tuple[int, ...]:

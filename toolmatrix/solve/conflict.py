@@ -98,62 +98,55 @@ def _candidates(problem: Problem, pool: Sequence[int], starts: Sequence[int]) ->
 
 def _attempts(problem: Problem, pool: Sequence[int], starts: Sequence[int]) -> set[Core]:
     """Return the cores that different orders of search find."""
-    distances = spread(problem, pool, starts)
-    first = refute(problem, pool, distances, "newest")
+    around = Around(problem, pool, starts)
+    first = around.refute(pool, "newest")
     if first is None:
         return set()
-    found = {_tighten(problem, first, starts)}
-    other = refute(problem, pool, distances, "oldest")
-    near = _nearest(problem, pool, distances) if starts else None
-    for core in (other, near, follow(problem, pool)):
-        if core is not None:
-            found.add(_tighten(problem, core, starts))
-    return found
+    found = {first, around.refute(pool, "oldest"), follow(problem, pool)}
+    if starts:
+        found.add(_nearest(around, pool))
+    return {_tighten(problem, core, starts) for core in found if core is not None}
 
 
-def _nearest(problem: Problem, pool: Sequence[int], distances: dict[int, int]) -> Core | None:
+def _nearest(around: Around, pool: Sequence[int]) -> Core | None:
     """Return a core of the smallest neighbourhood of the requests that has one."""
-    rings: list[list[int]] = [[] for _ in range(len(distances) + 1)]
+    rings: list[list[int]] = [[] for _ in range(len(around.sizes) + 1)]
     for index in pool:
-        rings[max((distances[v] for v, _ in problem.nogoods[index]), default=0)].append(index)
+        rings[around.farthest(index)].append(index)
     inside: list[int] = []
     for ring in rings:
         if not ring:
             continue
         inside += ring
-        core = refute(problem, inside, distances, "newest")
+        core = around.refute(inside, "newest")
         if core is not None:
             return core
     return None
 
 
-def _tighten(problem: Problem, core: Core, starts: Iterable[int]) -> Core:
+def _tighten(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
     """Search a core within itself, from either end, while that makes it smaller."""
-    starts = set(starts)
+    around = Around(problem, core, starts)
     misses = 0
     while misses < 2:
         order = ("newest", "oldest")[misses]
-        smaller = refute(problem, core, spread(problem, core, starts), order)
+        smaller = around.refute(core, order)
         if smaller is not None and len(smaller) < len(core):
             core, misses = smaller, 0
+            around = Around(problem, core, starts)
         else:
             misses += 1
     return core
 
 
-def _reduce(problem: Problem, core: Core, soft: frozenset[int], starts: Iterable[int]) -> Core:
+def _reduce(problem: Problem, core: Core, soft: frozenset[int], starts: Sequence[int]) -> Core:
     """Drop every nogood that is not needed: soft ones first, then the farthest."""
-    distances = spread(problem, core, starts)
-
-    def last(index: int) -> tuple[bool, int, int]:
-        far = max((distances[v] for v, _ in problem.nogoods[index]), default=0)
-        return (index in soft, far, index)
-
-    left = sorted(core, key=last)
+    around = Around(problem, core, starts)
+    left = sorted(core, key=lambda index: (index in soft, around.farthest(index), index))
     needed: list[int] = []
     while left:
         index = left.pop()
-        smaller = refute(problem, sorted(needed + left), distances, "newest")
+        smaller = around.refute(sorted(needed + left), "newest")
         if smaller is None:
             needed.append(index)
         else:
@@ -162,19 +155,46 @@ def _reduce(problem: Problem, core: Core, soft: frozenset[int], starts: Iterable
     return tuple(sorted(needed))
 
 
+class Around:
+    """The nogoods of a pool with the variables numbered by their distance from ``starts``."""
+
+    __slots__ = ("distances", "domains", "nogoods", "sizes")
+
+    def __init__(self, problem: Problem, pool: Iterable[int], starts: Iterable[int]) -> None:
+        distances = spread(problem, pool, starts)
+        places = {variable: place for place, variable in enumerate(distances)}
+        self.distances = list(distances.values())
+        self.sizes = [problem.sizes[variable] for variable in distances]
+        self.domains = [problem.domains[variable] for variable in distances]
+        self.nogoods = {
+            index: tuple([(places[variable], mask) for variable, mask in problem.nogoods[index]])
+            for index in pool
+        }
+
+    def farthest(self, index: int) -> int:
+        """Return the distance of the farthest variable of a nogood."""
+        terms = self.nogoods[index]
+        return self.distances[max(terms)[0]] if terms else 0
+
+    def refute(self, pool: Sequence[int], order: str) -> Core | None:
+        """Return a core of a part of the nogoods, deciding variables in order of distance."""
+        nogoods = [self.nogoods[index] for index in pool]
+        result = solve(Problem(self.sizes, nogoods, (), self.domains), order=order)
+        if isinstance(result, Conflict):
+            return tuple([pool[place] for place in result.core])
+        return None
+
+
 def spread(problem: Problem, pool: Iterable[int], starts: Iterable[int]) -> dict[int, int]:
     """Return the distance of each variable in ``pool`` from ``starts``, in order of visit.
 
     Variables that share a nogood are neighbours. What cannot be reached comes last, nearest to
     the first variable of its own part.
     """
-    neighbours: dict[int, dict[int, None]] = {}
-    for index in pool:
-        terms = problem.nogoods[index]
-        for variable, _ in terms:
-            known = neighbours.setdefault(variable, {})
-            for other, _ in terms:
-                known[other] = None
+    neighbours: dict[int, set[int]] = {}
+    for together in {tuple([v for v, _ in problem.nogoods[index]]) for index in pool}:
+        for variable in together:
+            neighbours.setdefault(variable, set()).update(together)
     distances: dict[int, int] = {}
     roots = [sorted(v for v in starts if v in neighbours)]
     roots += [[v] for v in sorted(neighbours)]
@@ -188,24 +208,3 @@ def spread(problem: Problem, pool: Iterable[int], starts: Iterable[int]) -> dict
                     distances[other] = distances[variable] + 1
                     waiting.append(other)
     return distances
-
-
-def refute(
-    problem: Problem, pool: Sequence[int], distances: dict[int, int], order: str
-) -> Core | None:
-    """Return a core of the nogoods in ``pool``, deciding variables in order of distance."""
-    places: dict[int, int] = {}
-    used = {v for index in pool for v, _ in problem.nogoods[index]}
-    for variable in distances:
-        if variable in used:
-            places[variable] = len(places)
-    nogoods = [
-        tuple([(places[variable], mask) for variable, mask in problem.nogoods[index]])
-        for index in pool
-    ]
-    sizes = [problem.sizes[variable] for variable in places]
-    domains = [problem.domains[variable] for variable in places]
-    result = solve(Problem(sizes, nogoods, (), domains), order=order)
-    if isinstance(result, Conflict):
-        return tuple(pool[place] for place in result.core)
-    return None

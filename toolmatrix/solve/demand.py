@@ -40,7 +40,7 @@ def nogoods(assembly: Assembly) -> Iterator[tuple[Nogood, str, str, str]]:
 def _pairs(assembly: Assembly) -> Iterator[Pair]:
     """Every two variables that some row joins, be it a row about other releases than the ones asked for."""
     for target, name in assembly.by_name:
-        for context, names, _, _, carried, _ in assembly.component(name)["vouches"]:
+        for context, names, _, _, carried, *_ in assembly.component(name)["vouches"]:
             if carried or not assembly.possible(target, context):
                 continue
             held = sorted(
@@ -54,7 +54,7 @@ def _pairs(assembly: Assembly) -> Iterator[Pair]:
 
 
 def _rows(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) -> None:
-    for row in assembly.vouchings:
+    for row in assembly.every_row():
         if row.carried:
             continue
         for place, (one, mask, weight) in enumerate(row.terms):

@@ -10,7 +10,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from toolmatrix.solve.resolve import Resolution
 
@@ -42,11 +42,12 @@ def family(cpu: str) -> str:
     return str(known.family) if known is not None else ""
 
 
-def of(resolution: Resolution, target: str, flag_components: Sequence[str]) -> Flags:
-    """The flags of one target of an answer; `flag_components` are the components that are flags themselves."""
+def of(resolution: Resolution, target: str) -> Flags:
+    """The flags of one target of an answer."""
+    components = resolution.assembly.header["components"]
     choices = resolution.targets[target]
     chosen = resolution.chosen(target)
-    host = [choice.version for choice in choices if choice.component in flag_components]
+    host = [choice.version for choice in choices if components[choice.component]["flag"]]
     wished = {
         component: releases
         for owner, component, releases in resolution.request.policies

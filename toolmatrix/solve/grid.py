@@ -88,14 +88,13 @@ class _Grid:
     def rows(
         self, subject: str, other: str, *, flip: bool
     ) -> Iterator[tuple[int, int, str, int, bool]]:
-        for context, names, evidences, evidence, _, told in self.assembly.component(subject)[
-            "vouches"
-        ]:
+        part = self.assembly.component(subject)
+        for context, names, evidences, evidence, _, columns, cites in part["vouches"]:
             if other in names[1:] and self.certain(context):
                 place = names.index(other, 1)
                 known = words.weaker(evidence, evidences[place])
-                for masks, cites in told:
-                    yield masks[0], masks[place], known, cites, flip
+                for mask, allowed, cited in zip(columns[0], columns[place], cites, strict=True):
+                    yield mask, allowed, known, cited, flip
 
     def certain(self, terms: Sequence[Any]) -> bool:
         """Whether conditions hold whatever else is chosen: only the fixed context can promise that."""

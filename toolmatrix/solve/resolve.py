@@ -136,6 +136,7 @@ class _Target:
             key=lambda variable: variable.number,
         )
         self.bits = {variable.number: self.bit(variable) for variable in self.mine}
+        self._held: dict[int, dict[str, int]] = {}
         self.claims: dict[int, list[tuple[Variable, Any]]] = {}
         self.disputes: dict[int, list[Any]] = {}
         self.rows = [
@@ -158,10 +159,11 @@ class _Target:
         """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""
         bit = self.bits[owner.number]
         part = self.assembly.component(owner.component)
+        parts = self.assembly.parts(self.target, owner.instance)
         for binding in part["bindings"]:
             if binding[1][0][1] & bit and self.holds(binding[1], owner.instance):
                 for name in binding[4] or (binding[2],):
-                    about = self.assembly.pick(self.target, name, owner.instance)
+                    about = parts.get(name)
                     if about is not None and (
                         name not in SEVERAL or owner.component in SEVERAL or owner is about
                     ):
@@ -170,16 +172,20 @@ class _Target:
                         for several in self.assembly.by_name.get((self.target, name), ()):
                             self.claims.setdefault(several.number, []).append((owner, binding))
         for dispute in part["disputes"]:
-            about = self.assembly.pick(self.target, dispute[0], owner.instance)
+            about = parts.get(dispute[0])
             if dispute[1] & bit and about is not None and self.holds(dispute[2], owner.instance):
                 self.disputes.setdefault(about.number, []).append(dispute)
 
     def holds(self, terms: Any, instance: int) -> bool:
-        for component, mask in terms:
-            held = self.assembly.pick(self.target, component, instance)
-            if not mask & (1 if held is None else self.bits[held.number]):
-                return False
-        return True
+        held = self.held(instance)
+        return all(held.get(component, 1) & mask for component, mask in terms)
+
+    def held(self, instance: int) -> dict[str, int]:
+        """What was chosen of each component, of several instances the given one; not reached is absent."""
+        if instance not in self._held:
+            parts = self.assembly.parts(self.target, instance)
+            self._held[instance] = {name: self.bits[part.number] for name, part in parts.items()}
+        return self._held[instance]
 
     def choices(self) -> tuple[Choice, ...]:
         return tuple(
@@ -247,14 +253,17 @@ class _Target:
         found = []
         bit = self.bits[variable.number]
         flag = self.components[variable.component]["flag"]
+        parts = self.assembly.parts(self.target, variable.instance)
         for binding in self.assembly.component(variable.component)["bindings"]:
+            if not binding[1][0][1] & bit:
+                continue
             part = self.components[binding[2]]
-            about = self.assembly.pick(self.target, binding[2], variable.instance)
+            about = parts.get(binding[2])
             if part["hidden"] or binding[0] == "needs" or (part["given"] and not flag):
                 continue
             if about is None or self.chosen[about.number] is None:
                 continue
-            if binding[1][0][1] & bit and self.holds(binding[1], variable.instance):
+            if self.holds(binding[1], variable.instance):
                 found += self.cites(binding[6], bit, about)
         return found
 

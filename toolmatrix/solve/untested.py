@@ -24,12 +24,11 @@ class Untested(Value):
 def untested(assembly: Assembly) -> list[Untested]:
     """The pairs of asked components for which rows exist, none of which holds for both."""
     found = []
+    told = assembly.every_row()
     for target in assembly.request.targets:
         for one, other in _pairs(assembly, target):
             rows = [
-                row
-                for row in assembly.vouchings
-                if row.target == target and _speaks(assembly, row, one, other)
+                row for row in told if row.target == target and _speaks(assembly, row, one, other)
             ]
             if rows and not any(_asked(assembly, row, other) for row in rows):
                 found.append(
@@ -45,13 +44,14 @@ def untested(assembly: Assembly) -> list[Untested]:
 
 def spoken(assembly: Assembly) -> bool:
     """Whether any fact, hard or soft, speaks of two of the things asked for together."""
+    told = assembly.every_row()
     for target in assembly.request.targets:
         pairs = {
             frozenset((one.component, other.component)) for one, other in _pairs(assembly, target)
         }
         if not pairs:
             return True
-        for row in assembly.vouchings:
+        for row in told:
             named = {assembly.variables[number].component for number, _, _ in row.terms}
             if any(pair <= named for pair in pairs):
                 return True
@@ -87,9 +87,8 @@ def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable
 def _speaks(assembly: Assembly, row: Vouching, one: Variable, other: Variable) -> bool:
     """Whether a row has `one` as its subject, at a release that was asked for, and names `other`."""
     masks = {number: mask for number, mask, _ in row.terms}
-    wanted = assembly.flip(
-        one, assembly.asked.get((row.target, one.component), -2) & (2 << one.count) - 1
-    )
+    asked = assembly.asked.get((row.target, one.component), -2)
+    wanted = one.flip(asked & (2 << one.count) - 1)
     return row.owner == one.number and other.number in masks and bool(masks[one.number] & wanted)
 
 
@@ -101,5 +100,5 @@ def _asked(assembly: Assembly, row: Vouching, other: Variable) -> bool:
             if other.instance
             else -2
         )
-    bits = assembly.flip(other, wanted & (2 << other.count) - 1)
+    bits = other.flip(wanted & (2 << other.count) - 1)
     return any(number == other.number and mask & bits for number, mask, _ in row.terms)

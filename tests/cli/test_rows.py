@@ -1,0 +1,61 @@
+"""Rows that can never speak under a request are left out of its problem, and nothing else."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolmatrix.cli import ask
+from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.parser import parse
+from toolmatrix.cli.prepare import make_context
+from toolmatrix.facts.store import open_index
+from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.engine import Problem, Solution, solve
+
+if TYPE_CHECKING:
+    from toolmatrix.facts.index import Index
+
+
+@pytest.fixture
+def index(cache: str) -> Index:
+    return open_index((), {"XDG_CACHE_HOME": cache})
+
+
+def assembly(index: Index, words: str) -> Assembly:
+    parsed = parse(["resolve", *words.split()])
+    streams = io.StringIO(), io.StringIO(), io.StringIO()
+    return Assembly(
+        index, ask.build(make_context(parsed, COMMANDS["resolve"], {}, *streams), index)
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "tensorflow==2.6.5",
+        "tensorflow==2.6.5 --target x86,arm,amd --align tensorflow,python",
+        "tensorflow>=2.4,<2.9 cuda --arch sm_80",
+        "tensorflow==2.15.0 --from wheel --accelerator none",
+        "cudnn cuda==11.2.2 --prefer oldest",
+    ],
+)
+def test_every_row_gives_the_same_answer(index: Index, words: str) -> None:
+    assembled = assembly(index, words)
+    problem = assembled.problem()
+    rows = assembled.every_row()
+    assert len(assembled.vouchings) < len(rows)
+    found = solve(problem)
+    other = solve(
+        Problem(problem.sizes, problem.nogoods, [*assembled.kept(), *rows], problem.domains)
+    )
+    assert isinstance(found, Solution)
+    assert isinstance(other, Solution)
+    assert found.values == other.values
+
+
+def test_what_the_context_rules_out_cannot_speak(index: Index) -> None:
+    left = assembly(index, "tensorflow==2.6.5 --accelerator none").narrowed("x86")
+    assert left["cuda"] == left["rocm"] == 1
