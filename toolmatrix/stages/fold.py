@@ -76,8 +76,12 @@ def role(path: str) -> str:
 
     `tmpxft_00003a36_00000000-6_saxpy.compute_90.cudafe1.stub.c` is `saxpy.cudafe1.stub.c`.
     """
-    name = path.replace("\\", "/").rpartition("/")[2]
-    return _ARCH_PART.sub("", _RANDOM.sub("", _TEMP.sub("", name)))
+    return _ARCH_PART.sub("", own_name(path))
+
+
+def own_name(path: str) -> str:
+    """The name of a file without its directory and without what changes from run to run."""
+    return _RANDOM.sub("", _TEMP.sub("", path.replace("\\", "/").rpartition("/")[2]))
 
 
 def _roots(env: Mapping[str, str]) -> Iterator[str]:
