@@ -1,20 +1,352 @@
-"""The dry run of clang and hipcc."""
+"""The dry run of clang and hipcc: `clang++ -###`, `hipcc -###`, and what `-v` prints of a real run."""
 
 from __future__ import annotations
 
-from toolmatrix.stages.model import Plan
+import re
+
+from toolmatrix.stages import graph
+from toolmatrix.stages.clang_tools import Command, is_known, tool_of, understand
+from toolmatrix.stages.model import Diagnostic, Plan, Stage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# A word is quoted with `"`, `\` and `$` escaped, or, with -v, bare where it holds none of these and no blank
+# (llvm::sys::printArg).
+_WORD = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("?)(?=\s|$)|(\S+)', re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+_LINE = re.compile(
+    r"(?:[A-Z][\w()., +-]{0,60}? )?clang version (?P<banner>\d\S*)"
+    r"|Apple LLVM version (?P<apple>\d\S*)"
+    r"|Target: (?P<target>\S+)$"
+    r"|Found HIP installation: .*, version (?P<hip>\d\S*)"
+    r"|(?P<header>Thread model: |InstalledDir: |Build config: |Configuration file: |System configuration file"
+    r"|User configuration file|Found candidate |Selected |Candidate multilib: |Found CUDA installation: "
+    r"|\(in-process\)$|\(end of response file\)$)"
+    r"|(?P<said>[\w./+-]*(?:clang|hipcc)[\w+.-]*: (?:fatal )?(?:error|warning|note|remark): )"
+    r"|hipcc-cmd: (?P<command>.*)"
+    r"|(?P<args>hipcc-args: )"
+    r"|failed to execute:(?P<failed>.*)"
+    r"|(?P<variable>(?:HIP|ROCM|HSA|DEVICE_LIB)_\w+)=(?P<value>.*)"
+    r'|(?P<enumerator>File ".*rocm_agent_enumerator", line )'
+    r"|(?P<response>Arguments passed via response file:$)"
+    r'|(?P<listed># "[^"]*" - "[^"]*", inputs: \[|[|+ -]*\d+: (?:input|preprocessor|compiler|backend|linker), )'
+)
+_SEVERITY = re.compile(r"(?:^|[\s:])(?:fatal )?(error|warning|fatal)\s*:", re.IGNORECASE)
+_AFTER_A_RUN = re.compile(
+    r"failed with exit code|unable to execute|failed due to signal|interrupted"
+)
+_HIP_VERSION = re.compile(r"--hip-version=(\S+)")
+_ROCM = re.compile(r"\broc-(\d[\d.]*)")
+_TEMP = re.compile(r"-[0-9a-f]{6}(?:[./]|$)")
+_MADE_BY_DRIVER = re.compile(r"(.+?)(?:-[0-9a-f]{6})?\.mcin$|(.+?)\.\w+\.image\.wrapper")
+
+# What only hipcc passes to clang (hipcc's hipBin_amd.h).
+_HIPCC_OPTIONS = frozenset(
+    ("-amdgpu-early-inline-all=true", "-plugin-opt=-amdgpu-early-inline-all=true")
+)
+_HIDDEN = (
+    "clang-linker-wrapper links the device code itself: those stages are not in the log;"
+    " the same command with `--dry-run` prints them once its inputs exist"
+)
+_LISTED = "the log lists phases or bindings, not commands: take it with `-###`"
+_NO_GPU = "rocm_agent_enumerator failed, so hipcc could not tell which GPU is here"
+_WRAPPER_HEADER = "__clang_hip_runtime_wrapper.h"
+_RUNTIME = "-lamdhip64"
+
+
+def split(text: str) -> tuple[list[str], bool]:
+    """The words of a command as clang meant them, and whether the last one is whole."""
+    if text[:1] == text[-1:] == '"' and "\\" not in text:
+        words = text[1:-1].split('" "')
+        if text.count('"') == 2 * len(words):
+            return words, True
+    words, whole = [], True
+    for quoted, end, bare in _WORD.findall(text):
+        if bare:
+            words.append(bare)
+            whole = bare[:1] != '"'
+        else:
+            words.append(_ESCAPED.sub(r"\1", quoted) if "\\" in quoted else quoted)
+            whole = end == '"'
+    return words, whole
+
+
+class _Invocation:
+    """One run of a driver, while it is read."""
+
+    def __init__(self) -> None:
+        self.line = 0
+        self.version = ""
+        self.hip = ""
+        self.named_hipcc = False
+        self.looks_like_hipcc = False
+        self.compiles_hip = False
+        self.command = ""
+        self.env: dict[str, str] = {}
+        self.stages: list[Stage] = []
+        self.arch_of: dict[str, str | None] = {}
+        self.diagnostics: list[Diagnostic] = []
+
+    def says(self, line: int, severity: str, text: str, stage: int | None = None) -> None:
+        self.diagnostics.append(Diagnostic(line=line, severity=severity, text=text, stage=stage))
+
+    def add(self, number: int, text: str, words: list[str], command: Command) -> Stage:
+        """One more command."""
+        inputs = command.inputs + tuple(
+            bundle for path in command.inputs if (bundle := self._behind(path)) is not None
+        )
+        arch = command.arch
+        if arch is None and command.kind in ("device-link", "device-compile"):
+            archs = {self.arch_of[path] for path in inputs if path in self.arch_of}
+            arch = archs.pop() if len(archs) == 1 else None
+        stage = Stage(
+            id=len(self.stages),
+            line=number,
+            kind=command.kind,
+            tool=command.tool,
+            arch=arch,
+            inputs=inputs,
+            outputs=command.outputs,
+            argv=tuple(words),
+            text=text,
+        )
+        self._weigh(words)
+        self.stages.append(stage)
+        self.arch_of |= dict.fromkeys(stage.outputs, arch)
+        return stage
+
+    def _behind(self, path: str) -> str | None:
+        """The bundle that a file holds which the driver itself wrote, so that no command shows it."""
+        found = None if path in self.arch_of else _MADE_BY_DRIVER.match(path)
+        if found is None:
+            return None
+        stem = found[1] or found[2]
+        bundles = (name for name in reversed(self.arch_of) if name.endswith((".hipfb", ".fatbin")))
+        return next((name for name in bundles if name.startswith(stem)), None)
+
+    def note(self, stage: Stage, known: bool, whole: bool) -> None:
+        """What a reader should know of a command."""
+        program = stage.argv[0]
+        if not whole:
+            text = "the command ends inside a quoted word: the log is cut here"
+            self.says(stage.line, "warning", text, stage.id)
+        if not known:
+            text = f"`{stage.tool}` is not known: its files are those that its words name"
+            self.says(stage.line, "warning", text, stage.id)
+        if tool_of(program) == program:
+            text = f"`{program}` was not found beside clang: it has to be on PATH"
+            self.says(stage.line, "warning", text, stage.id)
+        if stage.kind == "linker-wrapper":
+            self.says(stage.line, "note", _HIDDEN, stage.id)
+
+    def _weigh(self, words: list[str]) -> None:
+        """Look for what tells hipcc from clang."""
+        self.compiles_hip |= "hip" in words
+        if not _HIPCC_OPTIONS.isdisjoint(words):
+            self.named_hipcc = True
+        elif _WRAPPER_HEADER in words or (_RUNTIME in words and not self.compiles_hip):
+            self.looks_like_hipcc = True
+
+    def plan(self) -> Plan:
+        if self.looks_like_hipcc and not self.named_hipcc:
+            self.says(
+                0,
+                "note",
+                "taken for a run of hipcc, because HIP's own headers or runtime are used;"
+                " `clang -x hip` prints the same",
+            )
+        stages = tuple(self.stages)
+        return Plan(
+            tool="hipcc" if self.named_hipcc or self.looks_like_hipcc else "clang",
+            version=self.version,
+            line=self.line,
+            env=self.env,
+            stages=stages,
+            edges=graph.edges(stages),
+            diagnostics=tuple(self.diagnostics),
+        )
 
 
 class ClangReader:
-    """Reads the lines of `clang -###`."""
+    """Reads the lines of `clang -###`, `hipcc -###` and their `-v`."""
+
+    def __init__(self) -> None:
+        self.found: list[_Invocation] = []
+        # What was said before the banner of the invocation that it belongs to.
+        self.next = _Invocation()
+        self.writers: dict[str, _Invocation] = {}
+        self.response: list[str] | None = None
 
     def read(self, number: int, line: str) -> bool:
-        """Take a line if it is clang's."""
-        return False
+        """Take a line if it is clang's or hipcc's."""
+        text = line.strip()
+        if self.response is not None:
+            if text[:1] == '"':
+                self.response.append(text)
+                return True
+            self._expand()
+        if text[:1] == '"':
+            return self._command(number, line, text)
+        found = _LINE.match(text)
+        if found is None or found.lastgroup is None:
+            return False
+        return _HANDLERS[found.lastgroup](self, number, found)
 
     def message(self, number: int, line: str) -> None:
-        """Hear a line between the commands."""
+        """Hear what a compiler or linker said between the commands."""
+        found = _SEVERITY.search(line)
+        if found is None or not self.found:
+            return
+        latest = self.found[-1]
+        # clang rejects its own words before it prints the banner
+        early = _LINE.match(line) is not None and latest.stages and not _AFTER_A_RUN.search(line)
+        (self.next if early else latest).says(number, _severity(found[1]), line.strip())
 
     def plans(self) -> list[Plan]:
         """One plan for each invocation."""
-        return []
+        if self.response is not None:
+            self._expand()
+        if self.next.command:
+            self._open(self.next.line)
+        elif self.found:
+            self.found[-1].diagnostics += self.next.diagnostics
+        return [invocation.plan() for invocation in self.found]
+
+    def _open(self, number: int) -> None:
+        """Begin the invocation that the banner, or else the first command, announces."""
+        self.next.line = self.next.line or number
+        self.found.append(self.next)
+        self.next = _Invocation()
+
+    def _command(self, number: int, line: str, text: str) -> bool:
+        words, whole = split(text)
+        open_here = self.found or self.next.version
+        if not is_known(words) and not (open_here and line[:2] == ' "' and len(words) > 1):
+            return False
+        if self.next.version or not self.found:
+            self._open(number)
+        command = understand(words, self.writers)
+        invocation = self._whose(command.inputs)
+        stage = invocation.add(number, text, words, command)
+        invocation.note(stage, command.known, whole)
+        self.writers |= dict.fromkeys(stage.outputs, invocation)
+        return True
+
+    def _whose(self, inputs: tuple[str, ...]) -> _Invocation:
+        """The latest invocation, or the one whose temporary file is read: logs of parallel builds interleave."""
+        if len(self.found) > 1:
+            for path in inputs:
+                if path in self.writers and _TEMP.search(path):
+                    return self.writers[path]
+        return self.found[-1]
+
+    def _expand(self) -> None:
+        """Put the words of a response file where the command that was too long names it."""
+        last = self.found[-1]
+        stage = last.stages.pop()
+        given = " ".join(self.response or ())
+        words = [word for word in stage.argv if word[:1] != "@"] + split(given)[0]
+        last.add(stage.line, stage.text, words, understand(words, self.writers))
+        self.response = None
+
+    def _banner(self, number: int, found: re.Match[str]) -> bool:
+        self.next.line = self.next.line or number
+        self.next.version = found[found.lastgroup or 0]
+        rocm = _ROCM.search(found.string)
+        if rocm is not None:
+            self.next.hip = rocm[1].rstrip(".")
+        return True
+
+    def _target(self, number: int, _found: re.Match[str]) -> bool:
+        if self.next.version:
+            self._open(number)
+        return bool(self.found)
+
+    def _hip(self, _number: int, found: re.Match[str]) -> bool:
+        if self.found:
+            self.found[-1].hip = found["hip"]
+        return True
+
+    def _header(self, _number: int, _found: re.Match[str]) -> bool:
+        return bool(self.found or self.next.version)
+
+    def _said(self, number: int, found: re.Match[str]) -> bool:
+        """The driver's own messages come before the banner or after it; only `message` knows who else is talking."""
+        if not self.found:
+            severity = _SEVERITY.search(found.string)
+            if severity is not None:
+                self.next.says(number, _severity(severity[1]), found.string)
+        return False
+
+    def _hipcc_command(self, number: int, found: re.Match[str]) -> bool:
+        """hipcc prints its command before clang's banner (a script) or when all is done (a program)."""
+        latest = self.found[-1] if self.found else None
+        late = latest is not None and not latest.command and not self.next.line
+        invocation = latest if late and latest is not None else self.next
+        invocation.line = invocation.line or number
+        invocation.command = found["command"]
+        invocation.named_hipcc = True
+        version = _HIP_VERSION.search(found["command"])
+        if version is not None:
+            invocation.hip = version[1]
+        return True
+
+    def _hipcc_arguments(self, number: int, _found: re.Match[str]) -> bool:
+        self.next.line = self.next.line or number
+        self.next.named_hipcc = True
+        return True
+
+    def _failed(self, number: int, found: re.Match[str]) -> bool:
+        if self.found:
+            self.found[-1].named_hipcc = True
+            self.found[-1].says(number, "error", found.string)
+        return bool(self.found)
+
+    def _variable(self, number: int, found: re.Match[str]) -> bool:
+        self.next.line = self.next.line or number
+        self.next.env[found["variable"]] = found["value"]
+        return True
+
+    def _enumerator(self, number: int, _found: re.Match[str]) -> bool:
+        if not self.next.named_hipcc:
+            self.next.says(number, "warning", _NO_GPU)
+        self.next.line = self.next.line or number
+        self.next.named_hipcc = True
+        return True
+
+    def _response(self, _number: int, _found: re.Match[str]) -> bool:
+        if self.found and self.found[-1].stages:
+            self.response = []
+        return bool(self.found)
+
+    def _listed(self, number: int, _found: re.Match[str]) -> bool:
+        if self.next.version or not self.found:
+            self._open(number)
+        latest = self.found[-1]
+        if not any(one.text == _LISTED for one in latest.diagnostics):
+            latest.says(number, "note", _LISTED)
+        return True
+
+
+def _severity(word: str) -> str:
+    return "warning" if word.lower() == "warning" else "error"
+
+
+_HANDLERS: dict[str, Callable[[ClangReader, int, re.Match[str]], bool]] = {
+    "banner": ClangReader._banner,
+    "apple": ClangReader._banner,
+    "target": ClangReader._target,
+    "hip": ClangReader._hip,
+    "header": ClangReader._header,
+    "said": ClangReader._said,
+    "command": ClangReader._hipcc_command,
+    "args": ClangReader._hipcc_arguments,
+    "failed": ClangReader._failed,
+    "value": ClangReader._variable,
+    "enumerator": ClangReader._enumerator,
+    "response": ClangReader._response,
+    "listed": ClangReader._listed,
+}
