@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.stages.model import Log
+from toolmatrix.stages.prefixes import clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def parse_log(lines: Iterable[str]) -> Log:
 
     readers: list[Reader] = [NvccReader(), ClangReader()]
     latest: Reader | None = None
-    for number, line in enumerate(lines, 1):
+    for number, raw in enumerate(lines, 1):
+        line = clean(raw)
         for reader in readers:
             if reader.read(number, line):
                 latest = reader
