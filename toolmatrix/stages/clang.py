@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.stages import graph
-from toolmatrix.stages.clang_tools import Command, is_known, tool_of, understand
+from toolmatrix.stages.clang_tools import Command, grammar_of, tool_of, understand
 from toolmatrix.stages.model import Diagnostic, Plan, Stage
 
 TYPE_CHECKING = False
@@ -18,8 +18,8 @@ _WORD = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("?)(?=\s|$)|(\S+)', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 _LINE = re.compile(
-    r"(?:[A-Z][\w()., +-]{0,60}? )?clang version (?P<banner>\d\S*)"
-    r"|Apple LLVM version (?P<apple>\d\S*)"
+    r"(?:[A-Z][\w()., +-]{0,60}? )?clang version (?P<banner>\d+(?:\.\d+)*)"
+    r"|Apple LLVM version (?P<apple>\d+(?:\.\d+)*)"
     r"|Target: (?P<target>\S+)$"
     r"|Found HIP installation: .*, version (?P<hip>\d\S*)"
     r"|(?P<header>Thread model: |InstalledDir: |Build config: |Configuration file: |System configuration file"
@@ -167,6 +167,7 @@ class _Invocation:
             stages=stages,
             edges=graph.edges(stages),
             diagnostics=tuple(self.diagnostics),
+            hip=self.hip,
         )
 
 
@@ -198,12 +199,13 @@ class ClangReader:
     def message(self, number: int, line: str) -> None:
         """Hear what a compiler or linker said between the commands."""
         found = _SEVERITY.search(line)
-        if found is None or not self.found:
+        if found is None:
             return
-        latest = self.found[-1]
-        # clang rejects its own words before it prints the banner
-        early = _LINE.match(line) is not None and latest.stages and not _AFTER_A_RUN.search(line)
-        (self.next if early else latest).says(number, _severity(found[1]), line.strip())
+        invocation = self.found[-1] if self.found else self.next
+        # hipcc names its command, and clang rejects its own words, before the banner
+        if self.next.command or (_rejects(line) and invocation.stages):
+            invocation = self.next
+        invocation.says(number, _severity(found[1]), line.strip())
 
     def plans(self) -> list[Plan]:
         """One plan for each invocation."""
@@ -224,14 +226,15 @@ class ClangReader:
     def _command(self, number: int, line: str, text: str) -> bool:
         words, whole = split(text)
         open_here = self.found or self.next.version
-        if not is_known(words) and not (open_here and line[:2] == ' "' and len(words) > 1):
+        grammar = grammar_of(words)
+        if grammar is None and not (open_here and line[:2] == ' "' and len(words) > 1):
             return False
         if self.next.version or not self.found:
             self._open(number)
-        command = understand(words, self.writers)
+        command = understand(words, grammar, self.writers)
         invocation = self._whose(command.inputs)
         stage = invocation.add(number, text, words, command)
-        invocation.note(stage, command.known, whole)
+        invocation.note(stage, grammar is not None, whole)
         self.writers |= dict.fromkeys(stage.outputs, invocation)
         return True
 
@@ -249,7 +252,7 @@ class ClangReader:
         stage = last.stages.pop()
         given = " ".join(self.response or ())
         words = [word for word in stage.argv if word[:1] != "@"] + split(given)[0]
-        last.add(stage.line, stage.text, words, understand(words, self.writers))
+        last.add(stage.line, stage.text, words, understand(words, grammar_of(words), self.writers))
         self.response = None
 
     def _banner(self, number: int, found: re.Match[str]) -> bool:
@@ -276,13 +279,14 @@ class ClangReader:
     def _said(self, number: int, found: re.Match[str]) -> bool:
         """The driver's own messages come before the banner or after it; only `message` knows who else is talking."""
         if not self.found:
-            severity = _SEVERITY.search(found.string)
-            if severity is not None:
-                self.next.says(number, _severity(severity[1]), found.string)
+            self.message(number, found.string)
         return False
 
     def _hipcc_command(self, number: int, found: re.Match[str]) -> bool:
         """hipcc prints its command before clang's banner (a script) or when all is done (a program)."""
+        if "nvcc" in tool_of(found["command"].split(" ", 1)[0]):
+            self.next = _Invocation()
+            return True
         latest = self.found[-1] if self.found else None
         late = latest is not None and not latest.command and not self.next.line
         invocation = latest if late and latest is not None else self.next
@@ -329,6 +333,12 @@ class ClangReader:
         if not any(one.text == _LISTED for one in latest.diagnostics):
             latest.says(number, "note", _LISTED)
         return True
+
+
+def _rejects(line: str) -> bool:
+    """Whether a line is a driver's own message, but not about what it ran."""
+    found = _LINE.match(line.strip())
+    return found is not None and found.lastgroup == "said" and not _AFTER_A_RUN.search(line)
 
 
 def _severity(word: str) -> str:

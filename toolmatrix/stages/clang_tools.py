@@ -1,6 +1,6 @@
 """The programs that clang calls: what each does, for which arch, and which files its words name.
 
-A program is described by a `_Grammar`; what the words of its options mean is data. Options are looked up without
+A program is described by a `Grammar`; what the words of its options mean is data. Options are looked up without
 their dashes, because the tools of LLVM take one or two; `-o file` and `-o=file` are the same.
 """
 
@@ -16,28 +16,31 @@ if TYPE_CHECKING:
 
 
 class Command(Value):
-    """What one command line does, in the words of `Stage`; `known` tells whether its program is."""
+    """What one command line does, in the words of `Stage`."""
 
     kind: str
     tool: str
     arch: str | None
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    known: bool = True
 
 
-class _Grammar(Value):
+class Grammar(Value):
     """How a program's words are read.
 
     `options` gives the role of the word after an option, or behind its `=`; `flags` the kind of stage that a word
-    makes of it; `rest` the roles of the words that are no options, the last for all that follow.
+    makes of it; `rest` the roles of the words that are no options, the last for all that follow; `values` the role of
+    what stands behind the `=` of any other option.
     """
 
     kind: str
     options: Mapping[str, str]
     flags: Mapping[str, str] = {}
     rest: tuple[str, ...] = ("read",)
+    values: str = "skip"
     join: str = "="
+    # The options and flags as they are printed, for speed.
+    words: frozenset[str] = frozenset()
 
 
 def _roles(**roles: str) -> dict[str, str]:
@@ -45,9 +48,15 @@ def _roles(**roles: str) -> dict[str, str]:
     return {option: role for role, options in roles.items() for option in options.split()}
 
 
+def _printed(grammar: Grammar) -> frozenset[str]:
+    """The options and flags of a grammar with one dash and with two."""
+    keys = [*grammar.options, *grammar.flags]
+    return frozenset(dashes + key for key in keys for dashes in ("-", "--"))
+
+
 _MODES = {"E": "preprocess", "Eonly": "preprocess", "M": "preprocess", "MM": "preprocess"}
 
-_CC1 = _Grammar(
+_CC1 = Grammar(
     kind="compile",
     options=_roles(
         triple="triple",
@@ -57,12 +66,11 @@ _CC1 = _Grammar(
         read="fcuda-include-gpubinary fembed-offload-object include-pch fopenmp-host-ir-file-path fthinlto-index"
         " fprofile-instrument-use-path fprofile-sample-use",
         write="o dependency-file split-dwarf-output serialize-diagnostic-file opt-record-file",
-        skip="D U I include mllvm main-file-name mlink-builtin-bitcode mlink-bitcode-file aux-triple dumpdir",
     ),
     flags=_MODES,
     rest=("skip",),
 )
-_CC1AS = _Grammar(
+_CC1AS = Grammar(
     kind="assemble",
     options=_roles(
         triple="triple",
@@ -73,7 +81,7 @@ _CC1AS = _Grammar(
         " fdebug-compilation-dir target-abi output-asm-variant defsym x",
     ),
 )
-_DRIVER = _Grammar(
+_DRIVER = Grammar(
     kind="link",
     options=_roles(
         triple="target",
@@ -86,7 +94,7 @@ _DRIVER = _Grammar(
     ),
     flags=_MODES | {"c": "compile", "S": "compile", "fsyntax-only": "compile"},
 )
-_LINK = _Grammar(
+_LINK = Grammar(
     kind="link",
     options=_roles(
         again="plugin-opt",
@@ -98,15 +106,15 @@ _LINK = _Grammar(
         " syslibroot lto_library framework sysroot defsym G exclude-libs",
     ),
 )
-_BUNDLER = _Grammar(
+_BUNDLER = Grammar(
     kind="bundle",
     options=_roles(
         targets="targets", read="input", reads="inputs", write="output", writes="outputs"
     ),
     flags={"unbundle": "unbundle"},
 )
-_PACKAGER = _Grammar(kind="package", options=_roles(write="o", image="image"))
-_LLVM = _Grammar(
+_PACKAGER = Grammar(kind="package", options=_roles(write="o", image="image"))
+_LLVM = Grammar(
     kind="assemble",
     options=_roles(
         triple="triple mtriple",
@@ -116,7 +124,7 @@ _LLVM = _Grammar(
         skip="filetype mllvm I",
     ),
 )
-_NVIDIA = _Grammar(
+_NVIDIA = Grammar(
     kind="ptxas",
     options=_roles(
         cpu="gpu-name arch",
@@ -126,8 +134,16 @@ _NVIDIA = _Grammar(
     ),
 )
 
-_GRAMMARS: Mapping[str, _Grammar] = {
-    name: grammar
+_OTHER = Grammar(
+    kind="other",
+    options=_roles(write="o output out output-file"),
+    rest=("named",),
+    values="named",
+)
+_UNKNOWN = "?"
+
+_GRAMMARS: Mapping[str, Grammar] = {
+    name: grammar.replace(words=_printed(grammar))
     for names, grammar in (
         ("-cc1", _CC1),
         ("-cc1as", _CC1AS),
@@ -143,12 +159,11 @@ _GRAMMARS: Mapping[str, _Grammar] = {
         ("llvm-mc as", _LLVM),
         ("opt llc llvm-spirv", _LLVM.replace(kind="device-compile")),
         ("llvm-link spirv-link", _LLVM.replace(kind="device-link")),
-        ("ar llvm-ar", _Grammar(kind="link", options={}, rest=("skip", "write", "read"))),
+        ("ar llvm-ar", Grammar(kind="link", options={}, rest=("skip", "write", "read"))),
+        (_UNKNOWN, _OTHER),
     )
     for name in names.split()
 }
-_UNKNOWN = _Grammar(kind="other", options=_roles(write="o output out output-file"), rest=("named",))
-
 _FOR_DEVICE = {"compile": "device-compile", "link": "device-link"}
 _FOR_HOST = {"compile": "host-compile"}
 _DEVICE = re.compile(r"amdgcn|nvptx|spirv|r600|gfx\d|sm_\d")
@@ -156,97 +171,108 @@ _ARCH_OF_TRIPLE = {"spirv64-amd-amdhsa": "amdgcnspirv"}
 # The features that are part of a target id (LLVM, AMDGPUUsage, "Target ID"); others only tune the code.
 _TARGET_ID = ("sramecc", "xnack")
 
-_TOOL = re.compile(r"[^/\\]*$")
+_WINDOWS = re.compile(r"\.exe\Z", re.IGNORECASE)
 _VERSION = re.compile(r"-\d[\d.]*$")
 _CROSS = re.compile(r"(?:\w+-){2,3}(ld|ar|as|gcc|g\+\+)$")
 _FIELDS = re.compile(r",(?=[\w-]+=)")
-_FILE = re.compile(r"[^=]*[/\\][^=]*|[^=]*\.[A-Za-z]\w*")
+_SUFFIX = re.compile(r"\.[A-Za-z]\w{0,11}\Z")
 _LIBRARY = re.compile(r".*\.(?:o|obj|a|so[.\d]*|lib|dylib|tbd)$")
 _SYSTEM = re.compile(
     r"(?:/usr(?:/local)?)?/lib\w*/|/opt/rocm|.*/lib/(?:clang|gcc)/"
-    r"|(?:.*/)?(?:\w?crt[1in]|crt(?:begin|end|fastmath)\w*)\.o$"
+    r"|(?:.*/)?(?:\w{0,3}crt[12in]|crt(?:begin|end|fastmath)\w*)\.o$|[^/]+\.lib$"
 )
 _NO_FILE = frozenset(("-", "/dev/null", "NUL", ""))
 
 
 def tool_of(program: str) -> str:
-    """The base name of a program, without Windows' `.exe`."""
-    found = _TOOL.search(program)
-    name = found.group() if found else program
-    return name[:-4] if name[-4:].lower() == ".exe" else name
+    """The base name of a program."""
+    return program[max(program.rfind("/"), program.rfind("\\")) + 1 :]
 
 
-def _grammar(tool: str, words: Sequence[str]) -> _Grammar | None:
-    """How to read a command line; None for a program that is not known."""
+def grammar_of(words: Sequence[str]) -> Grammar | None:
+    """How to read a command line of at least one word; None for a program that is not known."""
     if len(words) > 1 and words[1] in ("-cc1", "-cc1as"):
         return _GRAMMARS[words[1]]
-    return _GRAMMARS.get(_CROSS.sub(r"\1", _VERSION.sub("", tool)))
+    name = tool_of(words[0])
+    if name not in _GRAMMARS:
+        name = _CROSS.sub(r"\1", _VERSION.sub("", _WINDOWS.sub("", name)))
+    return _GRAMMARS.get(name)
 
 
-def is_known(words: Sequence[str]) -> bool:
-    """Whether a command line runs a program that clang is known to call."""
-    return bool(words) and _grammar(tool_of(words[0]), words) is not None
-
-
-def understand(words: Sequence[str], written: Container[str] = ()) -> Command:
-    """What a command line does; `written` are the files that earlier ones wrote, at least one word is given."""
-    tool = tool_of(words[0])
-    grammar = _grammar(tool, words)
-    kind, roles = _scan(words, grammar or _UNKNOWN)
+def understand(
+    words: Sequence[str], grammar: Grammar | None, written: Container[str] = ()
+) -> Command:
+    """What a command line of at least one word does; `written` are the files that earlier ones wrote."""
+    kind, roles = _scan(words, grammar or _GRAMMARS[_UNKNOWN])
     triple = "".join(roles.get("triple", [])[-1:])
     arch = _arch(triple, roles)
     device = _DEVICE.match(triple or arch or "") is not None
     if kind in ("compile", "link") and roles.get("language", [""])[-1].startswith("assembler"):
         kind = "assemble"
     reads = roles.get("read", []) + [
-        word for word in roles.get("named", ()) if _FILE.fullmatch(word)
+        word for word in roles.get("named", ()) if word in written or _SUFFIX.search(word)
     ]
     return Command(
         kind=(_FOR_DEVICE if device else _FOR_HOST).get(kind, kind),
-        tool=tool,
+        tool=tool_of(words[0]),
         arch=arch if device else None,
         inputs=_unique(path for path in reads if path in written or not _is_system(path)),
         outputs=_unique(roles.get("write", [])),
-        known=grammar is not None,
     )
 
 
-def _scan(words: Sequence[str], grammar: _Grammar) -> tuple[str, dict[str, list[str]]]:
+def _scan(words: Sequence[str], grammar: Grammar) -> tuple[str, dict[str, list[str]]]:
     """The kind of a command line and the words of each role, in order."""
-    kind, options, flags = grammar.kind, grammar.options, grammar.flags
+    kind, options = grammar.kind, grammar.options
     roles: dict[str, list[str]] = {}
     rest = list(grammar.rest)
-    role: str | None = None
-    for word in words[1:]:
-        dashed = word[:1] == "-"
-        if role is not None and not (role == "source" and dashed):
-            role = _take(roles, role, word, options)
+    end = 1
+    for at in _telling(words, grammar):
+        if at < end:
             continue
-        role = None
-        if not dashed:
-            if word[:1] == "@":
-                _take(roles, "read", word[1:], options)
-            else:
-                _take(roles, rest.pop(0) if len(rest) > 1 else rest[0], word, options)
-            continue
+        word = words[at]
         key = word.lstrip("-")
-        role = options.get(key)
-        if role is not None:
-            continue
-        if key in flags:
-            kind = flags[key]
-        elif grammar.join in key:
+        end = at + 1
+        if word[:1] == "@":
+            _take(roles, "read", word[1:], options)
+        elif word == key:
+            _take(roles, rest.pop(0) if len(rest) > 1 else rest[0], word, options)
+        elif key in options:
+            end = at + 2
+            for value in words[at + 1 : end]:
+                _take(roles, options[key], value, options)
+            # clang prints a source right behind its language
+            if options[key] == "language" and words[end : end + 1] and words[end][:1] != "-":
+                _take(roles, "read", words[end], options)
+                end += 1
+        elif key in grammar.flags:
+            kind = grammar.flags[key]
+        else:
             key, _, value = key.partition(grammar.join)
-            _take(roles, options.get(key, "skip"), value, options)
+            _take(roles, options.get(key, grammar.values), value, options)
     return kind, roles
 
 
-def _take(
-    roles: dict[str, list[str]], role: str, word: str, options: Mapping[str, str]
-) -> str | None:
-    """Put a word where its role says; the role of the word after it, if it has one."""
-    if role == "skip":
-        return None
+def _telling(words: Sequence[str], grammar: Grammar) -> list[int]:
+    """Where the words stand that mean something: a command line has a hundred, and nine in ten do not matter here."""
+    told, join = grammar.words, grammar.join
+    if grammar.values != "skip":
+        return list(range(1, len(words)))
+    if grammar.rest == ("skip",):
+        return [
+            at
+            for at, word in enumerate(words)
+            if word in told or (join in word and word.partition(join)[0] in told)
+        ]
+    return [
+        at
+        for at, word in enumerate(words)
+        if word in told or word[:1] != "-" or (join in word and word.partition(join)[0] in told)
+    ]
+
+
+def _take(roles: dict[str, list[str]], role: str, word: str, options: Mapping[str, str]) -> None:
+    """Put a word where its role says."""
     if role == "again":
         key, _, value = word.lstrip("-").partition("=")
         _take(roles, options.get(key, "skip"), value, {})
@@ -255,11 +281,8 @@ def _take(
     elif role == "image":
         fields = dict(field.partition("=")[::2] for field in _FIELDS.split(word))
         roles.setdefault("read", []).append(fields.get("file", ""))
-    elif role == "source":
-        roles.setdefault("read", []).append(word)
-    else:
+    elif role != "skip":
         roles.setdefault(role, []).append(word)
-    return "source" if role == "language" else None
 
 
 def _arch(triple: str, roles: Mapping[str, list[str]]) -> str | None:
@@ -286,8 +309,9 @@ def _is_system(path: str) -> bool:
         return False
     from posixpath import normpath
 
+    plain = path.replace("\\", "/")
     # clang prints /usr/bin/../lib/gcc
-    return _SYSTEM.match(normpath(path) if ".." in path else path) is not None
+    return _SYSTEM.match(normpath(plain) if ".." in plain else plain) is not None
 
 
 def _unique(paths: Iterable[str]) -> tuple[str, ...]:

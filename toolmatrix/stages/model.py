@@ -88,7 +88,8 @@ class Plan(Value):
 
     `tool` is nvcc, hipcc or clang; `version` its release as far as the log tells, else empty. `env` are the variables
     that the driver printed, the last of a name. `edges` are pairs of stage ids: the second reads a file that the
-    first, earlier, wrote. `removed` are the files that the driver deletes at the end.
+    first, earlier, wrote. `removed` are the files that the driver deletes at the end. `hip` is the release of HIP, for
+    its compilers' own version says nothing of it.
     """
 
     tool: str
@@ -99,6 +100,7 @@ class Plan(Value):
     edges: tuple[tuple[int, int], ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     removed: tuple[str, ...] = ()
+    hip: str = ""
 
     def critical_path(self, cost: Mapping[int, float] | None = None) -> tuple[int, ...]:
         """Ids of the dearest chain of stages, each waiting for the one before.
@@ -112,6 +114,7 @@ class Plan(Value):
         return {
             "tool": self.tool,
             "version": self.version or None,
+            "hip": self.hip or None,
             "env": dict(self.env),
             "stages": [stage.to_json() for stage in self.stages],
             "edges": [list(edge) for edge in self.edges],
