@@ -48,7 +48,7 @@ class Command(Value):
 _MATRIX_OWN = ("rows", "cols", "where", "cells")
 _STAGES_OWN = (
     *("from_log", "driver", "explain", "only", "since", "until"),
-    *("jobs", "keep_dir", "cost"),
+    *("timeout", "jobs", "keep_dir", "cost"),
 )
 
 _ALL = (

@@ -181,19 +181,19 @@ class Options:
         configurable=False,
         help="leave out stages of other codegen archs; repeatable",
     )
-    since: int | None = option(
+    since: str = option(
         "--since",
         metavar="STAGE",
         group="own",
         configurable=False,
-        help="this stage, by its id, and those that wait for it",
+        help="this stage and those that wait for it: a number, a kind, a tool, or KIND:ARCH",
     )
-    until: int | None = option(
+    until: str = option(
         "--until",
         metavar="STAGE",
         group="own",
         configurable=False,
-        help="this stage, by its id, and those that it waits for",
+        help="this stage and those that it waits for",
     )
     run: bool = option("--run", group="own", only_flag=True, help="run the stages and measure each")
     verify: bool = option(
@@ -201,6 +201,12 @@ class Options:
         group="own",
         only_flag=True,
         help="run the stages and the driver, and compare what they make",
+    )
+    timeout: int | None = option(
+        "--timeout",
+        metavar="SECONDS",
+        group="own",
+        help="end a driver that takes longer",
     )
     jobs: int | None = option(
         "--jobs", metavar="N", group="own", help="run at most so many stages at a time"

@@ -18,7 +18,7 @@ TOOLKIT = "<toolkit>"
 """Stands for the directory in which the toolkit lies."""
 
 _TEMP = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_")
-_RANDOM = re.compile(r"-[0-9a-f]{6,}(?=[./]|$)")
+_RANDOM = re.compile(r"(?:-[0-9a-f]{6,})+(?=[./]|$)")
 _ARCH_PART = re.compile(r"[.-](?:compute|sm|lto|gfx)_?\d\w*(?:[:@][\w:+-]+)?")
 _ARCH = re.compile(r"\b(compute|sm|lto)_\d+[a-z]?\b|\b(sm=)\d+[a-z]?|\bgfx\d\w*(?:[:@][\w:+-]+)?")
 _ARCH_DEFINE = re.compile(r"(-D_*CUDA_ARCH\w*=)[\d,]+(?=$)|(-D_*CUDA_ARCH_FEAT_)\w+")
