@@ -47,6 +47,12 @@ _MADE_BY_DRIVER = re.compile(r"(.+?)(?:-[0-9a-f]{6})?\.mcin$|(.+?)\.\w+\.image\.
 _HIPCC_OPTIONS = frozenset(
     ("-amdgpu-early-inline-all=true", "-plugin-opt=-amdgpu-early-inline-all=true")
 )
+_INHERIT = {
+    "link": "device-link",
+    "device-link": "device-link",
+    "device-compile": "device-compile",
+    "assemble": "assemble",
+}
 _HIDDEN = (
     "clang-linker-wrapper links the device code itself: those stages are not in the log;"
     " the same command with `--dry-run` prints them once its inputs exist"
@@ -59,10 +65,14 @@ _RUNTIME = "-lamdhip64"
 
 def split(text: str) -> tuple[list[str], bool]:
     """The words of a command as clang meant them, and whether the last one is whole."""
-    if text[:1] == text[-1:] == '"' and "\\" not in text:
+    quotes = 0 if "\\" in text else text.count('"')
+    if quotes and text[:1] == text[-1:] == '"':
         words = text[1:-1].split('" "')
-        if text.count('"') == 2 * len(words):
+        if quotes == 2 * len(words):
             return words, True
+    elif quotes == 2 and text[:1] == '"':
+        program, _, rest = text[1:].partition('"')
+        return [program, *rest.split()], True
     words, whole = [], True
     for quoted, end, bare in _WORD.findall(text):
         if bare:
@@ -98,14 +108,11 @@ class _Invocation:
         inputs = command.inputs + tuple(
             bundle for path in command.inputs if (bundle := self._behind(path)) is not None
         )
-        arch = command.arch
-        if arch is None and command.kind in ("device-link", "device-compile"):
-            archs = {self.arch_of[path] for path in inputs if path in self.arch_of}
-            arch = archs.pop() if len(archs) == 1 else None
+        kind, arch = self._device(command, inputs)
         stage = Stage(
             id=len(self.stages),
             line=number,
-            kind=command.kind,
+            kind=kind,
             tool=command.tool,
             arch=arch,
             inputs=inputs,
@@ -117,6 +124,14 @@ class _Invocation:
         self.stages.append(stage)
         self.arch_of |= dict.fromkeys(stage.outputs, arch)
         return stage
+
+    def _device(self, command: Command, inputs: tuple[str, ...]) -> tuple[str, str | None]:
+        """Kind and arch; what names no arch itself has that of what it reads, if that is all for one."""
+        archs = {self.arch_of[path] for path in inputs if path in self.arch_of}
+        arch = archs.pop() if len(archs) == 1 else None
+        if command.arch is not None or arch is None or command.kind not in _INHERIT:
+            return command.kind, command.arch
+        return _INHERIT[command.kind], arch
 
     def _behind(self, path: str) -> str | None:
         """The bundle that a file holds which the driver itself wrote, so that no command shows it."""
@@ -198,7 +213,7 @@ class ClangReader:
 
     def message(self, number: int, line: str) -> None:
         """Hear what a compiler or linker said between the commands."""
-        found = _SEVERITY.search(line)
+        found = _SEVERITY.search(line) if ":" in line else None
         if found is None:
             return
         invocation = self.found[-1] if self.found else self.next

@@ -38,7 +38,6 @@ class Grammar(Value):
     flags: Mapping[str, str] = {}
     rest: tuple[str, ...] = ("read",)
     values: str = "skip"
-    join: str = "="
     # The options and flags as they are printed, for speed.
     words: frozenset[str] = frozenset()
 
@@ -148,8 +147,7 @@ _GRAMMARS: Mapping[str, Grammar] = {
         ("-cc1", _CC1),
         ("-cc1as", _CC1AS),
         ("clang clang++ clang-cl clang-cpp amdclang amdclang++ gcc g++ cc c++", _DRIVER),
-        ("ld ld.lld ld.gold ld.bfd ld64.lld gold lld mold collect2", _LINK),
-        ("lld-link link", _LINK.replace(join=":")),
+        ("ld ld.lld ld.gold ld.bfd ld64.lld lld-link link gold lld mold collect2", _LINK),
         ("clang-linker-wrapper", _LINK.replace(kind="linker-wrapper")),
         ("clang-offload-bundler", _BUNDLER),
         ("clang-offload-packager llvm-offload-binary", _PACKAGER),
@@ -248,27 +246,27 @@ def _scan(words: Sequence[str], grammar: Grammar) -> tuple[str, dict[str, list[s
         elif key in grammar.flags:
             kind = grammar.flags[key]
         else:
-            key, _, value = key.partition(grammar.join)
+            key, _, value = _joined(key)
             _take(roles, options.get(key, grammar.values), value, options)
     return kind, roles
 
 
 def _telling(words: Sequence[str], grammar: Grammar) -> list[int]:
     """Where the words stand that mean something: a command line has a hundred, and nine in ten do not matter here."""
-    told, join = grammar.words, grammar.join
-    if grammar.values != "skip":
-        return list(range(1, len(words)))
+    told = grammar.words
     if grammar.rest == ("skip",):
         return [
             at
             for at, word in enumerate(words)
-            if word in told or (join in word and word.partition(join)[0] in told)
+            if word in told or ("=" in word and word.partition("=")[0] in told)
         ]
-    return [
-        at
-        for at, word in enumerate(words)
-        if word in told or word[:1] != "-" or (join in word and word.partition(join)[0] in told)
-    ]
+    return list(range(1, len(words)))
+
+
+def _joined(word: str) -> tuple[str, str, str]:
+    """An option and what is joined to it by `=`, or by Windows' `:`."""
+    key, mark, value = word.partition("=")
+    return (key, mark, value) if ":" not in key else word.partition(":")
 
 
 def _take(roles: dict[str, list[str]], role: str, word: str, options: Mapping[str, str]) -> None:
