@@ -190,30 +190,26 @@ class _Told:
         return ["files handed on", *terminal.columns(rows)] if rows else []
 
     def words(self, found: Sequence[Words]) -> list[str]:
-        """Below each kind of stage the words that one side has, with what is known of them."""
-        steps: dict[tuple[str, str], list[Words]] = {}
+        """Each word that one side has alone, once, with the steps that have it and what is known of it."""
+        places: dict[tuple[str, str], dict[str, None]] = {}
         for one in found:
-            steps.setdefault((one.step.kind, one.step.side), []).append(one)
-        lines: list[str] = []
-        for held in steps.values():
-            lines.append(f"words of {_named(held[0].step)}")
-            rows = [
-                (f"  {self.sign(_SIGNS[one.only][0])} {word}", self.known(word), len(one.stages))
-                for one in held
-                for word in one.words
-            ]
-            counts = {count for _, _, count in rows}
-            lines += self.wrapped(
-                (
-                    word if len(counts) == 1 else f"{word} ({terminal.plural(count, 'stage')})",
-                    meaning,
-                )
-                for word, meaning, count in rows
-            )
+            for word in one.words:
+                places.setdefault((one.only, word), {})[_place(one)] = None
+        if not places:
+            return []
+        width = min(max(len(word) for _, word in places), self.screen.width // 2)
+        lines = ["words"]
+        for (only, word), steps in sorted(places.items(), key=lambda item: item[0][0] == "new"):
+            head = f"  {self.sign(_SIGNS[only][0])} {word.ljust(width)}  "
+            where = ", ".join(steps)
+            if len(word) > width:
+                lines.append(head.rstrip())
+                head = " " * (width + 6)
+            lines += terminal.wrap(where, self.screen.width, indent=" " * (width + 6), first=head)
+            meaning = _meaning(word, self.flags)
+            if meaning:
+                lines += terminal.wrap(meaning, self.screen.width, indent=" " * 6)
         return lines
-
-    def known(self, word: str) -> str:
-        return _meaning(word, self.flags) or ""
 
     def wrapped(self, rows: Iterable[tuple[str, str]]) -> list[str]:
         """A name and a text beside it, the text wrapped; a long name has its text below."""
@@ -231,6 +227,12 @@ class _Told:
                 first = terminal.pad(name, width) + "  "
                 lines += terminal.wrap(told, self.screen.width, indent=indent, first=first)
         return lines
+
+
+def _place(words: Words) -> str:
+    """The step of some words, and how many of its stages have them if not all do."""
+    count = len(words.stages)
+    return _named(words.step) + (f" ({count} of {words.matched})" if count < words.matched else "")
 
 
 def _named(step: Step) -> str:

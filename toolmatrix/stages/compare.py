@@ -29,12 +29,16 @@ class Step(Value):
 
 
 class Words(Value):
-    """Words that stages of one step have on one side alone; `stages` are ids in the plan that has them."""
+    """Words that stages of one step have on one side alone.
+
+    `stages` are ids in the plan that has them, out of the `matched` stages of the kind and side.
+    """
 
     step: Step
     only: str
     words: tuple[str, ...]
     stages: tuple[int, ...]
+    matched: int
 
 
 class Move(Value):
@@ -193,7 +197,7 @@ def _changes(before: Plan, after: Plan) -> Iterator[Change]:
         ("driver", lambda plan: plan.tool),
         ("version", lambda plan: plan.version),
         ("host compiler", host_compiler),
-        ("programs", lambda plan: _joined(stage.tool for stage in plan.stages)),
+        ("programs", lambda plan: _joined(sorted(stage.tool for stage in plan.stages))),
         ("archs", archs),
     ):
         old, new = read(before), read(after)
@@ -203,7 +207,7 @@ def _changes(before: Plan, after: Plan) -> Iterator[Change]:
     names = sorted({*before.env, *after.env})
     for name in (name for name in names if name.endswith(_FLAG_VARIABLES)):
         values = [
-            " ".join(folder.word(word) for word in plan.env.get(name, "").split())
+            " ".join(map(folder.word, plan.env.get(name, "").replace('"', "").split()))
             for folder, plan in zip(folders, (before, after), strict=True)
         ]
         if values[0] != values[1]:
@@ -225,7 +229,8 @@ def _moves(pairs: Sequence[Pair], left: Sequence[Step]) -> Iterator[Move]:
     new_place = {new: place for place, new in enumerate(sorted(new for _, new in pairs), 1)}
     told = set()
     for place, (old, new) in enumerate(pairs, 1):
-        if place - 1 not in stay and left[old] not in told:
+        elsewhere = place - 1 not in stay and place != new_place[new]
+        if elsewhere and left[old] not in told:
             told.add(left[old])
             yield Move(step=left[old], old=place, new=new_place[new])
 
@@ -282,6 +287,7 @@ def _words(
 ) -> Iterator[Words]:
     """Words that matched stages do not share; stages of one kind and side with the same words are told once."""
     folders = Folder(before), Folder(after)
+    matched = Counter((left[old].kind, left[old].side) for old, _ in pairs)
     found: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, Step]]] = {}
     for old, new in pairs:
         words = folders[0].words(before.stages[old]), folders[1].words(after.stages[new])
@@ -291,8 +297,14 @@ def _words(
             if alone:
                 key = (only, left[old].kind, left[old].side, alone)
                 found.setdefault(key, []).append((at, left[old]))
-    for (only, _, _, alone), where in found.items():
-        yield Words(step=where[0][1], only=only, words=alone, stages=tuple(at for at, _ in where))
+    for (only, kind, side, alone), where in found.items():
+        yield Words(
+            step=where[0][1],
+            only=only,
+            words=alone,
+            stages=tuple(at for at, _ in where),
+            matched=matched[kind, side],
+        )
 
 
 def _alone(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
@@ -300,16 +312,16 @@ def _alone(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
     left = Counter(other)
     found: list[str] = []
     flag = ""
-    flag_is_new = False
+    flag_is_alone = False
     for word in words:
-        new = left[word] <= 0
+        alone = left[word] <= 0
         left[word] -= 1
-        value = not word.startswith("-") and flag
-        if value and (new or flag_is_new):
-            if flag_is_new:
+        if alone and flag and not word.startswith("-"):
+            if flag_is_alone:
                 found.pop()
             found.append(f"{flag} {word}")
-        elif new:
+        elif alone:
             found.append(word)
-        flag, flag_is_new = (word, new) if word.startswith("-") and "=" not in word else ("", False)
+        takes_value = word.startswith("-") and "=" not in word
+        flag, flag_is_alone = (word, alone) if takes_value else ("", False)
     return tuple(found)

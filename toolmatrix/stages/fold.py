@@ -24,7 +24,8 @@ _ARCH = re.compile(r"\b(compute|sm|lto)_\d+[a-z]?\b|\b(sm=)\d+[a-z]?|\bgfx\d\w*(
 _ARCH_DEFINE = re.compile(r"(-D_*CUDA_ARCH\w*=)[\d,]+(?=$)|(-D_*CUDA_ARCH_FEAT_)\w+")
 _VERSION_DEFINE = re.compile(r"(-D_*CUD(?:ACC|A_API)_VER\w*=)\d+")
 _COMPILER_VERSION = re.compile(r"(--?(?:gnu|clang|microsoft)_version=)(\d+)")
-_VERSION = re.compile(r"\d+(?:\.\d+)*")
+_VERSION = re.compile(r"(?<![A-Za-z_\d])\d+(?:\.\d+)*(?![A-Za-z_\d])")
+_UNIT_ID = re.compile(r"(-cuid=)[0-9a-f]+")
 _PATH = re.compile(r"""[^\s=,:"'<>]*[/\\][^\s=,"'<>]*""")
 _ROOTS = ("TOP", "CUDA_ROOT", "_HERE_", "_THERE_")
 
@@ -47,6 +48,7 @@ class Folder:
     def word(self, word: str) -> str:
         """One word, folded."""
         word = _VERSION_DEFINE.sub(r"\1*", _COMPILER_VERSION.sub(r"\1*", word))
+        word = _UNIT_ID.sub(r"\1*", word)
         word = _ARCH_DEFINE.sub(lambda found: (found[1] or found[2]) + "*", word)
         if word in self.names:
             return self.names[word]
@@ -67,8 +69,7 @@ class Folder:
         for root in self.roots:
             if plain == root or plain.startswith(root + "/"):
                 return prefix + TOOLKIT + plain[len(root) :]
-        directory, _, name = plain.rpartition("/")
-        return prefix + (_VERSION.sub("*", directory) + "/" + name if directory else name)
+        return prefix + _VERSION.sub("*", plain)
 
 
 def role(path: str) -> str:
