@@ -40,8 +40,7 @@ def run_lines(replay: Replay, run: Run) -> list[str]:
         )
     return [
         *_table(rows, "wall s", "cpu s", "peak", "wrote", "#"),
-        f"{plural(len(run.timings), 'stage')} in {run.wall:.2f} s with {plural(run.jobs, 'job')}"
-        f" ({_load(run)})",
+        f"{_stages(run)} in {run.wall:.2f} s with {plural(run.jobs, 'job')} ({_load(run)})",
         *(f"wrote {path}" for path in replay.results),
     ]
 
@@ -55,7 +54,10 @@ def cost_lines(
     path = " > ".join(_short(named[one]) for one in cost.critical)
     lines = _arch_lines(cost)
     lines += wrap(
-        f"critical path, {seconds:.2f} of {cost.total:.2f} s: {path}", terminal.width, indent="  "
+        f"critical path, {seconds:.2f} of {cost.total:.2f} s: {path}",
+        terminal.width,
+        indent="  ",
+        first="",
     )
     lines += ["", *_schedule_lines(cost, run)]
     note = f"computed from {_BASES[cost.basis]}, {_PROMISE}"
@@ -66,6 +68,7 @@ def cost_lines(
             " jobs would not shorten it",
             terminal.width,
             indent="      ",
+            first="",
         )
     return lines
 
@@ -98,10 +101,10 @@ def left_out_lines(replay: Replay, kinds: Mapping[int, str], terminal: Terminal)
     lines: list[str] = []
     if replay.left_out:
         names = [f"{one + 1} {kinds[one]}" for one in replay.left_out]
-        lines += wrap(f"left out: {', '.join(names)}", terminal.width, indent="  ")
+        lines += wrap(f"left out: {', '.join(names)}", terminal.width, indent="  ", first="")
     if replay.needed:
         needed = ", ".join(replay.needed)
-        lines += wrap(f"has to be there already: {needed}", terminal.width, indent="  ")
+        lines += wrap(f"has to be there already: {needed}", terminal.width, indent="  ", first="")
     return lines + [line for note in replay.notes for line in wrap(f"note: {note}", terminal.width)]
 
 
@@ -117,15 +120,10 @@ def _arch_lines(cost: Cost) -> list[str]:
     if not cost.archs:
         return []
     rows = [["made for", "seconds", "share", "stages"]]
-    for arch in cost.archs:
-        rows.append(
-            [
-                ", ".join(arch.archs),
-                f"{arch.seconds:.2f}",
-                f"{arch.share:.0%}",
-                str(len(arch.stages)),
-            ]
-        )
+    rows += [
+        [", ".join(arch.archs), f"{arch.seconds:.2f}", f"{arch.share:.0%}", str(len(arch.stages))]
+        for arch in cost.archs
+    ]
     rest = cost.total - sum(arch.seconds for arch in cost.archs)
     share = rest / cost.total if cost.total else 0
     rows.append(["the rest", f"{rest:.2f}", f"{share:.0%}", ""])
@@ -153,6 +151,10 @@ def _measured(schedule: Schedule, run: Run) -> str:
 def _crowded(run: Run) -> bool:
     """Whether more was running than this machine has cores, or than this run can have caused."""
     return run.load[0] > run.cores / 2 or run.load[1] > run.cores
+
+
+def _stages(run: Run) -> str:
+    return plural(len(run.timings), "stage")
 
 
 def _load(run: Run) -> str:

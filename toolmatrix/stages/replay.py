@@ -74,7 +74,7 @@ def replay(
     plan: Plan,
     *,
     work: str,
-    only: str | None = None,
+    only: Sequence[str] = (),
     until: str | None = None,
     since: str | None = None,
 ) -> Replay:
@@ -155,17 +155,17 @@ def order(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
 
 
 def select(
-    plan: Plan, *, only: str | None = None, until: str | None = None, since: str | None = None
+    plan: Plan, *, only: Sequence[str] = (), until: str | None = None, since: str | None = None
 ) -> frozenset[int]:
     """Ids of the stages of a part of the plan that can run.
 
-    `only` is an arch: what serves only others is left out, and what joins them with it. `until` is a stage: it and
+    `only` are archs: what serves only others is left out, and what joins them with these. `until` is a stage: it and
     what it needs. `since` is a stage: it and what depends on it; what it needs must be there already. A stage is a
     number, counted from 1, a kind, a tool, or one of these with an arch behind a colon. Raises NothingMatched.
     """
     pairs = order(plan.stages)
     chosen = frozenset(range(len(plan.stages)))
-    if only is not None:
+    if only:
         chosen &= _serving(plan, pairs, only)
     if until is not None:
         chosen &= reach(find(plan, until), ((after, before) for before, after in pairs))
@@ -192,22 +192,27 @@ def find(plan: Plan, words: str) -> frozenset[int]:
     return found
 
 
-def _serving(plan: Plan, pairs: Iterable[tuple[int, int]], arch: str) -> frozenset[int]:
-    pairs = tuple(pairs)
-    own = frozenset(
+def _serving(plan: Plan, pairs: Sequence[tuple[int, int]], archs: Iterable[str]) -> frozenset[int]:
+    """Ids of what does not depend on the code of other archs than these, or on no arch at all."""
+    own = frozenset(one for arch in archs for one in _made_for(plan, arch))
+    core = reach(own, ((after, before) for before, after in pairs))
+    others = frozenset(stage.id for stage in plan.stages if stage.arch) - core
+    return frozenset(range(len(plan.stages))) - reach(others, pairs)
+
+
+def _made_for(plan: Plan, arch: str) -> list[int]:
+    found = [
         stage.id
         for stage in plan.stages
         if stage.arch is not None and arch in (stage.arch, stage.arch.partition(":")[0])
-    )
-    if not own:
+    ]
+    if not found:
         archs = dict.fromkeys(stage.arch for stage in plan.stages if stage.arch)
         raise NothingMatched(
             f"the plan makes no code for {arch}",
             expected=f"one of: {', '.join(archs)}" if archs else "a plan with device stages",
         )
-    core = reach(own, ((after, before) for before, after in pairs))
-    others = frozenset(stage.id for stage in plan.stages if stage.arch) - core
-    return frozenset(range(len(plan.stages))) - reach(others, pairs)
+    return found
 
 
 def reach(start: Iterable[int], pairs: Iterable[tuple[int, int]]) -> frozenset[int]:
@@ -268,7 +273,8 @@ def _directories(work: str, steps: Iterable[Step]) -> tuple[str, ...]:
 
 
 def _results(work: str, steps: Sequence[Step]) -> tuple[str, ...]:
-    read = {path for step in steps for path in step.inputs}
+    """What is left at the end; a step that only checks a file does not use it up."""
+    read = {path for step in steps if step.outputs for path in step.inputs}
     return tuple(
         dict.fromkeys(
             path

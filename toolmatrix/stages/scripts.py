@@ -73,10 +73,16 @@ def ninja(replay: Replay, *, depth: int = 0) -> str:
 
 
 def _made(replay: Replay) -> dict[int, tuple[str, ...]]:
-    """For each step the files that Ninja knows it from: what it writes last, or else a stamp."""
+    """For each step the files that Ninja knows it from: what it writes last and somebody wants, or else a stamp.
+
+    What nobody wants is not always written, and Ninja would look for it.
+    """
     last = {path: step.id for step in replay.steps for path in step.outputs}
+    wanted = {path for step in replay.steps for path in step.inputs} | set(replay.results)
     return {
-        step.id: tuple(path for path in dict.fromkeys(step.outputs) if last[path] == step.id)
+        step.id: tuple(
+            path for path in dict.fromkeys(step.outputs) if last[path] == step.id and path in wanted
+        )
         or (posixpath.join(replay.work, f"stage-{step.id + 1}.done"),)
         for step in replay.steps
     }

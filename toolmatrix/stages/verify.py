@@ -64,7 +64,8 @@ def verify(
             help="leave out --only, --until and --since",
         )
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as aside:
-        ours = {path: Path(aside, str(number)) for number, path in enumerate(replay.results)}
+        made = [path for path in replay.results if (place / path).is_file()]
+        ours = {path: Path(aside, str(number)) for number, path in enumerate(made)}
         for path, kept in ours.items():
             shutil.move(place / path, kept)
         shutil.rmtree(place / replay.work, ignore_errors=True)
