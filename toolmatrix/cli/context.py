@@ -159,7 +159,7 @@ def replace_file(path: str, text: str) -> None:
     target = os.path.realpath(path)
     beside = f"{target}.{os.getpid()}.part"
     try:
-        with open(beside, "x", encoding="utf-8", newline="\n") as file:
+        with open(beside, "x", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -178,7 +178,7 @@ def replace_file(path: str, text: str) -> None:
 def _write_special(path: str, text: str) -> None:
     """A device or pipe, such as /dev/stderr, cannot be replaced."""
     try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
             file.write(text)
     except BrokenPipeError:
         raise

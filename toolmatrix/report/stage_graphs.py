@@ -54,11 +54,12 @@ def graphs(log: Log) -> list[Graph]:
 
 def _graph(id: str, plan: Plan) -> Graph:
     names = Names(plan)
+    writes = {stage.id: stage.outputs for stage in plan.stages}
     written = {path for stage in plan.stages for path in stage.outputs}
     outside = dict.fromkeys(
         path for stage in plan.stages for path in stage.inputs if path not in written
     )
-    reads = [frozenset(stage.inputs) for stage in plan.stages]
+    reads = {stage.id: frozenset(stage.inputs) for stage in plan.stages}
     files = {path: f"{id}f{place}" for place, path in enumerate([*outside, *products(plan)])}
     nodes = [
         Node(
@@ -74,9 +75,7 @@ def _graph(id: str, plan: Plan) -> Graph:
         Edge(
             start=f"{id}s{before}",
             end=f"{id}s{after}",
-            label=_label(
-                [names.of(path) for path in plan.stages[before].outputs if path in reads[after]]
-            ),
+            label=_label([names.of(path) for path in writes[before] if path in reads[after]]),
         )
         for before, after in plan.edges
     ]

@@ -186,11 +186,11 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
     indent = max(map(len, left)) + 2
     beside = not explain and screen.width - indent >= _NARROW
     room = screen.width - (indent if beside else 4)
-    names.short = any(len(" ".join(names.words(line))) > room for line in lines)
+    files = _files(lines, names, room)
     found = [screen.style(f"{left[0].ljust(indent)}{titles[-1]}", "bold")]
     told: dict[str, int] = {}
     for line, head in zip(lines, left[1:], strict=True):
-        packed = list(_packed(names.words(line), room))
+        packed = files.pop(0)
         if beside:
             found.append(f"{head.ljust(indent)}{packed[0]}")
             found += [" " * indent + part for part in packed[1:]]
@@ -198,9 +198,22 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
             found += [head, *("    " + part for part in packed)]
         if explain:
             found += [*terminal.wrap(_told(line, told), screen.width, indent="    "), ""]
-    if names.short and names.stem:
+    if names.short:
         found.append(f"`*` stands for {terminal.printable(names.stem)}")
     return found + [note for run in folded for note in _archs(run, screen)]
+
+
+def _files(lines: Sequence[Line], names: Names, room: int) -> list[list[str]]:
+    """The files of each line, packed; with short names where that saves lines."""
+
+    def packed(*, short: bool) -> list[list[str]]:
+        names.short = short
+        return [list(_packed(names.words(line), room)) for line in lines]
+
+    ways = packed(short=False), packed(short=bool(names.stem))
+    long, short = (sum(map(len, way)) for way in ways)
+    names.short = short < long
+    return ways[names.short]
 
 
 def _cells(line: Line) -> tuple[str, ...]:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from toolmatrix.stages.model import Diagnostic, Log, Plan
 
 _NAMED = 3
-"""So many files are named in a heading, and so many archs in a total."""
+"""So many files are named in a heading."""
+_ARCHS = 8
+"""So many archs are named in a total."""
 _SHOWN = 10
 """So many diagnostics of one plan are shown; `full` shows all."""
 _STYLES = {"error": "error", "warning": "partial", "note": "unknown"}
@@ -31,30 +33,41 @@ def text(
 ) -> str:
     """Every plan of a log with a heading, its stages and what there is to know of it; then a total.
 
-    `where` is what the log is called. `full` leaves nothing out, `explain` adds a sentence for each stage.
+    `where` is what the log is called, empty for a dry run of our own. `full` leaves nothing out, `explain` adds a
+    sentence for each stage.
     """
-    blocks = [
-        [
-            *heading(plan, f"{where}:{plan.line}" if where else "", screen),
-            *(table(plan, screen, full=full, explain=explain) if plan.stages else []),
-            *diagnostics(plan.diagnostics, screen, full=full),
-            total(plan),
-        ]
-        for plan in log.plans
-    ]
+    several = len(log.plans) > 1
+    seen: dict[object, int] = {}
+    blocks = []
+    for number, plan in enumerate(log.plans, 1):
+        place = f"{where}:{plan.line}" if where else "dry run: nothing executed"
+        like = number if full else seen.setdefault(_shape(plan), number)
+        shown = (
+            table(plan, screen, full=full, explain=explain)
+            if like == number and plan.stages
+            else []
+        )
+        alike = f", as in {like}" if like != number and plan.stages else ""
+        blocks.append(
+            [
+                *heading(plan, place, screen, number=number if several else 0),
+                *shown,
+                *diagnostics(plan.diagnostics, screen, full=full),
+                *terminal.wrap(_counted([plan]) + alike, screen.width, indent="  "),
+            ]
+        )
     closing = [*diagnostics(log.diagnostics, screen, full=full)]
-    if len(log.plans) > 1:
-        closing.append(_counted(log.plans))
+    if several:
+        closing += terminal.wrap(_counted(log.plans), screen.width, indent="  ")
     return "\n\n".join("\n".join(block) for block in [*blocks, closing] if block) + "\n"
 
 
-def heading(plan: Plan, where: str, screen: Terminal) -> list[str]:
-    """The driver with its version, what it makes of what, and where that was read."""
-    parts = [title(plan)]
+def heading(plan: Plan, where: str, screen: Terminal, *, number: int = 0) -> list[str]:
+    """The driver with its version, what it makes of what, and where that was read; `number` counts from 1."""
+    parts = [(f"{number}. " if number else "") + title(plan)]
     if compiler := host_compiler(plan):
         parts.append(f"host compiler {_release(compiler)}")
-    if where:
-        parts.append(where)
+    parts.append(where)
     lines = terminal.wrap(terminal.printable(", ".join(parts)), screen.width, indent="  ")
     return [screen.style(lines[0].strip(), "bold"), *lines[1:]]
 
@@ -105,19 +118,23 @@ def diagnostics(found: Sequence[Diagnostic], screen: Terminal, *, full: bool) ->
     return lines
 
 
-def total(plan: Plan) -> str:
-    """How many stages for which archs."""
-    return _counted([plan])
+def _shape(plan: Plan) -> object:
+    """What plans share that do the same with other files."""
+    return (
+        plan.tool,
+        plan.version,
+        tuple((step_of(plan, stage).name, stage.tool, stage.arch) for stage in plan.stages),
+    )
 
 
 def _counted(plans: Sequence[Plan]) -> str:
     counted = terminal.plural(sum(len(plan.stages) for plan in plans), "stage")
     if len(plans) > 1:
-        counted = f"{terminal.plural(len(plans), 'plan')}, {counted}"
+        counted = f"{terminal.plural(len(plans), 'invocation')}, {counted}"
     named = list(dict.fromkeys(stage.arch for plan in plans for stage in plan.stages if stage.arch))
     if not named:
         return counted
-    archs = terminal.listing(named) if len(named) <= _NAMED else f"{len(named)} archs"
+    archs = terminal.listing(named) if len(named) <= _ARCHS else f"{len(named)} archs"
     return terminal.printable(f"{counted} for {archs}")
 
 
