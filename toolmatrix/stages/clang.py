@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # A word is quoted with `"`, `\` and `$` escaped, or, with -v, bare where it holds none of these and no blank
 # (llvm::sys::printArg).
-_WORD = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("?)(?=\s|$)|(\S+)', re.DOTALL)
+_WORD = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("?)(?= |\Z)|([^ ]+)', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 _LINE = re.compile(
@@ -72,7 +72,7 @@ def split(text: str) -> tuple[list[str], bool]:
             return words, True
     elif quotes == 2 and text[:1] == '"':
         program, _, rest = text[1:].partition('"')
-        return [program, *rest.split()], True
+        return [program, *filter(None, rest.split(" "))], True
     words, whole = [], True
     for quoted, end, bare in _WORD.findall(text):
         if bare:
