@@ -8,7 +8,7 @@ generic ones that list it).
 from __future__ import annotations
 
 from toolmatrix.judge import stage_facts as facts
-from toolmatrix.judge.stage_images import CUBIN, LTO, OBJECT, PTX_TEXT, TILE
+from toolmatrix.judge.stage_images import CUBIN, LTO, OBJECT, OPTIX, PTX_TEXT, TILE
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -22,13 +22,15 @@ NO, UNKNOWN, PTX, CODE = 0, 1, 2, 3
 """How a device takes code, worst first: not at all, nobody can say, by PTX, by code made for it."""
 
 _ORDER = (CUBIN, OBJECT, PTX_TEXT)
+_UNLOADED = {LTO: "link", TILE: "tile", OPTIX: "optix"}
+"""Why code of a kind is not loaded as it is."""
 
 
 class Verdict(Value):
     """Whether a device runs some code. `image` is the one it takes; `why` pairs each of the others with a reason.
 
-    A reason is major, minor, older, own, family, tegra, other, features, link, tile or unknown; `stage` puts the part
-    together that decides, in the plan of that number.
+    A reason is major, minor, newer, own, family, tegra, other, features, link, tile, optix or unknown. `stage` puts
+    the part together that decides, in the plan of that number.
     """
 
     device: str
@@ -101,12 +103,12 @@ def _clash(arch: str, features: str) -> bool:
 
 def reason(index: Index, device: str, image: Image) -> str:
     """Why a device does not take an image, as a word."""
-    if image.kind in (LTO, TILE):
-        return {LTO: "link", TILE: "tile"}[image.kind]
+    if image.kind in _UNLOADED:
+        return _UNLOADED[image.kind]
     name = facts.twin(index, image.arch)
-    held = facts.attributes(index, "arch", name)
-    if not held:
+    if name not in index.section("c:arch")["versions"]:
         return "unknown"
+    held = facts.attributes(index, "arch", name)
     if facts.runs(index, device, image.arch):
         return "features"
     kind, made_for = held.get("kind", ""), held.get("capability", "")

@@ -1,6 +1,11 @@
-"""What the matrix says about the toolkit of a plan, its archs and the devices: rows and bindings by name."""
+"""What the matrix says about the toolkit of a plan, its archs and the devices: rows and bindings by name.
+
+What is looked up is remembered, for a long log asks the same of the same index a thousand times.
+"""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.index import in_ranges
@@ -53,6 +58,7 @@ class Toolkit:
         ]
 
 
+@lru_cache(maxsize=64)
 def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
     """The releases a tool's own version stands for: those that ship it, that release, or its minor series.
 
@@ -74,12 +80,14 @@ def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
     return tuple(name for name in scale.versions if scale.bit(name) & found)
 
 
+@lru_cache(maxsize=64)
 def scale_of(index: Index, component: str) -> Scale:
     """The releases of a component, for reading selectors."""
     scheme = index.header["components"][component]["scheme"]
     return Scale(scheme, index.section("c:" + component)["versions"])
 
 
+@lru_cache(maxsize=4096)
 def selected(scale: Scale, selector: str) -> int:
     """The mask of a selector, 0 for one that cannot be read."""
     try:
@@ -96,11 +104,14 @@ def mask_of(scale: Scale, names: Sequence[str]) -> int:
     return mask
 
 
-def rows(index: Index, table: str) -> Iterator[tuple[str, dict[str, str]]]:
+@lru_cache(maxsize=64)
+def rows(index: Index, table: str) -> tuple[tuple[str, dict[str, str]], ...]:
     """Every row of a table: (id, cells as printed)."""
-    for name, number in index.section("ids").items():
-        if name.startswith(table + "/") and "#" not in name:
-            yield name, dict(index.record(number)["cells"])
+    return tuple(
+        (name, dict(index.record(number)["cells"]))
+        for name, number in index.section("ids").items()
+        if name.startswith(table + "/") and "#" not in name
+    )
 
 
 def row(index: Index, name: str) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -231,6 +242,7 @@ def _older(one: str, other: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=4096)
 def runs(index: Index, device: str, arch: str) -> tuple[str, ...]:
     """The facts by which a device runs code for an arch; none where it does not, or where nobody says."""
     name = twin(index, arch)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from toolmatrix.judge.stage_images import LTO
+from toolmatrix.judge.stage_images import DEVICE_LINKS, LTO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ _SYSTEM = ("/usr/lib", "/usr/include")
 _OWN_LIBRARY = re.compile(r"-lcuda\w*$")
 _WORDS = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _EXPANDED = re.compile(r"`|\$[\w({?!@*#$-]")
-_DEVICE_LINKS = ("nvlink", "device-link", "linker-wrapper")
 _PREPARING = ("preprocess", "cudafe", "hash")
 _TEMP = re.compile(r"(?:^|[/\\])tmpxft_[^/\\]*$")
 """What nvcc calls the files that it throws away, unless it is told to keep them."""
@@ -208,7 +207,7 @@ def device_link(setting: Setting, code: Code) -> Iterator[Finding]:
     """Relocatable device code that is linked without a device link: the host link then misses its registration."""
     stages = setting.plan.stages
     link = next((stage for stage in stages if stage.kind == "link"), None)
-    device = any(stage.kind in _DEVICE_LINKS for stage in stages)
+    device = any(stage.kind in DEVICE_LINKS for stage in stages)
     if link is not None and not device and any(part.relocatable for part in code.parts):
         yield setting.finding(NO_DLINK, "error", link.id, expected="a device link before the link")
 

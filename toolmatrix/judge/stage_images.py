@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from toolmatrix.stages.model import Plan
 
-CUBIN, PTX_TEXT, LTO, TILE, OBJECT = "cubin", "ptx", "lto", "tile", "object"
+CUBIN, PTX_TEXT, LTO, TILE, OPTIX, OBJECT = "cubin", "ptx", "lto", "tile", "optix", "object"
+DEVICE_LINKS = ("nvlink", "device-link", "linker-wrapper")
+"""Kinds of stages that link device code."""
 
 _FIELD = re.compile(r"(?:^|,)(kind|sm|profile|arch)=([^,]+)")
 _KINDS = {
@@ -30,6 +32,8 @@ _LOOSE = {
     ("ptxas", ""): (CUBIN, SASS),
     ("tileiras", ""): (CUBIN, SASS),
     ("cicc", "ptx"): (PTX_TEXT, PTX),
+    ("cicc", "ltoir"): (LTO, "lto_"),
+    ("cicc", "optixir"): (OPTIX, "optix_"),
     ("device-link", ""): (OBJECT, ""),
 }
 """Device code that is a file of its own, by kind of stage and suffix of the file (empty: whatever it is called)."""
@@ -115,6 +119,7 @@ def _joined(parts: Sequence[Part], links: Sequence[Part]) -> tuple[Part, ...]:
 
 def _contained(number: int, plan: Plan) -> Iterator[Part]:
     rdc = any("-fgpu-rdc" in stage.argv for stage in plan.stages)
+    unlinked = rdc and not any(stage.kind in DEVICE_LINKS for stage in plan.stages)
     for stage in plan.stages:
         read = _READERS.get(stage.kind)
         images = tuple(read(stage.argv)) if read else ()
@@ -124,7 +129,7 @@ def _contained(number: int, plan: Plan) -> Iterator[Part]:
                 plan=number,
                 stage=stage.id,
                 images=images,
-                relocatable="--device-c" in stage.argv or (rdc and stage.kind == "package"),
+                relocatable="--device-c" in stage.argv or unlinked,
                 linked=linked,
             )
 

@@ -95,11 +95,14 @@ def _device(setting: Setting, verdict: Verdict) -> Finding:
 
 
 def _total(verdicts: dict[str, list[Verdict]]) -> Iterator[Finding]:
-    """For each device the worst of several verdicts. `names`: it, how many plans hold code, and how many it runs."""
+    """For each device the worst of several verdicts, or that there is none.
+
+    `names`: the device, how many plans hold code, and how many of them it runs.
+    """
     for device, held in verdicts.items():
         decides = stage_devices.worst(held)
-        if decides is not None and len(held) > 1:
-            code, severity = _ANSWERS[decides.answer]
+        if len(held) != 1:
+            code, severity = _ANSWERS[decides.answer if decides else stage_devices.UNKNOWN]
             runs = sum(one.answer >= stage_devices.PTX for one in held)
             yield Finding(
                 code=code,

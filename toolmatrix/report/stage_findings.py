@@ -101,15 +101,17 @@ def _devices(
     held = [finding for finding in findings if finding.code in DEVICES]
     lines: list[str] = []
     decided: list[Finding] = []
+    longest = max((len(finding.names[0]) for finding in held), default=0)
     for device in dict.fromkeys(finding.names[0] for finding in held):
         mine = [one for one in held if one.names[0] == device]
         total = next((one for one in mine if one.plan is None), None)
         decided.append(total or mine[0])
         answer = _ANSWERS[decided[-1].code]
-        head = f"device {device:<8} {screen.style(answer, answer)}{' ' * (8 - len(answer))}"
+        head = f"device {device:<{longest}}  {terminal.pad(screen.style(answer, answer), 9)}"
+        blank = " " * len(terminal.visible(head))
         for sentence in _told(index, total, [one for one in mine if one is not total], notes):
-            lines += terminal.wrap(sentence, screen.width, indent=" " * 24, first=head)
-            head = " " * 24
+            lines += terminal.wrap(sentence, screen.width, indent=blank, first=head)
+            head = blank
     return [*lines, "", _closing(decided)] if decided else []
 
 
@@ -235,6 +237,7 @@ _WHY = {
     "features": "wants other features of the device",
     "link": "is intermediate code for a link",
     "tile": "is tile intermediate, of which nothing is known here",
+    "optix": "is for OptiX alone",
     "unknown": "is in no table",
     "outside": "is not made here",
 }
@@ -251,7 +254,7 @@ def _cannot_say(_: Index, finding: Finding) -> str:
 def _by_ptx(_: Index, finding: Finding) -> str:
     if finding.plan is None:
         return _counted(finding)
-    _, image, driver = finding.names
+    image, driver = finding.names[1:]
     series = ".".join(finding.releases[0].split(".")[:2]) if finding.releases else ""
     of = f"{finding.component} {series}" if series else "this toolkit"
     came = f", with which {driver} came" if driver else ""
@@ -264,7 +267,9 @@ def _by_ptx(_: Index, finding: Finding) -> str:
 def _by_code(_: Index, finding: Finding) -> str:
     if finding.plan is None:
         return _counted(finding)
-    return f"by the code for `{finding.names[1]}`{_later(finding)}"
+    device, image = finding.names
+    features = "" if ":" in device or ":" not in image else ", where it has these features"
+    return f"by the code for `{image}`{features}{_later(finding)}"
 
 
 def _later(finding: Finding) -> str:
@@ -275,6 +280,8 @@ def _counted(finding: Finding) -> str:
     if finding.plan is not None:
         return ""
     _, count, runs = finding.names
+    if count == "0":
+        return "nothing here holds code that a device could load"
     return f"{runs} of {terminal.plural(int(count), 'invocation')} with device code run on it"
 
 
@@ -335,7 +342,7 @@ def _help_refused(finding: Finding) -> str:
         return f"leave the arch out, or take a toolkit that has nvcc {last}"
     if standing == "new" and first:
         return f"take a toolkit that has nvcc {first}, or PTX of an arch that this one takes"
-    return "take an arch that the toolkit takes: `toolmatrix facts cuda` lists them"
+    return "take an arch that the toolkit takes"
 
 
 def _help_host(finding: Finding) -> str:
