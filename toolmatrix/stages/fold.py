@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 TOOLKIT = "<toolkit>"
 """Stands for the directory in which the toolkit lies."""
 
-_TEMP = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_")
+_TEMP = re.compile(r"(?:_tmp_)?tmpxft_[0-9a-f]+_[0-9a-f]+[-_]\d+_")
+_TEMP_NAME = re.compile(r"""[^\s=,:"'<>]*tmpxft_[^\s=,"'<>]*""")
 _RANDOM = re.compile(r"(?:-[0-9a-f]{6,})+(?=[./]|$)")
 _ARCH_PART = re.compile(r"[.-](?:compute|sm|lto|gfx)_?\d\w*(?:[:@][\w:+-]+)?")
 _ARCH = re.compile(r"\b(compute|sm|lto)_\d+[a-z]?\b|\b(sm=)\d+[a-z]?|\bgfx\d\w*(?:[:@][\w:+-]+)?")
@@ -40,6 +41,8 @@ class Folder:
         passed_on = written & read
         self.names = {path: role(path) for path in passed_on}
         self.names |= {posixpath.basename(path): role(path) for path in passed_on}
+        longest_first = sorted(self.names, key=len, reverse=True)
+        self.known = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def words(self, stage: Stage) -> tuple[str, ...]:
         """The words of a stage after its program, folded."""
@@ -50,18 +53,16 @@ class Folder:
         word = _VERSION_DEFINE.sub(r"\1*", _COMPILER_VERSION.sub(r"\1*", word))
         word = _UNIT_ID.sub(r"\1*", word)
         word = _ARCH_DEFINE.sub(lambda found: (found[1] or found[2]) + "*", word)
-        if word in self.names:
-            return self.names[word]
+        word = self.known.sub(lambda found: self.names[found[0]], word)
+        word = _TEMP_NAME.sub(lambda found: role(found[0]), word)
         word = _PATH.sub(lambda found: self.path(found[0]), word)
         return _ARCH.sub(
             lambda found: (found[1] + "_*") if found[1] else (found[2] or "gfx") + "*", word
         )
 
     def path(self, path: str) -> str:
-        """A path, folded: by its role in the plan, or by where it lies."""
-        if path in self.names:
-            return self.names[path]
-        if _TEMP.search(path) or path.startswith("/tmp/"):  # noqa: S108 - a name in a log
+        """A path that the plan does not pass on, folded."""
+        if path.startswith("/tmp/"):  # noqa: S108 - a name in a log
             return role(path)
         plain = path.replace("\\", "/")
         prefix = plain[:2] if plain[:1] == "-" else ""
