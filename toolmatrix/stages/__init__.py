@@ -19,7 +19,7 @@ __all__ = ["Diagnostic", "Log", "Plan", "Stage", "parse", "parse_log"]
 
 def parse(text: str) -> Plan:
     """The plan of the only invocation in a text; raises ValueError if there is none or more than one."""
-    log = parse_log(text.splitlines())
+    log = parse_log(text.split("\n"))
     if len(log.plans) != 1:
         raise ValueError(f"the text holds {len(log.plans)} invocations, not one; use parse_log")
     return log.plans[0]

@@ -6,7 +6,7 @@ import re
 
 from toolmatrix.stages import nvcc_plan, words
 from toolmatrix.stages.model import Diagnostic
-from toolmatrix.stages.nvcc_tools import Draft, draft, is_compiler, program_words
+from toolmatrix.stages.nvcc_tools import Draft, draft, is_compiler
 from toolmatrix.stages.prefixes import MARK
 
 TYPE_CHECKING = False
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
     from toolmatrix.stages.model import Plan
 
-_ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _FIRST_OF_ALL = "_SPACE_"
 """The variable that every version prints, once."""
-_PID = re.compile(r"tmpxft_([0-9a-fA-F]{6,16})_[0-9a-fA-F]+-(\w+?)_")
-_REMOVE = re.compile(r"(?:rm|erase|del)(?: |$)")
+_PID = re.compile(r"tmpxft_([0-9a-fA-F]{6,16})_")
+_REMOVES = frozenset({"rm", "erase", "del"})
 _RESOURCES = re.compile(r"resource file (.*?): *\[(.*?)\]? *", re.DOTALL)
 _DEPENDENCIES = "-- Filter Dependencies --"
 _SAID = re.compile(r"(?:nvcc )?(fatal|error|warning|info)\s+: ?(.*)", re.DOTALL)
 _FAILED = re.compile(r"# --error (0x[0-9a-fA-F]+) --")
 _COMPLAINT = re.compile(r"\b(fatal error|error|warning|fatal)\b ?(?:#[\w-]+)? ?:")
+_NOWHERE = frozenset({"/dev/null", "NUL", "nul"})
 _SEVERITY = {"fatal": "error", "fatal error": "error", "info": "note"}
 
 
@@ -37,10 +37,7 @@ class _Run:
         self.drafts: list[Draft] = []
         self.said: list[Diagnostic] = []
         self.removed: list[str] = []
-        self.written: set[str] = set()
-        self.stems: dict[str, str] = {}
         self.resources: dict[str, Sequence[str]] = {}
-        self.pid: str | None = None
 
     def windows(self) -> bool:
         """Whether this run was on Windows, where another shell reads the lines."""
@@ -67,7 +64,7 @@ class NvccReader:
         self._latest: _Run | None = None
         self._early: list[tuple[int, str, str]] = []
         self._block: dict[str, str] | None = None
-        self._plain: dict[str, str] = {}
+        self._words = words.Lexicon()
 
     def read(self, number: int, line: str) -> bool:
         """Take a line if it is nvcc's."""
@@ -97,25 +94,31 @@ class NvccReader:
         ]
 
     def _marked(self, number: int, text: str) -> None:
-        variable = _ENV.fullmatch(text)
-        if variable is not None:
-            self._variable(number, variable[1], variable[2])
+        first, _, rest = text.partition(" ")
+        name, assigned, _ = first.partition("=")
+        if assigned and name.isidentifier():
+            self._variable(number, name, text[len(name) + 1 :])
             return
         self._block = None
-        if _REMOVE.match(text):
-            path = text.partition(" ")[2].rstrip()
-            run = self._run_of(number, text, (), ())
-            if path:
-                run.removed.append(words.plain(path))
+        if first in _REMOVES:
+            self._remove(number, rest.rstrip())
         elif text.startswith(_DEPENDENCIES):
-            run = self._run_of(number, text, (), ())
-            target = text[len(_DEPENDENCIES) :].strip(" >")
-            where = f"to `{words.plain(target)}`" if target else "to its standard output"
-            run.say(number, "note", f"nvcc itself writes the dependencies {where}", here=False)
+            self._dependencies(number, text)
         elif text.startswith("resource file "):
             self._resource(number, text)
         else:
-            self._command(number, text)
+            self._command(number, text.rstrip())
+
+    def _remove(self, number: int, path: str) -> None:
+        run = self._run_of(number, _pid(path))
+        if path:
+            run.removed.append(words.plain(path))
+
+    def _dependencies(self, number: int, text: str) -> None:
+        run = self._run_of(number, None)
+        target = text[len(_DEPENDENCIES) :].strip(" >")
+        where = f"to `{words.plain(target)}`" if target else "to its standard output"
+        run.say(number, "note", f"nvcc itself writes the dependencies {where}", here=False)
 
     def _variable(self, number: int, name: str, value: str) -> None:
         if self._block is None or (name == _FIRST_OF_ALL and name in self._block):
@@ -149,8 +152,8 @@ class NvccReader:
             return False
         severity = _SEVERITY.get(found[1], found[1])
         text = f"nvcc: {found[2].strip()}"
-        pid = _PID.search(line)
-        run = self._by_pid.get(pid[1]) if pid else None
+        pid = _pid(line)
+        run = self._by_pid.get(pid) if pid else None
         if run is not None:
             run.say(number, severity, text, here=False)
         elif found[1] == "fatal":
@@ -166,77 +169,59 @@ class NvccReader:
     def _resource(self, number: int, text: str) -> None:
         found = _RESOURCES.fullmatch(text)
         if found is not None:
-            run = self._run_of(number, text, (), ())
-            run.resources[words.plain(found[1])] = words.raw(found[2])
+            run = self._run_of(number, _pid(text))
+            run.resources[f"@{words.plain(found[1])}"] = self._words.split(found[2])[1]
 
     def _command(self, number: int, text: str) -> None:
-        text = text.rstrip()
-        run = self._run_named(text)
-        env = run.env if run is not None else self._env()
-        made, raw = self._draft(number, text, env, run)
+        pid = _pid(text)
+        run = self._by_pid.get(pid) if pid else None
+        made, raw = self._draft(number, text, run)
         if run is None or self._waiting:
-            run = self._run_of(number, text, made.reads, made.writes)
+            run = self._run_of(number, pid, made.reads, made.writes)
         self._keep(run, made)
         self._doubt(run, made, raw)
 
-    def _env(self) -> dict[str, str]:
-        if self._waiting:
-            return self._waiting[0].env
-        return self._latest.env if self._latest is not None else {}
-
-    def _draft(
-        self, number: int, text: str, env: dict[str, str], run: _Run | None
-    ) -> tuple[Draft, Sequence[str]]:
-        unquoted = text
-        if text.startswith('""') and text.endswith('"') and text[2:3] not in ("", " "):
-            unquoted = text[1:-1]  # cmd /c takes a line of its own in quotes
-        raw = words.raw(unquoted)
+    def _draft(self, number: int, text: str, run: _Run | None) -> tuple[Draft, Sequence[str]]:
+        """A command read by itself, and its words with their quotes on."""
+        run = run or (self._waiting[0] if self._waiting else self._latest)
+        raw, plain = self._words.split(_without_outer_quotes(text))
         reads: list[str] = []
         writes: list[str] = []
         if ">" in text or "<" in text:
-            raw, reads, writes = words.take_redirections(raw)
-        plain = program_words(raw, env)
-        owner = run or self._latest
-        if owner is not None and owner.resources:
-            plain = [
-                word
-                for one in plain
-                for word in (
-                    map(words.plain, owner.resources[one[1:]])
-                    if one[:1] == "@" and one[1:] in owner.resources
-                    else (one,)
-                )
-            ]
-        made = draft(number, text, plain) if plain else Draft(number, text, plain, "")
+            plain, reads, writes = words.take_redirections(raw, plain)
+        if run is not None and run.resources:
+            plain = [one for word in plain for one in run.resources.get(word, (word,))]
+        if not plain:
+            return Draft(number, text, (), ""), raw
+        if run is not None:
+            plain[0] = words.variables(plain[0], run.env)
+        made = draft(number, text, plain)
         made.reads += reads
-        made.writes += writes
+        made.writes += [path for path in writes if path not in _NOWHERE]
         return made, raw
 
     def _keep(self, run: _Run, made: Draft) -> None:
         run.drafts.append(made)
-        run.written.update(made.writes)
         for path in made.writes:
             self._writer[path] = run
         self._latest = run
 
     def _doubt(self, run: _Run, made: Draft, raw: Sequence[str]) -> None:
-        if not words.balanced(made.text):
+        if raw and not words.closed(raw[-1]):
             run.say(made.line, "warning", 'a `"` is not closed: the command is cut off')
-        if not run.windows() and words.may_expand(made.text):
-            for word in words.expanded_by_shell(raw[1:]):
+        for word in self._words.expanded(raw[1:]):
+            if not run.windows():
                 run.say(made.line, "warning", f"the shell that nvcc calls will expand `{word}`")
 
-    def _run_named(self, text: str) -> _Run | None:
-        found = _PID.search(text) if nvcc_plan.TEMP in text else None
-        return self._by_pid.get(found[1]) if found is not None else None
-
-    def _run_of(self, number: int, text: str, reads: Sequence[str], writes: Sequence[str]) -> _Run:
+    def _run_of(
+        self, number: int, pid: str | None, reads: Sequence[str] = (), writes: Sequence[str] = ()
+    ) -> _Run:
         """The run that a command belongs to: by its pid, by the files it reads, or the one that spoke last."""
-        found = _PID.search(text) if nvcc_plan.TEMP in text else None
-        run = self._by_pid.get(found[1]) if found is not None else None
-        if run is not None and self._waiting and not run.written.isdisjoint(writes):
-            run = None  # the pid is another run's now, as in containers
-        if run is None and found is None:
+        run = self._by_pid.get(pid) if pid else None
+        if run is not None and any(self._writer.get(path) is run for path in writes):
+            # Another run may have got the pid, as in containers; two nvlinks of one run write one file.
+            run = None if self._waiting else run
+        if run is None and not pid:
             run = next((self._writer[path] for path in reads if path in self._writer), None)
             if run is None and not self._waiting:
                 run = self._latest
@@ -244,24 +229,34 @@ class NvccReader:
             run = self._waiting[0] if self._waiting else self._begin(number, {})
         if run in self._waiting:
             self._waiting.remove(run)
-        if found is not None and run.pid is None:
-            run.pid = found[1]
-        if found is not None:
-            self._by_pid[found[1]] = run
+        if pid:
+            self._by_pid[pid] = run
         self._latest = run
         return run
 
     def _bare(self, number: int, line: str) -> bool:
         """Take a command that a person or make ran, if it goes on with what a run of nvcc wrote."""
-        if not self._writer or not line[:1].isalnum() or " -o " not in line:
+        if not self._writer or " -o " not in line or line[:1].isspace():
             return False
-        program = line.partition(" ")[0]
-        if not is_compiler(program[program.rfind("/") + 1 :]):
+        if len(self._runs) != 1 or not is_compiler(line.partition(" ")[0]):
             return False
-        made, _ = self._draft(number, line.rstrip(), {}, None)
+        made, _ = self._draft(number, line.rstrip(), None)
         run = next((self._writer[path] for path in made.reads if path in self._writer), None)
         if run is None or made.kind != "link":
             return False
         self._keep(run, made)
         run.say(number, "note", "not a command of nvcc, but it reads what this run writes")
         return True
+
+
+def _pid(text: str) -> str | None:
+    """The process id in the name of a temp file that a text names first."""
+    found = _PID.search(text) if nvcc_plan.TEMP in text else None
+    return found[1] if found is not None else None
+
+
+def _without_outer_quotes(text: str) -> str:
+    """A line that nvcc quoted as a whole once more, for `cmd /c`, without these quotes."""
+    if text.startswith('""') and text.endswith('"') and text[2:3] not in ("", " "):
+        return text[1:-1]
+    return text

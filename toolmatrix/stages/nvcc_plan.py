@@ -6,7 +6,13 @@ import re
 
 from toolmatrix.stages import graph
 from toolmatrix.stages.model import Diagnostic, Plan, Stage
-from toolmatrix.stages.nvcc_tools import FROM_TOOLKIT, Draft, is_known
+from toolmatrix.stages.nvcc_tools import (
+    FROM_TOOLKIT,
+    READ_ENDINGS,
+    SOURCES,
+    Draft,
+    is_known,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +34,8 @@ def plan(
     removed: Sequence[str],
 ) -> Plan:
     """The plan that the commands of one invocation make together; changes the drafts."""
-    foreign = _foreign(env)
-    for draft in drafts:
-        draft.reads = [path for path in draft.reads if not foreign(path)]
-    _settle_loose(drafts)
+    _leave_out_foreign(drafts, env)
+    _settle(drafts)
     _read_indirectly(drafts)
     _name_archs(drafts)
     stages = [
@@ -70,74 +74,81 @@ def version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
     return named[1] if named else ""
 
 
-class _foreign:  # noqa: N801
-    """Whether a path is one of the toolkit's or the system's own files."""
-
-    def __init__(self, env: Mapping[str, str]) -> None:
-        here = env.get("_HERE_", "")
-        cut = max(here.rfind("/"), here.rfind("\\"))
-        roots = [here[:cut], env.get("TOP", ""), env.get("CUDA_ROOT", "")]
-        self.roots = tuple({f"{root}{slash}" for root in roots if len(root) > 1 for slash in "/\\"})
-
-    def __call__(self, path: str) -> bool:
-        return FROM_TOOLKIT.search(path) is not None and (
-            path.endswith(".stub") or path.startswith(self.roots) or path.startswith(_SYSTEM)
-        )
+def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
+    """Drop what comes with the toolkit or the system from what is read."""
+    here = env.get("_HERE_", "")
+    roots = (here[: -len(_name(here))][:-1], env.get("TOP", ""), env.get("CUDA_ROOT", ""))
+    own = (*_SYSTEM, *{f"{root}{slash}" for root in roots if len(root) > 1 for slash in "/\\"})
+    for draft in drafts:
+        for path in draft.reads:
+            if path.endswith(".stub") or (path.startswith(own) and FROM_TOOLKIT.search(path)):
+                draft.reads = [one for one in draft.reads if one != path]
 
 
-def _settle_loose(drafts: Sequence[Draft]) -> None:
+def _settle(drafts: Sequence[Draft]) -> None:
     """Reads or writes for files of which the words alone do not tell: who else in the plan has to do with them."""
-    if not any(draft.loose for draft in drafts):
+    if not any(draft.loose or draft.named for draft in drafts):
         return
     written: dict[str, int] = {}
-    read: dict[str, int] = {}
+    last: dict[str, int] = {}
     for number, draft in enumerate(drafts):
         for path in draft.writes:
             written.setdefault(path, number)
-        for path in draft.reads:
-            read[path] = number
+        for path in (*draft.reads, *draft.loose):
+            last[path] = number
     for number, draft in enumerate(drafts):
-        for path in draft.loose:
+        for path in (*draft.loose, *draft.named):
             if written.get(path, number) < number:
                 draft.reads.append(path)
-            elif read.get(path, number) > number:
+            elif last.get(path, number) > number and not path.endswith(SOURCES):
                 draft.writes.append(path)
                 written.setdefault(path, number)
-            elif draft.kind == "other" and path is not draft.words[0].removeprefix("./"):
-                # Neither: a temp file cannot have been there before the run.
-                (draft.writes if TEMP in path else draft.reads).append(path)
+            elif path in draft.named:
+                continue
+            elif TEMP in path and not path.endswith(READ_ENDINGS):
+                draft.writes.append(path)  # no temp file was there before the run
+            else:
+                draft.reads.append(path)
 
 
 def _read_indirectly(drafts: Sequence[Draft]) -> None:
     """The stub that cudafe++'s output includes, and the images that the stub includes."""
-    stubs = {draft.stub: draft for draft in drafts if draft.stub is not None}
     fronts = {draft.front: draft for draft in drafts if draft.front is not None}
     if not fronts:
         return
-    written = {path: path for draft in drafts for path in draft.writes}
-    by_name = {_name(path): path for path in written if TEMP in path}
+    stubs = {draft.stub: draft for draft in drafts if draft.stub is not None}
+    written = _Written(path for draft in drafts for path in draft.writes)
     for draft in drafts:
         for front in [path for path in draft.reads if path in fronts]:
-            for stub in fronts[front].includes:
-                path = _beside(front, stub, written, by_name)
-                draft.reads.append(path)
-                writer = stubs.get(path)
-                if writer is not None:
-                    draft.reads += [
-                        _beside(path, image, written, by_name) for image in writer.includes
-                    ]
+            for name in fronts[front].includes:
+                stub = written.beside(front, name)
+                draft.reads.append(stub)
+                if stub in stubs:
+                    draft.reads += [written.beside(stub, one) for one in stubs[stub].includes]
+
+
+class _Written(dict[str, None]):
+    """The paths that a plan writes."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        super().__init__(dict.fromkeys(paths))
+        self._by_name: dict[str, str] | None = None
+
+    def beside(self, path: str, name: str) -> str:
+        """The path of a file that another, at `path`, includes by `name`."""
+        beside = path[: len(path) - len(_name(path))] + name
+        if beside in self:
+            return beside
+        if name in self:
+            return name
+        if self._by_name is None:
+            # The name of a temp file is the only one of its kind, wherever it lies.
+            self._by_name = {_name(one): one for one in self if TEMP in one}
+        return self._by_name.get(_name(name), beside)
 
 
 def _name(path: str) -> str:
     return path[max(path.rfind("/"), path.rfind("\\")) + 1 :]
-
-
-def _beside(path: str, name: str, written: Mapping[str, str], by_name: Mapping[str, str]) -> str:
-    """The path of a file that another, at `path`, includes by `name`."""
-    if name in written:
-        return name
-    beside = path[: len(path) - len(_name(path))] + name
-    return beside if beside in written else by_name.get(_name(name), beside)
 
 
 def _name_archs(drafts: Sequence[Draft]) -> None:
@@ -159,7 +170,7 @@ def _name_archs(drafts: Sequence[Draft]) -> None:
 def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
     """What in a plan is not understood, or shows that the log is not whole."""
     for number, draft in enumerate(drafts):
-        if not is_known(draft):
+        if draft.kind == "other" and not is_known(draft):
             yield Diagnostic(
                 line=draft.line,
                 severity="note",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-
-from toolmatrix.stages import words as wording
+from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 # What an option's value is. `-` is neither a file nor of interest.
-READ, WRITE, ARCH, SKIP = "read", "write", "arch", "-"
+WRITE, ARCH, SKIP = "write", "arch", "-"
 STUB, INCLUDE, FRONT, MODULE, IMAGE = "stub", "include", "front", "module", "image"
 
 _CICC = {
@@ -98,6 +97,8 @@ _KINDS = {
     "nvlink": "nvlink",
     "nvprune": "other",
 }
+_CC, _AR = "cc", "ar"
+"""Under these names any host compiler and any archiver is known."""
 _HOST = {
     "-o": WRITE,
     "-MF": WRITE,
@@ -131,11 +132,71 @@ _HOST = {
     "-Xclang": SKIP,
     "--param": SKIP,
 }
-_HOST_JOINED = re.compile(r"[-/](Fo|Fe|Fi|OUT:|out:)(.+)", re.DOTALL)
-_LINK_STUB = re.compile(r"-D(?:FATBINFILE|REGISTERLINKBINARYFILE)=(.*)", re.DOTALL)
+_MICROSOFT_OUTPUT = re.compile(r"[-/](Fo|Fe|Fi|OUT:|out:):?(.+)", re.DOTALL)
+_LINK_STUB = frozenset({"-DFATBINFILE", "-DREGISTERLINKBINARYFILE"})
+_GENERATES = "--gen_module_id_file"
+# Words that say nothing of files and are followed by none; those that are met are remembered, tool by tool.
+_FLAGS = frozenset(
+    {
+        _GENERATES,
+        "-64",
+        "-O0",
+        "-cuda",
+        "-dlto",
+        "-fast-math",
+        "-g",
+        "-generate-line-info",
+        "-link",
+        "-lto",
+        "-m32",
+        "-m64",
+        "-report-arch",
+        "-show-src",
+        "-tused",
+        "-v",
+        "-w",
+        "--allow-no-device-code",
+        "--allow_managed",
+        "--c",
+        "--c++11",
+        "--c++14",
+        "--c++17",
+        "--c++20",
+        "--c++23",
+        "--clang",
+        "--compile-only",
+        "--concat",
+        "--cuda",
+        "--debug_mode",
+        "--device-c",
+        "--device-hidden-visibility",
+        "--display_error_number",
+        "--dont-merge-basicblocks",
+        "--emit-optix-ir",
+        "--enable-tile",
+        "--gen_div_approx_ftz",
+        "--generate-line-info",
+        "--m32",
+        "--m64",
+        "--no-version-ident",
+        "--no_remove_unneeded_entities",
+        "--parse_templates",
+        "--promote_warnings",
+        "--relaxed_constexpr",
+        "--return-at-end",
+        "--shared",
+        "--simt-only",
+        "--static-host-stub",
+        "--tile-only",
+        "--unsigned_chars",
+        "--warning-as-error",
+    }
+)
+_IDLE: dict[str, set[str]] = {name: set(_FLAGS) for name in (*_KINDS, _CC)}
+_IDLE_MOST = 1 << 13
 _PREPROCESSES = frozenset({"-E", "-EP", "-P", "-M", "-MM", "/E", "/EP", "/P"})
 _COMPILES = frozenset({"-c", "-S", "/c"})
-_MICROSOFT = frozenset({"cl", "clang-cl", "link", "lib"})
+_MICROSOFT = ("cl.", "clang-cl", "icx-cl", "link.", "lib.")
 
 _COMPILER = re.compile(
     r"(?:[\w.]+-)*(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|clang-cl|cl|icc|icpc|icx|icpx|xlc|xlc\+\+|xlC|"
@@ -145,8 +206,30 @@ _ARCHIVER = re.compile(r"(?:[\w.]+-)*(?:ar|gcc-ar|llvm-ar|lib|libtool)(?:-?\d+(?
 _WRAPPERS = frozenset({"ccache", "sccache", "distcc", "icecc", "buildcache"})
 _HOST_SIGNS = frozenset({"-D__CUDACC__", "-D__NVCC__", "-DCUDA_DOUBLE_MATH_FUNCTIONS"})
 _PROGRAM_NAME = re.compile(r"`[^`]*-print-prog-name=([^\s`]+)`")
+_OUTPUTS = frozenset({"-o", "--output", "--output-file", "-out", "--out"})
 _SUFFIX = re.compile(r"\.[A-Za-z][\w+]{0,11}\Z")
 _IMAGE_FILE = re.compile(r"(?:.*?,)??file=(.*?)(?:,(?:profile|kind|sm)=.*)?", re.DOTALL)
+
+SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".cuh")
+"""Endings of what a person writes."""
+
+READ_ENDINGS = (
+    ".i",
+    ".ii",
+    ".gpu",
+    ".ptx",
+    ".cubin",
+    ".ltoir",
+    ".bc",
+    ".tilebc",
+    ".fatbin",
+    ".o",
+    ".obj",
+    ".a",
+    ".lib",
+    ".so",
+)
+"""Endings of what the programs of nvcc read of each other."""
 
 FROM_TOOLKIT = re.compile(r"\.(?:stub|bc|h|hpp|cuh|a|so|lib|o|obj)(?:\.\d+)*\Z")
 """Endings of what a toolkit or a system brings along."""
@@ -164,6 +247,7 @@ class Draft:
         "line",
         "loose",
         "module",
+        "named",
         "reads",
         "stub",
         "text",
@@ -182,7 +266,9 @@ class Draft:
         self.reads: list[str] = []
         self.writes: list[str] = []
         self.loose: list[str] = []
-        """Files of which only the rest of the plan can tell whether they are read or written."""
+        """Files that follow an option which is not known: the rest of the plan tells if it reads or writes them."""
+        self.named: list[str] = []
+        """Files that such an option names after a `=`: they count only if the rest of the plan knows them."""
         self.includes: list[str] = []
         """Names of files that what this command writes includes."""
         self.front: str | None = None
@@ -199,40 +285,47 @@ def base_name(program: str) -> str:
     return path[max(path.rfind("/"), path.rfind("\\")) + 1 :]
 
 
-def known_name(tool: str) -> str:
-    """The name under which a program is known here."""
-    return tool[:-4].lower() if tool[-4:].lower() == ".exe" else tool
+@lru_cache(256)
+def _program(path: str) -> tuple[str, str]:
+    """A program's base name, and the name under which it is known here."""
+    tool = base_name(path)
+    name = tool[:-4].lower() if tool[-4:].lower() == ".exe" else tool
+    if _COMPILER.fullmatch(name):
+        name = _CC
+    elif _ARCHIVER.fullmatch(name):
+        name = _AR
+    return tool, name
 
 
 def draft(line: int, text: str, words: Sequence[str]) -> Draft:
     """What one command does, as far as its own words tell."""
     at = 0
-    while at + 1 < len(words) and known_name(base_name(words[at])) in _WRAPPERS:
+    tool, name = _program(words[0])
+    while name in _WRAPPERS and at + 1 < len(words):
         at += 1
-    tool = base_name(words[at]) if words else ""
+        tool, name = _program(words[at])
     found = Draft(line, text, words, tool)
-    name = known_name(tool)
     rest = words[at + 1 :]
     if name in _KINDS:
         found.kind = _KINDS[name]
-        _sort(found, rest, _OPTIONS[name])
-    elif _ARCHIVER.fullmatch(name):
+        _sort(found, rest, _OPTIONS[name], _IDLE[name])
+    elif name == _AR:
         _archive(found, rest)
-    elif _COMPILER.fullmatch(name) or not _HOST_SIGNS.isdisjoint(rest):
+    elif name == _CC or not _HOST_SIGNS.isdisjoint(rest):
         _host(found, rest)
     else:
         _unknown(found, words[at], rest)
     return found
 
 
-def is_compiler(tool: str) -> bool:
-    """Whether a program's base name is that of a host compiler."""
-    return _COMPILER.fullmatch(known_name(tool)) is not None
+def is_compiler(program: str) -> bool:
+    """Whether a program is a host compiler, by its name."""
+    return _program(program)[1] == _CC
 
 
 def is_known(found: Draft) -> bool:
     """Whether it is known what a command of kind `other` does."""
-    return found.kind != "other" or known_name(found.tool) in _KINDS
+    return found.kind != "other" or found.tool in _KINDS
 
 
 def names_file(word: str) -> bool:
@@ -240,35 +333,39 @@ def names_file(word: str) -> bool:
     return "/" in word or "\\" in word or _SUFFIX.search(word) is not None
 
 
-def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str]) -> None:
-    words = iter(rest)
+def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: set[str]) -> None:
+    words = iter([word for word in rest if word not in idle])
     unknown = False
     for word in words:
-        if not word.startswith("-"):
+        role = options.get(word)
+        if role is not None:
+            _ROLES[role](found, next(words, ""))
+            unknown = False
+        elif word[:1] != "-":
             if names_file(word):
                 (found.loose if unknown else found.reads).append(word)
             unknown = False
-            continue
-        role = options.get(word)
-        if role is not None:
-            _file(found, role, next(words, ""))
+        elif "=" not in word:
+            unknown = True
+        else:
             unknown = False
-            continue
-        name, joined, value = word.partition("=")
-        unknown = not joined
-        role = options.get(name + "=") if joined else None
-        if role is not None:
-            _file(found, role, value)
-        elif value and names_file(value):
-            found.loose.append(value)
+            name, _, value = word.partition("=")
+            role = options.get(name + "=")
+            if role is not None:
+                _ROLES[role](found, value)
+            elif names_file(value):
+                found.named.append(value)
+            else:
+                _remember(idle, word)
     if found.module is not None:
-        generates = "--gen_module_id_file" in rest
+        generates = _GENERATES in rest
         (found.writes if generates else found.reads).append(found.module)
 
 
-def _file(found: Draft, role: str, value: str) -> None:
-    if value:
-        _ROLES[role](found, value)
+def _remember(idle: set[str], word: str) -> None:
+    """Remember that a word says nothing of files."""
+    if len(idle) < _IDLE_MOST:
+        idle.add(word)
 
 
 def _image(found: Draft, value: str) -> None:
@@ -287,7 +384,6 @@ def _front(found: Draft, value: str) -> None:
 
 
 _ROLES: dict[str, Callable[[Draft, str], None]] = {
-    READ: lambda found, value: found.reads.append(value),
     WRITE: lambda found, value: found.writes.append(value),
     ARCH: lambda found, value: setattr(found, "arch", value),
     SKIP: lambda _found, _value: None,
@@ -300,9 +396,10 @@ _ROLES: dict[str, Callable[[Draft, str], None]] = {
 
 
 def _host(found: Draft, rest: Sequence[str]) -> None:
-    microsoft = known_name(found.tool) in _MICROSOFT
+    microsoft = found.tool.lower().startswith(_MICROSOFT)
     found.kind = "link"
-    words = iter(rest)
+    idle = _IDLE[_CC]
+    words = iter([word for word in rest if word not in idle])
     for word in words:
         role = _HOST.get(word)
         if role is not None:
@@ -311,33 +408,39 @@ def _host(found: Draft, rest: Sequence[str]) -> None:
                 found.writes.append(value)
             elif word == "-D":
                 _define(found, f"-D{value}")
-        elif word.startswith("-D"):
-            _define(found, word)
+        elif word[:2] == "-D":
+            if word[:14] == "-D__CUDA_ARCH_" or "FILE=" in word:
+                _define(found, word)
+            else:
+                _remember(idle, word)
         elif word in _PREPROCESSES:
             found.kind = "preprocess"
         elif word in _COMPILES:
             if found.kind == "link":
                 found.kind = "host-compile"
-        elif microsoft and (output := _HOST_JOINED.fullmatch(word)) is not None:
+        elif microsoft and (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
             found.writes.append(output[2])
-        elif not word.startswith("-") and not (microsoft and word.startswith("/")):
+            if output[1] == "Fo" and found.kind == "link":
+                found.kind = "host-compile"
+        elif word[:1] == "-":
+            _remember(idle, word)
+        elif not (microsoft and word[:1] == "/"):
             found.reads.append(word)
 
 
 def _define(found: Draft, word: str) -> None:
-    if word.startswith("-D__CUDA_ARCH"):
-        name, _, value = word.partition("=")
-        if name == "-D__CUDA_ARCH__" and value.isdigit():
-            found.host_arch = f"compute_{value[:-1]}"
-    elif (read := _LINK_STUB.fullmatch(word)) is not None:
-        found.reads.append(read[1].strip('"'))
+    name, _, value = word.partition("=")
+    if name == "-D__CUDA_ARCH__" and value.isdigit():
+        found.host_arch = f"compute_{value[:-1]}"
+    elif name in _LINK_STUB:
+        found.reads.append(value.strip('"'))
 
 
 def _archive(found: Draft, rest: Sequence[str]) -> None:
     found.kind = "link"
     files: list[str] = []
     for word in rest:
-        if (output := _HOST_JOINED.fullmatch(word)) is not None:
+        if (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
             found.writes.append(output[2])
         elif not word.startswith(("-", "/")) or names_file(word[1:]):
             files.append(word)
@@ -350,25 +453,11 @@ def _archive(found: Draft, rest: Sequence[str]) -> None:
 
 
 def _unknown(found: Draft, program: str, rest: Sequence[str]) -> None:
-    found.loose.append(program.removeprefix("./"))
+    found.named.append(program.removeprefix("./"))
     words = iter(rest)
     for word in words:
-        if word in ("-o", "--output", "--output-file", "-out"):
-            found.writes.append(next(words, ""))
-            continue
-        name, joined, value = word.partition("=")
-        if word.startswith("-"):
-            if joined and name in ("-o", "--output", "--output-file", "-out"):
-                found.writes.append(value)
-            elif value and names_file(value):
-                found.loose.append(value)
-        elif names_file(word):
-            found.loose.append(word)
-
-
-def program_words(found: Sequence[str], env: dict[str, str]) -> list[str]:
-    """Plain words out of raw ones, the program's path with the log's variables put in."""
-    plain = [wording.plain(word) for word in found]
-    if plain:
-        plain[0] = wording.variables(plain[0], env)
-    return plain
+        option, joined, value = word.partition("=") if word[:1] == "-" else ("", "", word)
+        if option in _OUTPUTS:
+            found.writes.append(value if joined else next(words, ""))
+        elif names_file(value):
+            found.loose.append(value)
