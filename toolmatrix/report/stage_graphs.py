@@ -8,6 +8,7 @@ from __future__ import annotations
 from toolmatrix.report.stage_table import Names, products, tool
 from toolmatrix.report.stage_words import BOTH, DEVICE, HOST, step_of
 from toolmatrix.report.stages import title
+from toolmatrix.report.terminal import printable
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -64,7 +65,11 @@ def _graph(id: str, plan: Plan) -> Graph:
     nodes = [
         Node(
             id=f"{id}s{stage.id}",
-            lines=tuple(filter(None, (f"{stage.id + 1} {step.name}", tool(stage), stage.arch))),
+            lines=tuple(
+                printable(line)
+                for line in (f"{stage.id + 1} {step.name}", tool(stage), stage.arch)
+                if line
+            ),
             sort=step.side,
         )
         for stage in plan.stages
@@ -90,7 +95,7 @@ def _graph(id: str, plan: Plan) -> Graph:
             for path in dict.fromkeys(stage.outputs)
             if path in files and path not in outside
         ]
-    return Graph(id=id, title=title(plan), nodes=tuple(nodes), edges=tuple(edges))
+    return Graph(id=id, title=printable(title(plan)), nodes=tuple(nodes), edges=tuple(edges))
 
 
 def _label(names: Sequence[str]) -> str:
@@ -129,11 +134,7 @@ def _dot(log: Log) -> Iterator[str]:
 def _quoted(text: str) -> str:
     r"""A string of the DOT language, in which a backslash begins an escape such as `\N`."""
     lines = text.split("\n")
-    return (
-        '"'
-        + "\\n".join(_plain(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
-        + '"'
-    )
+    return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines) + '"'
 
 
 def mermaid(log: Log) -> str:
@@ -162,10 +163,4 @@ _ENTITIES = {ord(sign): f"#{ord(sign)};" for sign in '#"&<>`\\|[](){};*_~'}
 
 def _entities(text: str) -> str:
     """Text in which no sign means anything to Mermaid, to Markdown or to HTML."""
-    return _plain(text).translate(_ENTITIES)
-
-
-def _plain(text: str) -> str:
-    from toolmatrix.report.terminal import printable
-
-    return printable(text)
+    return text.translate(_ENTITIES)

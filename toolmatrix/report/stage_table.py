@@ -24,6 +24,8 @@ _MODES = frozenset(("-E", "-c", "-S", "-cc1", "-cc1as", "/E", "/c"))
 _JOINS = frozenset(("link", "nvlink", "linker-wrapper", "unbundle"))
 """Kinds that read what was compiled before; what they read from outside is no source."""
 _HEAD = ("#", "side", "step", "tool", "arch", "reads -> writes")
+_TEMP = "tmpxft_"
+"""What nvcc's names for temp files begin with."""
 _SHOWN = 4
 """So many files of one side are named; of more, one less and how many there are."""
 _REPEATS = 4
@@ -69,7 +71,7 @@ class Names:
         if path in self.passed:
             return True
         folder, name = posixpath.split(path)
-        return folder in self.folders and own_name(path) != name
+        return own_name(path) != name and (folder in self.folders or name.startswith(_TEMP))
 
     def words(self, line: Line) -> list[str]:
         """The files of a line, `reads -> writes`, as words that must not be broken."""
@@ -187,7 +189,11 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
     beside = not explain and screen.width - indent >= _NARROW
     room = screen.width - (indent if beside else 4)
     files = _files(lines, names, room)
-    found = [screen.style(f"{left[0].ljust(indent)}{titles[-1]}", "bold")]
+    found = (
+        [screen.style(f"{left[0].ljust(indent)}{titles[-1]}", "bold")]
+        if beside
+        else [screen.style(left[0], "bold"), "    " + screen.style(titles[-1], "bold")]
+    )
     told: dict[str, int] = {}
     for line, head in zip(lines, left[1:], strict=True):
         packed = files.pop(0)

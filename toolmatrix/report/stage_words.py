@@ -365,6 +365,14 @@ _STEPS = (
         flags=("-fgpu-rdc",),
         reads=r"\.(mcin|hipfb)$",
     ),
+    Step(
+        kind="assemble",
+        side=DEVICE,
+        name="assemble",
+        does="assembles the device code of {arch} to an object",
+        flags=(*_GFX, "-save-temps"),
+        arch=True,
+    ),
     Step(kind="assemble", side=HOST, name="assemble", does="assembles to an object"),
     Step(
         kind="link",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.report import terminal
-from toolmatrix.report.stage_table import products, sources, table
+from toolmatrix.report.stage_table import Names, products, sources, table
 from toolmatrix.report.stage_words import step_of
 from toolmatrix.stages.fold import host_compiler
 
@@ -53,12 +53,12 @@ def text(
                 *heading(plan, place, screen, number=number if several else 0),
                 *shown,
                 *diagnostics(plan.diagnostics, screen, full=full),
-                *terminal.wrap(_counted([plan]) + alike, screen.width, indent="  "),
+                *terminal.wrap(_counted([plan]) + alike, screen.width, indent="  ", first=""),
             ]
         )
     closing = [*diagnostics(log.diagnostics, screen, full=full)]
     if several:
-        closing += terminal.wrap(_counted(log.plans), screen.width, indent="  ")
+        closing += terminal.wrap(_counted(log.plans), screen.width, indent="  ", first="")
     return "\n\n".join("\n".join(block) for block in [*blocks, closing] if block) + "\n"
 
 
@@ -85,7 +85,8 @@ def named(plan: Plan) -> str:
 
 def _made(plan: Plan) -> str:
     """`a.cu, b.cu -> app`."""
-    of, made = _few(sources(plan)), _few(products(plan))
+    names = Names(plan)
+    of, made = (_few(list(map(names.of, paths))) for paths in (sources(plan), products(plan)))
     return f"{of} -> {made}" if of and made else of or made
 
 
