@@ -8,9 +8,10 @@ out of what.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from toolmatrix.stages import Plan, Stage
+if TYPE_CHECKING:
+    from toolmatrix.stages import Plan, Stage
 
 Tree = tuple[object, ...]
 """A kind and the trees or sources that it is made of, sorted."""
@@ -64,7 +65,7 @@ def trees_of_jobs(found: list[Job]) -> list[Tree]:
     read = {path for job in found for path in job.inputs}
     for job in found:
         below = [made[path] for path in job.inputs if path in made]
-        sources = [(path,) for path in job.inputs if path not in made]
+        sources: list[Tree] = [(path,) for path in job.inputs if path not in made]
         tree: Tree = (kind(job, below), *sorted(below + sources, key=repr))
         made |= dict.fromkeys(job.outputs, tree)
         if read.isdisjoint(job.outputs):
@@ -96,5 +97,5 @@ def _tree(plan: Plan, stage: Stage, below: list[Tree]) -> Tree | None:
     if any(path.endswith(".mcin") for path in stage.inputs):
         return below[0]
     written = {path for one in plan.stages[: stage.id] for path in one.outputs}
-    sources = [(path,) for path in stage.inputs if path not in written]
+    sources: list[Tree] = [(path,) for path in stage.inputs if path not in written]
     return (stage.kind, *sorted(below + sources, key=repr))

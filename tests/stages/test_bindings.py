@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.stages.bindings import jobs, trees_of_jobs, trees_of_stages
 from tests.stages.corpus import case, cases
 from toolmatrix.stages import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PAIRS = {
     **{

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # A word is quoted with `"`, `\` and `$` escaped, or, with -v, bare where it holds none of these and no blank
 # (llvm::sys::printArg).
-_WORD = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("?)(?= |\Z)|([^ ]+)', re.DOTALL)
+_WORD = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("|\\?\Z)|([^ ]+)', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 _LINE = re.compile(
@@ -25,7 +25,6 @@ _LINE = re.compile(
     r"|(?P<header>Thread model: |InstalledDir: |Build config: |Configuration file: |System configuration file"
     r"|User configuration file|Found candidate |Selected |Candidate multilib: |Found CUDA installation: "
     r"|\(in-process\)$|\(end of response file\)$)"
-    r"|(?P<said>[\w./+-]*(?:clang|hipcc)[\w+.-]*: (?:fatal )?(?:error|warning|note|remark): )"
     r"|hipcc-cmd: (?P<command>.*)"
     r"|(?P<args>hipcc-args: )"
     r"|failed to execute:(?P<failed>.*)"
@@ -35,6 +34,7 @@ _LINE = re.compile(
     r'|(?P<listed># "[^"]*" - "[^"]*", inputs: \[|[|+ -]*\d+: (?:input|preprocessor|compiler|backend|linker), )'
 )
 _SEVERITY = re.compile(r"(?:^|[\s:])(?:fatal )?(error|warning|fatal)\s*:", re.IGNORECASE)
+_SPEAKER = re.compile(r"[\w./\\+-]{1,200}: (?=(?:fatal )?(?:error|warning): )")
 _AFTER_A_RUN = re.compile(
     r"failed with exit code|unable to execute|failed due to signal|interrupted"
 )
@@ -75,12 +75,8 @@ def split(text: str) -> tuple[list[str], bool]:
         return [program, *filter(None, rest.split(" "))], True
     words, whole = [], True
     for quoted, end, bare in _WORD.findall(text):
-        if bare:
-            words.append(bare)
-            whole = bare[:1] != '"'
-        else:
-            words.append(_ESCAPED.sub(r"\1", quoted) if "\\" in quoted else quoted)
-            whole = end == '"'
+        words.append(bare or (_ESCAPED.sub(r"\1", quoted) if "\\" in quoted else quoted))
+        whole = bool(bare) or end == '"'
     return words, whole
 
 
@@ -102,6 +98,10 @@ class _Invocation:
 
     def says(self, line: int, severity: str, text: str, stage: int | None = None) -> None:
         self.diagnostics.append(Diagnostic(line=line, severity=severity, text=text, stage=stage))
+
+    def says_once(self, line: int, severity: str, text: str) -> None:
+        if all(one.text != text for one in self.diagnostics):
+            self.says(line, severity, text)
 
     def add(self, number: int, text: str, words: list[str], command: Command) -> Stage:
         """One more command."""
@@ -230,7 +230,9 @@ class ClangReader:
             self._open(self.next.line)
         elif self.found:
             self.found[-1].diagnostics += self.next.diagnostics
-        return [invocation.plan() for invocation in self.found]
+        # `--version` prints a banner too
+        told = [one for one in self.found if one.stages or one.diagnostics or one.command]
+        return [invocation.plan() for invocation in told or self.found]
 
     def _open(self, number: int) -> None:
         """Begin the invocation that the banner, or else the first command, announces."""
@@ -242,7 +244,7 @@ class ClangReader:
         words, whole = split(text)
         open_here = self.found or self.next.version
         grammar = grammar_of(words)
-        if grammar is None and not (open_here and line[:2] == ' "' and len(words) > 1):
+        if len(words) == 1 or (grammar is None and not (open_here and line[:2] == ' "')):
             return False
         if self.next.version or not self.found:
             self._open(number)
@@ -267,7 +269,9 @@ class ClangReader:
         stage = last.stages.pop()
         given = " ".join(self.response or ())
         words = [word for word in stage.argv if word[:1] != "@"] + split(given)[0]
-        last.add(stage.line, stage.text, words, understand(words, grammar_of(words), self.writers))
+        command = understand(words, grammar_of(words), self.writers)
+        outputs = last.add(stage.line, stage.text, words, command).outputs
+        self.writers |= dict.fromkeys(outputs, last)
         self.response = None
 
     def _banner(self, number: int, found: re.Match[str]) -> bool:
@@ -291,20 +295,13 @@ class ClangReader:
     def _header(self, _number: int, _found: re.Match[str]) -> bool:
         return bool(self.found or self.next.version)
 
-    def _said(self, number: int, found: re.Match[str]) -> bool:
-        """The driver's own messages come before the banner or after it; only `message` knows who else is talking."""
-        if not self.found:
-            self.message(number, found.string)
-        return False
-
     def _hipcc_command(self, number: int, found: re.Match[str]) -> bool:
         """hipcc prints its command before clang's banner (a script) or when all is done (a program)."""
         if "nvcc" in tool_of(found["command"].split(" ", 1)[0]):
             self.next = _Invocation()
             return True
-        latest = self.found[-1] if self.found else None
-        late = latest is not None and not latest.command and not self.next.line
-        invocation = latest if late and latest is not None else self.next
+        late = self.found and not self.found[-1].command and not self.next.line
+        invocation = self.found[-1] if late else self.next
         invocation.line = invocation.line or number
         invocation.command = found["command"]
         invocation.named_hipcc = True
@@ -325,13 +322,15 @@ class ClangReader:
         return bool(self.found)
 
     def _variable(self, number: int, found: re.Match[str]) -> bool:
+        # a shell or make may show `HIP_PLATFORM=amd hipcc ...`; hipcc's own list begins with HIP_PATH
+        if found["variable"] != "HIP_PATH" and not self.next.env:
+            return False
         self.next.line = self.next.line or number
         self.next.env[found["variable"]] = found["value"]
         return True
 
     def _enumerator(self, number: int, _found: re.Match[str]) -> bool:
-        if not self.next.named_hipcc:
-            self.next.says(number, "warning", _NO_GPU)
+        self.next.says_once(number, "warning", _NO_GPU)
         self.next.line = self.next.line or number
         self.next.named_hipcc = True
         return True
@@ -344,16 +343,16 @@ class ClangReader:
     def _listed(self, number: int, _found: re.Match[str]) -> bool:
         if self.next.version or not self.found:
             self._open(number)
-        latest = self.found[-1]
-        if not any(one.text == _LISTED for one in latest.diagnostics):
-            latest.says(number, "note", _LISTED)
+        self.found[-1].says_once(number, "note", _LISTED)
         return True
 
 
 def _rejects(line: str) -> bool:
     """Whether a line is a driver's own message, but not about what it ran."""
-    found = _LINE.match(line.strip())
-    return found is not None and found.lastgroup == "said" and not _AFTER_A_RUN.search(line)
+    speaker = _SPEAKER.match(line.strip())
+    if speaker is None or _AFTER_A_RUN.search(line):
+        return False
+    return "clang" in speaker[0] or "hipcc" in speaker[0]
 
 
 def _severity(word: str) -> str:
@@ -366,7 +365,6 @@ _HANDLERS: dict[str, Callable[[ClangReader, int, re.Match[str]], bool]] = {
     "target": ClangReader._target,
     "hip": ClangReader._hip,
     "header": ClangReader._header,
-    "said": ClangReader._said,
     "command": ClangReader._hipcc_command,
     "args": ClangReader._hipcc_arguments,
     "failed": ClangReader._failed,
