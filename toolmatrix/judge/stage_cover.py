@@ -33,7 +33,7 @@ def findings(setting: Setting, parts: Sequence[Part]) -> Iterator[Finding]:
 
 
 def _ptx(setting: Setting, part: Part) -> Iterator[Finding]:
-    cubins, texts = part.archs(CUBIN), part.archs(PTX_TEXT)
+    cubins, texts = (tuple(dict.fromkeys(part.archs(kind))) for kind in (CUBIN, PTX_TEXT))
     plain = [arch for arch in texts if not _tied(arch)]
     if not cubins or part.archs(TILE):
         return

@@ -14,7 +14,7 @@ from toolmatrix.finding import Ground
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from toolmatrix.facts.index import Index

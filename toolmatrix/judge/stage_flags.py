@@ -230,20 +230,22 @@ def lto(setting: Setting, code: Code) -> Iterator[Finding]:
 def idle(setting: Setting) -> Iterator[Finding]:
     """Preparing stages that only write temp files from which nothing comes; none where preparing is all there is."""
     stages = setting.plan.stages
-    useful = {stage.id for stage in stages if stage.kind not in _PREPARING}
-    if not useful:
+    if all(stage.kind in _PREPARING for stage in stages):
         return
+    useful = {stage.id for stage in stages if not _passing(stage)}
     for before, after in sorted(setting.plan.edges, reverse=True):
         if after in useful:
             useful.add(before)
-    lost = [
-        stage
-        for stage in stages
-        if stage.id not in useful
-        and (stage.kind == "hash" or (stage.outputs and all(map(_TEMP.search, stage.outputs))))
-    ]
+    lost = [stage for stage in stages if stage.id not in useful]
     if lost:
         names = tuple(dict.fromkeys(stage.tool for stage in lost))
         yield setting.finding(
             IDLE, "info", lost[0].id, names=names, actual=" ".join(str(stage.id) for stage in lost)
         )
+
+
+def _passing(stage: Stage) -> bool:
+    """Whether a stage prepares something and writes nothing that stays."""
+    return stage.kind == "hash" or (
+        stage.kind in _PREPARING and all(map(_TEMP.search, stage.outputs)) and bool(stage.outputs)
+    )

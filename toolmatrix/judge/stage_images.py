@@ -113,7 +113,8 @@ def _joined(parts: Sequence[Part], links: Sequence[Part]) -> tuple[Part, ...]:
     first, *rest = [[image for image in part.images if image.kind == PTX_TEXT] for part in loose]
     shared = [image for image in first if all(image in other for other in rest)]
     cubins = [image for link in links for image in link.images]
-    joined = links[-1].replace(images=tuple(dict.fromkeys([*cubins, *shared])), linked=False)
+    left = [*cubins, *shared] or [image for part in loose for image in part.images]
+    joined = links[-1].replace(images=tuple(dict.fromkeys(left)), linked=False)
     return (*apart, joined)
 
 

@@ -21,7 +21,7 @@ class Setting:
     """What the judges of one plan share.
 
     `asked` are the words of the driver's command line, None where nobody knows them. `found` says whether a program is
-    on a PATH; it is given only for a plan made on this machine.
+    on a PATH, which is empty where the driver printed none; it is given only for a plan made on this machine.
     """
 
     def __init__(

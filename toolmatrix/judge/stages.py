@@ -52,8 +52,9 @@ def all_findings(
     """What is to be said about the plans of a log, in their order, then for each device whether it runs all of them.
 
     `devices` are devices of the matrix (`8.6`, `gfx90a`, `gfx90a:xnack+`). `path` names the log, for places. `asked`
-    are the words of the driver's command line where they are known; `found(program, PATH)` tells whether a program is
-    on this machine, for plans made here. A finding about one plan has its number; one about all has none.
+    are the words of the driver's command line where they are known. `found(program, PATH)` tells whether a program is
+    on this machine, for plans made here; PATH is empty where the driver did not print it. A finding about one plan has
+    its number; one about all has none.
     """
     held: list[Finding] = []
     verdicts: dict[str, list[Verdict]] = {device: [] for device in dict.fromkeys(devices)}

@@ -157,7 +157,7 @@ def help_of(finding: Finding) -> str:
 
 def _tool(finding: Finding) -> str:
     """The toolkit of a finding: `cuda 13.0.1`, or its component where no release is known."""
-    named = " or ".join(finding.releases[:1] + finding.releases[-1:] * (len(finding.releases) > 1))
+    named = " to ".join(finding.releases[:1] + finding.releases[-1:] * (len(finding.releases) > 1))
     return f"{finding.component} {named}" if named else "this toolkit"
 
 
