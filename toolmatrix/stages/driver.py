@@ -66,6 +66,8 @@ _NVIDIA_PLATFORM = ("nvidia", "nvcc")
 _PASSED_BY_ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 _OWN_TEMPS = re.compile(r"--?(keep|keep-dir|save-temps|objtemp|objdir)(=.*)?|-save-temps=.*")
 
+_SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".ptx")
+
 _STRIPPED = (
     (re.compile(r"(?:-t|--threads)=?(\d*)"), "nvcc's dry run is not reliable with threads"),
     (re.compile(r"--?time(?:=(.+))?"), "a dry run takes no time worth writing down"),
@@ -150,7 +152,9 @@ def build(dry: DryRun, *, cwd: Path | None = None, limit: float) -> None:
     """
     work = (cwd or Path.cwd()) / dry.work
     work.mkdir(parents=True, exist_ok=True)
-    at = dry.work if dry.family == "nvcc" else str(work)
+    at = (
+        dry.work if dry.family == "nvcc" else str(work)
+    )  # what --keep names is part of what it makes
     command, temps = _command(FAMILIES[dry.family], dry.program, dry.words, at)
     code, text = _finish(command, {**os.environ, **dry.env, **temps}, cwd, limit)
     failed = dry.replace(text=text, exit_code=code).failure()
@@ -274,10 +278,16 @@ def _command(
     family: Family, program: str, words: Sequence[str], temps: str
 ) -> tuple[list[str], dict[str, str]]:
     """The command whose temp files go to a directory, and what its environment needs for that."""
-    if family.name != "nvcc":
-        return [program, *words], {"TMPDIR": temps}
-    own = any(_OWN_TEMPS.fullmatch(word) for word in words)
-    return [program, *words, *(() if own else ("--keep", "--keep-dir", temps))], {}
+    keep: tuple[str, ...] = ()
+    if family.name == "nvcc" and not _names_meet(words):
+        keep = ("--keep", "--keep-dir", temps)
+    return [program, *words, *keep], {"TMPDIR": temps}
+
+
+def _names_meet(words: Sequence[str]) -> bool:
+    """Whether --keep would put one temp file over another, or is there already."""
+    stems = [Path(word).stem for word in words if Path(word).suffix in _SOURCES]
+    return len(set(stems)) < len(stems) or any(_OWN_TEMPS.fullmatch(word) for word in words)
 
 
 def _finish(

@@ -7,6 +7,7 @@ quoted one by one. Temp files that the log puts elsewhere are moved into one dir
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import re
 import shlex
@@ -231,11 +232,16 @@ def reach(start: Iterable[int], pairs: Iterable[tuple[int, int]]) -> frozenset[i
 
 
 def _needed(plan: Plan, chosen: frozenset[int]) -> tuple[str, ...]:
-    """Files that the chosen stages read and only others write."""
-    inside = {path for stage in plan.stages if stage.id in chosen for path in stage.outputs}
-    outside = {path for stage in plan.stages if stage.id not in chosen for path in stage.outputs}
-    read = [path for stage in plan.stages if stage.id in chosen for path in stage.inputs]
-    return tuple(dict.fromkeys(path for path in read if path in outside - inside))
+    """Files that chosen stages read and that stages left out, before them, write."""
+    return tuple(
+        dict.fromkeys(
+            path
+            for before, after in plan.edges
+            if after in chosen and before not in chosen
+            for path in plan.stages[after].inputs
+            if path in plan.stages[before].outputs
+        )
+    )
 
 
 def _moves(plan: Plan, work: str) -> dict[str, str]:
@@ -307,33 +313,39 @@ def _made_by_the_driver(plan: Plan, stage: Stage) -> list[str]:
 def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
     """A command that writes the .mcin file: assembly that puts the device code of a stage's .hipfb in an object.
 
-    Older clang calls the code `__hip_fatbin` in every object, newer adds the id of the compilation unit and a handle;
-    all of these names are given, so that objects of either find theirs. The shape is what
-    -fhip-dump-offload-linker-script prints (clang, lib/Driver/ToolChains/HIPUtility.cpp).
+    Older clang calls the code `__hip_fatbin` in every object; newer adds a hash of the id of the compilation unit,
+    and has a handle of such a name as well. All of these are given, so that objects of either find theirs. The shape
+    is what -fhip-dump-offload-linker-script prints (clang, lib/Driver/ToolChains/HIPUtility.cpp).
     """
     bundle = next((one for one in stage.inputs if one.endswith(".hipfb")), "")
-    units = dict.fromkeys(
-        word.removeprefix("-cuid=")
-        for one in plan.stages
-        for word in one.argv
-        if word.startswith("-cuid=")
-    )
+    ids = {word for one in plan.stages for word in one.argv if word.startswith("-cuid=")}
+    units = sorted(_unit_hash(word.removeprefix("-cuid=")) for word in ids)
+    handles = [f"__hip_gpubin_handle_{unit}" for unit in units]
+    codes = ["__hip_fatbin", *(f"__hip_fatbin_{unit}" for unit in units)]
     lines = [
-        *_symbols("__hip_gpubin_handle", units, '.section .hip_gpubin_handle,"aw"', ".p2align 3"),
-        ".zero 8",
-        *_symbols("__hip_fatbin", units, '.section .hip_fatbin,"a",@progbits', ".p2align 12"),
-        f'.incbin "{bundle}"',
+        *_symbols(handles, '.section .hip_gpubin_handle,"aw"', 3, ".zero 8"),
+        *_symbols(codes, '.section .hip_fatbin,"a",@progbits', 12, f'.incbin "{bundle}"'),
         '.section .note.GNU-stack, "", @progbits',
     ]
     return f"printf '%s\\n' {shlex.join(lines)} > {shlex.quote(path)}"
 
 
-def _symbols(base: str, units: Iterable[str], section: str, alignment: str) -> list[str]:
-    aliases = [f"{base}_{unit}" for unit in units]
-    lines = [f".protected {base}", f".type {base},@object", section, f".globl {base}", alignment]
-    for alias in aliases:
-        lines += [f".globl {alias}", f".set {alias},{base}"]
-    return [*lines, f"{base}:"]
+def _unit_hash(unit: str) -> str:
+    """The first 64 bits of MD5, as llvm::MD5Hash has them."""
+    digest = hashlib.md5(unit.encode(), usedforsecurity=False).digest()
+    return format(int.from_bytes(digest[:8], "little"), "x")
+
+
+def _symbols(names: Sequence[str], section: str, alignment: int, content: str) -> list[str]:
+    """Assembly for some content under several names."""
+    if not names:
+        return []
+    first = names[0]
+    lines = [f".protected {first}", f".type {first},@object", section, f".globl {first}"]
+    lines.append(f".p2align {alignment}")
+    for alias in names[1:]:
+        lines += [f".globl {alias}", f".set {alias},{first}"]
+    return [*lines, f"{first}:", content]
 
 
 def _notes(plan: Plan, chosen: frozenset[int]) -> list[str]:
