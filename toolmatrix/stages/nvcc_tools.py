@@ -334,9 +334,11 @@ def names_file(word: str) -> bool:
 
 
 def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: set[str]) -> None:
-    words = iter([word for word in rest if word not in idle])
+    words = iter(rest)
     unknown = False
     for word in words:
+        if word in idle:
+            continue
         role = options.get(word)
         if role is not None:
             _ROLES[role](found, next(words, ""))
@@ -348,7 +350,6 @@ def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: s
         elif "=" not in word:
             unknown = True
         else:
-            unknown = False
             name, _, value = word.partition("=")
             role = options.get(name + "=")
             if role is not None:
@@ -399,8 +400,10 @@ def _host(found: Draft, rest: Sequence[str]) -> None:
     microsoft = found.tool.lower().startswith(_MICROSOFT)
     found.kind = "link"
     idle = _IDLE[_CC]
-    words = iter([word for word in rest if word not in idle])
+    words = iter(rest)
     for word in words:
+        if word in idle:
+            continue
         role = _HOST.get(word)
         if role is not None:
             value = next(words, "")

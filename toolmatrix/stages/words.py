@@ -19,7 +19,7 @@ _REDIRECT = re.compile(r"(?:[12&]?>>?|<)(?!&)(.*)", re.DOTALL)
 _DUPLICATE = re.compile(r"[12]?>&[12-]")
 _PERHAPS = re.compile(r"[$`'\\;&|()<>*?~#]")
 _EXPANDS = re.compile(r"\$[\w{(@*#?!$-]|`")
-_SPECIAL = re.compile(r"['\\;&|()<>*?~#]")
+_SPECIAL = re.compile(r"['\\;&|()<>*?]|^[~#]")
 _VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}|%(\w+)%", re.ASCII)
 
 _MOST = 1 << 16
@@ -57,10 +57,9 @@ class Lexicon(dict[str, str]):
             except ValueError:
                 pass  # a blank within quotes
         raw = list(_joined(text))
-        if not raw:
-            return raw, []
-        # Only the last word can be cut off.
-        return raw, [*map(self.__getitem__, raw[:-1]), plain(raw[-1])]
+        # Only the last word can be cut off, and the memory has no room for such ones.
+        cut = len(raw) - 1 if raw and _goes_on(raw[-1]) else len(raw)
+        return raw, [*map(self.__getitem__, raw[:cut]), *map(plain, raw[cut:])]
 
     def expanded(self, raw: Sequence[str]) -> list[str]:
         """The words, quotes on, of which a shell makes something else than nvcc meant."""
