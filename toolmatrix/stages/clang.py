@@ -41,7 +41,9 @@ _AFTER_A_RUN = re.compile(
 _HIP_VERSION = re.compile(r"--hip-version=(\S+)")
 _ROCM = re.compile(r"\broc-(\d[\d.]*)")
 _TEMP = re.compile(r"-[0-9a-f]{6}(?:[./]|$)")
-_MADE_BY_DRIVER = re.compile(r"(.+?)(?:-[0-9a-f]{6})?\.mcin$|(.+?)\.\w+\.image\.wrapper")
+# A bundle, and the files that the driver writes by itself and puts it in, are called after the same thing.
+_BUNDLE = re.compile(r"(.+?)(?:-[0-9a-f]{6})?\.(?:hipfb|fatbin)$")
+_HOLDS_BUNDLE = re.compile(r"(.+?)(?:(?:-[0-9a-f]{6})?\.mcin$|\.\w+\.image\.wrapper)")
 
 # What only hipcc passes to clang (hipcc's hipBin_amd.h).
 _HIPCC_OPTIONS = frozenset(
@@ -94,6 +96,7 @@ class _Invocation:
         self.env: dict[str, str] = {}
         self.stages: list[Stage] = []
         self.arch_of: dict[str, str | None] = {}
+        self.bundles: dict[str, str] = {}
         self.diagnostics: list[Diagnostic] = []
 
     def says(self, line: int, severity: str, text: str, stage: int | None = None) -> None:
@@ -105,9 +108,8 @@ class _Invocation:
 
     def add(self, number: int, text: str, words: list[str], command: Command) -> Stage:
         """One more command."""
-        inputs = command.inputs + tuple(
-            bundle for path in command.inputs if (bundle := self._behind(path)) is not None
-        )
+        hidden = (self._behind(path) for path in command.inputs)
+        inputs = (*command.inputs, *(path for path in hidden if path is not None))
         kind, arch = self._device(command, inputs)
         stage = Stage(
             id=len(self.stages),
@@ -122,7 +124,10 @@ class _Invocation:
         )
         self._weigh(words)
         self.stages.append(stage)
-        self.arch_of |= dict.fromkeys(stage.outputs, arch)
+        for path in stage.outputs:
+            self.arch_of[path] = arch
+            if (bundle := _BUNDLE.match(path)) is not None:
+                self.bundles[bundle[1]] = path
         return stage
 
     def _device(self, command: Command, inputs: tuple[str, ...]) -> tuple[str, str | None]:
@@ -135,12 +140,8 @@ class _Invocation:
 
     def _behind(self, path: str) -> str | None:
         """The bundle that a file holds which the driver itself wrote, so that no command shows it."""
-        found = None if path in self.arch_of else _MADE_BY_DRIVER.match(path)
-        if found is None:
-            return None
-        stem = found[1] or found[2]
-        bundles = (name for name in reversed(self.arch_of) if name.endswith((".hipfb", ".fatbin")))
-        return next((name for name in bundles if name.startswith(stem)), None)
+        found = None if path in self.arch_of else _HOLDS_BUNDLE.match(path)
+        return None if found is None else self.bundles.get(found[1])
 
     def note(self, stage: Stage, known: bool, whole: bool) -> None:
         """What a reader should know of a command."""
