@@ -41,8 +41,7 @@ FAMILIES = {
             name="nvcc",
             programs=("nvcc",),
             dry=("--dryrun",),
-            install="install the CUDA toolkit (or `pip install nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm "
-            "nvidia-cuda-runtime`) and put its bin directory on PATH",
+            install="install the CUDA toolkit (or `pip install nvidia-cuda-nvcc`) and put its bin directory on PATH",
         ),
         Family(
             name="hipcc",
