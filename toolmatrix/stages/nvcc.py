@@ -195,10 +195,8 @@ class NvccReader:
             return Draft(number, text, (), ""), raw
         if run is not None:
             plain[0] = words.variables(plain[0], run.env)
-        made = draft(number, text, plain)
-        made.reads += reads
-        made.writes += [path for path in writes if path not in _NOWHERE]
-        return made, raw
+        writes = [path for path in writes if path not in _NOWHERE]
+        return draft(number, text, plain, reads, writes), raw
 
     def _keep(self, run: _Run, made: Draft) -> None:
         run.drafts.append(made)

@@ -94,7 +94,7 @@ def _settle(drafts: Sequence[Draft]) -> None:
     for number, draft in enumerate(drafts):
         for path in draft.writes:
             written.setdefault(path, number)
-        for path in (*draft.reads, *draft.loose):
+        for path in (*draft.reads, *draft.loose, *draft.named):
             last[path] = number
     for number, draft in enumerate(drafts):
         for path in (*draft.loose, *draft.named):

@@ -5,194 +5,31 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from toolmatrix.stages.nvcc_options import (
+    AR,
+    ARCH,
+    CC,
+    FLAGS,
+    FRONT,
+    HOST_OPTIONS,
+    IMAGE,
+    INCLUDE,
+    KINDS,
+    MODULE,
+    OPTIONS,
+    SKIP,
+    STUB,
+    WRITE,
+)
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-# What an option's value is. `-` is neither a file nor of interest.
-WRITE, ARCH, SKIP = "write", "arch", "-"
-STUB, INCLUDE, FRONT, MODULE, IMAGE = "stub", "include", "front", "module", "image"
-
-_CICC = {
-    "-o": WRITE,
-    "-olto": WRITE,
-    "--gen_c_file_name": WRITE,
-    "--gen_device_file_name": WRITE,
-    "--tile_bc_file_name": WRITE,
-    "--stub_file_name": STUB,
-    "--include_file_name": INCLUDE,
-    "--include_alt_file_name": INCLUDE,
-    "--module_id_file_name": MODULE,
-    "--nv_arch": ARCH,
-    "-arch": ARCH,
-    "-arch=": ARCH,
-    "--orig_src_file_name": SKIP,
-    "--orig_src_path_name": SKIP,
-    "--compiler_bindir": SKIP,
-    "-nvvmir-library": SKIP,
-    "--diag_suppress": SKIP,
-    "-maxreg": SKIP,
-    "-split-compile": SKIP,
-}
-_OPTIONS: dict[str, Mapping[str, str]] = {
-    "cicc": _CICC,
-    "cudafe": _CICC,
-    # It only names the stub that its output includes; who compiles for the device writes it.
-    "cudafe++": _CICC | {"--gen_c_file_name": FRONT, "--stub_file_name": INCLUDE},
-    "filehash": {"-s": SKIP},
-    "ptxas": {
-        "-o": WRITE,
-        "--output-file": WRITE,
-        "--output-file=": WRITE,
-        "-arch": ARCH,
-        "-arch=": ARCH,
-        "--gpu-name": ARCH,
-        "--gpu-name=": ARCH,
-    },
-    "fatbinary": {
-        "--create": WRITE,
-        "--create=": WRITE,
-        "-create=": WRITE,
-        "--embedded-fatbin": WRITE,
-        "--embedded-fatbin=": WRITE,
-        "-embedded-fatbin=": WRITE,
-        "--key": SKIP,
-        "--ident": SKIP,
-        "--cmdline": SKIP,
-        "--cicc-cmdline": SKIP,
-    }
-    | {
-        f"{dashes}image{number}{end}": IMAGE
-        for dashes in ("-", "--")
-        for number in ("", "2", "3")
-        for end in ("", "=")
-    },
-    "nvlink": {
-        "-o": WRITE,
-        "--output-file": WRITE,
-        "--output-file=": WRITE,
-        "--register-link-binaries": WRITE,
-        "--register-link-binaries=": WRITE,
-        "-arch": ARCH,
-        "-arch=": ARCH,
-        "--arch": ARCH,
-        "--arch=": ARCH,
-        "--host-ccbin": SKIP,
-        "-L": SKIP,
-        "-l": SKIP,
-        "-nvvmpath": SKIP,
-        "-nvvmpath=": SKIP,
-    },
-    "nvprune": {"-o": WRITE, "-gencode": SKIP, "--generate-code": SKIP, "-arch": SKIP},
-}
-_OPTIONS["tileiras"] = _OPTIONS["ptxas"]
-_KINDS = {
-    "cicc": "cicc",
-    "cudafe": "cudafe",
-    "cudafe++": "cudafe",
-    "filehash": "hash",
-    "ptxas": "ptxas",
-    "tileiras": "tileiras",
-    "fatbinary": "fatbinary",
-    "nvlink": "nvlink",
-    "nvprune": "other",
-}
-_CC, _AR = "cc", "ar"
-"""Under these names any host compiler and any archiver is known."""
-_HOST = {
-    "-o": WRITE,
-    "-MF": WRITE,
-    "-D": SKIP,
-    "-U": SKIP,
-    "-I": SKIP,
-    "-L": SKIP,
-    "-l": SKIP,
-    "-x": SKIP,
-    "-include": SKIP,
-    "-imacros": SKIP,
-    "-FI": SKIP,
-    "-isystem": SKIP,
-    "-iquote": SKIP,
-    "-idirafter": SKIP,
-    "-isysroot": SKIP,
-    "--sysroot": SKIP,
-    "-B": SKIP,
-    "-MT": SKIP,
-    "-MQ": SKIP,
-    "-T": SKIP,
-    "-u": SKIP,
-    "-z": SKIP,
-    "-arch": SKIP,
-    "-target": SKIP,
-    "-framework": SKIP,
-    "-rpath": SKIP,
-    "-Xlinker": SKIP,
-    "-Xassembler": SKIP,
-    "-Xpreprocessor": SKIP,
-    "-Xclang": SKIP,
-    "--param": SKIP,
-}
 _MICROSOFT_OUTPUT = re.compile(r"[-/](Fo|Fe|Fi|OUT:|out:):?(.+)", re.DOTALL)
 _LINK_STUB = frozenset({"-DFATBINFILE", "-DREGISTERLINKBINARYFILE"})
 _GENERATES = "--gen_module_id_file"
-# Words that say nothing of files and are followed by none; those that are met are remembered, tool by tool.
-_FLAGS = frozenset(
-    {
-        _GENERATES,
-        "-64",
-        "-O0",
-        "-cuda",
-        "-dlto",
-        "-fast-math",
-        "-g",
-        "-generate-line-info",
-        "-link",
-        "-lto",
-        "-m32",
-        "-m64",
-        "-report-arch",
-        "-show-src",
-        "-tused",
-        "-v",
-        "-w",
-        "--allow-no-device-code",
-        "--allow_managed",
-        "--c",
-        "--c++11",
-        "--c++14",
-        "--c++17",
-        "--c++20",
-        "--c++23",
-        "--clang",
-        "--compile-only",
-        "--concat",
-        "--cuda",
-        "--debug_mode",
-        "--device-c",
-        "--device-hidden-visibility",
-        "--display_error_number",
-        "--dont-merge-basicblocks",
-        "--emit-optix-ir",
-        "--enable-tile",
-        "--gen_div_approx_ftz",
-        "--generate-line-info",
-        "--m32",
-        "--m64",
-        "--no-version-ident",
-        "--no_remove_unneeded_entities",
-        "--parse_templates",
-        "--promote_warnings",
-        "--relaxed_constexpr",
-        "--return-at-end",
-        "--shared",
-        "--simt-only",
-        "--static-host-stub",
-        "--tile-only",
-        "--unsigned_chars",
-        "--warning-as-error",
-    }
-)
-_IDLE: dict[str, set[str]] = {name: set(_FLAGS) for name in (*_KINDS, _CC)}
+_IDLE: dict[str, set[str]] = {name: set(FLAGS) for name in (*KINDS, CC)}
 _IDLE_MOST = 1 << 13
 _PREPROCESSES = frozenset({"-E", "-EP", "-P", "-M", "-MM", "/E", "/EP", "/P"})
 _COMPILES = frozenset({"-c", "-S", "/c"})
@@ -208,7 +45,7 @@ _HOST_SIGNS = frozenset({"-D__CUDACC__", "-D__NVCC__", "-DCUDA_DOUBLE_MATH_FUNCT
 _PROGRAM_NAME = re.compile(r"`[^`]*-print-prog-name=([^\s`]+)`")
 _OUTPUTS = frozenset({"-o", "--output", "--output-file", "-out", "--out"})
 _SUFFIX = re.compile(r"\.[A-Za-z][\w+]{0,11}\Z")
-_IMAGE_FILE = re.compile(r"(?:.*?,)??file=(.*?)(?:,(?:profile|kind|sm)=.*)?", re.DOTALL)
+_IMAGE_END = re.compile(r",(?:profile|kind|sm)=")
 
 SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".cuh")
 """Endings of what a person writes."""
@@ -291,41 +128,49 @@ def _program(path: str) -> tuple[str, str]:
     tool = base_name(path)
     name = tool[:-4].lower() if tool[-4:].lower() == ".exe" else tool
     if _COMPILER.fullmatch(name):
-        name = _CC
+        name = CC
     elif _ARCHIVER.fullmatch(name):
-        name = _AR
+        name = AR
     return tool, name
 
 
-def draft(line: int, text: str, words: Sequence[str]) -> Draft:
-    """What one command does, as far as its own words tell."""
+def draft(
+    line: int,
+    text: str,
+    words: Sequence[str],
+    reads: Iterable[str] = (),
+    writes: Iterable[str] = (),
+) -> Draft:
+    """What one command does, as far as its own words and its redirections, `reads` and `writes`, tell."""
     at = 0
     tool, name = _program(words[0])
     while name in _WRAPPERS and at + 1 < len(words):
         at += 1
         tool, name = _program(words[at])
     found = Draft(line, text, words, tool)
+    found.writes += writes
     rest = words[at + 1 :]
-    if name in _KINDS:
-        found.kind = _KINDS[name]
-        _sort(found, rest, _OPTIONS[name], _IDLE[name])
-    elif name == _AR:
+    if name in KINDS:
+        found.kind = KINDS[name]
+        _sort(found, rest, OPTIONS[name], _IDLE[name])
+    elif name == AR:
         _archive(found, rest)
-    elif name == _CC or not _HOST_SIGNS.isdisjoint(rest):
+    elif name == CC or not _HOST_SIGNS.isdisjoint(rest):
         _host(found, rest)
     else:
         _unknown(found, words[at], rest)
+    found.reads += reads
     return found
 
 
 def is_compiler(program: str) -> bool:
     """Whether a program is a host compiler, by its name."""
-    return _program(program)[1] == _CC
+    return _program(program)[1] == CC
 
 
 def is_known(found: Draft) -> bool:
     """Whether it is known what a command of kind `other` does."""
-    return found.kind != "other" or found.tool in _KINDS
+    return found.kind != "other" or found.tool in KINDS
 
 
 def names_file(word: str) -> bool:
@@ -370,8 +215,11 @@ def _remember(idle: set[str], word: str) -> None:
 
 
 def _image(found: Draft, value: str) -> None:
-    if (image := _IMAGE_FILE.fullmatch(value)) is not None:
-        found.reads.append(image[1])
+    """`kind=elf,sm=NN,file=X`, `profile=sm_NN,file=X` and the same with the file in front."""
+    if value.startswith("file="):
+        found.reads.append(_IMAGE_END.split(value[5:], maxsplit=1)[0])
+    elif (named := value.partition(",file="))[1]:
+        found.reads.append(named[2])
 
 
 def _stub(found: Draft, value: str) -> None:
@@ -399,12 +247,12 @@ _ROLES: dict[str, Callable[[Draft, str], None]] = {
 def _host(found: Draft, rest: Sequence[str]) -> None:
     microsoft = found.tool.lower().startswith(_MICROSOFT)
     found.kind = "link"
-    idle = _IDLE[_CC]
+    idle = _IDLE[CC]
     words = iter(rest)
     for word in words:
         if word in idle:
             continue
-        role = _HOST.get(word)
+        role = HOST_OPTIONS.get(word)
         if role is not None:
             value = next(words, "")
             if role is WRITE:
@@ -428,7 +276,9 @@ def _host(found: Draft, rest: Sequence[str]) -> None:
         elif word[:1] == "-":
             _remember(idle, word)
         elif not (microsoft and word[:1] == "/"):
-            found.reads.append(word)
+            found.reads.append(word.removeprefix("@"))
+    if found.kind == "link" and found.writes and found.writes[0].endswith((".i", ".ii")):
+        found.kind = "preprocess"  # the words that say so are in a response file
 
 
 def _define(found: Draft, word: str) -> None:
