@@ -31,8 +31,11 @@ _LINK_STUB = frozenset({"-DFATBINFILE", "-DREGISTERLINKBINARYFILE"})
 _GENERATES = "--gen_module_id_file"
 _IDLE: dict[str, set[str]] = {name: set(FLAGS) for name in (*KINDS, CC)}
 _IDLE_MOST = 1 << 13
-_PREPROCESSES = frozenset({"-E", "-EP", "-P", "-M", "-MM", "/E", "/EP", "/P"})
-_COMPILES = frozenset({"-c", "-S", "/c"})
+# What a host compiler is used for; of two, `preprocess` comes first, as its name does last.
+_USES = {
+    **dict.fromkeys(("-E", "-EP", "-P", "-M", "-MM", "/E", "/EP", "/P"), "preprocess"),
+    **dict.fromkeys(("-c", "-S", "/c", "Fo"), "host-compile"),
+}
 _MICROSOFT = ("cl.", "clang-cl", "icx-cl", "link.", "lib.")
 
 _COMPILER = re.compile(
@@ -246,7 +249,7 @@ _ROLES: dict[str, Callable[[Draft, str], None]] = {
 
 def _host(found: Draft, rest: Sequence[str]) -> None:
     microsoft = found.tool.lower().startswith(_MICROSOFT)
-    found.kind = "link"
+    uses: list[str] = []
     idle = _IDLE[CC]
     words = iter(rest)
     for word in words:
@@ -264,21 +267,18 @@ def _host(found: Draft, rest: Sequence[str]) -> None:
                 _define(found, word)
             else:
                 _remember(idle, word)
-        elif word in _PREPROCESSES:
-            found.kind = "preprocess"
-        elif word in _COMPILES:
-            if found.kind == "link":
-                found.kind = "host-compile"
+        elif word in _USES:
+            uses.append(_USES[word])
         elif microsoft and (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
             found.writes.append(output[2])
-            if output[1] == "Fo" and found.kind == "link":
-                found.kind = "host-compile"
+            uses += _USES.get(output[1], "").split()
         elif word[:1] == "-":
             _remember(idle, word)
         elif not (microsoft and word[:1] == "/"):
             found.reads.append(word.removeprefix("@"))
-    if found.kind == "link" and found.writes and found.writes[0].endswith((".i", ".ii")):
-        found.kind = "preprocess"  # the words that say so are in a response file
+    if not uses and found.writes and found.writes[0].endswith((".i", ".ii")):
+        uses = ["preprocess"]  # the words that say so are in a response file
+    found.kind = max(uses, default="link")
 
 
 def _define(found: Draft, word: str) -> None:
