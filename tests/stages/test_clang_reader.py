@@ -38,9 +38,6 @@ def linked(temp: str, output: str) -> str:
     return f' "/usr/lib/llvm-15/bin/lld" "-flavor" "gnu" "-plugin-opt=mcpu=gfx906" "-o" "{output}" "{temp}"'
 
 
-# Who speaks
-
-
 @pytest.mark.parametrize(
     ("banner", "version", "hip"),
     [
@@ -109,9 +106,6 @@ def test_hipcc_that_calls_nvcc_is_no_run_of_clang() -> None:
     assert log.plans == ()
 
 
-# What went wrong
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -171,9 +165,6 @@ def test_an_unknown_program_is_kept_with_the_files_of_its_words() -> None:
 def test_a_cut_line_is_said_to_be() -> None:
     plan = one(*BANNER, device("k.hip", "t/k-0a1b2c.o")[:-3])
     assert said(plan, "warning") == ["the command ends inside a quoted word: the log is cut here"]
-
-
-# Where a run ends
 
 
 def test_each_banner_begins_a_plan() -> None:
@@ -240,9 +231,6 @@ def test_a_message_before_a_banner_belongs_to_the_run_that_follows() -> None:
     )
     assert [len(said(plan, "error")) for plan in log.plans] == [1, 1]
     assert "unknown argument" in said(log.plans[1], "error")[0]
-
-
-# Other places and older ways
 
 
 def test_the_words_of_a_response_file_take_its_place() -> None:
@@ -323,9 +311,6 @@ def test_only_the_features_of_a_target_id_are_part_of_the_arch() -> None:
     words = '"-target-feature" "+wavefrontsize64" "-target-feature" "-xnack" "-target-feature" "+sramecc"'
     line = device("k.hip", "k.o").replace('"-o"', f'{words} "-o"')
     assert one(*BANNER, line).stages[0].arch == "gfx906:sramecc+:xnack-"
-
-
-# Whatever the text
 
 
 PREFIXES = ["2024-05-01T12:00:00.1234567Z ", "[12:00:00] ", "#12 3.456 ", "builder  | ", "\x1b[0m"]

@@ -1,4 +1,12 @@
-"""The dry run of clang and hipcc: `clang++ -###`, `hipcc -###`, and what `-v` prints of a real run."""
+"""The dry run of clang and hipcc: `clang++ -###`, `hipcc -###`, and what `-v` prints of a real run.
+
+hipcc calls clang, and leaves its own name only where it fails, is verbose or looks for a GPU. So a run is hipcc's if
+one of its own lines is there, or an option that only hipcc adds; it is taken for hipcc's, and said to be, if HIP's
+own header is included, or HIP's runtime is linked to objects of an earlier run. Everything else is clang's.
+
+A run begins with its banner, or with a command out of nowhere. Lines of parallel runs are told apart only by the
+temporary files that they read: clang's names have no process id.
+"""
 
 from __future__ import annotations
 
