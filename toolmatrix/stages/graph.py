@@ -41,7 +41,7 @@ def critical_path(
     for stage in range(count):
         best = max(waits[stage], key=lambda before: (total[before], -before), default=None)
         chosen.append(best)
-        own = 1.0 if cost is None else cost.get(stage, 0.0)
+        own: float = 1 if cost is None else cost.get(stage, 0.0)
         total.append(own + (0.0 if best is None else total[best]))
     path: list[int] = []
     last = max(range(count), key=lambda stage: (total[stage], -stage), default=None)
