@@ -160,6 +160,11 @@ def test_whole_logs(name: str, expected: dict[str, str]) -> None:
     assert answers(name, *expected) == expected
 
 
+def test_a_device_that_nobody_knows_is_not_answered_with_no() -> None:
+    found = stages.findings(made("elf:80", "ptx:80"), index(), ["99.9"])
+    assert [(one.code, one.names) for one in found] == [("TM223", ("99.9", "99.9", "device"))]
+
+
 def test_ptx_wants_a_driver_of_its_toolkit() -> None:
     (found,) = [one for one in stages.findings(made("ptx:80"), index(), ["9.0"]) if one.plan == 0]
     assert found.names == ("9.0", "compute_80", "580.65.06")

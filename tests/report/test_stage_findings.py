@@ -37,7 +37,8 @@ runs on 8.6 and 9.0, not on 7.5"""
 
 
 def test_several_invocations_are_answered_together() -> None:
-    assert printed("nvcc-13.0.88__shell-set-x", "9.0") == (
+    found = stages.all_findings([made("elf:80", "ptx:80")] * 2, index(), ["9.0"])
+    assert words.text(index(), found, SCREEN).partition("\n\n[1]")[0] == (
         """\
 device 9.0  yes      2 of 2 invocations with device code run on it
                      invocations 1 and 2: by PTX `compute_80`, which the driver
@@ -63,11 +64,11 @@ def test_what_is_worst_comes_first_with_its_place_and_a_way_out() -> None:
         """\
 error[TM210]: cuda 11.8.0 does not take gcc 12.2.0 as host compiler, only gcc
   <=11 (artifact) [1]
-  --> nvcc-11.8.89__deprecated-arch.log:14 (stage 1)
+  --> nvcc-11.8.89__deprecated-arch.log:14 (stage 2)
   help: name another with `-ccbin` (gcc <=11), or switch the check off with
         `--allow-unsupported-compiler`
 warning[TM202]: cuda 11.8.0 will drop `compute_35` and `sm_35` (ran) [1]
-  --> nvcc-11.8.89__deprecated-arch.log:13 (stage 0)
+  --> nvcc-11.8.89__deprecated-arch.log:13 (stage 1)
   help: leave it out, or keep PTX of it for old devices as long as the toolkit
         takes it"""
     )

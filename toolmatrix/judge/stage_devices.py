@@ -29,8 +29,8 @@ _UNLOADED = {LTO: "link", TILE: "tile", OPTIX: "optix"}
 class Verdict(Value):
     """Whether a device runs some code. `image` is the one it takes; `why` pairs each of the others with a reason.
 
-    A reason is major, minor, newer, own, family, tegra, other, features, link, tile, optix or unknown. `stage` puts
-    the part together that decides, in the plan of that number.
+    A reason is major, minor, newer, own, family, tegra, other, features, link, tile, optix, outside, device or
+    unknown. `stage` puts the part together that decides, in the plan of that number.
     """
 
     device: str
@@ -44,7 +44,12 @@ class Verdict(Value):
 
 
 def verdict(index: Index, device: str, code: Code) -> Verdict | None:
-    """The verdict on the code of one plan: that of its worst part; None where there is no code at all."""
+    """The verdict on the code of one plan: that of its worst part; None where there is no code at all.
+
+    Nobody can say what a device runs that is in no table.
+    """
+    if device.partition(":")[0] not in index.section("c:device")["versions"]:
+        return Verdict(device=device, answer=UNKNOWN, why=((device, "device"),))
     held = [of_part(index, device, part) for part in code.parts]
     if not held and code.outside:
         why = tuple((path, "outside") for path in code.outside)

@@ -69,7 +69,7 @@ def _lines(index: Index, finding: Finding, notes: claims.Notes, screen: Terminal
         first="",
     )
     if finding.where is not None:
-        stage = "" if finding.stage is None else f" (stage {finding.stage})"
+        stage = "" if finding.stage is None else f" (stage {finding.stage + 1})"
         yield f"  --> {finding.where}{stage}"
     if help_of(finding):
         yield from terminal.wrap(
@@ -239,6 +239,7 @@ _WHY = {
     "tile": "is tile intermediate, of which nothing is known here",
     "optix": "is for OptiX alone",
     "unknown": "is in no table",
+    "device": "is a device that nobody knows",
     "outside": "is not made here",
 }
 
