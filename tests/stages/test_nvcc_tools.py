@@ -9,7 +9,7 @@ from toolmatrix.stages import parse
 
 def stage(command: str) -> tuple[str, str, str | None, list[str], list[str]]:
     """Kind, tool, arch, inputs and outputs of a command."""
-    (found,) = parse(f"#$ {command}").stages
+    (found,) = parse(f"#$ _SPACE_=\n#$ {command}").stages
     return found.kind, found.tool, found.arch, list(found.inputs), list(found.outputs)
 
 

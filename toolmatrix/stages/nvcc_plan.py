@@ -31,7 +31,7 @@ def plan(
     env: Mapping[str, str],
     drafts: Sequence[Draft],
     diagnostics: Iterable[Diagnostic],
-    removed: Sequence[str],
+    removed: Iterable[str],
 ) -> Plan:
     """The plan that the commands of one invocation make together; changes the drafts."""
     _leave_out_foreign(drafts, env)
@@ -59,8 +59,8 @@ def plan(
         env=env,
         stages=tuple(stages),
         edges=graph.edges(stages),
-        diagnostics=(*diagnostics, *_doubts(drafts)),
-        removed=tuple(dict.fromkeys(removed)),
+        diagnostics=tuple(sorted((*diagnostics, *_doubts(drafts)), key=lambda one: one.line)),
+        removed=tuple(removed),
     )
 
 
