@@ -190,6 +190,7 @@ def test_each_code_has_its_page_and_its_severity() -> None:
         ("--clang --clang_version=210000", "error", ("clang", "21.0.0", "")),
         ("--clang --clang_version=200100 --gnu_version=160100", None, ()),
         ("--microsoft_version=1939", None, ()),
+        ("--microsoft_version=1950", "error", ("msvc", "1950", "")),
         ("", None, ()),
     ],
 )
@@ -248,6 +249,18 @@ def test_what_a_driver_refuses_is_found(text: str, arch: str) -> None:
     (found,) = stages.findings(plan(said=[text, text], version=""), index())
     assert (found.code, found.names[0]) == ("TM201", arch)
     assert found.where is None
+
+
+def test_a_warning_that_speaks_of_all_archs_below_one_is_read() -> None:
+    said = "nvcc warning : Support for offline compilation for architectures prior to '<compute/sm/lto>_75' will be"
+    held = plan(
+        ("cicc", "compute_70", "cicc"),
+        ("ptxas", "sm_70", "ptxas"),
+        ("ptxas", "sm_80", "ptxas"),
+        said=[said],
+    )
+    (found,) = stages.findings(held.replace(version="12.6.85"), index())
+    assert (found.code, found.names, found.facts) == ("TM202", ("compute_70", "sm_70"), ())
 
 
 def test_targets_that_do_not_go_together_are_not_unknown() -> None:

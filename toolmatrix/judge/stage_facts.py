@@ -177,11 +177,15 @@ def _refused(
 
 def _admitted(records: Sequence[Mapping[str, Any]], version: str) -> bool:
     """Whether a release that the matrix does not know may pass: read by the selectors alone, True where they cannot."""
+    return any(admits(record["selector"], version) for record in records)
+
+
+def admits(selector: str, version: str) -> bool:
+    """Whether a selector admits a version that need not be in the matrix; True where one of them cannot be read."""
     try:
-        scale = Scale("series", (version,))
+        return bool(Scale("series", (version,)).select(selector))
     except SelectorError:
         return True
-    return any(selected(scale, record["selector"]) for record in records)
 
 
 def _holds(index: Index, component: str, mask: int, given: Mapping[str, str]) -> bool:

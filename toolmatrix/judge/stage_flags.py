@@ -8,13 +8,14 @@ from __future__ import annotations
 import posixpath
 import re
 
+from toolmatrix.judge.stage_facts import admits
 from toolmatrix.judge.stage_images import DEVICE_LINKS, LTO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolmatrix.finding import Finding
+    from toolmatrix.finding import Finding, Ground
     from toolmatrix.judge.stage_images import Code
     from toolmatrix.judge.stage_setting import Setting
     from toolmatrix.stages.model import Plan, Stage
@@ -23,10 +24,12 @@ HOST, PROGRAM, SOURCE, LEAK, SHELL, LINEINFO, NO_DLINK, HALF_LTO, IDLE = (
     *("TM210", "TM211", "TM212", "TM213", "TM214", "TM215", "TM216", "TM217", "TM218"),
 )
 
-_HOST = re.compile(r"--(clang|gnu)_version=(\d{5,6})$")
+_HOST = re.compile(r"--(clang|gnu|microsoft)_version=(\d{4,6})$")
+_PACKED = 5
+"""Digits of a version that has two for the minor and two for the patch release."""
 _UNCHECKED = "-D__NV_NO_HOST_COMPILER_CHECK=1"
 """What `-allow-unsupported-compiler` becomes in the words of the preprocessor; crt/host_config.h looks at it."""
-_COMPILERS = {"clang": "clang", "gnu": "gcc"}
+_COMPILERS = {"clang": "clang", "microsoft": "msvc", "gnu": "gcc"}
 _MISSING = re.compile(r"no such file or directory: '([^']*)'")
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
 _LEAKING = (
@@ -72,12 +75,10 @@ def host_compiler(setting: Setting) -> Iterator[Finding]:
     if kind is None or setting.toolkit.component != "cuda":
         return
     packed, stage = found[kind]
-    compiler = _COMPILERS[kind]
-    version = f"{int(packed[:-4])}.{int(packed[-4:-2])}.{int(packed[-2:])}"
-    ground = setting.toolkit.refusal(compiler, version, {"machine": machine(setting.plan)})
-    if ground is None:
+    compiler, version = _COMPILERS[kind], _unpacked(packed)
+    ground, limits, facts, rivals = _limits(setting, compiler, version)
+    if not limits:
         return
-    rivals = setting.toolkit.rivals(compiler, version)
     off = any(_UNCHECKED in one.argv for one in setting.plan.stages)
     how = "disputed" if rivals else "unchecked" if off else ""
     yield setting.finding(
@@ -85,11 +86,34 @@ def host_compiler(setting: Setting) -> Iterator[Finding]:
         {"": "error", "unchecked": "warning", "disputed": "info"}[how],
         stage.id,
         names=(compiler, version, how),
-        grounds=(ground,),
-        expected=f"{compiler} {' | '.join(ground.values)}",
+        grounds=ground,
+        expected=f"{compiler} {' | '.join(limits)}",
         actual=f"{compiler} {version}",
-        facts=(*ground.facts, *rivals),
+        facts=(*facts, *rivals),
     )
+
+
+def _unpacked(packed: str) -> str:
+    """12.2.0 for 120200; Microsoft's number stands for itself (`_MSC_VER`)."""
+    if len(packed) < _PACKED:
+        return packed
+    return f"{int(packed[:-4])}.{int(packed[-4:-2])}.{int(packed[-2:])}"
+
+
+_Limits = tuple[tuple["Ground", ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+def _limits(setting: Setting, compiler: str, version: str) -> _Limits:
+    """What keeps a host compiler out: the hard fact, the limits as selectors, the facts and those that let it pass."""
+    if compiler == "msvc":
+        rows = setting.toolkit.rows("cuda-msvc")
+        barred = rows and not any(admits(cells["msvc"], version) for _, cells in rows)
+        held = dict.fromkeys(cells["msvc"] for _, cells in rows) if barred else {}
+        return (), tuple(held), tuple(row for row, _ in rows), ()
+    ground = setting.toolkit.refusal(compiler, version, {"machine": machine(setting.plan)})
+    if ground is None:
+        return (), (), (), ()
+    return (ground,), ground.values, ground.facts, setting.toolkit.rivals(compiler, version)
 
 
 def machine(plan: Plan) -> str:
