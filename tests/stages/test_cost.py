@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stages.plans import plan, random_plans, stage
-from toolmatrix.errors import UsageError
-from toolmatrix.stages.cost import cost, critical_path, from_file, from_run, schedule
+from toolmatrix.stages.cost import cost, critical_path, from_run, schedule
 from toolmatrix.stages.execute import Run, Timing
 from toolmatrix.stages.replay import replay
 
@@ -101,18 +98,3 @@ def test_a_run_counts_by_its_cpu_seconds() -> None:
     assert found.seconds == SECONDS
     assert found.schedules[1].memory == 2 << 20
     assert found.to_json()["critical_seconds"] == 11.5
-
-
-def test_a_saved_run_is_read_back_wherever_the_document_has_it() -> None:
-    text = json.dumps({"plans": [{"stages": []}, {"run": a_run().to_json()}]})
-    assert from_file(TWO.steps, text, "run.json") == (from_run(TWO, a_run()), ())
-
-
-@pytest.mark.parametrize(
-    "text", ["{", "{}", '{"timings": []}', '{"timings": [{"stage": "x"}]}', "{" * 100_000]
-)
-def test_another_document_is_refused(text: str) -> None:
-    with pytest.raises(UsageError) as error:
-        from_file(TWO.steps, text, "run.json")
-    assert error.value.what == "this is no run of stages"
-    assert str(error.value.where) == "run.json"

@@ -12,11 +12,12 @@ import pytest
 
 from tests.stages.real import SOURCES, nvcc, program
 from toolmatrix.stages import parse
-from toolmatrix.stages.cost import from_file, from_run
+from toolmatrix.stages.cost import from_run
 from toolmatrix.stages.driver import DryRun, build, dry_run
 from toolmatrix.stages.execute import run
 from toolmatrix.stages.replay import Replay, replay
 from toolmatrix.stages.scripts import ninja, script
+from toolmatrix.stages.timing import match, read
 from toolmatrix.stages.verify import verify
 
 if TYPE_CHECKING:
@@ -170,8 +171,9 @@ def test_the_times_that_nvcc_tells_go_to_the_stages_of_its_plan(tmp_path: Path) 
     driver, name = nvcc(), source(tmp_path, "saxpy.cu")
     _, made = planned(tmp_path, driver, [name], [*TWO_SM, "-c"])
     subprocess.run([driver, "-time", "t.csv", *TWO_SM, "-c", name], cwd=tmp_path, check=True)
-    found, unknown = from_file(made.steps, (tmp_path / "t.csv").read_text(), "t.csv")
-    assert set(found.seconds) == {step.id for step in made.steps}
+    phases = read((tmp_path / "t.csv").read_text().splitlines(), "t.csv")
+    seconds, unknown = match(phases, made.steps)
+    assert set(seconds) == {step.id for step in made.steps}
     assert {one.name for one in unknown} <= {"nvcc (driver)"}
 
 

@@ -7,7 +7,6 @@ import pytest
 from tests.stages.corpus import case
 from toolmatrix.errors import UsageError
 from toolmatrix.stages import parse_log
-from toolmatrix.stages.cost import from_file
 from toolmatrix.stages.replay import replay
 from toolmatrix.stages.timing import HEADER, match, read
 
@@ -47,10 +46,7 @@ def test_a_phase_without_its_file_goes_by_kind_and_arch() -> None:
     made = replay(plan, work="w")
     step = next(one for one in made.steps if one.kind == "ptxas")
     rows = [HEAD, f"k.cu , ptxas , , other.cubin , {step.arch} , nvcc , 2 , s"]
-    found, unknown = from_file(made.steps, "\n".join(rows), "t.csv")
-    assert found.seconds == {step.id: 2.0}
-    assert found.basis == "wall"
-    assert unknown == ()
+    assert match(read(rows, "t.csv"), made.steps) == ({step.id: 2.0}, ())
 
 
 def test_the_kind_of_time_is_read() -> None:

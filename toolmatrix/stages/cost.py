@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import heapq
-import json
 
-from toolmatrix.errors import Position, UsageError
-from toolmatrix.stages import timing
 from toolmatrix.stages.execute import urgency
 from toolmatrix.value import Value
 
@@ -85,48 +82,6 @@ def from_run(replay: Replay, run: Run) -> Cost:
         {timing.stage: timing.cpu for timing in run.timings},
         {timing.stage: timing.peak for timing in run.timings},
         basis="cpu",
-    )
-
-
-def from_file(steps: Sequence[Step], text: str, name: str) -> tuple[Cost, tuple[timing.Phase, ...]]:
-    """The cost by a saved table of nvcc's -time or the saved JSON of a run, and the phases that no step stands for.
-
-    `name` is the file as errors call it. Raises UsageError where it is neither.
-    """
-    if text.lstrip().startswith("{"):
-        timings = [one for one in _timings(text, name) if one["stage"] in {s.id for s in steps}]
-        seconds = {one["stage"]: float(one["cpu"]) for one in timings}
-        peaks = {one["stage"]: int(one["peak"]) for one in timings}
-        return cost(steps, seconds, peaks, basis="cpu"), ()
-    matched, unknown = timing.match(timing.read(text.splitlines(), name), steps)
-    return cost(steps, matched), unknown
-
-
-def _timings(text: str, name: str) -> list[dict[str, Any]]:
-    try:
-        found = _first_timings(json.loads(text))
-    except (ValueError, RecursionError):
-        found = None
-    if not found or not all(map(_is_timing, found)):
-        raise UsageError(
-            "this is no run of stages",
-            where=Position(name),
-            expected="the document that --run --json prints, or the table of `nvcc -time FILE`",
-        )
-    return found
-
-
-def _first_timings(value: Any) -> list[Any] | None:
-    """The first list called `timings` in a document, wherever it is."""
-    if isinstance(value, dict) and isinstance(value.get("timings"), list):
-        return list(value["timings"])
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next(filter(None, map(_first_timings, inner)), None)
-
-
-def _is_timing(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(value.get(field), (int, float)) for field in ("stage", "cpu", "peak")
     )
 
 

@@ -14,6 +14,7 @@ import shlex
 
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.stages import graph
+from toolmatrix.stages.nvcc_plan import TEMP
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -245,12 +246,12 @@ def _needed(plan: Plan, chosen: frozenset[int]) -> tuple[str, ...]:
 
 
 def _moves(plan: Plan, work: str) -> dict[str, str]:
-    """Where temp files go: what lies at an absolute place, made by a stage of which another stage reads something."""
+    """Where temp files go that lie at an absolute place."""
     read = {path for stage in plan.stages for path in stage.inputs}
     temps = [
         path
         for stage in plan.stages
-        for path in (*_written_for_others(stage, read), *_made_by_the_driver(plan, stage))
+        for path in (*_temps(stage, read), *_made_by_the_driver(plan, stage))
         if path.startswith("/")
     ]
     if not temps:
@@ -259,10 +260,10 @@ def _moves(plan: Plan, work: str) -> dict[str, str]:
     return {path: posixpath.join(work, posixpath.relpath(path, common)) for path in temps}
 
 
-def _written_for_others(stage: Stage, read: Container[str]) -> tuple[str, ...]:
-    """What a stage writes, if another reads some of it."""
+def _temps(stage: Stage, read: Container[str]) -> list[str]:
+    """What a stage writes under a temp name of nvcc, and all that it writes if another stage reads some of it."""
     passed_on = any(path in read and path.startswith("/") for path in stage.outputs)
-    return stage.outputs if passed_on else ()
+    return [path for path in stage.outputs if passed_on or TEMP in posixpath.basename(path)]
 
 
 def _mover(moves: Mapping[str, str]) -> Callable[[str], str]:

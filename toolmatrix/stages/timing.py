@@ -6,6 +6,7 @@ import csv
 import re
 
 from toolmatrix.errors import Position, UsageError
+from toolmatrix.stages.fold import own_name
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from toolmatrix.stages.replay import Step
 
 HEADER = ("source file name", "phase name", "phase input files", "phase output file", "arch")
-_TEMP = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_")
 _UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 _KINDS = (
@@ -82,13 +82,8 @@ def _phase(cells: Sequence[str], where: Position) -> Phase:
             found=f"{amount} , {unit}",
         ) from None
     return Phase(
-        line=where.line, name=cells[1], output=role(cells[3]), arch=cells[4], seconds=seconds
+        line=where.line, name=cells[1], output=own_name(cells[3]), arch=cells[4], seconds=seconds
     )
-
-
-def role(path: str) -> str:
-    """A file's name without its directory and the pid of the run that made it."""
-    return _TEMP.sub("", path.replace("\\", "/").rpartition("/")[2])
 
 
 def match(
@@ -118,5 +113,5 @@ def match(
 
 def _written(step: Step) -> set[str]:
     """Names of what a step writes; nvcc's table calls the byte array of a fatbinary by the binary that it holds."""
-    names = {role(path) for path in step.outputs}
+    names = {own_name(path) for path in step.outputs}
     return names | {name.removesuffix(".c") for name in names if name.endswith(".fatbin.c")}
