@@ -83,10 +83,14 @@ def test_the_driver_builds_where_the_replay_did(tmp_path: Path, made: str, ident
     program = fake(tmp_path / "bin", "nvcc", f"printf {made} > k.o")
     dry = dry_run(["k.cu"], driver=str(program), work="w", cwd=tmp_path)
     (tmp_path / "k.o").write_text("same")
+    (tmp_path / "w").mkdir()
+    for name in ("a", "kept"):
+        (tmp_path / "w" / name).touch()
     (verdict,) = verify(dry, replay(ONE, work="w"), cwd=tmp_path)
     assert verdict.path == "k.o"
     assert verdict.identical == identical
     assert (tmp_path / "k.o").read_text() == made
+    assert [path.name for path in (tmp_path / "w").iterdir()] == ["kept"]
 
 
 @pytest.mark.process

@@ -68,7 +68,9 @@ def verify(
         ours = {path: Path(aside, str(number)) for number, path in enumerate(made)}
         for path, kept in ours.items():
             shutil.move(place / path, kept)
-        shutil.rmtree(place / replay.work, ignore_errors=True)
+        for step in replay.steps:
+            for written in step.outputs:
+                (place / written).unlink(missing_ok=True)
         try:
             driver.build(dry, cwd=cwd, limit=limit)
         except BaseException:
