@@ -68,9 +68,9 @@ def verify(
         ours = {path: Path(aside, str(number)) for number, path in enumerate(made)}
         for path, kept in ours.items():
             shutil.move(place / path, kept)
-        for step in replay.steps:
-            for written in step.outputs:
-                (place / written).unlink(missing_ok=True)
+        for temp in {path for step in replay.steps for path in step.outputs}:
+            if temp.startswith(f"{replay.work}/") and (place / temp).is_file():
+                (place / temp).unlink()
         try:
             driver.build(dry, cwd=cwd, limit=limit)
         except BaseException:
