@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,7 +29,8 @@ from toolmatrix import errors
 from toolmatrix.cli import check
 from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.main import main
-from toolmatrix.cli.options import COMMON, EVIDENCE, OPTIONS, REQUEST, Option
+from toolmatrix.cli.option import Option
+from toolmatrix.cli.options import COMMON, EVIDENCE, OPTIONS, REQUEST
 from toolmatrix.resources import rules_path, schema_path
 
 if sys.version_info >= (3, 11):
@@ -207,9 +209,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """An empty folder to run a page in; `check` starts no processes there."""
+    """A folder with docs/logs to run a page in; `check` starts no processes there."""
     work = tmp_path / "work"
-    work.mkdir()
+    shutil.copytree(ROOT / "docs" / "logs", work / "docs" / "logs")
     monkeypatch.chdir(work)
     monkeypatch.setattr(check, "_processors", lambda: 1)
     return Folder(work, cache)

@@ -168,6 +168,7 @@ class Options:
         metavar="PATH",
         group="own",
         completer="file",
+        configurable=False,
         help="the nvcc, hipcc or clang++ to ask, by name or path",
     )
     explain: bool = option(

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _PAIR = "diff"
 _LIVE_ONLY = ("arch", "driver", "timeout", "verify")
+_ARCH_WORDS = (
+    *("-arch", "--gpu-architecture", "-gencode", "--generate-code"),
+    *("--offload-arch", "--cuda-gpu-arch"),
+)
 _PATIENCE = 60
 """Seconds that the graph program may take."""
 
@@ -91,9 +95,12 @@ def _ask(context: Context, sources: Sequence[str], named: str) -> Told:
 
     options = context.options
     flags = [*context.passed]
-    flags += _arch_flags(
-        options.arch, driver.find(sources, [*flags, *options.arch], named or None)[0].name
-    )
+    archs = options.arch
+    if context.origins["arch"].kind != "flag" and any(
+        word.startswith(_ARCH_WORDS) for word in flags
+    ):
+        archs = ()  # what a file or a variable sets gives way to what was said to the driver itself
+    flags += _arch_flags(archs, driver.find(sources, [*flags, *archs], named or None)[0].name)
     dry = driver.dry_run(
         sources,
         flags,

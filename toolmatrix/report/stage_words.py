@@ -183,8 +183,8 @@ _STEPS = (
         kind="cicc",
         side=DEVICE,
         name="to PTX",
-        does="compiles the device code to PTX, the assembly of the virtual architecture {arch}, which a driver "
-        "can still translate for newer devices",
+        does="compiles the device code to PTX, the assembly of the virtual architecture {arch}, which a GPU "
+        "driver can still translate for newer devices",
         flags=(*_ARCHS, "-use_fast_math", "-fmad", "-G"),
     ),
     Step(

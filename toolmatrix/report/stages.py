@@ -78,9 +78,11 @@ def title(plan: Plan) -> str:
 
 
 def named(plan: Plan) -> str:
-    """The driver and its version; that of hipcc is the version of the clang it runs."""
-    version = f"clang {plan.version}" if plan.tool == "hipcc" and plan.version else plan.version
-    return f"{plan.tool} {version}".rstrip()
+    """The driver and its version; for hipcc the release of HIP, and the clang it runs."""
+    if plan.tool == "hipcc":
+        version = f"(clang {plan.version})" if plan.version else ""
+        return " ".join(filter(None, (plan.tool, plan.hip, version)))
+    return f"{plan.tool} {plan.version}".rstrip()
 
 
 def _made(plan: Plan) -> str:
