@@ -126,4 +126,4 @@ def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = Lexicon()
     for number in range(100):
         assert memory.split(f"a{number} $b")[1] == [f"a{number}", "$b"]
-    assert len(memory) <= 10
+    assert len(memory._known) <= 10

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.stages.nvcc_tools import Draft
 
-_PID = re.compile(r"tmpxft_([0-9a-fA-F]{6,16})_")
+_LONGEST_PID = 16
 _NUMBERED = re.compile(r"tmpxft_[0-9a-fA-F]+_[0-9a-fA-F]+-([0-9a-fA-F]+)_([^.]*)")
 _FIRST = frozenset({"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "_NVVM_BRANCH_", "_SPACE_"})
 """Variables that a run prints once, before any that it prints twice."""
@@ -21,8 +21,8 @@ _FIRST = frozenset({"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "_NVVM_BRANCH_", 
 
 def pid_of(text: str) -> str | None:
     """The process id in the name of the temp file that a text names first."""
-    found = _PID.search(text) if TEMP in text else None
-    return found[1] if found is not None else None
+    begin = text.find(TEMP) + len(TEMP)
+    return text[begin : text.find("_", begin)][:_LONGEST_PID] if begin >= len(TEMP) else None
 
 
 class Run:

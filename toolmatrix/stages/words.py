@@ -11,13 +11,14 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _QUOTES = re.compile(r'\\(.?)|"', re.DOTALL)
 _QUOTED = re.compile(r'"(?:[^"\\]+|\\.?)*"?', re.DOTALL)
 _REDIRECT = re.compile(r"(?:[12&]?>>?|<)(?!&)(.*)", re.DOTALL)
 _DUPLICATE = re.compile(r"[12]?>&[12-]")
-_PERHAPS = re.compile(r"[$`'\\;&|()<>*?~#]")
+_SIMPLE = re.compile(r'[^"\\$`\';&|()<>*?~#]+|"([^"\\$`]+)"')
+"""Words that mean the same to nvcc and to a shell, whatever it is."""
 _EXPANDS = re.compile(r"\$[\w{(@*#?!$-]|`")
 _SPECIAL = re.compile(r"['\\;&|()<>*?]|^[~#]")
 _VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}|%(\w+)%", re.ASCII)
@@ -25,65 +26,63 @@ _VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}|%(\w+)%", re.ASCII)
 _MOST = 1 << 16
 
 
-class Lexicon(dict[str, str]):
-    """Words with their quotes on and what they mean, remembered so that a word that comes again costs nothing."""
+class Lexicon:
+    """Remembers words with their quotes on and what they mean, so that a word that comes again costs nothing."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self._known: dict[str, str] = {}
         self._odd: set[str] = set()
-
-    def __missing__(self, word: str) -> str:
-        """What a word means; ValueError if it is only the beginning of one."""
-        if '"' in word or "\\" in word:
-            if _goes_on(word):
-                raise ValueError(word)
-            means = plain(word)
-        else:
-            means = word
-        if len(self) >= _MOST:
-            self.clear()
-            self._odd.clear()
-        if _PERHAPS.search(word) and _shell_differs(word):
-            self._odd.add(word)
-        self[word] = means
-        return means
 
     def split(self, text: str) -> tuple[list[str], list[str]]:
         """The words of a line with their quotes on, and what they mean; linear on any text."""
-        if "\t" not in text:
-            raw = [piece for piece in text.split(" ") if piece]
-            try:
-                return raw, list(map(self.__getitem__, raw))
-            except ValueError:
-                pass  # a blank within quotes
-        raw = list(_joined(text))
-        # Only the last word can be cut off, and the memory has no room for such ones.
-        cut = len(raw) - 1 if raw and _goes_on(raw[-1]) else len(raw)
-        return raw, [*map(self.__getitem__, raw[:cut]), *map(plain, raw[cut:])]
+        if len(self._known) >= _MOST:
+            self._known.clear()
+            self._odd.clear()
+        raw: list[str] = []
+        means: list[str] = []
+        held: list[str] = []
+        quoted = False
+        known = self._known
+        # A tab separates as a blank does, and stays where it is within quotes.
+        for piece in text.replace("\t", " \t").split(" "):
+            if not held:
+                meant = known.get(piece)
+                if meant is not None:
+                    raw.append(piece)
+                    means.append(meant)
+                    continue
+                piece = piece.lstrip("\t")
+                if not piece:
+                    continue
+            if '"' in piece and not closed(piece):
+                quoted = not quoted
+            if quoted or (piece[-1:] == "\\" and _escapes_blank(piece)):
+                held.append(piece)
+                continue
+            if held:
+                piece = " ".join([*held, piece]).replace(" \t", "\t")
+                held.clear()
+            raw.append(piece)
+            means.append(self._learn(piece))
+        if held:
+            raw.append(" ".join(held).replace(" \t", "\t"))
+            means.append(plain(raw[-1]))
+        return raw, means
 
     def expanded(self, raw: Sequence[str]) -> list[str]:
         """The words, quotes on, of which a shell makes something else than nvcc meant."""
         return [] if self._odd.isdisjoint(raw) else [word for word in raw if word in self._odd]
 
-
-def _joined(text: str) -> Iterator[str]:
-    """The words of a line with their quotes on, whatever stands within the quotes."""
-    held: list[str] = []
-    quoted = False
-    # A tab separates as a blank does, and stays where it is within quotes.
-    for piece in text.replace("\t", " \t").split(" "):
-        if not held:
-            piece = piece.lstrip("\t")
-            if not piece:
-                continue
-        if '"' in piece and not closed(piece):
-            quoted = not quoted
-        held.append(piece)
-        if not quoted and not _escapes_blank(piece):
-            yield " ".join(held).replace(" \t", "\t")
-            held.clear()
-    if held:
-        yield " ".join(held).replace(" \t", "\t")
+    def _learn(self, word: str) -> str:
+        simple = _SIMPLE.fullmatch(word)
+        if simple is None:
+            means = plain(word)
+            if _shell_differs(word):
+                self._odd.add(word)
+        else:
+            means = simple[1] or word
+        self._known[word] = means
+        return means
 
 
 def plain(word: str) -> str:
@@ -108,14 +107,9 @@ def closed(text: str) -> bool:
     return sum(found[0] == '"' for found in _QUOTES.finditer(text)) % 2 == 0
 
 
-def _goes_on(word: str) -> bool:
-    """Whether what follows the next blank belongs to a word."""
-    return not closed(word) or _escapes_blank(word)
-
-
 def _escapes_blank(word: str) -> bool:
     """Whether the blank after a word belongs to it, for a shell."""
-    return word.endswith("\\") and (len(word) - len(word.rstrip("\\"))) % 2 == 1
+    return (len(word) - len(word.rstrip("\\"))) % 2 == 1
 
 
 def _shell_differs(word: str) -> bool:
