@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
+
 from toolmatrix.stages.model import Diagnostic, Log
 from toolmatrix.stages.prefixes import clean
 
@@ -45,7 +48,11 @@ def parse_log(lines: Iterable[str]) -> Log:
     from toolmatrix.stages.clang import ClangReader
     from toolmatrix.stages.nvcc import NvccReader
 
-    readers: list[Reader] = [NvccReader(), ClangReader()]
+    with _no_collector():
+        return _read(lines, [NvccReader(), ClangReader()])
+
+
+def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
     latest: Reader | None = None
     early: list[tuple[int, str]] = []
     doubts = _Doubts()
@@ -73,6 +80,18 @@ def parse_log(lines: Iterable[str]) -> Log:
         plans=tuple(sorted(plans, key=lambda plan: plan.line)),
         diagnostics=doubts.of(plans=len(plans)),
     )
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Keep the cyclic collector from going again and again through all that was read: nothing of it is a cycle."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class _Doubts:

@@ -160,7 +160,7 @@ class NvccReader:
             plain, reads, writes = words.take_redirections(raw, plain)
             writes = [path for path in writes if path not in _NOWHERE]
         if run is not None and run.resources:
-            plain = [one for word in plain for one in run.resources.get(word, (word,))]
+            plain = [one for word in plain for one in run.resources.pop(word, (word,))]
         if not plain:
             return Draft(number, text, (), ""), raw
         if run is not None:

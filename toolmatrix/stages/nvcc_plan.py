@@ -80,9 +80,13 @@ def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
     roots = (here[: -len(_name(here))][:-1], env.get("TOP", ""), env.get("CUDA_ROOT", ""))
     own = (*_SYSTEM, *{f"{root}{slash}" for root in roots if len(root) > 1 for slash in "/\\"})
     for draft in drafts:
-        for path in draft.reads:
-            if path.endswith(".stub") or (path.startswith(own) and FROM_TOOLKIT.search(path)):
-                draft.reads = [one for one in draft.reads if one != path]
+        foreign = {
+            path
+            for path in draft.reads
+            if path.endswith(".stub") or (path.startswith(own) and FROM_TOOLKIT.search(path))
+        }
+        if foreign:
+            draft.reads = [path for path in draft.reads if path not in foreign]
 
 
 def _settle(drafts: Sequence[Draft]) -> None:
@@ -97,13 +101,14 @@ def _settle(drafts: Sequence[Draft]) -> None:
         for path in (*draft.reads, *draft.loose, *draft.named):
             last[path] = number
     for number, draft in enumerate(drafts):
+        named = set(draft.named)
         for path in (*draft.loose, *draft.named):
             if written.get(path, number) < number:
                 draft.reads.append(path)
             elif last.get(path, number) > number and not path.endswith(SOURCES):
                 draft.writes.append(path)
                 written.setdefault(path, number)
-            elif path in draft.named:
+            elif path in named:
                 continue
             elif TEMP in path and not path.endswith(READ_ENDINGS):
                 draft.writes.append(path)  # no temp file was there before the run

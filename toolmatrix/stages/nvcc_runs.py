@@ -68,7 +68,7 @@ class Runs:
     def __init__(self) -> None:
         self.all: list[Run] = []
         self.latest: Run | None = None
-        self.waiting: list[Run] = []
+        self.waiting: dict[Run, None] = {}
         """Runs that have said nothing but their variables; they share these, for the lines may be mixed."""
         self._counts: dict[str, int] = {}
         self._by_pid: dict[str, Run] = {}
@@ -88,9 +88,9 @@ class Runs:
         if name in _FIRST:
             self._counts[name] = self._counts.get(name, 0) + 1
         if not self.waiting or self._counts.get(name, 0) > len(self.waiting):
-            env = self.waiting[-1].env if self.waiting else {}
-            self.waiting.append(self.begin(line, env))
-        run = self.waiting[-1]
+            env = next(reversed(self.waiting)).env if self.waiting else {}
+            self.waiting[self.begin(line, env)] = None
+        run = next(reversed(self.waiting))
         run.env[name] = value
         return run
 
@@ -120,7 +120,7 @@ class Runs:
             if run is None and not self.waiting:
                 run = self.latest
         if run is None:
-            run = self.waiting[0] if self.waiting else self.begin(line)
+            run = next(iter(self.waiting), None) or self.begin(line)
         self.spoke(run)
         if pid:
             self._by_pid[pid] = run
@@ -137,7 +137,7 @@ class Runs:
         """Note that a run has gone on, or given up, after its variables."""
         self.latest = run
         if run in self.waiting:
-            self.waiting.remove(run)
+            del self.waiting[run]
             self._counts = {name: count - 1 for name, count in self._counts.items()}
 
     def writer(self, paths: Iterable[str]) -> Run | None:
@@ -153,4 +153,4 @@ class Runs:
 
     def next(self) -> Run | None:
         """The run that most likely speaks next."""
-        return self.waiting[0] if self.waiting else self.latest
+        return next(iter(self.waiting), self.latest)

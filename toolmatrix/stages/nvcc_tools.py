@@ -78,44 +78,28 @@ FROM_TOOLKIT = re.compile(r"\.(?:stub|bc|h|hpp|cuh|a|so|lib|o|obj)(?:\.\d+)*\Z")
 class Draft:
     """One command as read so far; what it reads without naming it is not known yet."""
 
-    __slots__ = (
-        "arch",
-        "front",
-        "host_arch",
-        "includes",
-        "kind",
-        "line",
-        "loose",
-        "module",
-        "named",
-        "reads",
-        "stub",
-        "text",
-        "tool",
-        "words",
-        "writes",
-    )
+    kind = "other"
+    arch: str | None = None
+    host_arch: str | None = None
+    """The arch that __CUDA_ARCH__ names, without the letter that may follow."""
+    front: str | None = None
+    """What cudafe++ makes of a source for the host compiler."""
+    stub: str | None = None
+    module: str | None = None
 
     def __init__(self, line: int, text: str, words: Sequence[str], tool: str) -> None:
         self.line = line
         self.text = text
         self.words = words
         self.tool = tool
-        self.kind = "other"
-        self.arch: str | None = None
         self.reads: list[str] = []
         self.writes: list[str] = []
+        self.includes: list[str] = []
+        """Names of files that what this command writes includes."""
         self.loose: list[str] = []
         """Files that follow an option which is not known: the rest of the plan tells if it reads or writes them."""
         self.named: list[str] = []
         """Files that such an option names after a `=`: they count only if the rest of the plan knows them."""
-        self.includes: list[str] = []
-        """Names of files that what this command writes includes."""
-        self.front: str | None = None
-        self.stub: str | None = None
-        self.module: str | None = None
-        self.host_arch: str | None = None
-        """The arch that __CUDA_ARCH__ names, without the letter that may follow."""
 
 
 def base_name(program: str) -> str:

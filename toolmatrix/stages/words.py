@@ -24,6 +24,7 @@ _SPECIAL = re.compile(r"['\\;&|()<>*?]|^[~#]")
 _VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}|%(\w+)%", re.ASCII)
 
 _MOST = 1 << 16
+_LONGEST_PATH = 4096
 
 
 class Lexicon:
@@ -140,7 +141,15 @@ def take_redirections(
 
 
 def variables(word: str, env: Mapping[str, str]) -> str:
-    """A word with the variables that the log itself set put in, `$NAME` as well as `%NAME%`."""
+    """A word with the variables that the log itself set put in, `$NAME` as well as `%NAME%`.
+
+    A value that is too long for a path stays out, lest a short line grow without bound.
+    """
     if "$" not in word and "%" not in word:
         return word
-    return _VARIABLE.sub(lambda found: env.get(found[found.lastindex or 0], found[0]), word)
+
+    def value(found: re.Match[str]) -> str:
+        set_to = env.get(found[found.lastindex or 0], found[0])
+        return set_to if len(set_to) <= _LONGEST_PATH else found[0]
+
+    return _VARIABLE.sub(value, word)
