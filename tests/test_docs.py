@@ -29,7 +29,6 @@ from toolmatrix import errors
 from toolmatrix.cli import check
 from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.main import main
-from toolmatrix.cli.option import Option
 from toolmatrix.cli.options import COMMON, EVIDENCE, OPTIONS, REQUEST
 from toolmatrix.resources import rules_path, schema_path
 
@@ -40,6 +39,8 @@ else:
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from toolmatrix.cli.option import Option
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.report.test_stages import LOGS, plan, stage
+from tests.report.test_stages import NAMES, log_of, plan, stage
 from toolmatrix.report import stage_graphs
 from toolmatrix.stages import Log
 
@@ -101,7 +101,7 @@ def expected(log: Log) -> set[tuple[str, str]]:
     "name", ["nvcc-4.2__seed", "hipcc-7.0.2__rdc-link-sources", "nvcc-13.0.88__make-log"]
 )
 def test_both_languages_say_the_same(name: str) -> None:
-    log = LOGS[name]
+    log = log_of(name)
     drawn = from_mermaid(stage_graphs.mermaid(log))
     assert from_dot(stage_graphs.dot(log)) == drawn
     ends = {edge[:2] for edge in drawn.edges}
@@ -109,11 +109,11 @@ def test_both_languages_say_the_same(name: str) -> None:
     assert {name for pair in ends for name in pair} <= set(drawn.nodes)
 
 
-@pytest.mark.parametrize("name", sorted(LOGS))
+@pytest.mark.parametrize("name", NAMES)
 def test_every_edge_of_the_corpus_is_drawn_with_its_files(name: str) -> None:
-    drawn = from_mermaid(stage_graphs.mermaid(LOGS[name]))
+    drawn = from_mermaid(stage_graphs.mermaid(log_of(name)))
     between = {edge[:2]: edge[2] for edge in drawn.edges if "f" not in edge[0] + edge[1]}
-    assert set(between) == expected(LOGS[name])
+    assert set(between) == expected(log_of(name))
     assert all(between.values())
 
 
@@ -141,6 +141,10 @@ def test_graphviz_understands_what_is_meant() -> None:
     strange = plan(
         *(stage(place, "other", "", "", inputs=(name,)) for place, name in enumerate(EVIL))
     )
-    for log in (Log(plans=(strange,)), LOGS["nvcc-13.0.88__rdc-link-many"], LOGS["nvcc-4.2__seed"]):
+    for log in (
+        Log(plans=(strange,)),
+        log_of("nvcc-13.0.88__rdc-link-many"),
+        log_of("nvcc-4.2__seed"),
+    ):
         text = stage_graphs.dot(log)
         assert from_graphviz(text) == from_dot(text)

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.stages.corpus import cases
+from tests.stages.corpus import case, cases
+from toolmatrix.report import stage_graphs
 from toolmatrix.report import stages as report
 from toolmatrix.report.stage_table import Names, products, runs, shortened, sources, table
 from toolmatrix.report.stage_words import sentence, step_of
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.stages import Diagnostic, Log, Plan, Stage, parse_log
+from toolmatrix.stages import Diagnostic, Log, Plan, Stage, graph, parse_log
+from toolmatrix.stages.model import KINDS
 
-LOGS = {case.name: parse_log(case.text.split("\n")) for case in cases()}
+NAMES = [one.name for one in cases()]
 WIDTHS = (20, 40, 80, 200)
+
+
+@cache
+def log_of(name: str) -> Log:
+    """A log of the corpus, read once."""
+    return parse_log(case(name).text.split("\n"))
 
 
 def stage(number: int, kind: str, reads: str, writes: str, **given: object) -> Stage:
@@ -65,19 +76,19 @@ def many(count: int) -> Plan:
     return plan(*made)
 
 
-@pytest.mark.parametrize("name", sorted(LOGS))
+@pytest.mark.parametrize("name", NAMES)
 def test_every_log_of_the_corpus_is_shown_at_every_width(name: str) -> None:
     for width in WIDTHS:
         for explain in (False, True):
-            text = report.text(LOGS[name], name, Terminal(width=width), explain=explain)
+            text = report.text(log_of(name), name, Terminal(width=width), explain=explain)
             assert all(line.isprintable() and line == line.rstrip() for line in text.splitlines())
             if width >= 80:
                 assert max(map(len, text.splitlines())) <= width, text
 
 
-@pytest.mark.parametrize("name", sorted(LOGS))
+@pytest.mark.parametrize("name", NAMES)
 def test_every_stage_of_the_corpus_has_its_line(name: str) -> None:
-    for one in LOGS[name].plans:
+    for one in log_of(name).plans:
         covered = [held.id for run in runs(one) for line in run for held in line.stages]
         assert sorted(covered) == [held.id for held in one.stages]
         shown = table(one, Terminal(width=10_000), full=True)
@@ -87,16 +98,16 @@ def test_every_stage_of_the_corpus_has_its_line(name: str) -> None:
 
 
 def test_only_what_readers_do_not_know_is_called_unknown() -> None:
-    for name, log in LOGS.items():
-        for one in log.plans:
+    for name in NAMES:
+        for one in log_of(name).plans:
             for held in one.stages:
                 step = step_of(one, held)
                 assert (step.name == "unknown") <= (held.kind == "other"), name
 
 
 def test_sides_agree_with_archs() -> None:
-    for name, log in LOGS.items():
-        for one in log.plans:
+    for name in NAMES:
+        for one in log_of(name).plans:
             for held in one.stages:
                 assert not (held.arch and step_of(one, held).side == "host"), (name, held)
 
@@ -189,3 +200,51 @@ def test_sentences_are_in_the_voice_of_the_program() -> None:
         assert re.match(r"[a-z`]", told)
         assert not told.endswith(".")
         assert all(flag.startswith("-") for flag in step.flags)
+
+
+WORDS = st.text(st.characters(), max_size=30)
+PATHS = st.lists(
+    st.one_of(WORDS, st.sampled_from(["a.cu", "/t/a.ii", "/t/a.ptx", "-", ""])), max_size=4
+)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Any plan that the model can hold."""
+    made = [
+        stage(
+            number,
+            draw(st.sampled_from(KINDS)),
+            "",
+            "",
+            tool=draw(WORDS),
+            arch=draw(st.none() | WORDS),
+            inputs=tuple(draw(PATHS)),
+            outputs=tuple(draw(PATHS)),
+            argv=tuple(draw(PATHS)),
+            text=draw(WORDS),
+        )
+        for number in range(draw(st.integers(0, 12)))
+    ]
+    return plan(
+        *made,
+        tool=draw(st.sampled_from(["nvcc", "hipcc", "clang"])),
+        version=draw(WORDS),
+        edges=graph.edges(made),
+        removed=tuple(draw(PATHS)),
+    )
+
+
+@given(st.lists(plans(), max_size=3), st.sampled_from(WIDTHS), st.booleans(), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_any_plan_can_be_shown(held: list[Plan], width: int, full: bool, explain: bool) -> None:
+    log = Log(plans=tuple(held))
+    screen = Terminal(width=width)
+    texts = [
+        report.text(log, "x", screen, full=full, explain=explain),
+        report.raw(log),
+        stage_graphs.dot(log),
+        stage_graphs.mermaid(log),
+    ]
+    for text in texts:
+        assert all(letter.isprintable() or letter == "\n" for letter in text)

@@ -242,7 +242,7 @@ def _told(line: Line, told: dict[str, int]) -> str:
     arch = stage.arch if len(line.stages) == 1 else "each arch"
     before = told.setdefault(line.step.does, stage.id)
     if before != stage.id:
-        return f"as stage {before + 1}" + (f", for {arch}" if arch else "")
+        return terminal.printable(f"as stage {before + 1}" + (f", for {arch}" if arch else ""))
     return terminal.printable(sentence(line.step, arch))
 
 
