@@ -32,10 +32,21 @@ _DEFINES = (
     "-D__CUDA_API_VER_MAJOR__=99 -D__CUDA_API_VER_MINOR__=1 -D__NVCC_DIAG_PRAGMA_SUPPORT__=1 "
     "-D__CUDACC_DEVICE_ATOMIC_BUILTINS__=1"
 )
+# A project of some size: as many directories and definitions as machine-learning frameworks give to each file.
+_PROJECT = " ".join(
+    [
+        *(
+            f'-I"/home/builder/src/project/third_party/part_{number}/include"'
+            for number in range(12)
+        ),
+        '-I"/home/builder/src/project/build/generated/include"',
+        *(f'-D "PROJECT_USE_FEATURE_{number}=1"' for number in range(16)),
+        '-D "PROJECT_NAME=\\"a project\\""',
+        "-O3 -fPIC -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden",
+    ]
+)
 _PREPROCESS = (
-    f"-D__CUDACC__ -D__NVCC__  {_INCLUDES} "
-    '-I"/home/builder/src/project/include" -D "PROJECT_EXPORTS" -D "MSG=\\"hello, world\\"" '
-    f'{_DEFINES} -include "cuda_runtime.h" -m64'
+    f'-D__CUDACC__ -D__NVCC__  {_INCLUDES} {_PROJECT} {_DEFINES} -include "cuda_runtime.h" -m64'
 )
 _FRONT = (
     "--c++17 --static-host-stub --device-hidden-visibility --gnu_version=120200 --display_error_number "
@@ -111,6 +122,6 @@ def _commands(number: int) -> Iterator[str]:
     yield f"rm {temp(3, 'fatbin')}"
     yield (
         f"gcc -D__CUDA_ARCH__={ARCHS[-1]}0 -D__CUDA_ARCH_LIST__={listed} -c -x c++  "
-        f'-DCUDA_DOUBLE_MATH_FUNCTIONS -Wno-psabi {_INCLUDES} -m64 "{temp(6, "cudafe1.cpp")}" '
+        f'-DCUDA_DOUBLE_MATH_FUNCTIONS -Wno-psabi {_INCLUDES} {_PROJECT} -m64 "{temp(6, "cudafe1.cpp")}" '
         f'-o "build/{name}.o" '
     )

@@ -153,17 +153,22 @@ def test_another_text_says_so() -> None:
 
 def test_no_line_is_longer_than_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "LONGEST", 100)
+    monkeypatch.setattr(log, "_BLOCK", 60)
     text = "#$ gcc " + "x" * 500 + '\n#$ gcc -E "a.cu"\n' + "y" * 102 + "\n" + "z" * 300
     lines = list(log.lines_of(io.StringIO(text)))
-    assert [len(line) for line in lines] == [102, 17, 102, 102]
+    assert [line[:6] for line in lines] == ["#$ gcc", "#$ gcc", "yyyyyy", "zzzzzz"]
+    assert max(map(len, lines)) <= 160
     found = parse_log(lines)
     assert [stage.inputs for plan in found.plans for stage in plan.stages] == [("a.cu",)]
     assert [one.line for one in found.diagnostics] == [1, 3, 4]
 
 
-def test_lines_of_a_file_are_all_of_it() -> None:
-    text = corpus.case(ONE).text
-    assert "".join(log.lines_of(io.StringIO(text))) == text
+@given(st.text(st.sampled_from("ab\n")), st.integers(1, 9))
+def test_lines_of_a_file_are_all_of_it(text: str, block: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log, "_BLOCK", block)
+        lines = list(log.lines_of(io.StringIO(text)))
+    assert lines == text.split("\n")[: -1 if text.endswith("\n") or not text else None]
 
 
 @given(st.lists(st.text(), max_size=8))

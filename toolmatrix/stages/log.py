@@ -31,16 +31,28 @@ if TYPE_CHECKING:
 LONGEST = 4 << 20
 """Characters of the longest line that is read; a shell takes far less for a command."""
 
+_BLOCK = 1 << 20
 _EARLY = 20
 """So many lines before the first that a reader takes are kept, as they may say why a driver gave up."""
 
 
 def lines_of(stream: TextIO) -> Iterator[str]:
-    """The lines of a text file, each cut where it is too long to be read; never holds more than one of them."""
-    while line := stream.readline(LONGEST + 2):
-        yield line
-        while len(line) > LONGEST and line and not line.endswith("\n"):
-            line = stream.readline(LONGEST + 2)
+    """The lines of a text file without their ends, each cut where it is too long to be read; holds little at once."""
+    rest = ""
+    dropping = False
+    while block := stream.read(_BLOCK):
+        lines = (rest + block).split("\n")
+        rest = lines.pop()
+        yield from lines[1:] if dropping and lines else lines
+        dropping = dropping and not lines
+        if dropping:
+            rest = ""
+        elif len(rest) > LONGEST:
+            yield rest
+            rest = ""
+            dropping = True
+    if rest and not dropping:
+        yield rest
 
 
 def parse_log(lines: Iterable[str]) -> Log:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 # What an option's value is. `-` is neither a file nor of interest.
 WRITE, ARCH, SKIP = "write", "arch", "-"
 STUB, INCLUDE, FRONT, MODULE, IMAGE = "stub", "include", "front", "module", "image"
+DEFINE = "define"
 
 _CICC = {
     "-o": WRITE,
@@ -99,7 +100,7 @@ CC, AR = "cc", "ar"
 HOST_OPTIONS = {
     "-o": WRITE,
     "-MF": WRITE,
-    "-D": SKIP,
+    "-D": DEFINE,
     "-U": SKIP,
     "-I": SKIP,
     "-L": SKIP,

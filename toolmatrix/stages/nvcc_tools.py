@@ -9,6 +9,7 @@ from toolmatrix.stages.nvcc_options import (
     AR,
     ARCH,
     CC,
+    DEFINE,
     FLAGS,
     FRONT,
     HOST_OPTIONS,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _MICROSOFT_OUTPUT = re.compile(r"[-/](Fo|Fe|Fi|OUT:|out:):?(.+)", re.DOTALL)
-_LINK_STUB = frozenset({"-DFATBINFILE", "-DREGISTERLINKBINARYFILE"})
+_LINK_STUB = frozenset({"FATBINFILE", "REGISTERLINKBINARYFILE"})
 _GENERATES = "--gen_module_id_file"
 _IDLE: dict[str, set[str]] = {name: set(FLAGS) for name in (*KINDS, CC)}
 _IDLE_MOST = 1 << 13
@@ -244,12 +245,10 @@ def _host(found: Draft, rest: Sequence[str]) -> None:
             value = next(words, "")
             if role is WRITE:
                 found.writes.append(value)
-            elif word == "-D":
-                _define(found, f"-D{value}")
+            elif role is DEFINE:
+                _define(found, value)
         elif word[:2] == "-D":
-            if word[:14] == "-D__CUDA_ARCH_" or "FILE=" in word:
-                _define(found, word)
-            else:
+            if not _define(found, word[2:]):
                 _remember(idle, word)
         elif word in _USES:
             uses.append(_USES[word])
@@ -265,12 +264,16 @@ def _host(found: Draft, rest: Sequence[str]) -> None:
     found.kind = max(uses, default="link")
 
 
-def _define(found: Draft, word: str) -> None:
-    name, _, value = word.partition("=")
-    if name == "-D__CUDA_ARCH__" and value.isdigit():
+def _define(found: Draft, value: str) -> bool:
+    """Take a definition that tells of an arch or of a file, if it is one."""
+    name, _, value = value.partition("=")
+    if name == "__CUDA_ARCH__" and value.isdigit():
         found.host_arch = f"compute_{value[:-1]}"
     elif name in _LINK_STUB:
         found.reads.append(value.strip('"'))
+    else:
+        return False
+    return True
 
 
 def _archive(found: Draft, rest: Sequence[str]) -> None:
