@@ -67,8 +67,11 @@ def plan(
 def version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
     """The release that the defines of a command tell, or else the path of the toolkit; empty if neither does."""
     for draft in drafts:
-        if "__CUDACC_VER_MAJOR__" in draft.text:
-            found = dict(_VERSION.findall(draft.text))
+        text = (
+            " ".join(draft.words) if "@" in draft.text else draft.text
+        )  # words of a response file
+        if "__CUDACC_VER_MAJOR__" in text:
+            found = dict(_VERSION.findall(text))
             return ".".join(found[word] for word in _VERSION_WORDS if word in found)
     named = _TOOLKIT_PATH.search(env.get("_HERE_", "")[:1000])
     return named[1] if named else ""
