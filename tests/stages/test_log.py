@@ -209,3 +209,36 @@ def test_reasons_before_the_first_line_of_a_driver_are_kept() -> None:
         "g++-99: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties."
     )
     assert [one.line for one in plan.diagnostics] == [1, 2]
+
+
+def test_words_that_the_shell_will_change_are_told_with_their_stage() -> None:
+    plan = parse(
+        '#$ _SPACE_=\n#$ gcc -E "a.cu" -o "a.ii"\n#$ gcc -E "we\'ird $na me.cu" > "`b`.ii"'
+    )
+    assert [(one.stage, one.severity, one.text) for one in plan.diagnostics] == [
+        (1, "warning", 'the shell that nvcc calls will expand `"we\'ird $na me.cu"`')
+    ]
+
+
+def test_the_race_of_threads_is_told() -> None:
+    (plan,) = parse_log(read("nvcc-11.8.89__threads4-many")).plans
+    assert [one.severity for one in plan.diagnostics] == ["error", "note"]
+    assert "race" in plan.diagnostics[1].text
+
+
+def test_a_link_by_hand_is_the_last_step_of_the_only_run() -> None:
+    lines = read(ONE)
+    link = "g++ -O2 main.o saxpy.o -o app -lcudart"
+    plan = parse("\n".join([*lines, "make: nothing", link]))
+    assert plan.stages[-1].kind == "link"
+    assert plan.edges[-1] == (6, 7)
+    assert "not a command of nvcc" in plan.diagnostics[-1].text
+    for other in ("g++ -O2 main.o other.o -o app", "g++ -c -o x.o saxpy.o", "echo saxpy.o -o app"):
+        assert len(parse("\n".join([*lines, other])).stages) == 7
+    two = parse_log([*lines, *read("nvcc-13.0.88__dlink"), link])
+    assert [len(plan.stages) for plan in two.plans] == [7, 3]
+
+
+def test_other_marked_text_is_no_run_of_nvcc() -> None:
+    """Batch systems mark their options as nvcc does its commands."""
+    assert parse_log(["#!/bin/sh", "#$ -N job", "#$ -cwd", "#$ project: x"]).plans == ()

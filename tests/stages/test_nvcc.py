@@ -247,6 +247,14 @@ def test_a_failure_is_an_error(case: corpus.Case) -> None:
         assert "error" not in found
 
 
+@every
+def test_no_word_is_one_that_a_shell_changes(case: corpus.Case) -> None:
+    """The programs and their redirections are what the shell is there for."""
+    for plan in plans(case):
+        assert not [one for one in plan.diagnostics if "shell" in one.text]
+        assert not [word for stage in plan.stages for word in stage.argv if word in (">", "<")]
+
+
 def test_one_invocation_is_one_plan() -> None:
     counts = {one.name: len(plans_of(one.name)) for one in CASES}
     odd = {name: count for name, count in counts.items() if count != 1}

@@ -136,7 +136,6 @@ def draft(
         at += 1
         tool, name = _program(words[at])
     found = Draft(line, text, words, tool)
-    found.writes += writes
     rest = words[at + 1 :]
     if name in KINDS:
         found.kind = KINDS[name]
@@ -148,6 +147,9 @@ def draft(
     else:
         _unknown(found, words[at], rest)
     found.reads += reads
+    found.writes += writes
+    if found.kind == "link" and any(path.endswith((".i", ".ii")) for path in found.writes):
+        found.kind = "preprocess"  # the words that say so are in a response file
     return found
 
 
@@ -259,8 +261,6 @@ def _host(found: Draft, rest: Sequence[str]) -> None:
             _remember(idle, word)
         elif not (microsoft and word[:1] == "/"):
             found.reads.append(word.removeprefix("@"))
-    if not uses and found.writes and found.writes[0].endswith((".i", ".ii")):
-        uses = ["preprocess"]  # the words that say so are in a response file
     found.kind = max(uses, default="link")
 
 
