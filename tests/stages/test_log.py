@@ -244,3 +244,10 @@ def test_a_link_by_hand_is_the_last_step_of_the_only_run() -> None:
 def test_other_marked_text_is_no_run_of_nvcc() -> None:
     """Batch systems mark their options as nvcc does its commands."""
     assert parse_log(["#!/bin/sh", "#$ -N job", "#$ -cwd", "#$ project: x"]).plans == ()
+
+
+def test_a_log_that_ends_in_the_middle_says_so() -> None:
+    lines = read(ONE)
+    end = next(number for number, line in enumerate(lines) if line.startswith("#$ fatbinary"))
+    plan = parse("\n".join(lines[:end]))
+    assert ["the end of the log may be missing" in one.text for one in plan.diagnostics] == [True]

@@ -12,7 +12,7 @@ from tests.stages import corpus
 from toolmatrix.stages import Plan, Stage, parse_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 CASES = corpus.cases("nvcc")
 ANSWERS = [one for one in CASES if one.sidecar["exit_code"] == 0]
@@ -30,6 +30,12 @@ def names(cases: Iterable[corpus.Case]) -> list[str]:
 
 every = pytest.mark.parametrize("case", CASES, ids=names(CASES))
 answered = pytest.mark.parametrize("case", ANSWERS, ids=names(ANSWERS))
+
+
+def having(what: Callable[[corpus.Case], object]) -> pytest.MarkDecorator:
+    """Those answered cases of which something is true."""
+    cases = [one for one in ANSWERS if what(one)]
+    return pytest.mark.parametrize("case", cases, ids=names(cases))
 
 
 @cache
@@ -195,15 +201,18 @@ def test_who_writes_the_module_id(case: corpus.Case) -> None:
                 assert stage.tool == "cudafe++"
 
 
-@answered
-def test_the_archs_are_those_asked_for(case: corpus.Case) -> None:
-    virtual = asked(case, r"compute_\d+[af]?") or {
+def virtual_archs(case: corpus.Case) -> set[str]:
+    """The archs that a command asks to compile for, if by number."""
+    return asked(case, r"compute_\d+[af]?") or {
         f"compute_{number}" for number in asked(case, r"sm_(\d+[af]?)")
     }
+
+
+@having(virtual_archs)
+def test_the_archs_are_those_asked_for(case: corpus.Case) -> None:
+    virtual = virtual_archs(case)
     # Of a family's compute_ nvcc makes a family's sm_, whether asked for or not.
     real = asked(case, r"sm_\d+")
-    if not virtual or "-clean" in case.sidecar["argv"] or "-E" in case.sidecar["argv"]:
-        pytest.skip("no arch is asked for by number, or none is compiled for")
     for plan in plans(case):
         kinds = {stage.kind for stage in plan.stages}
         if "cicc" in kinds:
@@ -217,11 +226,9 @@ def test_the_archs_are_those_asked_for(case: corpus.Case) -> None:
             assert made == real
 
 
-@answered
+@having(lambda case: "-o" in case.sidecar["argv"] and "missing" not in case.name)
 def test_what_was_asked_for_is_written(case: corpus.Case) -> None:
     words = case.sidecar["argv"]
-    if "-o" not in words or "-clean" in words or "missing" in case.name:
-        pytest.skip("the command names no output")
     assert words[words.index("-o") + 1] in {
         path for plan in plans(case) for stage in plan.stages for path in stage.outputs
     }
@@ -264,3 +271,9 @@ def test_one_invocation_is_one_plan() -> None:
         "nvcc-13.0.88__shell-set-x": 2,
         "nvcc-13.0.88__time-stdout-real": 0,
     }
+
+
+@answered
+def test_a_whole_log_is_not_taken_for_a_part_of_one(case: corpus.Case) -> None:
+    for plan in plans_of(case.name):
+        assert not [one for one in plan.diagnostics if "missing" in one.text]

@@ -96,3 +96,25 @@ def test_what_is_read_does_not_depend_on_what_was_read_before() -> None:
     first = stage('cicc --a=1 -arch compute_90 "a.ii" -o "a.ptx"')
     assert stage('cicc -o --a=1 -arch compute_90 "a.ii"')[4] == ["--a=1"]
     assert stage('cicc --a=1 -arch compute_90 "a.ii" -o "a.ptx"') == first
+
+
+@pytest.mark.parametrize(
+    ("defines", "arch"),
+    [
+        ("-D__CUDA_ARCH__=900", "compute_90"),
+        ("-D__CUDA_ARCH__=900 -D__CUDA_ARCH_FAMILY_SPECIFIC__=900 -D__CUDA_ARCH_FEAT_SM90_ALL", "compute_90a"),
+        ("-D__CUDA_ARCH__=1000 -D__CUDA_ARCH_FAMILY_SPECIFIC__=1000", "compute_100f"),
+        ("-D__CUDA_ARCH_LIST__=900", None),
+    ],
+)  # fmt: skip
+def test_without_a_compile_the_defines_tell_the_arch(defines: str, arch: str | None) -> None:
+    assert stage(f'gcc {defines} -E -x c++ "a.cu"')[2] == arch
+
+
+def test_a_file_of_the_plan_is_never_left_out() -> None:
+    plan = parse(
+        "#$ _HERE_=/opt/cuda/bin\n"
+        '#$ gcc -c "a.cpp" -o "/opt/cuda/samples/a.o"\n'
+        '#$ g++ "/opt/cuda/samples/a.o" "/opt/cuda/lib/b.o" -o "a"'
+    )
+    assert plan.stages[1].inputs == ("/opt/cuda/samples/a.o",)

@@ -1,4 +1,8 @@
-"""Reads the lines of `nvcc --dryrun` and `nvcc -v`, of any number of runs at once."""
+"""Reads the lines of `nvcc --dryrun` and `nvcc -v`, of any number of runs at once.
+
+The words of a stage are what its program gets: redirections are its inputs and outputs and no words, a response file
+that the log shows stands for itself, and in the program's path the log's own variables are put in.
+"""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ def plan(
     removed: Iterable[str],
 ) -> Plan:
     """The plan that the commands of one invocation make together; changes the drafts."""
+    diagnostics = tuple(diagnostics)
     _leave_out_foreign(drafts, env)
     _settle(drafts)
     _read_indirectly(drafts)
@@ -59,7 +60,12 @@ def plan(
         env=env,
         stages=tuple(stages),
         edges=graph.edges(stages),
-        diagnostics=tuple(sorted((*diagnostics, *_doubts(drafts)), key=lambda one: one.line)),
+        diagnostics=tuple(
+            sorted(
+                (*diagnostics, *_doubts(drafts), *_end(drafts, diagnostics)),
+                key=lambda one: one.line,
+            )
+        ),
         removed=tuple(removed),
     )
 
@@ -67,9 +73,8 @@ def plan(
 def version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
     """The release that the defines of a command tell, or else the path of the toolkit; empty if neither does."""
     for draft in drafts:
-        text = (
-            " ".join(draft.words) if "@" in draft.text else draft.text
-        )  # words of a response file
+        # What a response file holds stands only in the words.
+        text = " ".join(draft.words) if "@" in draft.text else draft.text
         if "__CUDACC_VER_MAJOR__" in text:
             found = dict(_VERSION.findall(text))
             return ".".join(found[word] for word in _VERSION_WORDS if word in found)
@@ -80,15 +85,18 @@ def version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
 def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
     """Drop what comes with the toolkit or the system from what is read."""
     here = env.get("_HERE_", "")
-    roots = (here[: -len(_name(here))][:-1], env.get("TOP", ""), env.get("CUDA_ROOT", ""))
-    own = (*_SYSTEM, *{f"{root}{slash}" for root in roots if len(root) > 1 for slash in "/\\"})
-    for draft in drafts:
-        foreign = {
-            path
-            for path in draft.reads
-            if path.endswith(".stub") or (path.startswith(own) and FROM_TOOLKIT.search(path))
-        }
-        if foreign:
+    roots = {here[: -len(_name(here))][:-1], env.get("TOP", ""), env.get("CUDA_ROOT", "")}
+    roots -= {"", "/", "/usr", "/usr/local"}
+    own = (*_SYSTEM, *(f"{root}{slash}" for root in roots for slash in "/\\"))
+    foreign = {
+        path
+        for draft in drafts
+        for path in draft.reads
+        if path.endswith(".stub") or (path.startswith(own) and FROM_TOOLKIT.search(path))
+    }
+    if foreign:
+        foreign.difference_update(*(draft.writes for draft in drafts))
+        for draft in drafts:
             draft.reads = [path for path in draft.reads if path not in foreign]
 
 
@@ -168,7 +176,7 @@ def _name_archs(drafts: Sequence[Draft]) -> None:
             readers = [wanted[path] for path in draft.writes if path in wanted]
             draft.arch = next((arch for arch in readers if arch), None)
             if not readers and fronts.isdisjoint(draft.reads):
-                draft.arch = draft.host_arch
+                draft.arch = draft.host_arch and draft.host_arch + draft.host_letter
         arch = draft.arch if draft.kind in _VIRTUAL or draft.kind == "preprocess" else None
         for path in draft.reads:
             if path != draft.module:
@@ -197,3 +205,15 @@ def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
             )
             return
         written.update(draft.writes)
+
+
+def _end(drafts: Sequence[Draft], said: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
+    """A plan that makes temp files only has lost its end, if nothing else says why."""
+    writes = [path for draft in drafts for path in draft.writes]
+    if (
+        writes
+        and all(TEMP in path for path in writes)
+        and not any(one.stage is None for one in said)
+    ):
+        text = "nothing that is written here stays: the end of the log may be missing"
+        yield Diagnostic(line=drafts[-1].line, severity="warning", text=text)

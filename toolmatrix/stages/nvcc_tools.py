@@ -82,7 +82,8 @@ class Draft:
     kind = "other"
     arch: str | None = None
     host_arch: str | None = None
-    """The arch that __CUDA_ARCH__ names, without the letter that may follow."""
+    host_letter = ""
+    """What __CUDA_ARCH__ tells of an arch, and the letter after it that other definitions tell."""
     front: str | None = None
     """What cudafe++ makes of a source for the host compiler."""
     stub: str | None = None
@@ -269,6 +270,10 @@ def _define(found: Draft, value: str) -> bool:
     name, _, value = value.partition("=")
     if name == "__CUDA_ARCH__" and value.isdigit():
         found.host_arch = f"compute_{value[:-1]}"
+    elif name.startswith("__CUDA_ARCH_FEAT_SM"):
+        found.host_letter = "a"
+    elif name == "__CUDA_ARCH_FAMILY_SPECIFIC__":
+        found.host_letter = found.host_letter or "f"
     elif name in _LINK_STUB:
         found.reads.append(value.strip('"'))
     else:
