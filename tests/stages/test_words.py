@@ -104,6 +104,8 @@ def test_redirections_are_files_and_no_words(
         ('gcc -D "TICK=`x`"', ['"TICK=`x`"']),
         ("gcc -DNAME='a -m64", ["-DNAME='a"]),
         ("gcc -DF(a)=1", ["-DF(a)=1"]),
+        ('gcc -E a.cu > "a b.ii" 2>a.err 2>&1', []),
+        ("gcc -E a.cu >$out", [">$out"]),
         ('gcc "-DF(a)=1" "it\'s" "a;b" "C:\\x" "cost $" a=b -Wl,--x', []),
     ],
 )

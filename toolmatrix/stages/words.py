@@ -114,6 +114,10 @@ def _escapes_blank(word: str) -> bool:
 
 
 def _shell_differs(word: str) -> bool:
+    if _DUPLICATE.fullmatch(word):
+        return False
+    redirect = _REDIRECT.fullmatch(word)  # nvcc means these as the shell takes them
+    word = redirect[1] if redirect else word
     return _EXPANDS.search(word) is not None or _SPECIAL.search(_QUOTED.sub("", word)) is not None
 
 
