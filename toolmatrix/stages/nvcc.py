@@ -161,7 +161,7 @@ class NvccReader:
         reads: list[str] = []
         writes: list[str] = []
         if ">" in text or "<" in text:
-            raw, plain, reads, writes = words.take_redirections(raw, plain)
+            plain, reads, writes = words.take_redirections(raw, plain)
             writes = [path for path in writes if path not in _NOWHERE]
         if run is not None and run.resources:
             plain = [one for word in plain for one in run.resources.pop(word, (word,))]

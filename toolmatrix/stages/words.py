@@ -123,16 +123,14 @@ def _shell_differs(word: str) -> bool:
 
 def take_redirections(
     raw: Sequence[str], means: Sequence[str]
-) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Of the words of a line those that are no operators, what the program gets, and the files it reads and writes."""
-    kept: list[str] = []
+) -> tuple[list[str], list[str], list[str]]:
+    """Of the words of a line what a program gets of them, and the names of files to read from and to write to."""
     rest: list[str] = []
     reads: list[str] = []
     writes: list[str] = []
     waiting = None
     for word, meant in zip(raw, means, strict=True):
         if waiting is not None:
-            kept.append(word)
             waiting.append(meant)
             waiting = None
         elif (redirect := _REDIRECT.fullmatch(word)) is not None:
@@ -142,9 +140,8 @@ def take_redirections(
             else:
                 waiting = side
         elif not _DUPLICATE.fullmatch(word):
-            kept.append(word)
             rest.append(meant)
-    return kept, rest, reads, writes
+    return rest, reads, writes
 
 
 def variables(word: str, env: Mapping[str, str]) -> str:
