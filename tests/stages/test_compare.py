@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.stages import corpus
-from toolmatrix.report.stage_diff import load_flags
+from toolmatrix.report.stage_diff import document, load_flags
+from toolmatrix.resources import schema_path
 from toolmatrix.stages import Log, parse_log
 from toolmatrix.stages.compare import Comparison, compare
 
 CASES = corpus.cases()
 TEMP = re.compile(r"(?<=tmpxft_)[0-9a-f]+(?=_)|(?<=-)[0-9a-f]{6}(?=[./])")
+NAMED = [case.name for case in CASES][::40]
 SHIFTED = str.maketrans("0123456789abcdef", "123456789abcdef0")
 
 
@@ -70,7 +74,7 @@ def test_no_difference_is_only_a_name(old: str, new: str) -> None:
     found = compare(read(old), read(new))
     told = words(found, "old") | words(found, "new")
     assert told
-    assert not [word for word in told if "/tmp" in word or "tmpxft" in word or TEMP.search(word)]
+    assert not [word for word in told if "tmp" in word or TEMP.search(word)]
 
 
 def test_a_comparison_turned_round_tells_the_same() -> None:
@@ -120,3 +124,11 @@ def test_what_is_said_of_a_flag_agrees_with_the_captures() -> None:
                 assert missing in seen, f"{name}: nothing captured of {missing}"
         if flag.before and not flag.driver:
             assert name not in seen[flag.before], f"{name} is printed by {flag.before}"
+
+
+def test_every_comparison_is_a_document_of_its_schema() -> None:
+    with open(schema_path("stage-differences"), encoding="utf-8") as file:
+        validator = Draft202012Validator(json.load(file))
+    logs = [read(name) for name in NAMED]
+    for old, new in zip(logs, logs[1:], strict=False):
+        validator.validate(document(("old", old), ("new", new), compare(old, new)))

@@ -131,7 +131,7 @@ def _run(context: Context, told: Told, plan: Plan, made: Replay) -> int:
     """Run the plan, measure it, and compare its results with the driver's where that was asked."""
     from toolmatrix.report import stage_cost
     from toolmatrix.stages import execute
-    from toolmatrix.stages.verify import verify
+    from toolmatrix.stages.verify import LIMIT, verify
 
     options = context.options
     if options.verify and told.dry is None:
@@ -145,7 +145,7 @@ def _run(context: Context, told: Told, plan: Plan, made: Replay) -> int:
     try:
         measured = execute.run(made, jobs=options.jobs or _cores(), cwd=place)
         verdicts = (
-            verify(told.dry, made, cwd=place, limit=options.timeout or driver.LIMIT)
+            verify(told.dry, made, cwd=place, limit=options.timeout or LIMIT)
             if options.verify and told.dry
             else ()
         )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 from toolmatrix.cli import stage_log
-from toolmatrix.errors import ToolMissing, UsageError
+from toolmatrix.cli.ask import Names
+from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
 from toolmatrix.facts.store import open_index
 from toolmatrix.report.answer import head
 from toolmatrix.stages.log import parse_log
@@ -29,6 +31,7 @@ _ARCH_WORDS = (
     *("-arch", "--gpu-architecture", "-gencode", "--generate-code"),
     *("--offload-arch", "--cuda-gpu-arch"),
 )
+_UNLISTED = re.compile(r"\d+\.\d+|gfx\w+")
 _PATIENCE = 60
 """Seconds that the graph program may take."""
 
@@ -174,17 +177,31 @@ def judge(context: Context, told: Told, index: Index) -> list[Finding]:
     """What the matrix says of the plans, and of the devices that were asked for."""
     from toolmatrix.judge import stages
 
-    live = told.dry is not None
+    names = Names(index)
     return stages.all_findings(
         told.log.plans,
         index,
-        context.options.device,
+        tuple(_device(names, device) for device in context.options.device),
         path=told.where,
         asked=told.dry.asked if told.dry else None,
-        found=(lambda program, path: shutil.which(program, path=path) is not None)
-        if live
-        else None,
+        found=_is_found if told.dry else None,
     )
+
+
+def _device(names: Names, device: str) -> str:
+    """A device as the facts call it; a capability or gfx that they do not know stays as it is, to be told unknown."""
+    name, colon, features = device.partition(":")
+    try:
+        return names.device(name) + colon + features
+    except NothingMatched:
+        if _UNLISTED.fullmatch(name):
+            return device
+        raise
+
+
+def _is_found(program: str, path: str) -> bool:
+    """Whether a program is on the PATH that the driver printed, or on this process's where it printed none."""
+    return shutil.which(program, path=path or None) is not None
 
 
 def code_of(log: Log, found: Sequence[Finding]) -> int:
@@ -280,8 +297,16 @@ def _diff(context: Context) -> int:
     if context.options.format == "json":
         context.write_json(stage_diff.document(old, new, found))
     else:
-        context.write(stage_diff.text(old, new, found, context.terminal))
-    return 0
+        by_default = _by_default(open_index(context.options.matrix, context.env))
+        context.write(stage_diff.text(old, new, found, context.terminal, by_default))
+    return int(context.options.exit_code and bool(found))
+
+
+def _by_default(index: Index) -> Callable[[Plan], bool]:
+    from toolmatrix.judge import stage_archs
+    from toolmatrix.judge.stage_setting import Setting
+
+    return lambda plan: bool(stage_archs.defaults(Setting(plan, index)))
 
 
 def _side(context: Context, name: str, sources: Sequence[str]) -> Told:

@@ -131,10 +131,7 @@ def unasked(setting: Setting) -> Iterator[Finding]:
     said = [one for one in setting.plan.diagnostics if _NATIVE.search(one.text)]
     if not setting.archs:
         return
-    only = {facts.sass(facts.twin(setting.index, arch)) for arch in setting.archs}
-    table = _DEFAULTS[setting.toolkit.component]
-    rows = [(row, cells["default"]) for row, cells in setting.toolkit.rows(table)]
-    held = [row for row, default in rows if {default} == only]
+    held = defaults(setting)
     asked = setting.asked is not None and any(map(asks, setting.asked))
     if not said and (asked or not held):
         return
@@ -150,6 +147,14 @@ def unasked(setting: Setting) -> Iterator[Finding]:
         actual=arch,
         facts=tuple(held),
     )
+
+
+def defaults(setting: Setting) -> list[str]:
+    """The facts by which the only arch of a plan is what its toolkit takes when none is named."""
+    only = {facts.sass(facts.twin(setting.index, arch)) for arch in setting.archs}
+    table = _DEFAULTS[setting.toolkit.component]
+    rows = [(row, cells["default"]) for row, cells in setting.toolkit.rows(table)]
+    return [row for row, default in rows if {default} == only]
 
 
 def asks(word: str) -> bool:

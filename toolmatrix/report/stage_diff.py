@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from toolmatrix.report import terminal
 from toolmatrix.resources import flags_path
+from toolmatrix.stages.compare import ARCHS
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from toolmatrix.report.terminal import Terminal
@@ -106,9 +107,18 @@ def _meaning(word: str, flags: Mapping[str, Flag]) -> str | None:
     return flags[name].sentence() if name in flags else None
 
 
-def text(old: tuple[str, Log], new: tuple[str, Log], found: Comparison, screen: Terminal) -> str:
-    """Lines for people: for each pair of plans what changed as a whole, the order, files handed on, words."""
-    told = _Told(old[1], new[1], screen)
+def text(
+    old: tuple[str, Log],
+    new: tuple[str, Log],
+    found: Comparison,
+    screen: Terminal,
+    by_default: Callable[[Plan], bool],
+) -> str:
+    """Lines for people: for each pair of plans what changed as a whole, the order, files handed on, words.
+
+    `by_default` says whether the only arch of a plan is what its toolkit takes when none is named.
+    """
+    told = _Told(old[1], new[1], screen, by_default)
     blocks = [told.pair(difference) for difference in found.differences]
     for sign, (path, log), plans in (("-", old, found.gone), ("+", new, found.come)):
         blocks += [[f"{told.sign(sign)} {_heading(log.plans[at])}, only in {path}"] for at in plans]
@@ -125,10 +135,13 @@ def _heading(plan: Plan) -> str:
 class _Told:
     """Two logs and how their differences are put."""
 
-    def __init__(self, old: Log, new: Log, screen: Terminal) -> None:
+    def __init__(
+        self, old: Log, new: Log, screen: Terminal, by_default: Callable[[Plan], bool]
+    ) -> None:
         self.old = old
         self.new = new
         self.screen = screen
+        self.by_default = by_default
         self.flags = load_flags()
 
     def sign(self, sign: str) -> str:
@@ -141,7 +154,7 @@ class _Told:
         before, after = self.old.plans[found.old], self.new.plans[found.new]
         blocks = [
             [self.screen.style(f"{_heading(before)} -> {_heading(after)}", "bold")],
-            self.changes(found),
+            self.changes(found, before, after),
             self.stages(found, before, after),
             self.moves(found),
             self.handovers(found.handovers),
@@ -152,11 +165,16 @@ class _Told:
             lines += (["", *block] if lines else block) if block else []
         return lines
 
-    def changes(self, found: Difference) -> list[str]:
-        rows = [
-            (f"{self.sign('~')} {one.name}", f"{one.old or 'none'} -> {one.new or 'none'}")
-            for one in found.changes
-        ]
+    def changes(self, found: Difference, before: Plan, after: Plan) -> list[str]:
+        """What changed of a plan as a whole; archs that are the default of a toolkit are called so."""
+        rows = []
+        for one in found.changes:
+            marks = [
+                " (the default)" if one.name == ARCHS and self.by_default(plan) else ""
+                for plan in (before, after)
+            ]
+            sides = f"{one.old or 'none'}{marks[0]} -> {one.new or 'none'}{marks[1]}"
+            rows.append((f"{self.sign('~')} {one.name}", sides))
         return self.wrapped(rows)
 
     def stages(self, found: Difference, before: Plan, after: Plan) -> list[str]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Key = tuple[object, ...]
     Pair = tuple[int, int]
 
+ARCHS = "archs"
+"""The name of the change that tells the codegen archs of two plans."""
 _FLAG_VARIABLES = ("_FLAGS", "INCLUDES", "LIBRARIES")
 
 
@@ -198,7 +200,7 @@ def _changes(before: Plan, after: Plan) -> Iterator[Change]:
         ("version", lambda plan: plan.version),
         ("host compiler", host_compiler),
         ("programs", lambda plan: _joined(sorted(stage.tool for stage in plan.stages))),
-        ("archs", archs),
+        (ARCHS, archs),
     ):
         old, new = read(before), read(after)
         if old != new:
