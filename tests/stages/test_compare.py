@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -130,5 +131,5 @@ def test_every_comparison_is_a_document_of_its_schema() -> None:
     with open(schema_path("stage-differences"), encoding="utf-8") as file:
         validator = Draft202012Validator(json.load(file))
     logs = [read(name) for name in NAMED]
-    for old, new in zip(logs, logs[1:], strict=False):
+    for old, new in pairwise(logs):
         validator.validate(document(("old", old), ("new", new), compare(old, new)))
