@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,7 +29,7 @@ from toolmatrix import errors
 from toolmatrix.cli import check
 from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.main import main
-from toolmatrix.cli.options import COMMON, EVIDENCE, OPTIONS, REQUEST, Option
+from toolmatrix.cli.options import COMMON, EVIDENCE, OPTIONS, REQUEST
 from toolmatrix.resources import rules_path, schema_path
 
 if sys.version_info >= (3, 11):
@@ -38,6 +39,8 @@ else:
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from toolmatrix.cli.option import Option
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -201,9 +204,9 @@ class Folder:
 
 @pytest.fixture
 def folder(tmp_path: Path, cache: str, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """An empty folder to run a page in; `check` starts no processes there."""
+    """A folder with docs/logs to run a page in; `check` starts no processes there."""
     work = tmp_path / "work"
-    work.mkdir()
+    shutil.copytree(ROOT / "docs" / "logs", work / "docs" / "logs")
     monkeypatch.chdir(work)
     monkeypatch.setattr(check, "_processors", lambda: 1)
     return Folder(work, cache)
@@ -255,7 +258,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def option_row(option: Option) -> list[str]:
     """One option: as flag, variable and key, with its default and meaning."""
     flags = [*option.flags[:-1], f"{option.flags[-1]} {option.metavar}".rstrip()]
-    variable = option.variable if option.name not in ("help", "version") else ""
+    variable = "" if option.only_flag else option.variable
     choices = ", ".join(f"`{word}`" for word in option.choices)
     default = option.show(option.default) if option.default not in ((), 0, False) else ""
     return [

@@ -1,0 +1,74 @@
+"""Logs of nvcc on Windows: another shell, another compiler, response files, and paths either way round."""
+
+from __future__ import annotations
+
+from toolmatrix.stages import parse
+
+TEMP = "C:/Users/me/AppData/Local/Temp/tmpxft_00001234_00000000"
+LOG = f"""\
+#$ _NVVM_BRANCH_=nvvm
+#$ _SPACE_=
+#$ _CUDART_=cudart
+#$ _HERE_=C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\v12.6\\bin
+#$ _WIN_PLATFORM_=x64
+#$ CICC_PATH=C:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\v12.6\\bin/../nvvm/bin
+#$ INCLUDES="-IC:\\Program Files\\NVIDIA GPU Computing Toolkit\\CUDA\\v12.6\\bin/../include"\x20\x20
+#$ erase {TEMP}-3_a b.fatbin
+a b.cu
+#$ resource file {TEMP}-5_a b.cpp4.ii.res: [-D__CUDA_ARCH_LIST__=890 -nologo -E -TP -D__CUDACC__ -D__NVCC__ \
+"-IC:\\Program Files\\x\\include" -D "MSG=\\"hello, world\\"" -D__CUDACC_VER_MAJOR__=12 -D__CUDACC_VER_MINOR__=6 \
+-D__CUDACC_VER_BUILD__=20 -FI "cuda_runtime.h" "a b.cu" ]
+#$ cl.exe @"{TEMP}-5_a b.cpp4.ii.res" > "{TEMP}-5_a b.cpp4.ii"\x20
+#$ erase {TEMP}-5_a b.cpp4.ii.res
+#$ cudafe++ --microsoft_version=1940 --m64 --parse_templates --gen_c_file_name "{TEMP}-6_a b.cudafe1.cpp" \
+--stub_file_name "tmpxft_00001234_00000000-6_a b.cudafe1.stub.c" --gen_module_id_file \
+--module_id_file_name "{TEMP}-4_a b.module_id" "{TEMP}-5_a b.cpp4.ii"\x20
+#$ cl.exe > "{TEMP}-7_a b.cpp1.ii" -D__CUDA_ARCH__=890 -nologo -E -TP -D__NVCC__ -FI "cuda_runtime.h" "a b.cu"
+#$ ""%CICC_PATH%\\cicc" --microsoft_version=1940 -arch compute_89 -m64 \
+--include_file_name "tmpxft_00001234_00000000-3_a b.fatbin.c" -tused --module_id_file_name "{TEMP}-4_a b.module_id" \
+--gen_c_file_name "{TEMP}-6_a b.cudafe1.c" --stub_file_name "{TEMP}-6_a b.cudafe1.stub.c" \
+--gen_device_file_name "{TEMP}-6_a b.cudafe1.gpu"  "{TEMP}-7_a b.cpp1.ii" -o "{TEMP}-6_a b.ptx""
+#$ ptxas.exe -arch=sm_89 -m64  "{TEMP}-6_a b.ptx"  -o "{TEMP}-8_a b.cubin"\x20
+#$ fatbinary -64 "--image3=kind=elf,sm=89,file={TEMP}-8_a b.cubin" --embedded-fatbin="{TEMP}-3_a b.fatbin.c"\x20
+#$ resource file {TEMP}-9_a b.obj.res: [-D__CUDA_ARCH__=890 -nologo -c -TP "{TEMP}-6_a b.cudafe1.cpp" ]
+#$ cl.exe @"{TEMP}-9_a b.obj.res" -Fo"a b.obj"\x20
+"""
+
+
+def test_the_graph_is_that_of_other_systems() -> None:
+    plan = parse(LOG.replace("\n", "\r\n"))
+    assert plan.version == "12.6.20"
+    assert [(stage.kind, stage.tool, stage.arch) for stage in plan.stages] == [
+        ("preprocess", "cl.exe", None),
+        ("cudafe", "cudafe++", None),
+        ("preprocess", "cl.exe", "compute_89"),
+        ("cicc", "cicc", "compute_89"),
+        ("ptxas", "ptxas.exe", "sm_89"),
+        ("fatbinary", "fatbinary", None),
+        ("host-compile", "cl.exe", None),
+    ]
+    assert plan.edges == ((0, 1), (1, 3), (2, 3), (3, 4), (4, 5), (1, 6), (3, 6), (5, 6))
+    assert plan.stages[0].inputs == ("a b.cu",)
+    assert plan.stages[-1].outputs == ("a b.obj",)
+    assert plan.removed == (f"{TEMP}-3_a b.fatbin", f"{TEMP}-5_a b.cpp4.ii.res")
+    assert plan.diagnostics == ()
+
+
+def test_words_are_those_of_the_response_file() -> None:
+    first, *_, last = parse(LOG).stages
+    assert first.argv[0] == "cl.exe"
+    assert 'MSG="hello, world"' in first.argv
+    assert "-IC:\\Program Files\\x\\include" in first.argv
+    assert last.argv[1:4] == ("-D__CUDA_ARCH__=890", "-nologo", "-c")
+    assert last.text.startswith('cl.exe @"')
+
+
+def test_variables_are_put_in_and_outer_quotes_are_off() -> None:
+    cicc = parse(LOG).stages[3]
+    assert cicc.argv[0].endswith("bin/../nvvm/bin\\cicc")
+    assert cicc.argv[-1] == f"{TEMP}-6_a b.ptx"
+
+
+def test_paths_may_go_the_other_way_round() -> None:
+    log = LOG.replace(TEMP, TEMP.replace("/", "\\"))
+    assert parse(log).edges == parse(LOG).edges
