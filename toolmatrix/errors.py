@@ -81,6 +81,13 @@ class OutputError(ToolmatrixError):
     exit_code = 2
 
 
+class LogError(ToolmatrixError):
+    """A log that cannot be read, or in which no driver speaks."""
+
+    code = "TM906"
+    exit_code = 2
+
+
 class NothingMatched(ToolmatrixError):
     """A well-formed request for a component, release, arch, device, CPU or fact that nobody knows."""
 

@@ -39,7 +39,10 @@ class Ground(Value):
 
 
 class Finding(Value):
-    """One judged difference. `names` are the names it is about, in an order that its code fixes."""
+    """One judged difference. `names` are the names it is about, in an order that its code fixes.
+
+    `plan` and `stage` count from 0: the invocation of a driver in a log, and the stage of it.
+    """
 
     code: str
     severity: str
@@ -52,3 +55,5 @@ class Finding(Value):
     actual: str = ""
     facts: tuple[str, ...] = ()
     where: Position | None = None
+    plan: int | None = None
+    stage: int | None = None

@@ -31,3 +31,8 @@ def schema_path(name: str) -> str:
 def rules_path() -> str:
     """The pages of the TM codes."""
     return os.path.join(_PACKAGE, "rules.yaml")
+
+
+def flags_path() -> str:
+    """What words of a dry run mean."""
+    return os.path.join(_PACKAGE, "stages", "flags.yaml")

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 
 class Command(Value):
-    """What the frame knows of a command before it imports it."""
+    """What the frame knows of a command before it imports it; one that `passes` takes words after `--` as they are."""
 
     name: str
     summary: str
     usage: str = ""
     at_least: int = 0
     at_most: int | None = 0
+    passes: bool = False
     completer: str = ""
     choices: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -45,6 +46,10 @@ class Command(Value):
 
 
 _MATRIX_OWN = ("rows", "cols", "where", "cells")
+_STAGES_OWN = (
+    *("from_log", "driver", "explain", "only", "since", "until"),
+    *("timeout", "jobs", "keep_dir", "cost"),
+)
 
 _ALL = (
     Command(
@@ -154,6 +159,21 @@ _ALL = (
         ),
     ),
     Command(
+        name="stages",
+        summary="what nvcc, hipcc or clang would run, stage by stage",
+        usage="[FILE... | diff OLD NEW] [-- FLAGS]",
+        at_most=None,
+        passes=True,
+        completer="file",
+        own=("arch", "device", "run", "verify", *_STAGES_OWN),
+        formats=("text", "json", "raw", "dot", "mermaid", "svg", "script", "ninja"),
+        examples=(
+            "toolmatrix stages saxpy.cu --explain -- -arch=sm_86 -c",
+            "toolmatrix stages --from-log build.log --device 8.6,9.0",
+            "toolmatrix stages diff before.log after.log",
+        ),
+    ),
+    Command(
         name="rule",
         summary="what a code such as TM101 means",
         usage="[CODE...]",
@@ -165,7 +185,11 @@ _ALL = (
         name="config",
         summary="every setting with its value and origin",
         request=True,
-        own=(*_MATRIX_OWN, "check", "upgrade", "invert", "source", "stale", "exit_code"),
+        own=(
+            *_MATRIX_OWN,
+            *("check", "upgrade", "invert", "source", "stale", "exit_code"),
+            *_STAGES_OWN,
+        ),
         examples=("toolmatrix config", "toolmatrix config --json"),
     ),
     Command(

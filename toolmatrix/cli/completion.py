@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from toolmatrix.cli.commands import COMMANDS, Command
 from toolmatrix.cli.complete import KINDS
-from toolmatrix.cli.options import COMMON, OPTIONS, Option, nearest
+from toolmatrix.cli.option import Option, nearest
+from toolmatrix.cli.options import COMMON, OPTIONS
 from toolmatrix.errors import UsageError
 
 TYPE_CHECKING = False
@@ -27,8 +28,8 @@ def run(context: Context) -> int:
     return 0
 
 
-def _flags(option: Option) -> tuple[str, ...]:
-    return (*option.flags, *option.shorthand)
+def _flags(option: Option, command: Command | None = None) -> tuple[str, ...]:
+    return (*option.flags, *option.short(_choices(option, command)))
 
 
 def _choices(option: Option, command: Command | None = None) -> tuple[str, ...]:
@@ -103,9 +104,10 @@ def _bash() -> list[str]:
         '    if [[ "$word" == -* ]]; then',
         '        case "$command" in',
     ]
-    for pattern, names in [*((one.name, one.options) for one in COMMANDS.values()), ("*", COMMON)]:
-        flags = " ".join(flag for name in names for flag in _flags(OPTIONS[name]))
-        lines.append(f"            {pattern}) {_bash_words(flags)} ;;")
+    for command in (*COMMANDS.values(), None):
+        names = command.options if command else COMMON
+        flags = " ".join(flag for name in names for flag in _flags(OPTIONS[name], command))
+        lines.append(f"            {command.name if command else '*'}) {_bash_words(flags)} ;;")
     lines += ["        esac", "        return", "    fi", '    case "$command" in']
     lines += [f"        {one.name}) {_bash_argument(one)} ;;" for one in COMMANDS.values()]
     lines.append(f"        *) {_bash_words(' '.join(COMMANDS))} ;;")
@@ -196,7 +198,7 @@ def _zsh_option(option: Option, command: Command) -> list[str]:
     text = option.help.replace("[", "(").replace("]", ")").replace(":", ",")
     star = "*" if option.kind in ("list", "count") else ""
     specs = []
-    for flag in _flags(option):
+    for flag in _flags(option, command):
         takes = option.takes_value and flag not in option.shorthand
         mark = "=" if takes and flag.startswith("--") else "+" if takes else ""
         value = f":{option.metavar}:{_zsh_action(option, command)}" if takes else ""

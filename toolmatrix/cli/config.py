@@ -45,7 +45,7 @@ def _request_origin(context: Context) -> str:
 
 
 def _shown(origins: Mapping[str, Origin]) -> dict[str, Origin]:
-    return {name: origins[name] for name in sorted(origins) if name not in ("help", "version")}
+    return {name: origins[name] for name in sorted(origins) if not OPTIONS[name].only_flag}
 
 
 def _document(context: Context) -> dict[str, Any]:

@@ -24,7 +24,8 @@ class Context:
 
     `options` are read as attributes and `origins` says where each came from; paths among the options
     are ready to be opened. `arguments` are the positional arguments, or the `request` of the
-    configuration where a command that takes one is given none.
+    configuration where a command that takes one is given none. `passed` are the words after `--`, for a
+    command that passes them on.
     """
 
     __slots__ = (
@@ -39,6 +40,7 @@ class Context:
         "files",
         "options",
         "origins",
+        "passed",
         "stderr",
         "stdin",
         "stdout",
@@ -49,6 +51,7 @@ class Context:
     options: Options
     origins: Mapping[str, Origin]
     arguments: tuple[str, ...]
+    passed: tuple[str, ...]
     configured_request: tuple[str, ...]
     environments: Mapping[str, Table]
     files: tuple[SettingsFile, ...]
@@ -156,7 +159,7 @@ def replace_file(path: str, text: str) -> None:
     target = os.path.realpath(path)
     beside = f"{target}.{os.getpid()}.part"
     try:
-        with open(beside, "x", encoding="utf-8", newline="\n") as file:
+        with open(beside, "x", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -175,7 +178,7 @@ def replace_file(path: str, text: str) -> None:
 def _write_special(path: str, text: str) -> None:
     """A device or pipe, such as /dev/stderr, cannot be replaced."""
     try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
             file.write(text)
     except BrokenPipeError:
         raise

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from toolmatrix.cli.commands import COMMANDS, Command
-from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST, Option, nearest
+from toolmatrix.cli.option import Option, nearest
+from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
 from toolmatrix.errors import UsageError
 from toolmatrix.report.terminal import columns, wrap
 
@@ -81,7 +82,9 @@ def _section(title: str, lines: list[str], terminal: Terminal) -> list[str]:
 
 
 def _options(names: Iterable[str], terminal: Terminal, formats: tuple[str, ...]) -> list[str]:
-    shown = [(f"  {_flags(OPTIONS[name])}", _meaning(OPTIONS[name], formats)) for name in names]
+    shown = [
+        (f"  {_flags(OPTIONS[name], formats)}", _meaning(OPTIONS[name], formats)) for name in names
+    ]
     left = min(max(len(flags) for flags, _ in shown), 30, terminal.width // 3) + 2
     lines: list[str] = []
     for flags, meaning in shown:
@@ -92,17 +95,17 @@ def _options(names: Iterable[str], terminal: Terminal, formats: tuple[str, ...])
     return lines
 
 
-def _flags(option: Option) -> str:
-    text = ", ".join((*option.flags, *option.shorthand))
-    return f"{text} {option.metavar}".rstrip() if not option.shorthand else _with_short(option)
+def _flags(option: Option, formats: tuple[str, ...]) -> str:
+    text = f"{', '.join(option.flags)} {option.metavar}".rstrip()
+    return ", ".join((text, *option.short(_choices(option, formats))))
 
 
-def _with_short(option: Option) -> str:
-    return f"{', '.join(option.flags)} {option.metavar}, {', '.join(option.shorthand)}"
+def _choices(option: Option, formats: tuple[str, ...]) -> tuple[str, ...]:
+    return formats if option.name == "format" and formats else option.choices
 
 
 def _meaning(option: Option, formats: tuple[str, ...]) -> str:
-    choices = formats if option.name == "format" and formats else option.choices
+    choices = _choices(option, formats)
     text = option.help
     if choices:
         text += f": {', '.join(choices)}"

@@ -205,12 +205,9 @@ def _shown(text: str) -> str:
     """What an error quotes, on one line of bearable length and without letters that a terminal would obey."""
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 4 :]}"
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
+    from toolmatrix.report.terminal import printable
+
+    return printable(text)
 
 
 def error_document(error: ToolmatrixError) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os.path
 
-from toolmatrix.cli.options import OPTIONS, BadValue, Option, Options, variable_of
+from toolmatrix.cli.option import BadValue, Option, variable_of
+from toolmatrix.cli.options import OPTIONS, Options
 from toolmatrix.errors import ConfigError, UsageError
 from toolmatrix.value import Value
 
@@ -90,7 +91,7 @@ def unknown_variables(env: Mapping[str, str]) -> list[str]:
 
 
 def _variables(option: Option) -> list[tuple[str, str]]:
-    if option.name in ("help", "version"):
+    if option.only_flag:
         return []
     short = [(variable_of(flag), value) for flag, value in option.shorthand.items()]
     return [(option.variable, ""), *short]

@@ -8,7 +8,8 @@ anywhere, before the command too.
 from __future__ import annotations
 
 from toolmatrix.cli.commands import COMMANDS, Command
-from toolmatrix.cli.options import BadValue, Option, by_flag, nearest
+from toolmatrix.cli.option import BadValue, Option, nearest
+from toolmatrix.cli.options import REQUEST, by_flag
 from toolmatrix.errors import UsageError
 
 TYPE_CHECKING = False
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 class Parsed:
     """What stood on the command line."""
 
-    __slots__ = ("arguments", "command", "flags", "given")
+    __slots__ = ("arguments", "command", "flags", "given", "passed")
 
     def __init__(self) -> None:
         self.command: Command | None = None
         self.arguments: list[str] = []
+        self.passed: list[str] = []
         self.given: dict[str, Any] = {}
         self.flags: dict[str, str] = {}
 
@@ -40,6 +42,9 @@ def parse(argv: Sequence[str]) -> Parsed:
     while words:
         word = words.pop()
         if word == "--":
+            if parsed.command is not None and parsed.command.passes:
+                parsed.passed = words[::-1]
+                break
             for rest in reversed(words):
                 _positional(parsed, rest)
             break
@@ -154,7 +159,8 @@ def _check_options(parsed: Parsed) -> None:
         if name not in command.options:
             flag = flag.split()[0]
             others = [f"`{other.name}`" for other in COMMANDS.values() if name in other.own]
-            others = others or ["`resolve`"]
+            if name in REQUEST:
+                others.insert(0, "`resolve`")
             raise UsageError(
                 f"`{command.name}` has no option `{flag}`",
                 help=f"it belongs to {' and '.join(others)}",

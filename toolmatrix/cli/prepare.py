@@ -55,6 +55,7 @@ def make_context(
             options=options,
             origins=origins,
             arguments=arguments,
+            passed=tuple(parsed.passed),
             configured_request=request,
             environments={name: file.environments[name] for name, file in environments.items()},
             files=tuple(file for file in (project, user) if file is not None),
@@ -89,7 +90,7 @@ def _environment_layer(name: str, file: SettingsFile) -> Layer:
 
 
 def _no_environment(name: str, known: Mapping[str, Any]) -> UsageError:
-    from toolmatrix.cli.options import nearest
+    from toolmatrix.cli.option import nearest
 
     close = nearest(name, tuple(known))
     return UsageError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.cli.options import nearest
+from toolmatrix.cli.option import nearest
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report.rules import Rule, load_rules
 from toolmatrix.report.terminal import columns, wrap

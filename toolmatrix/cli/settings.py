@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import os.path
 
-from toolmatrix.cli.options import BY_KEY, BadValue, nearest, toml_kind
+from toolmatrix.cli.option import BadValue, nearest, toml_kind
+from toolmatrix.cli.options import BY_KEY
 from toolmatrix.errors import ConfigError, Position
 from toolmatrix.value import Value
 

@@ -100,6 +100,16 @@ def visible(text: str) -> str:
     return first + "".join(piece.partition("m")[2] for piece in rest)
 
 
+def printable(text: str) -> str:
+    """`text` on one line, with what a terminal would obey or not show written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
 def pad(text: str, width: int, *, right: bool = False) -> str:
     """`text` filled with spaces to `width` columns, colours not counted."""
     filler = " " * (width - len(visible(text)))

@@ -1,0 +1,191 @@
+"""Plans in words: every log of the corpus can be shown, and the shapes that need care are shown as they should."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.stages.corpus import cases
+from toolmatrix.report import stages as report
+from toolmatrix.report.stage_table import Names, products, runs, shortened, sources, table
+from toolmatrix.report.stage_words import sentence, step_of
+from toolmatrix.report.terminal import Terminal
+from toolmatrix.stages import Diagnostic, Log, Plan, Stage, parse_log
+
+LOGS = {case.name: parse_log(case.text.split("\n")) for case in cases()}
+WIDTHS = (20, 40, 80, 200)
+
+
+def stage(number: int, kind: str, reads: str, writes: str, **given: object) -> Stage:
+    fields: dict[str, object] = {
+        "id": number,
+        "line": number + 1,
+        "kind": kind,
+        "tool": "gcc",
+        "arch": None,
+        "inputs": tuple(reads.split()),
+        "outputs": tuple(writes.split()),
+        "argv": (kind,),
+        "text": kind,
+    }
+    return Stage(**fields | given)  # type: ignore[arg-type]
+
+
+def plan(*stages: Stage, **given: object) -> Plan:
+    fields: dict[str, object] = {"tool": "nvcc", "version": "", "line": 1, "env": {}, "edges": ()}
+    return Plan(stages=stages, **fields | given)  # type: ignore[arg-type]
+
+
+def many(count: int) -> Plan:
+    """A plan with three stages for each of so many archs, and two that join them."""
+    made: list[Stage] = []
+    for place in range(count):
+        arch = f"compute_{place}"
+        made += [
+            stage(place * 3, "preprocess", "src/long_name.cu", f"t/long_name.{arch}.ii", arch=arch),
+            stage(
+                place * 3 + 1,
+                "cicc",
+                f"t/long_name.{arch}.ii",
+                f"t/long_name.{arch}.ptx",
+                arch=arch,
+            ),
+            stage(
+                place * 3 + 2,
+                "ptxas",
+                f"t/long_name.{arch}.ptx",
+                f"t/long_name.{arch}.cubin",
+                arch=f"sm_{place}",
+            ),
+        ]
+    cubins = " ".join(path for one in made for path in one.outputs if path.endswith(".cubin"))
+    made.append(stage(len(made), "fatbinary", cubins, "t/long_name.fatbin.c"))
+    made.append(stage(len(made), "host-compile", "t/long_name.fatbin.c", "long_name.o"))
+    return plan(*made)
+
+
+@pytest.mark.parametrize("name", sorted(LOGS))
+def test_every_log_of_the_corpus_is_shown_at_every_width(name: str) -> None:
+    for width in WIDTHS:
+        for explain in (False, True):
+            text = report.text(LOGS[name], name, Terminal(width=width), explain=explain)
+            assert all(line.isprintable() and line == line.rstrip() for line in text.splitlines())
+            if width >= 80:
+                assert max(map(len, text.splitlines())) <= width, text
+
+
+@pytest.mark.parametrize("name", sorted(LOGS))
+def test_every_stage_of_the_corpus_has_its_line(name: str) -> None:
+    for one in LOGS[name].plans:
+        covered = [held.id for run in runs(one) for line in run for held in line.stages]
+        assert sorted(covered) == [held.id for held in one.stages]
+        shown = table(one, Terminal(width=10_000), full=True)
+        assert [line.split()[0] for line in shown[1:]] == [str(held.id + 1) for held in one.stages]
+        for held, line in zip(one.stages, shown[1:], strict=True):
+            assert all(path in line for path in (*held.inputs, *held.outputs))
+
+
+def test_only_what_readers_do_not_know_is_called_unknown() -> None:
+    for name, log in LOGS.items():
+        for one in log.plans:
+            for held in one.stages:
+                step = step_of(one, held)
+                assert (step.name == "unknown") <= (held.kind == "other"), name
+
+
+def test_sides_agree_with_archs() -> None:
+    for name, log in LOGS.items():
+        for one in log.plans:
+            for held in one.stages:
+                assert not (held.arch and step_of(one, held).side == "host"), (name, held)
+
+
+def test_stages_that_repeat_for_each_arch_are_one_run() -> None:
+    assert table(many(12), Terminal())[:6] == [
+        "#      side    step        tool  arch      reads -> writes",
+        "1..34  device  preprocess  gcc   12 archs  src/long_name.cu -> *.ii",
+        "2..35  device  to PTX      gcc   12 archs  *.ii -> *.ptx",
+        "3..36  device  to SASS     gcc   12 archs  *.ptx -> *.cubin",
+        "37     device  bundle      gcc             *.compute_0.cubin, *.compute_1.cubin,",
+        "                                           *.compute_2.cubin and 9 more ->",
+    ]
+    shown = table(many(12), Terminal())
+    assert "`*` stands for long_name" in shown
+    assert "1..36: compute_0 sm_0 (1-3), compute_1 sm_1 (4-6), compute_2 sm_2 (7-9)," in shown
+    assert len(table(many(12), Terminal(), full=True)) == 1 + 38
+    assert all(".." not in line for line in table(many(3), Terminal()))
+
+
+def test_explaining_says_the_same_once() -> None:
+    shown = "\n".join(table(many(2), Terminal(), explain=True))
+    assert shown.count("compiles the device code to PTX") == 1
+    assert "as stage 2, for compute_1" in shown
+
+
+def test_names_lose_what_belongs_to_a_run() -> None:
+    one = plan(
+        stage(0, "cicc", "a.cu", "/T/tmpxft_0000a_0-6_a.ptx /T/tmpxft_0000a_0-6_a.cudafe1.c"),
+        stage(1, "ptxas", "/T/tmpxft_0000a_0-6_a.ptx", "/home/me/tmp-abcdef.cubin"),
+    )
+    names = Names(one)
+    assert names.of("/T/tmpxft_0000a_0-6_a.ptx") == "a.ptx"
+    assert names.of("/T/tmpxft_0000a_0-6_a.cudafe1.c") == "a.cudafe1.c"
+    assert names.of("/home/me/tmp-abcdef.cubin") == "/home/me/tmp-abcdef.cubin"
+    assert Names(one, full=True).of("/T/tmpxft_0000a_0-6_a.ptx") == "/T/tmpxft_0000a_0-6_a.ptx"
+    assert (sources(one), products(one)) == (["a.cu"], ["/home/me/tmp-abcdef.cubin"])
+
+
+def test_what_a_terminal_would_obey_is_escaped() -> None:
+    evil = "\x1b[31mred\x07\u202e\udcff\n.cu"
+    one = plan(
+        stage(0, "other", "", "", inputs=(evil,), tool=evil, text=evil, arch=evil),
+        diagnostics=(Diagnostic(line=1, severity="warning", text=evil),),
+        version=evil,
+    )
+    log = Log(plans=(one,), diagnostics=(Diagnostic(line=0, severity="note", text=evil),))
+    for text in (
+        report.text(log, evil, Terminal()),
+        report.text(log, evil, Terminal(), full=True, explain=True),
+        report.raw(log),
+    ):
+        assert all(line.isprintable() for line in text.splitlines())
+        assert r"\x1b[31mred\x07\u202e\udcff\n.cu" in text.replace("\n  ", "").replace("\n", "")
+
+
+def test_a_long_path_loses_its_beginning() -> None:
+    assert shortened("/a/long/way/to/file.cu", 16) == ".../to/file.cu"
+    assert shortened("x" * 50, 10) == "..." + "x" * 7
+
+
+def test_many_files_are_counted() -> None:
+    one = plan(stage(0, "link", " ".join(f"{place}.o" for place in range(100)), "app"))
+    assert table(one, Terminal())[1].endswith("0.o, 1.o, 2.o and 97 more -> app")
+    assert "99.o" in "".join(table(one, Terminal(), full=True))
+
+
+def test_plans_of_one_shape_are_shown_once() -> None:
+    log = Log(plans=(many(2), many(2).replace(line=40), plan()))
+    text = report.text(log, "x.log", Terminal())
+    assert text.count("reads -> writes") == 1
+    assert "8 stages for compute_0, sm_0, compute_1 and sm_1, as in 1\n" in text
+    assert text.endswith("\n\n3 invocations, 16 stages for compute_0, sm_0, compute_1 and sm_1\n")
+    assert report.text(log, "x.log", Terminal(), full=True).count("reads -> writes") == 2
+
+
+def test_many_diagnostics_are_counted() -> None:
+    said = tuple(Diagnostic(line=place, severity="note", text="x") for place in range(1, 31))
+    log = Log(plans=(plan(diagnostics=said),))
+    assert "and 20 more; `-v` shows all\n" in report.text(log, "x", Terminal())
+    assert "note: x (line 30)\n" in report.text(log, "x", Terminal(), full=True)
+
+
+def test_sentences_are_in_the_voice_of_the_program() -> None:
+    from toolmatrix.report import stage_words
+
+    for step in stage_words._STEPS:
+        told = sentence(step, "sm_0")
+        assert "{" not in told
+        assert re.match(r"[a-z`]", told)
+        assert not told.endswith(".")
+        assert all(flag.startswith("-") for flag in step.flags)

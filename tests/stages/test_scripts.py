@@ -1,0 +1,222 @@
+"""Replays as shell scripts and Ninja files: read as text here, and run on tools that any machine has."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.stages.plans import EXTERNAL, plan, random_plans, stage
+from tests.stages.real import program
+from toolmatrix.errors import UsageError
+from toolmatrix.stages.execute import run
+from toolmatrix.stages.replay import order, replay
+from toolmatrix.stages.scripts import ninja, script
+
+if TYPE_CHECKING:
+    from toolmatrix.stages import Plan
+
+PAIR = plan(
+    stage(0, ["k.cu"], ["w/k.ptx"], kind="cicc", arch="compute_80", text='cicc "k.cu"'),
+    stage(1, ["w/k.ptx"], ["k.o"], kind="ptxas", text='ptxas "$HOME" w/k.ptx'),
+    env={"PATH": "/a b:/bin", "NVCC_APPEND_FLAGS": "-G", "not a name": "1"},
+)
+
+NODE = re.compile(r'^"(0x[0-9a-f]+)" \[label="(.*?)"(, shape=ellipse)?\]$')
+LINE = re.compile(r'^"(0x[0-9a-f]+)" -> "(0x[0-9a-f]+)"')
+
+
+def test_a_script_sets_the_environment_and_names_each_stage() -> None:
+    assert (
+        script(replay(PAIR, work="w"))
+        == """\
+#!/bin/sh
+# nvcc: 2 stages replayed; made by `toolmatrix stages`.
+# Temp files stay in w.
+# The shell expands words of stage 2, as it does under nvcc itself.
+set -e
+export PATH='/a b:/bin'
+step='before the first stage'
+trap 'code=$?; [ "$code" = 0 ] || echo "$step failed with exit code $code" >&2' EXIT
+mkdir -p w
+
+step='stage 1 (cicc compute_80)'
+cicc "k.cu"
+
+step='stage 2 (ptxas)'
+ptxas "$HOME" w/k.ptx
+"""
+    )
+
+
+def test_a_ninja_file_holds_the_true_edges_and_a_pool_for_what_needs_memory() -> None:
+    assert (
+        ninja(replay(PAIR, work="w"), depth=2)
+        == """\
+# nvcc: 2 stages replayed; made by `toolmatrix stages`.
+# Temp files stay in w.
+# The shell expands words of stage 2, as it does under nvcc itself.
+# Headers are not tracked.
+builddir = w
+begin = mkdir -p w && export PATH='/a b:/bin'
+
+pool memory
+  depth = 2
+rule stage
+  command = $begin && $run
+  description = $what
+
+build w/k.ptx: stage k.cu
+  run = cicc "k.cu"
+  what = stage 1 (cicc compute_80)
+  pool = memory
+
+build k.o: stage w/k.ptx
+  run = ptxas "$$HOME" w/k.ptx
+  what = stage 2 (ptxas)
+"""
+    )
+
+
+def test_a_part_says_what_it_leaves_out_and_looks_for_what_it_needs() -> None:
+    text = script(replay(PAIR, work="w", since="ptxas"))
+    assert "# Left out: stage 1.\n# Has to be there already: w/k.ptx.\n" in text
+    assert "step='looking for w/k.ptx'\ntest -e w/k.ptx\n" in text
+
+
+def test_of_several_who_write_one_file_the_last_has_it_and_they_keep_their_order() -> None:
+    links = plan(
+        stage(0, ["a.o"], ["w/8.cubin", "w/reg.c"], kind="nvlink"),
+        stage(1, ["a.o"], ["w/9.cubin", "w/reg.c"], kind="nvlink"),
+        stage(2, ["w/reg.c"], ["stub.o"], kind="host-compile"),
+        stage(3, ["w/8.cubin", "w/9.cubin"], ["w/fat.c"]),
+        stage(4, ["w/fat.c"], ["fat.o"]),
+    )
+    built = [line for line in ninja(replay(links, work="w")).splitlines() if line[:6] == "build "]
+    assert built == [
+        "build w/8.cubin: stage a.o",
+        "build w/9.cubin w/reg.c: stage a.o | w/8.cubin",
+        "build stub.o: stage w/reg.c | w/8.cubin",
+        "build w/fat.c: stage w/8.cubin w/9.cubin",
+        "build fat.o: stage w/fat.c",
+    ]
+
+
+def test_one_who_writes_nothing_of_its_own_gets_a_stamp() -> None:
+    pairs = plan(
+        stage(0, ["k.cu"], ["w/k.ii"], text="one"),
+        stage(1, ["k.cu"], ["w/k.ii"]),
+        stage(2, ["w/k.ii"], ["k.o"]),
+    )
+    text = ninja(replay(pairs, work="w"))
+    assert "build w/stage-1.done: stage k.cu\n  run = one && : > w/stage-1.done\n" in text
+    assert "build w/k.ii: stage k.cu | w/stage-1.done\n" in text
+
+
+def test_names_are_escaped_for_ninja() -> None:
+    text = ninja(replay(plan(stage(0, ["a $b:c"], ["o p.o"])), work="w"))
+    assert "build o$ p.o: stage a$ $$b$:c\n" in text
+
+
+def test_a_name_with_a_line_break_is_refused_by_ninja_alone() -> None:
+    made = replay(plan(stage(0, ["a\nb"], ["o.o"])), work="w")
+    assert script(made)
+    with pytest.raises(UsageError, match="line break"):
+        ninja(made)
+
+
+@pytest.mark.process
+def test_a_script_stops_at_the_first_failure_and_names_it(tmp_path: Path) -> None:
+    made = plan(
+        stage(0, [], ["w/a"]),
+        stage(1, ["w/a"], ["w/b"], kind="cicc", arch="sm_1", text="echo broken >&2; exit 3"),
+        stage(2, ["w/b"], ["c"]),
+    )
+    (tmp_path / "run.sh").write_text(script(replay(made, work="w")))
+    done = subprocess.run(
+        ["sh", "run.sh"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    assert done.stderr == "broken\nstage 2 (cicc sm_1) failed with exit code 3\n"
+    assert not (tmp_path / "c").exists()
+
+
+def contents(place: Path, any_plan: Plan) -> dict[str, str]:
+    """What every file of a plan holds."""
+    names = {path for one in any_plan.stages for path in one.outputs}
+    return {name: (place / name).read_text() for name in sorted(names)}
+
+
+def fresh(parent: str, name: str) -> Path:
+    """A directory with the files that random plans find there."""
+    place = Path(parent, name)
+    (place / "m").mkdir(parents=True)
+    for path in EXTERNAL:
+        (place / path).write_text(path)
+    return place
+
+
+@pytest.mark.process
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random_plans())
+def test_script_ninja_and_parallel_run_make_the_same_files(any_plan: Plan) -> None:
+    made = replay(any_plan, work="w")
+    with tempfile.TemporaryDirectory() as parent:
+        one, two, three = (fresh(parent, name) for name in ("one", "two", "three"))
+        (one / "run.sh").write_text(script(made))
+        subprocess.run(["sh", "run.sh"], cwd=one, check=True)
+        expected = contents(one, any_plan)
+        run(made, jobs=4, cwd=two)
+        assert contents(two, any_plan) == expected
+        if shutil.which("ninja"):
+            (three / "build.ninja").write_text(ninja(made, depth=1))
+            subprocess.run(["ninja", "-j4", "--quiet"], cwd=three, check=True)
+            assert contents(three, any_plan) == expected
+
+
+def parsed(text: str) -> set[tuple[str, str]]:
+    """Pairs of files of `ninja -t graph`: the second is made with the first at hand."""
+    labels: dict[str, str] = {}
+    rules: set[str] = set()
+    onward: dict[str, set[str]] = {}
+    for line in text.splitlines():
+        if (node := NODE.match(line)) is not None:
+            labels[node[1]] = node[2]
+            rules |= {node[1]} if node[3] else set()
+        elif (edge := LINE.match(line)) is not None:
+            onward.setdefault(edge[1], set()).add(edge[2])
+    return {
+        (labels[start], labels[end])
+        for start, ends in onward.items()
+        if start not in rules
+        for middle in ends
+        for end in (onward.get(middle, ()) if middle in rules else (middle,))
+    }
+
+
+@pytest.mark.process
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random_plans())
+def test_ninja_reads_the_order_back(any_plan: Plan) -> None:
+    ninja_program = program("ninja")
+    made = replay(any_plan, work="w")
+    with tempfile.TemporaryDirectory() as parent:
+        place = fresh(parent, "one")
+        (place / "build.ninja").write_text(ninja(made))
+        done = subprocess.run(
+            [ninja_program, "-t", "graph"], cwd=place, capture_output=True, text=True, check=True
+        )
+    statements = [line for line in ninja(made).splitlines() if line.startswith("build ")]
+    maker = {}
+    for step, line in zip(made.steps, statements, strict=True):
+        outputs = re.split(r"(?<!\$) ", line.removeprefix("build ").partition(": stage")[0])
+        for output in outputs:
+            maker[re.sub(r"\$(.)", r"\1", output)] = step.id
+    pairs = {(maker[start], maker[end]) for start, end in parsed(done.stdout) if start in maker}
+    assert pairs == set(order(any_plan.stages))

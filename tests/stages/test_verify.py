@@ -1,0 +1,106 @@
+"""A replay's results beside the driver's own."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.stages.plans import plan, stage
+from tests.stages.test_driver import fake
+from toolmatrix.errors import ToolMissing, UsageError
+from toolmatrix.stages.driver import dry_run
+from toolmatrix.stages.replay import replay
+from toolmatrix.stages.verify import compare, verify
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ONE = plan(stage(0, ["k.cu"], ["w/a"]), stage(1, ["w/a"], ["k.o"]))
+
+
+def elf(**sections: bytes) -> bytes:
+    """A 64-bit little-endian ELF file with some sections, their names at the end."""
+    header = 64
+    names = b"\0" + b"".join(b"." + name.encode() + b"\0" for name in sections) + b".shstrtab\0"
+    contents = [*sections.values(), names]
+    table = header + sum(map(len, contents))
+    rows = [struct.pack("<IIQQQQIIQQ", *[0] * 10)]
+    at, name_at = header, 1
+    for name, content in zip([*sections, "shstrtab"], contents, strict=True):
+        rows.append(struct.pack("<IIQQQQIIQQ", name_at, 1, 0, 0, at, len(content), 0, 0, 1, 0))
+        at, name_at = at + len(content), name_at + len(name) + 2
+    start = b"\x7fELF\x02\x01\x01".ljust(40, b"\0") + struct.pack("<Q", table)
+    tail = struct.pack("<HHH", 64, len(rows), len(rows) - 1)
+    return start.ljust(58, b"\0") + tail + b"".join(contents) + b"".join(rows)
+
+
+def test_equal_contents_are_identical() -> None:
+    assert compare("k.o", b"same", b"same").identical
+
+
+def test_the_section_with_the_first_difference_is_named_with_its_text() -> None:
+    ours = elf(text=b"code", strtab=b"\0tmpxft_1_k.cudafe1.cpp\0", data=b"1")
+    theirs = elf(text=b"code", strtab=b"\0tmpxft_2_k.cudafe1.cpp\0", data=b"2")
+    found = compare("k.o", ours, theirs)
+    assert not found.identical
+    assert found.sections == (".strtab", ".data")
+    assert found.offset == 64 + 4 + 1 + len("tmpxft_")
+    assert (found.ours, found.theirs) == ("tmpxft_1_k.cudafe1.cpp", "tmpxft_2_k.cudafe1.cpp")
+    assert found.why == "the names of temp files got into it"
+
+
+def test_sizes_are_told_where_they_differ() -> None:
+    found = compare("k.o", b"\0\1", b"\0\1\2")
+    assert (found.sections, found.offset, found.why) == ((), 2, "2 bytes against 3")
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200))
+def test_any_two_contents_can_be_compared(ours: bytes, theirs: bytes) -> None:
+    for prefix in (b"", b"\x7fELF\x02\x01", elf(text=b"x")):
+        found = compare("k.o", prefix + ours, prefix + theirs)
+        assert found.identical == (ours == theirs)
+        if not found.identical:
+            start = found.offset
+            assert (prefix + ours)[:start] == (prefix + theirs)[:start]
+            assert (prefix + ours)[start : start + 1] != (prefix + theirs)[start : start + 1]
+
+
+@given(st.data())
+def test_a_damaged_elf_file_is_no_obstacle(data: st.DataObject) -> None:
+    whole = bytearray(elf(text=b"code", data=b"1"))
+    for at in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=8)):
+        whole[at] = data.draw(st.integers(0, 255))
+    compare("k.o", bytes(whole), elf(text=b"code", data=b"2"))
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("made", "identical"), [("same", True), ("other", False)])
+def test_the_driver_builds_where_the_replay_did(tmp_path: Path, made: str, identical: bool) -> None:
+    program = fake(tmp_path / "bin", "nvcc", f"printf {made} > k.o")
+    dry = dry_run(["k.cu"], driver=str(program), work="w", cwd=tmp_path)
+    (tmp_path / "k.o").write_text("same")
+    (verdict,) = verify(dry, replay(ONE, work="w"), cwd=tmp_path)
+    assert verdict.path == "k.o"
+    assert verdict.identical == identical
+    assert (tmp_path / "k.o").read_text() == made
+
+
+@pytest.mark.process
+def test_a_driver_that_fails_leaves_what_the_replay_made(tmp_path: Path) -> None:
+    program = fake(tmp_path / "bin", "nvcc", "exit 1")
+    dry = dry_run(["k.cu"], driver=str(program), work="w", cwd=tmp_path)
+    (tmp_path / "k.o").write_text("ours")
+    with pytest.raises(ToolMissing, match="`nvcc` failed with exit code 1"):
+        verify(dry, replay(ONE, work="w"), cwd=tmp_path)
+    assert (tmp_path / "k.o").read_text() == "ours"
+
+
+@pytest.mark.process
+def test_a_part_cannot_be_verified(tmp_path: Path) -> None:
+    dry = dry_run(["k.cu"], driver=str(fake(tmp_path / "bin", "nvcc")), cwd=tmp_path)
+    with pytest.raises(UsageError, match="a part of a plan cannot be verified"):
+        verify(dry, replay(ONE, work="w", until="1"), cwd=tmp_path)

@@ -1,0 +1,225 @@
+"""What an option is: its declaration, and how a value is read out of a word, a variable or a TOML file."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+_YES = ("1", "true", "yes", "on")
+_NO = ("0", "false", "no", "off")
+_KINDS = {
+    "bool": "flag",
+    "int": "count",
+    "int | None": "number",
+    "str": "text",
+    "tuple[str, ...]": "list",
+}
+_TOML: Mapping[str, tuple[type, str]] = {
+    "flag": (bool, "true or false"),
+    "count": (int, "a whole number, 0 or more"),
+    "number": (int, "a whole number, 0 or more"),
+    "text": (str, "a string"),
+}
+_EMPTY: Mapping[str, Any] = {"flag": False, "count": 0, "number": None, "text": "", "list": ()}
+
+
+class BadValue(Exception):
+    """A value that an option does not take; the caller knows where it stood."""
+
+    def __init__(self, expected: str, found: str, help: str = "") -> None:
+        super().__init__(expected)
+        self.expected = expected
+        self.found = found
+        self.help = help
+
+
+class Option:
+    """One declaration; `name` and `kind` come from the field it is assigned to."""
+
+    __slots__ = (
+        "choices",
+        "completer",
+        "configurable",
+        "default",
+        "excludes",
+        "flags",
+        "group",
+        "help",
+        "kind",
+        "metavar",
+        "name",
+        "only_flag",
+        "shape",
+        "shorthand",
+        "split",
+    )
+
+    def __init__(self, flags: tuple[str, ...], **given: Any) -> None:
+        self.flags = flags
+        self.help: str = given["help"]
+        self.metavar: str = given["metavar"]
+        self.group: str = given["group"]
+        self.choices: tuple[str, ...] = given["choices"]
+        self.completer: str = given["completer"]
+        self.only_flag: bool = given["only_flag"]
+        self.configurable: bool = given["configurable"] and not self.only_flag
+        self.default: Any = given["default"]
+        self.excludes: tuple[str, ...] = given["excludes"]
+        self.shape: str = given["shape"]
+        self.shorthand: Mapping[str, str] = given["shorthand"]
+        self.split: bool = given["split"]
+        self.name = self.kind = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+        self.kind = _KINDS[owner.__annotations__[name]]
+        if self.default is None:
+            self.default = _EMPTY[self.kind]
+
+    @property
+    def key(self) -> str:
+        """The name in configuration files: the long flag without its dashes."""
+        return self.flags[-1][2:]
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return variable_of(self.flags[-1])
+
+    @property
+    def takes_value(self) -> bool:
+        """Whether a flag is followed by a value."""
+        return self.kind not in ("flag", "count")
+
+    def short(self, choices: Iterable[str]) -> tuple[str, ...]:
+        """The flags that stand for some of the choices."""
+        held = set(choices)
+        return tuple(flag for flag, value in self.shorthand.items() if value in held)
+
+    def read(self, text: str, *, from_env: bool = False) -> Any:
+        """The value that `text` stands for; raises BadValue."""
+        if self.kind == "flag":
+            return _truth(text)
+        if self.kind in ("count", "number"):
+            if not (text.isascii() and text.isdigit()):
+                raise BadValue("a whole number, 0 or more", f"`{text}`")
+            return int(text)
+        if self.kind == "text":
+            return self._word(text)
+        return tuple(self._word(word) for word in self._words(text, from_env))
+
+    def accept(self, value: object) -> Any:
+        """The value that a value of a TOML file stands for; raises BadValue."""
+        if self.kind == "list":
+            words = [value] if isinstance(value, str) else value
+            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+                raise BadValue("a string or a list of strings", toml_kind(value))
+            return tuple(item for word in words for item in self.read(word))
+        wanted, name = _TOML[self.kind]
+        if type(value) is not wanted:
+            raise BadValue(name, toml_kind(value))
+        return value if self.kind == "flag" else self.read(str(value))
+
+    def show(self, value: Any) -> str:
+        """A value as `toolmatrix config` prints it."""
+        if self.kind == "flag":
+            return "true" if value else "false"
+        if self.kind == "list":
+            return (", " if self.split else " ").join(value)
+        return "" if value is None else str(value)
+
+    def _words(self, text: str, from_env: bool) -> list[str]:
+        if self.split:
+            return [word for word in (part.strip() for part in text.split(",")) if word]
+        if from_env:
+            return [word for word in text.split(":" if self.shape == "path" else None) if word]
+        return [text]
+
+    def _word(self, text: str) -> str:
+        if not text:
+            raise BadValue("something", "nothing")
+        if self.choices and text not in self.choices:
+            close = nearest(text, self.choices)
+            help = f"did you mean `{close}`?" if close else ""
+            raise BadValue("one of " + ", ".join(self.choices), f"`{text}`", help)
+        if self.shape == "date" and not _is_date(text):
+            raise BadValue("a date such as 2026-11-20", f"`{text}`")
+        return text
+
+
+def variable_of(flag: str) -> str:
+    """The environment variable of a long flag: TOOLMATRIX_MIN_EVIDENCE for --min-evidence."""
+    return "TOOLMATRIX_" + flag[2:].replace("-", "_").upper()
+
+
+def nearest(word: str, known: tuple[str, ...]) -> str:
+    """The known word that was probably meant, or nothing."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), "")
+
+
+def toml_kind(value: object) -> str:
+    """What a TOML value is, in words."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int, float)):
+        return f"`{value}`"
+    if isinstance(value, list):
+        return "a list"
+    return "a table" if isinstance(value, dict) else "a date or time"
+
+
+def _truth(text: str) -> bool:
+    if text.lower() in _YES:
+        return True
+    if text.lower() in _NO:
+        return False
+    raise BadValue("1, true, yes, on, 0, false, no or off", f"`{text}`")
+
+
+def _is_date(text: str) -> bool:
+    from datetime import date
+
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def option(
+    *flags: str,
+    help: str,
+    metavar: str = "",
+    group: str = "common",
+    default: object = None,
+    choices: tuple[str, ...] = (),
+    completer: str = "",
+    configurable: bool = True,
+    only_flag: bool = False,
+    excludes: tuple[str, ...] = (),
+    shape: str = "",
+    shorthand: Mapping[str, str] | None = None,
+    split: bool = True,
+) -> Any:
+    """Declare an option; `shape` is `path`, `date` or nothing, `split` means comma lists.
+
+    A file sets what is `configurable`; what is `only_flag` is set by no variable either.
+    """
+    return Option(
+        flags,
+        help=help,
+        metavar=metavar,
+        group=group,
+        default=default,
+        choices=choices,
+        completer=completer,
+        configurable=configurable,
+        only_flag=only_flag,
+        excludes=excludes,
+        shape=shape,
+        shorthand=shorthand or {},
+        split=split,
+    )

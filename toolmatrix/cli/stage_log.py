@@ -1,0 +1,116 @@
+"""Saved logs: opened in whatever encoding they were saved, and refused with what they are where no driver speaks."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from contextlib import closing
+
+from toolmatrix.errors import LogError, Position
+from toolmatrix.stages.log import lines_of, parse_log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TextIO
+
+    from toolmatrix.cli.context import Context
+    from toolmatrix.stages.model import Log
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig", "surrogateescape"),
+    (codecs.BOM_UTF16_LE, "utf-16", "replace"),
+    (codecs.BOM_UTF16_BE, "utf-16", "replace"),
+)
+"""How a text may begin, and what it is then written in; PowerShell saves what it redirects in UTF-16."""
+
+_EXPECTED = (
+    "lines that begin with `#$ ` (nvcc --dryrun), or commands in quotes (hipcc -###, clang -###)"
+)
+_HELP = "drivers speak on stderr: `nvcc --dryrun ... 2> FILE`, `hipcc -### ... 2> FILE`"
+
+
+def read(context: Context, path: str) -> Log:
+    """The plans of a log, `-` for stdin; raises LogError for one that cannot be read or in which no driver speaks."""
+    with closing(_open(context, path)) as stream:
+        lines = _Lines(stream)
+        try:
+            log = parse_log(lines)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+    if not log.plans:
+        raise LogError(
+            "no driver speaks in this log",
+            where=Position(called(path)),
+            expected=_EXPECTED,
+            found=lines.found(),
+            help=_HELP,
+        )
+    return log
+
+
+def called(path: str) -> str:
+    """What a log is called in headings and errors."""
+    return "stdin" if path == "-" else path
+
+
+class _Lines:
+    """The lines of a stream, and what it turned out to be."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.count = 0
+        self.binary = False
+        self.first = ""
+
+    def __iter__(self) -> Iterator[str]:
+        for line in lines_of(self.stream):
+            self.count += 1
+            if not self.first:
+                self.first = line.strip()
+                self.binary = "\0" in line or (not line.isprintable() and _escaped(line))
+            yield line
+
+    def found(self) -> str:
+        """What the stream is, in words."""
+        if not self.count:
+            return "nothing: it is empty"
+        if self.binary:
+            return "binary data"
+        count = "1 line" if self.count == 1 else f"{self.count} lines"
+        return f"text of {count}" + (f", the first: `{self.first[:80]}`" if self.first else "")
+
+
+def _escaped(line: str) -> bool:
+    """Whether bytes of a line are no text."""
+    return any("\udc80" <= letter <= "\udcff" for letter in line)
+
+
+def _open(context: Context, path: str) -> TextIO:
+    if path == "-":
+        buffer = getattr(context.stdin, "buffer", None)
+        if not isinstance(buffer, io.BufferedReader):
+            return io.StringIO(context.stdin.read())
+        return _text(buffer)
+    try:
+        return _text(open(path, "rb"))
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _text(stream: io.BufferedReader) -> TextIO:
+    start = stream.peek(4)
+    encoding, errors = next(
+        ((name, errors) for mark, name, errors in _MARKS if start.startswith(mark)),
+        ("utf-8", "surrogateescape"),
+    )
+    return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
+
+
+def _unreadable(path: str, error: OSError) -> LogError:
+    return LogError(
+        "cannot read the log",
+        where=Position(called(path)),
+        found=error.strerror or str(error),
+        help="`--from-log -` reads stdin",
+    )

@@ -1,0 +1,136 @@
+"""Which devices run the code of a plan: by a cubin, by PTX that the driver compiles when it is loaded, or not at all.
+
+The rules are facts: the tables device-runs and gfx-device-runs say which archs a device runs (same major and an equal
+or lower minor, `a` exactly, `f` within its family, PTX forward, Tegra apart; an AMD device its own processor and the
+generic ones that list it).
+"""
+
+from __future__ import annotations
+
+from toolmatrix.judge import stage_facts as facts
+from toolmatrix.judge.stage_images import CUBIN, LTO, OBJECT, OPTIX, PTX_TEXT, TILE
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.judge.stage_images import Code, Image, Part
+
+NO, UNKNOWN, PTX, CODE = 0, 1, 2, 3
+"""How a device takes code, worst first: not at all, nobody can say, by PTX, by code made for it."""
+
+_ORDER = (CUBIN, OBJECT, PTX_TEXT)
+_UNLOADED = {LTO: "link", TILE: "tile", OPTIX: "optix"}
+"""Why code of a kind is not loaded as it is."""
+
+
+class Verdict(Value):
+    """Whether a device runs some code. `image` is the one it takes; `why` pairs each of the others with a reason.
+
+    A reason is major, minor, newer, own, family, tegra, other, features, link, tile, optix or unknown. `stage` puts
+    the part together that decides, in the plan of that number.
+    """
+
+    device: str
+    answer: int
+    plan: int | None = None
+    stage: int | None = None
+    image: str = ""
+    why: tuple[tuple[str, str], ...] = ()
+    relocatable: bool = False
+    facts: tuple[str, ...] = ()
+
+
+def verdict(index: Index, device: str, code: Code) -> Verdict | None:
+    """The verdict on the code of one plan: that of its worst part; None where there is no code at all."""
+    held = [of_part(index, device, part) for part in code.parts]
+    if not held and code.outside:
+        why = tuple((path, "outside") for path in code.outside)
+        return Verdict(device=device, answer=UNKNOWN, why=why)
+    return worst(held)
+
+
+def worst(held: Sequence[Verdict]) -> Verdict | None:
+    """The verdict that decides for several that must all hold."""
+    return min(held, key=lambda one: one.answer, default=None)
+
+
+def of_part(index: Index, device: str, part: Part) -> Verdict:
+    """The verdict on code of which one image is enough."""
+    name, _, features = device.partition(":")
+    images = sorted(
+        dict.fromkeys(part.images),
+        key=lambda image: (
+            image.kind in _ORDER and -_ORDER.index(image.kind),
+            facts.number(image.arch),
+        ),
+        reverse=True,
+    )
+    why: list[tuple[str, str]] = []
+    unsure = False
+    for image in images:
+        found = facts.runs(index, name, image.arch) if image.kind in _ORDER else ()
+        if found and not _clash(image.arch, features):
+            return Verdict(
+                device=device,
+                answer=PTX if image.kind == PTX_TEXT else CODE,
+                plan=part.plan,
+                stage=part.stage,
+                image=image.arch,
+                relocatable=part.relocatable,
+                facts=found,
+            )
+        why.append((image.arch, reason(index, name, image)))
+        unsure = unsure or why[-1][1] in ("tile", "unknown")
+    return Verdict(
+        device=device,
+        answer=UNKNOWN if unsure else NO,
+        plan=part.plan,
+        stage=part.stage,
+        why=tuple(why),
+        relocatable=part.relocatable,
+        facts=tuple(facts.about_device(index, name)),
+    )
+
+
+def _clash(arch: str, features: str) -> bool:
+    """Whether a feature of a target ID has another sign on the device (Clang, compatibility rules for target IDs)."""
+    held = {word[:-1]: word[-1:] for word in features.split(":") if word}
+    return any(held.get(word[:-1], word[-1:]) != word[-1:] for word in arch.split(":")[1:] if word)
+
+
+def reason(index: Index, device: str, image: Image) -> str:
+    """Why a device does not take an image, as a word."""
+    if image.kind in _UNLOADED:
+        return _UNLOADED[image.kind]
+    name = facts.twin(index, image.arch)
+    if name not in index.section("c:arch")["versions"]:
+        return "unknown"
+    held = facts.attributes(index, "arch", name)
+    if facts.runs(index, device, image.arch):
+        return "features"
+    kind, made_for = held.get("kind", ""), held.get("capability", "")
+    if not made_for or "." not in device:
+        return "other"
+    if kind in ("specific-cubin", "family-cubin"):
+        return {"specific-cubin": "own", "family-cubin": "family"}[kind]
+    if image.kind == PTX_TEXT:
+        return "newer"
+    if _pair(made_for)[0] != _pair(device)[0]:
+        return "major"
+    return "minor" if _pair(made_for) > _pair(device) else "tegra"
+
+
+def _pair(capability: str) -> tuple[int, ...]:
+    return tuple(map(int, capability.split(".")))
+
+
+def driver(index: Index, releases: Sequence[str]) -> tuple[str, str]:
+    """The oldest driver that came with the minor series of a toolkit, and the fact: it reads the PTX of that series."""
+    series = {".".join(name.split(".")[:2]) for name in releases}
+    for row, cells in sorted(facts.rows(index, "cuda-drivers")):
+        if ".".join(cells["cuda"].split(".")[:2]) in series and cells.get("toolkit-driver"):
+            return cells["toolkit-driver"], row
+    return "", ""

@@ -1,0 +1,271 @@
+"""What the matrix says about the toolkit of a plan, its archs and the devices: rows and bindings by name.
+
+What is looked up is remembered, for a long log asks the same of the same index a thousand times.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.facts.index import in_ranges
+from toolmatrix.facts.versions import Scale, SelectorError, key, order
+from toolmatrix.finding import Ground
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+
+PTX, SASS = "compute_", "sm_"
+"""What the names of NVIDIA's codegen archs begin with: the virtual side, and the real one."""
+
+
+class Toolkit:
+    """The releases of one component that the version of a tool stands for, and what the matrix says about them."""
+
+    def __init__(self, index: Index, component: str, version: str) -> None:
+        self.index = index
+        self.component = component
+        self.releases = releases(index, component, version)
+        self.version = version
+
+    def refusal(self, component: str, version: str, given: Mapping[str, str]) -> Ground | None:
+        """Why no release takes `version` of a component, or None if one does or nothing is said."""
+        return refusal(self.index, self.component, self.releases, component, version, given)
+
+    def rivals(self, component: str, version: str) -> tuple[str, ...]:
+        """The facts that are set aside or outweighed and would let `version` of a component pass."""
+        mask = mask_of(scale_of(self.index, self.component), self.releases)
+        wanted = selected(scale_of(self.index, component), version)
+        disputes = self.index.section("c:" + self.component)["disputes"]
+        return tuple(
+            self.index.record(rival)["id"]
+            for about, where, _, rival, _, _, allowed, _ in disputes
+            if about == component and where & mask and allowed & wanted
+        )
+
+    def rows(self, table: str) -> list[tuple[str, dict[str, str]]]:
+        """The rows of a table about these releases: (id, cells)."""
+        scale = scale_of(self.index, self.component)
+        wanted = mask_of(scale, self.releases)
+        return [
+            (name, cells)
+            for name, cells in rows(self.index, table)
+            if self.component in cells and selected(scale, cells[self.component]) & wanted
+        ]
+
+
+@lru_cache(maxsize=64)
+def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
+    """The releases a tool's own version stands for: those that ship it, that release, or its minor series.
+
+    A release names the compiler it ships by the attribute `nvcc`; 13.0.88 came with 13.0.1, 13.0.2 and 13.0.3.
+    """
+    if component not in index.header["components"] or not version:
+        return ()
+    section = index.section("c:" + component)
+    shipped = tuple(
+        name
+        for name, record in zip(section["versions"], section["releases"], strict=True)
+        if index.record(record)["attributes"].get("nvcc") == version
+    )
+    if shipped:
+        return shipped
+    scale = scale_of(index, component)
+    minor = ".".join(version.split(".")[:2])
+    found = selected(scale, version) or selected(scale, f"=={minor}.*") or selected(scale, minor)
+    return tuple(name for name in scale.versions if scale.bit(name) & found)
+
+
+@lru_cache(maxsize=64)
+def scale_of(index: Index, component: str) -> Scale:
+    """The releases of a component, for reading selectors."""
+    scheme = index.header["components"][component]["scheme"]
+    return Scale(scheme, index.section("c:" + component)["versions"])
+
+
+@lru_cache(maxsize=4096)
+def selected(scale: Scale, selector: str) -> int:
+    """The mask of a selector, 0 for one that cannot be read."""
+    try:
+        return scale.select(selector)
+    except SelectorError:
+        return 0
+
+
+def mask_of(scale: Scale, names: Sequence[str]) -> int:
+    """The mask of some releases."""
+    mask = 0
+    for name in names:
+        mask |= scale.bit(name)
+    return mask
+
+
+@lru_cache(maxsize=64)
+def rows(index: Index, table: str) -> tuple[tuple[str, dict[str, str]], ...]:
+    """Every row of a table: (id, cells as printed)."""
+    return tuple(
+        (name, dict(index.record(number)["cells"]))
+        for name, number in index.section("ids").items()
+        if name.startswith(table + "/") and "#" not in name
+    )
+
+
+def row(index: Index, name: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """One row by its id: the id, or nothing where there is none, and its cells."""
+    ids = index.section("ids")
+    return ((name,), dict(index.record(ids[name])["cells"])) if name in ids else ((), {})
+
+
+def refusal(
+    index: Index,
+    subject: str,
+    held: Sequence[str],
+    component: str,
+    version: str,
+    given: Mapping[str, str],
+) -> Ground | None:
+    """The hard fact by which none of the releases `held` of `subject` goes with `version`, None where one may.
+
+    `given` are the releases of other components; what is not given is absent, as it is in a request.
+    """
+    components = index.header["components"]
+    if not held or subject not in components or component not in components:
+        return None
+    scale = scale_of(index, subject)
+    found = [_refused(index, subject, scale.bit(name), component, version, given) for name in held]
+    grounds = [ground for ground in found if ground is not None]
+    if len(grounds) < len(held):
+        return None
+    facts = tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts))
+    weakest = grounds[0].evidence
+    for ground in grounds:
+        weakest = words.weaker(weakest, ground.evidence)
+    return grounds[0].replace(releases=tuple(held), facts=facts, evidence=weakest)
+
+
+def _refused(
+    index: Index, subject: str, bit: int, component: str, version: str, given: Mapping[str, str]
+) -> Ground | None:
+    wanted = selected(scale_of(index, component), version)
+    for kind, when, about, allowed, _, evidence, cites in index.section("c:" + subject)["bindings"]:
+        if about != component or kind == "needs" or not when[0][1] & bit:
+            continue
+        if not all(_holds(index, name, mask, given) for name, mask in when[1:]):
+            continue
+        records = [
+            index.record(number)
+            for ranges, number, _, _ in index.cites(cites)
+            if in_ranges(ranges, bit)
+        ]
+        if not records or (wanted & allowed if wanted else _admitted(records, version)):
+            continue
+        return Ground(
+            kind="limits",
+            subject=subject,
+            releases=(),
+            component=component,
+            values=tuple(dict.fromkeys(record["selector"] for record in records)),
+            facts=tuple(record["id"] for record in records),
+            evidence=evidence,
+        )
+    return None
+
+
+def _admitted(records: Sequence[Mapping[str, Any]], version: str) -> bool:
+    """Whether a release that the matrix does not know may pass: read by the selectors alone, True where they cannot."""
+    try:
+        scale = Scale("series", (version,))
+    except SelectorError:
+        return True
+    return any(selected(scale, record["selector"]) for record in records)
+
+
+def _holds(index: Index, component: str, mask: int, given: Mapping[str, str]) -> bool:
+    if component not in given:
+        return bool(mask & 1)
+    return bool(mask & selected(scale_of(index, component), given[component]))
+
+
+def twin(index: Index, arch: str) -> str:
+    """The name under which the matrix holds an arch: features of a target ID left out, `compute_90a` as `sm_90a`.
+
+    PTX of an `a` or `f` target goes exactly where its cubin goes (NVIDIA, Blackwell compatibility guide), so the
+    matrix has the cubin alone.
+    """
+    plain = arch.partition(":")[0]
+    known = index.section("c:arch")["versions"]
+    if plain not in known and plain.startswith(PTX):
+        plain = SASS + plain.removeprefix(PTX)
+    return plain
+
+
+def attributes(index: Index, component: str, version: str) -> dict[str, str]:
+    """The attributes of a release, none where it is not known."""
+    section = index.section("c:" + component)
+    if version not in section["versions"]:
+        return {}
+    record = index.record(section["releases"][section["versions"].index(version)])
+    return dict(record["attributes"])
+
+
+def sass(arch: str) -> str:
+    """The real arch of the same number as a virtual one: `sm_80` for `compute_80`; another as it is."""
+    return SASS + arch.removeprefix(PTX) if arch.startswith(PTX) else arch
+
+
+def number(arch: str) -> int:
+    """The number in the name of one of NVIDIA's archs, 0 for another."""
+    digits = sass(arch).removeprefix(SASS).rstrip("af")
+    return int(digits) if digits.isdecimal() and arch != digits else 0
+
+
+def standing(version: str, cells: Mapping[str, str]) -> str:
+    """Where a compiler stands among those that were asked for an arch: `dropped` behind the last that took it, `new`
+    before the first that did, else nothing. `cells` are a row of the table arch-toolkits.
+    """
+    if "refused-after" in cells and _older(cells["last-ran"], version):
+        return "dropped"
+    if "refused-before" in cells and _older(version, cells["first-ran"]):
+        return "new"
+    return ""
+
+
+def _older(one: str, other: str) -> bool:
+    """Whether a version is older than another; False where one of them cannot be read."""
+    try:
+        return order(key(one)) < order(key(other))
+    except SelectorError:
+        return False
+
+
+@lru_cache(maxsize=4096)
+def runs(index: Index, device: str, arch: str) -> tuple[str, ...]:
+    """The facts by which a device runs code for an arch; none where it does not, or where nobody says."""
+    name = twin(index, arch)
+    wanted = selected(scale_of(index, "arch"), name)
+    scale = scale_of(index, "device")
+    bit = scale.bit(device)
+    found: list[str] = []
+    for kind, when, about, allowed, _, _, cites in index.section("c:device")["bindings"]:
+        if about == "arch" and kind != "needs" and when[0][1] & bit and wanted & allowed:
+            found += [
+                index.record(number)["id"]
+                for ranges, number, _, _ in index.cites(cites)
+                if in_ranges(ranges, bit)
+            ]
+    return tuple(found)
+
+
+def about_device(index: Index, device: str) -> tuple[str, ...]:
+    """The facts that say which archs a device runs."""
+    bit = scale_of(index, "device").bit(device)
+    return tuple(
+        index.record(number)["id"]
+        for kind, when, about, _, _, _, cites in index.section("c:device")["bindings"]
+        for ranges, number, _, _ in (index.cites(cites) if about == "arch" else ())
+        if kind != "needs" and when[0][1] & bit and in_ranges(ranges, bit)
+    )

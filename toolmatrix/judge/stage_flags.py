@@ -1,0 +1,251 @@
+"""Findings about the words of a plan: host compiler, programs, sources, environment, flags that fight.
+
+Nothing here knows a version: limits come from the matrix, the rest from what the words of nvcc and clang mean.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from toolmatrix.judge.stage_images import DEVICE_LINKS, LTO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.finding import Finding
+    from toolmatrix.judge.stage_images import Code
+    from toolmatrix.judge.stage_setting import Setting
+    from toolmatrix.stages.model import Plan, Stage
+
+HOST, PROGRAM, SOURCE, LEAK, SHELL, LINEINFO, NO_DLINK, HALF_LTO, IDLE = (
+    *("TM210", "TM211", "TM212", "TM213", "TM214", "TM215", "TM216", "TM217", "TM218"),
+)
+
+_HOST = re.compile(r"--(clang|gnu)_version=(\d{5,6})$")
+_UNCHECKED = "-D__NV_NO_HOST_COMPILER_CHECK=1"
+"""What `-allow-unsupported-compiler` becomes in the words of the preprocessor; crt/host_config.h looks at it."""
+_COMPILERS = {"clang": "clang", "gnu": "gcc"}
+_MISSING = re.compile(r"no such file or directory: '([^']*)'")
+_ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
+_LEAKING = (
+    "INCLUDES",
+    "SYSTEM_INCLUDES",
+    "LIBRARIES",
+    "PTXAS_FLAGS",
+    "CUDAFE_FLAGS",
+    "OPENCC_FLAGS",
+)
+_ADDED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+_ROOTS = ("TOP", "_HERE_", "_THERE_", "CUDA_ROOT")
+_PLACE = re.compile(r"-(?:isystem|I|L)")
+_SYSTEM = ("/usr/lib", "/usr/include")
+"""Where distributions put a toolkit, and where a compiler looks anyway."""
+_OWN_LIBRARY = re.compile(r"-lcuda\w*$")
+_WORDS = re.compile(r'(?:[^\s"]|"[^"]*")+')
+_EXPANDED = re.compile(r"`|\$[\w({?!@*#$-]")
+_PREPARING = ("preprocess", "cudafe", "hash")
+_TEMP = re.compile(r"(?:^|[/\\])tmpxft_[^/\\]*$")
+"""What nvcc calls the files that it throws away, unless it is told to keep them."""
+
+
+def findings(setting: Setting, code: Code) -> Iterator[Finding]:
+    """Everything about the words of one plan."""
+    for judge in (host_compiler, programs, sources, leaks, shell, lineinfo, idle):
+        yield from judge(setting)
+    yield from device_link(setting, code)
+    yield from lto(setting, code)
+
+
+def host_compiler(setting: Setting) -> Iterator[Finding]:
+    """The host compiler that the front end was told of, against the limits of the toolkit. `names`: it, how it stands.
+
+    `unchecked` is a plan that switches the check off; `disputed` one about which the sources disagree.
+    """
+    found = {
+        match[1]: (match[2], stage)
+        for stage in reversed(setting.plan.stages)
+        for match in filter(None, map(_HOST.match, stage.argv))
+    }
+    kind = next((name for name in _COMPILERS if name in found), None)
+    if kind is None or setting.toolkit.component != "cuda":
+        return
+    packed, stage = found[kind]
+    compiler = _COMPILERS[kind]
+    version = f"{int(packed[:-4])}.{int(packed[-4:-2])}.{int(packed[-2:])}"
+    ground = setting.toolkit.refusal(compiler, version, {"machine": machine(setting.plan)})
+    if ground is None:
+        return
+    rivals = setting.toolkit.rivals(compiler, version)
+    off = any(_UNCHECKED in one.argv for one in setting.plan.stages)
+    how = "disputed" if rivals else "unchecked" if off else ""
+    yield setting.finding(
+        HOST,
+        {"": "error", "unchecked": "warning", "disputed": "info"}[how],
+        stage.id,
+        names=(compiler, version, how),
+        grounds=(ground,),
+        expected=f"{compiler} {' | '.join(ground.values)}",
+        actual=f"{compiler} {version}",
+        facts=(*ground.facts, *rivals),
+    )
+
+
+def machine(plan: Plan) -> str:
+    """The machine that the host code is made for, as the matrix calls it."""
+    text = " ".join((plan.env.get("_TARGET_DIR_", ""), *_values(plan, "-cpu-arch="))).lower()
+    return "aarch64" if "aarch64" in text or "sbsa" in text else "x86_64"
+
+
+def _values(plan: Plan, option: str) -> list[str]:
+    return [
+        word.removeprefix(option)
+        for stage in plan.stages
+        for word in stage.argv
+        if word.startswith(option)
+    ]
+
+
+def programs(setting: Setting) -> Iterator[Finding]:
+    """Programs that clang names without a place, since it found them nowhere, and those that are not here."""
+    bare: dict[str, Stage] = {}
+    for stage in setting.plan.stages:
+        if stage.argv and not re.search(r"[/\\$%`]", stage.argv[0]):
+            bare.setdefault(stage.argv[0], stage)
+    nvcc = setting.plan.tool == "nvcc"
+    for program, stage in bare.items():
+        if setting.found is not None and not setting.found(
+            program, setting.plan.env.get("PATH", "")
+        ):
+            severity = "error"
+        elif setting.found is None and not nvcc:
+            severity = "warning"
+        else:
+            continue
+        yield setting.finding(
+            PROGRAM, severity, stage.id, names=(program,), expected="a program that is found"
+        )
+
+
+def sources(setting: Setting) -> Iterator[Finding]:
+    """Sources that are not there: nvcc then leaves their full name relative, clang says so; either may exit with 0."""
+    told: set[str] = set()
+    for stage in setting.plan.stages:
+        pairs = zip(stage.argv, stage.argv[1:], strict=False)
+        for path in (word for option, word in pairs if option == "--orig_src_path_name"):
+            if path not in told and not _ABSOLUTE.match(path):
+                told.add(path)
+                yield setting.finding(SOURCE, "error", stage.id, names=(path,), actual=path)
+    for said in setting.plan.diagnostics:
+        for path in _MISSING.findall(said.text):
+            if path not in told:
+                told.add(path)
+                yield setting.finding(SOURCE, "error", None, said.line, names=(path,), actual=path)
+
+
+def leaks(setting: Setting) -> Iterator[Finding]:
+    """Variables of the caller that nvcc takes for its own. `names`: the variable, then the words that are foreign."""
+    env = setting.plan.env
+    roots = [env[name] for name in _ROOTS if env.get(name)]
+    for name in _LEAKING if roots else ():
+        foreign = [word for word in _split(env.get(name, "")) if not _own(word, roots)]
+        if foreign:
+            reader = next(
+                (one.id for one in setting.plan.stages if set(foreign) & set(one.argv)), None
+            )
+            yield setting.finding(
+                LEAK, "warning", reader, names=(name, *foreign), actual=env[name].strip()
+            )
+    for name in _ADDED:
+        if env.get(name, "").strip('" '):
+            yield setting.finding(LEAK, "info", None, names=(name,), actual=env[name])
+
+
+def _split(value: str) -> list[str]:
+    return [word.replace('"', "") for word in _WORDS.findall(value)]
+
+
+def _own(word: str, roots: list[str]) -> bool:
+    """Whether a word of nvcc's environment comes from its profile: a place in the toolkit or of the system."""
+    option = _PLACE.match(word)
+    place = word[option.end() :] if option else word
+    if not place or _OWN_LIBRARY.match(word):
+        return True
+    if place.startswith(tuple(roots)) or place.startswith(_SYSTEM):
+        return True
+    home = _plain(roots[0] if roots[0].endswith("..") else posixpath.join(roots[0], ".."))
+    return _plain(place).startswith(home.rstrip("/") + "/")
+
+
+def _plain(path: str) -> str:
+    return posixpath.normpath(path.replace("\\", "/"))
+
+
+def shell(setting: Setting) -> Iterator[Finding]:
+    """Words that the shell expands before a program sees them: nvcc quotes `"` alone and hands the line to `sh -c`."""
+    if setting.plan.tool != "nvcc" or "\\" in setting.plan.env.get("_HERE_", ""):
+        return
+    found: dict[str, Stage] = {}
+    for stage in setting.plan.stages:
+        for word in stage.argv[1:]:
+            if _EXPANDED.search(word):
+                found.setdefault(word, stage)
+    for word, stage in found.items():
+        yield setting.finding(SHELL, "warning", stage.id, names=(word,), actual=word)
+
+
+def lineinfo(setting: Setting) -> Iterator[Finding]:
+    """`-G` beside `-lineinfo`: the former switches off what the latter asks for."""
+    for stage in setting.plan.stages:
+        if stage.kind == "ptxas" and {"-g", "--generate-line-info"} <= set(stage.argv):
+            yield setting.finding(LINEINFO, "warning", stage.id, names=("-G", "-lineinfo"))
+            return
+
+
+def device_link(setting: Setting, code: Code) -> Iterator[Finding]:
+    """Relocatable device code that is linked without a device link: the host link then misses its registration."""
+    stages = setting.plan.stages
+    link = next((stage for stage in stages if stage.kind == "link"), None)
+    device = any(stage.kind in DEVICE_LINKS for stage in stages)
+    if link is not None and not device and any(part.relocatable for part in code.parts):
+        yield setting.finding(NO_DLINK, "error", link.id, expected="a device link before the link")
+
+
+def lto(setting: Setting, code: Code) -> Iterator[Finding]:
+    """LTO in one half. `names`: which. Intermediate alone is refused by nvlink ("LTO objects found, use -dlto"); beside
+    PTX or a cubin it is left unused. At link time alone it finds nothing to work on (nvcc --help, -dlto).
+    """
+    links = [stage for stage in setting.plan.stages if stage.kind == "nvlink"]
+    compiled = [part for part in code.linked if part.archs(LTO)]
+    wanted = [stage for stage in links if {"-dlto", "-lto"} & set(stage.argv)]
+    if compiled and links and not wanted:
+        alone = any({image.kind for image in part.images} == {LTO} for part in compiled)
+        severity = "error" if alone else "warning"
+        yield setting.finding(HALF_LTO, severity, links[0].id, names=("compile",), expected="-dlto")
+    if code.linked and wanted and not compiled and not code.outside:
+        yield setting.finding(HALF_LTO, "warning", wanted[0].id, names=("link",))
+
+
+def idle(setting: Setting) -> Iterator[Finding]:
+    """Preparing stages that only write temp files from which nothing comes; none where preparing is all there is."""
+    stages = setting.plan.stages
+    if all(stage.kind in _PREPARING for stage in stages):
+        return
+    useful = {stage.id for stage in stages if not _passing(stage)}
+    for before, after in sorted(setting.plan.edges, reverse=True):
+        if after in useful:
+            useful.add(before)
+    lost = [stage for stage in stages if stage.id not in useful]
+    if lost:
+        names = tuple(dict.fromkeys(stage.tool for stage in lost))
+        yield setting.finding(
+            IDLE, "info", lost[0].id, names=names, actual=" ".join(str(stage.id) for stage in lost)
+        )
+
+
+def _passing(stage: Stage) -> bool:
+    """Whether a stage prepares something and writes nothing that stays."""
+    return stage.kind == "hash" or (
+        stage.kind in _PREPARING and all(map(_TEMP.search, stage.outputs)) and bool(stage.outputs)
+    )

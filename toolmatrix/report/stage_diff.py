@@ -1,0 +1,253 @@
+"""Differences between two dry runs: as a document (`toolmatrix.stage-differences/1`) and as lines for people."""
+
+from __future__ import annotations
+
+from toolmatrix.report import terminal
+from toolmatrix.resources import flags_path
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.stages.compare import Comparison, Difference, Handover, Step, Words
+    from toolmatrix.stages.model import Log, Plan
+
+SCHEMA = "toolmatrix.stage-differences/1"
+_SIGNS = {"new": ("+", "yes"), "old": ("-", "no")}
+_NAMES = {"cudafe": "front end", "cicc": "device compile", "fatbinary": "fat binary"}
+_SHOWN_FILES = 3
+
+
+class Flag(Value):
+    """What a word of a dry run means, and by which captures it came or went with a toolkit."""
+
+    flag: str
+    meaning: str
+    driver: str = ""
+    first: str = ""
+    before: str = ""
+    last: str = ""
+    after: str = ""
+
+    def sentence(self) -> str:
+        """The meaning with what is known of its history and of the option that changes it."""
+        history = [
+            f"{word} {release} (not in {other})" if other else f"{word} {release}"
+            for word, release, other in (
+                ("since", self.first, self.before),
+                ("until", self.last, self.after),
+            )
+            if release
+        ]
+        option = [f"option {self.driver}"] if self.driver else []
+        return "; ".join([self.meaning, *history, *option])
+
+
+def load_flags() -> dict[str, Flag]:
+    """The known words by name."""
+    import yaml
+
+    with open(flags_path(), encoding="utf-8") as file:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        entries = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
+    return {entry["flag"]: Flag(**entry) for entry in entries}
+
+
+def document(old: tuple[str, Log], new: tuple[str, Log], found: Comparison) -> dict[str, Any]:
+    """The comparison of two logs, each given with its path."""
+    flags = load_flags()
+    return {
+        "schema": SCHEMA,
+        "old": old[0],
+        "new": new[0],
+        "differences": [_plans(difference, flags) for difference in found.differences],
+        "gone": list(found.gone),
+        "come": list(found.come),
+    }
+
+
+def _plans(found: Difference, flags: Mapping[str, Flag]) -> dict[str, Any]:
+    return {
+        "old": found.old,
+        "new": found.new,
+        "changes": [{"name": one.name, "old": one.old, "new": one.new} for one in found.changes],
+        "gone": list(found.gone),
+        "come": list(found.come),
+        "moves": [{"step": _step(one.step), "old": one.old, "new": one.new} for one in found.moves],
+        "handovers": [
+            {"file": one.file, "old": _ends(one.old), "new": _ends(one.new)}
+            for one in found.handovers
+        ],
+        "words": [
+            {
+                "step": _step(one.step),
+                "only": one.only,
+                "stages": list(one.stages),
+                "words": [{"word": word, "meaning": _meaning(word, flags)} for word in one.words],
+            }
+            for one in found.words
+        ],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {"kind": step.kind, "side": step.side, "sources": list(step.sources)}
+
+
+def _ends(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> dict[str, list[str]] | None:
+    return None if ends is None else {"written_by": list(ends[0]), "read_by": list(ends[1])}
+
+
+def _meaning(word: str, flags: Mapping[str, Flag]) -> str | None:
+    name = word.partition("=")[0].partition(" ")[0]
+    return flags[name].sentence() if name in flags else None
+
+
+def text(old: tuple[str, Log], new: tuple[str, Log], found: Comparison, screen: Terminal) -> str:
+    """Lines for people: for each pair of plans what changed as a whole, the order, files handed on, words."""
+    told = _Told(old[1], new[1], screen)
+    blocks = [told.pair(difference) for difference in found.differences]
+    for sign, (path, log), plans in (("-", old, found.gone), ("+", new, found.come)):
+        blocks += [[f"{told.sign(sign)} {_heading(log.plans[at])}, only in {path}"] for at in plans]
+    if not found:
+        blocks.append(["the same, but for names, places and versions of tools"])
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _heading(plan: Plan) -> str:
+    name = f"{plan.tool} {plan.version}".rstrip()
+    return f"{name}, {terminal.plural(len(plan.stages), 'stage')}"
+
+
+class _Told:
+    """Two logs and how their differences are put."""
+
+    def __init__(self, old: Log, new: Log, screen: Terminal) -> None:
+        self.old = old
+        self.new = new
+        self.screen = screen
+        self.flags = load_flags()
+
+    def sign(self, sign: str) -> str:
+        return self.screen.style(sign, {"+": "yes", "-": "no", "~": "partial"}[sign])
+
+    def pair(self, found: Difference) -> list[str]:
+        """What there is to say of one pair of plans; nothing where they do not differ."""
+        if not found:
+            return []
+        before, after = self.old.plans[found.old], self.new.plans[found.new]
+        blocks = [
+            [self.screen.style(f"{_heading(before)} -> {_heading(after)}", "bold")],
+            self.changes(found),
+            self.stages(found, before, after),
+            self.moves(found),
+            self.handovers(found.handovers),
+            self.words(found.words),
+        ]
+        lines: list[str] = []
+        for block in blocks:
+            lines += (["", *block] if lines else block) if block else []
+        return lines
+
+    def changes(self, found: Difference) -> list[str]:
+        rows = [
+            (f"{self.sign('~')} {one.name}", f"{one.old or 'none'} -> {one.new or 'none'}")
+            for one in found.changes
+        ]
+        return self.wrapped(rows)
+
+    def stages(self, found: Difference, before: Plan, after: Plan) -> list[str]:
+        """Stages that only one plan has."""
+        rows = []
+        for sign, plan, ids in (("-", before, found.gone), ("+", after, found.come)):
+            for at in ids:
+                stage = plan.stages[at]
+                rows.append(
+                    (f"{self.sign(sign)} stage {at + 1}", stage.kind, stage.arch or "", stage.tool)
+                )
+        return (
+            ["stages of one alone", *(f"  {line}" for line in terminal.columns(rows))]
+            if rows
+            else []
+        )
+
+    def moves(self, found: Difference) -> list[str]:
+        rows = [(f"  {_named(one.step)}", f"step {one.old} -> {one.new}") for one in found.moves]
+        return ["order", *terminal.columns(rows)] if rows else []
+
+    def handovers(self, found: Sequence[Handover]) -> list[str]:
+        """Files by the way they go; those that go alike on one line."""
+        ways: dict[tuple[str, str], list[str]] = {}
+        for one in found:
+            ways.setdefault((_way(one.old), _way(one.new)), []).append(one.file)
+        rows = [
+            (f"  {_few(files)}", f"{old} -> {new}" if old and new else old or new, _when(old, new))
+            for (old, new), files in ways.items()
+        ]
+        return ["files handed on", *terminal.columns(rows)] if rows else []
+
+    def words(self, found: Sequence[Words]) -> list[str]:
+        """Each word that one side has alone, once, with the steps that have it and what is known of it."""
+        places: dict[tuple[str, str], dict[str, None]] = {}
+        for one in found:
+            for word in one.words:
+                places.setdefault((one.only, word), {})[_place(one)] = None
+        if not places:
+            return []
+        width = min(max(len(word) for _, word in places), self.screen.width // 2)
+        lines = ["words"]
+        for (only, word), steps in sorted(places.items(), key=lambda item: item[0][0] == "new"):
+            head = f"  {self.sign(_SIGNS[only][0])} {word.ljust(width)}  "
+            where = ", ".join(steps)
+            if len(word) > width:
+                lines.append(head.rstrip())
+                head = " " * (width + 6)
+            lines += terminal.wrap(where, self.screen.width, indent=" " * (width + 6), first=head)
+            meaning = _meaning(word, self.flags)
+            if meaning:
+                lines += terminal.wrap(meaning, self.screen.width, indent=" " * 6)
+        return lines
+
+    def wrapped(self, rows: Iterable[tuple[str, str]]) -> list[str]:
+        """A name and a text beside it, the text wrapped; a long name has its text below."""
+        lines: list[str] = []
+        held = list(rows)
+        width = max((len(terminal.visible(name)) for name, _ in held), default=0)
+        width = min(width, self.screen.width // 2)
+        for name, told in held:
+            indent = " " * (width + 2)
+            if not told:
+                lines.append(name)
+            elif len(terminal.visible(name)) > width:
+                lines += [name, *terminal.wrap(told, self.screen.width, indent=indent)]
+            else:
+                first = terminal.pad(name, width) + "  "
+                lines += terminal.wrap(told, self.screen.width, indent=indent, first=first)
+        return lines
+
+
+def _place(words: Words) -> str:
+    """The step of some words, and how many of its stages have them if not all do."""
+    count = len(words.stages)
+    return _named(words.step) + (f" ({count} of {words.matched})" if count < words.matched else "")
+
+
+def _named(step: Step) -> str:
+    kind = _NAMES.get(step.kind, step.kind.replace("-", " "))
+    return kind if kind.startswith(step.side) else f"{step.side} {kind}"
+
+
+def _way(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> str:
+    return "" if ends is None else f"{'+'.join(ends[0])} to {'+'.join(ends[1])}"
+
+
+def _when(old: str, new: str) -> str:
+    return "" if old and new else "no longer" if old else "new"
+
+
+def _few(files: Sequence[str]) -> str:
+    more = len(files) - _SHOWN_FILES
+    return ", ".join(files[:_SHOWN_FILES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,278 @@
+"""The stages of a plan as a table for people: one line each, those that repeat for every arch on one line.
+
+People count stages from 1; in documents their ids count from 0.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from toolmatrix.report import terminal
+from toolmatrix.report.stage_words import sentence, step_of
+from toolmatrix.stages.fold import own_name, role
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from toolmatrix.report.stage_words import Step
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.stages.model import Plan, Stage
+
+_MODES = frozenset(("-E", "-c", "-S", "-cc1", "-cc1as", "/E", "/c"))
+_JOINS = frozenset(("link", "nvlink", "linker-wrapper", "unbundle"))
+"""Kinds that read what was compiled before; what they read from outside is no source."""
+_HEAD = ("#", "side", "step", "tool", "arch", "reads -> writes")
+_TEMP = "tmpxft_"
+"""What nvcc's names for temp files begin with."""
+_SHOWN = 4
+"""So many files of one side are named; of more, one less and how many there are."""
+_REPEATS = 4
+"""A run of stages that comes so often in a row, once for each arch, is put on one set of lines."""
+_LONGEST_RUN = 6
+_NARROW = 30
+"""With fewer columns for them, files stand on a line of their own."""
+
+
+class Line(Value):
+    """One line of a table: a stage, or those that do the same for one arch after the other."""
+
+    stages: tuple[Stage, ...]
+    step: Step
+
+
+class Names:
+    """How a plan's files are called: those that stages hand on by their own names, all others as printed.
+
+    `short` writes `*` for the name of the only source.
+    """
+
+    def __init__(self, plan: Plan, *, full: bool = False) -> None:
+        written = {path for stage in plan.stages for path in stage.outputs}
+        self.read = {path for stage in plan.stages for path in stage.inputs}
+        self.passed = (written & self.read) | set(plan.removed)
+        self.folders = {posixpath.dirname(path) for path in self.passed}
+        self.full = full
+        self.short = False
+        stems = {posixpath.splitext(own_name(path))[0] for path in sources(plan)}
+        self.stem = stems.pop() if len(stems) == 1 else ""
+
+    def of(self, path: str, *, every_arch: bool = False) -> str:
+        """The name of a file, or of those for `every_arch` of which it is one."""
+        if self.full or not self._is_temp(path):
+            return terminal.printable(path)
+        name = (role(path) if every_arch else own_name(path)) or path
+        if self.short and self.stem and name.startswith(self.stem + "."):
+            name = "*" + name[len(self.stem) :]
+        return terminal.printable(name)
+
+    def _is_temp(self, path: str) -> bool:
+        if path in self.passed:
+            return True
+        folder, name = posixpath.split(path)
+        return own_name(path) != name and (folder in self.folders or name.startswith(_TEMP))
+
+    def words(self, line: Line) -> list[str]:
+        """The files of a line, `reads -> writes`, as words that must not be broken."""
+        stage = line.stages[0]
+        read = [path for path in stage.outputs if path in self.read]
+        left_out = 0 if self.full or not read else len(stage.outputs) - len(read)
+        many = len(line.stages) > 1
+        wrote = read if left_out else stage.outputs
+        reads = _listed([self.of(path, every_arch=many) for path in stage.inputs], self.full)
+        writes = _listed([self.of(path, every_arch=many) for path in wrote], self.full)
+        unread = [f"(and {left_out} unread)"] if left_out else []
+        return [*reads, "->", *(writes or ["nothing"]), *unread]
+
+
+def _listed(names: list[str], full: bool) -> list[str]:
+    names = list(dict.fromkeys(names))
+    more = len(names) - _SHOWN + 1
+    if more > 1 and not full:
+        return [*_listed(names[: _SHOWN - 1], full), f"and {more} more"]
+    return [*(f"{name}," for name in names[:-1]), *names[-1:]]
+
+
+def sources(plan: Plan) -> list[str]:
+    """The files that a plan compiles: read by a stage that does not merely join, and written by none."""
+    written = {path for stage in plan.stages for path in stage.outputs}
+    return _unique(
+        path
+        for stage in plan.stages
+        if stage.kind not in _JOINS
+        for path in stage.inputs
+        if path not in written
+    )
+
+
+def products(plan: Plan) -> list[str]:
+    """The files for which a plan is made: what its last sort of stage writes and no stage reads."""
+    read = {path for stage in plan.stages for path in stage.inputs}
+    makers = [stage for stage in plan.stages if set(stage.outputs) - read]
+    return _unique(
+        path
+        for stage in makers
+        if stage.kind == makers[-1].kind
+        for path in stage.outputs
+        if path not in read
+    )
+
+
+def _unique(paths: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(paths))
+
+
+def runs(plan: Plan, *, unfolded: bool = False) -> list[list[Line]]:
+    """The lines of a plan's table in the order of its stages; lines that stand for many stages are one run."""
+    singles = [Line(stages=(stage,), step=step_of(plan, stage)) for stage in plan.stages]
+    shapes = [_shape(line) for line in singles]
+    found: list[list[Line]] = []
+    at = 0
+    while at < len(singles):
+        length, times = _repetition(shapes, at)
+        if unfolded or times < _REPEATS:
+            length = times = 1
+        found.append(
+            [
+                Line(
+                    stages=tuple(plan.stages[place + length * time] for time in range(times)),
+                    step=singles[place].step,
+                )
+                for place in range(at, at + length)
+            ]
+        )
+        at += length * times
+    return found
+
+
+def _shape(line: Line) -> object:
+    """What lines share that differ in the arch alone; None for a stage without one."""
+    stage = line.stages[0]
+    if stage.arch is None:
+        return None
+    return (
+        line.step.name,
+        stage.kind,
+        stage.tool,
+        tuple(map(role, stage.inputs)),
+        tuple(map(role, stage.outputs)),
+    )
+
+
+def _repetition(shapes: Sequence[object], at: int) -> tuple[int, int]:
+    """The length of the run that repeats at a place and covers most, and how often it comes."""
+    best = (1, 1)
+    for length in range(1, _LONGEST_RUN + 1):
+        run = shapes[at : at + length]
+        if None in run or len(run) < length:
+            break
+        times = 1
+        while shapes[at + times * length : at + (times + 1) * length] == run:
+            times += 1
+        if length * times > best[0] * best[1] and times > 1:
+            best = (length, times)
+    return best
+
+
+def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = False) -> list[str]:
+    """The stages of a plan as lines; `full` leaves nothing out, `explain` adds a sentence for each."""
+    folded = runs(plan, unfolded=full)
+    lines = [line for run in folded for line in run]
+    names = Names(plan, full=full)
+    heads = [_cells(line) for line in lines]
+    if not any(cells[-1] for cells in heads):
+        heads = [cells[:-1] for cells in heads]
+    titles = (*_HEAD[: len(heads[0])], _HEAD[-1]) if heads else _HEAD
+    left = terminal.columns([titles[:-1], *heads])
+    indent = max(map(len, left)) + 2
+    beside = not explain and screen.width - indent >= _NARROW
+    room = screen.width - (indent if beside else 4)
+    files = _files(lines, names, room)
+    found = (
+        [screen.style(f"{left[0].ljust(indent)}{titles[-1]}", "bold")]
+        if beside
+        else [screen.style(left[0], "bold"), "    " + screen.style(titles[-1], "bold")]
+    )
+    told: dict[str, int] = {}
+    for line, head in zip(lines, left[1:], strict=True):
+        packed = files.pop(0)
+        if beside:
+            found.append(f"{head.ljust(indent)}{packed[0]}")
+            found += [" " * indent + part for part in packed[1:]]
+        else:
+            found += [head, *("    " + part for part in packed)]
+        if explain:
+            found += [*terminal.wrap(_told(line, told), screen.width, indent="    "), ""]
+    if names.short:
+        found.append(f"`*` stands for {terminal.printable(names.stem)}")
+    return found + [note for run in folded for note in _archs(run, screen)]
+
+
+def _files(lines: Sequence[Line], names: Names, room: int) -> list[list[str]]:
+    """The files of each line, packed; with short names where that saves lines."""
+
+    def packed(*, short: bool) -> list[list[str]]:
+        names.short = short
+        return [list(_packed(names.words(line), room)) for line in lines]
+
+    ways = packed(short=False), packed(short=bool(names.stem))
+    long, short = (sum(map(len, way)) for way in ways)
+    names.short = short < long
+    return ways[names.short]
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    first, last = line.stages[0], line.stages[-1]
+    ids = str(first.id + 1) if first is last else f"{first.id + 1}..{last.id + 1}"
+    arch = first.arch or "" if first is last else f"{len(line.stages)} archs"
+    cells = (ids, line.step.side, line.step.name, tool(first), arch)
+    return tuple(map(terminal.printable, cells))
+
+
+def tool(stage: Stage) -> str:
+    """The program of a stage with the word that says how it is used, such as `gcc -E`."""
+    mode = next((word for word in stage.argv[1:] if word in _MODES), "")
+    return f"{stage.tool} {mode}".rstrip()
+
+
+def _told(line: Line, told: dict[str, int]) -> str:
+    """The sentence of a line, or where the same was said before."""
+    stage = line.stages[0]
+    arch = stage.arch if len(line.stages) == 1 else "each arch"
+    before = told.setdefault(line.step.does, stage.id)
+    if before != stage.id:
+        return f"as stage {before + 1}" + (f", for {arch}" if arch else "")
+    return terminal.printable(sentence(line.step, arch))
+
+
+def _archs(run: Sequence[Line], screen: Terminal) -> list[str]:
+    """Which stages of a run that repeats are for which arch."""
+    parts = []
+    for stages in zip(*(line.stages for line in run), strict=True):
+        archs = dict.fromkeys(stage.arch or "" for stage in stages)
+        first, last = stages[0].id + 1, stages[-1].id + 1
+        parts.append(f"{' '.join(archs)} ({first}{f'-{last}' if last > first else ''})")
+    head = f"{run[0].stages[0].id + 1}..{run[-1].stages[-1].id + 1}: "
+    told = terminal.printable(", ".join(parts))
+    return terminal.wrap(told, screen.width, indent="  ", first=head) if len(parts) > 1 else []
+
+
+def _packed(words: Sequence[str], room: int) -> Iterator[str]:
+    """Words as lines of at most `room` columns; what is longer loses its beginning."""
+    line = ""
+    for word in words:
+        word = word if len(word) <= room else shortened(word, room)
+        if line and len(line) + 1 + len(word) > room:
+            yield line
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    yield line
+
+
+def shortened(path: str, room: int) -> str:
+    """The end of a path in so many columns, whole parts of it where that leaves enough."""
+    end = path[-(room - 3) :]
+    cut = end.find("/")
+    return "..." + (end[cut:] if 0 <= cut < room // 2 else end)

@@ -1,0 +1,154 @@
+"""Plans for people and machines: as text, as commands, and as the document `toolmatrix.stages/1`."""
+
+from __future__ import annotations
+
+from toolmatrix.report import terminal
+from toolmatrix.report.stage_table import Names, products, sources, table
+from toolmatrix.report.stage_words import step_of
+from toolmatrix.stages.fold import host_compiler
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.stages.model import Diagnostic, Log, Plan
+
+_NAMED = 3
+"""So many files are named in a heading."""
+_ARCHS = 8
+"""So many archs are named in a total."""
+_SHOWN = 10
+"""So many diagnostics of one plan are shown; `full` shows all."""
+_STYLES = {"error": "error", "warning": "partial", "note": "unknown"}
+
+
+def text(
+    log: Log,
+    where: str,
+    screen: Terminal,
+    *,
+    full: bool = False,
+    explain: bool = False,
+) -> str:
+    """Every plan of a log with a heading, its stages and what there is to know of it; then a total.
+
+    `where` is what the log is called, empty for a dry run of our own. `full` leaves nothing out, `explain` adds a
+    sentence for each stage.
+    """
+    several = len(log.plans) > 1
+    seen: dict[object, int] = {}
+    blocks = []
+    for number, plan in enumerate(log.plans, 1):
+        place = f"{where}:{plan.line}" if where else "dry run: nothing executed"
+        like = number if full else seen.setdefault(_shape(plan), number)
+        shown = (
+            table(plan, screen, full=full, explain=explain)
+            if like == number and plan.stages
+            else []
+        )
+        alike = f", as in {like}" if like != number and plan.stages else ""
+        blocks.append(
+            [
+                *heading(plan, place, screen, number=number if several else 0),
+                *shown,
+                *diagnostics(plan.diagnostics, screen, full=full),
+                *terminal.wrap(_counted([plan]) + alike, screen.width, indent="  ", first=""),
+            ]
+        )
+    closing = [*diagnostics(log.diagnostics, screen, full=full)]
+    if several:
+        closing += terminal.wrap(_counted(log.plans), screen.width, indent="  ", first="")
+    return "\n\n".join("\n".join(block) for block in [*blocks, closing] if block) + "\n"
+
+
+def heading(plan: Plan, where: str, screen: Terminal, *, number: int = 0) -> list[str]:
+    """The driver with its version, what it makes of what, and where that was read; `number` counts from 1."""
+    parts = [(f"{number}. " if number else "") + title(plan)]
+    if compiler := host_compiler(plan):
+        parts.append(f"host compiler {_release(compiler)}")
+    parts.append(where)
+    lines = terminal.wrap(terminal.printable(", ".join(parts)), screen.width, indent="  ")
+    return [screen.style(lines[0].strip(), "bold"), *lines[1:]]
+
+
+def title(plan: Plan) -> str:
+    """The driver with its version, and what it makes of what."""
+    return ": ".join(filter(None, (named(plan), _made(plan))))
+
+
+def named(plan: Plan) -> str:
+    """The driver and its version; that of hipcc is the version of the clang it runs."""
+    version = f"clang {plan.version}" if plan.tool == "hipcc" and plan.version else plan.version
+    return f"{plan.tool} {version}".rstrip()
+
+
+def _made(plan: Plan) -> str:
+    """`a.cu, b.cu -> app`."""
+    names = Names(plan)
+    of, made = (_few(list(map(names.of, paths))) for paths in (sources(plan), products(plan)))
+    return f"{of} -> {made}" if of and made else of or made
+
+
+def _few(paths: Sequence[str]) -> str:
+    more = len(paths) - _NAMED
+    return ", ".join(paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _release(compiler: str) -> str:
+    """The version that a front end was told as one number: `gnu 120200` is gnu 12.2.0."""
+    name, _, number = compiler.partition(" ")
+    if name == "microsoft" or not number.isdigit():
+        return compiler
+    major, rest = divmod(int(number), 10_000)
+    return f"{name} {major}.{rest // 100}.{rest % 100}"
+
+
+def diagnostics(found: Sequence[Diagnostic], screen: Terminal, *, full: bool) -> list[str]:
+    """What a driver said and what was not understood, each with its stage and line."""
+    lines: list[str] = []
+    shown = found if full else found[:_SHOWN]
+    for one in shown:
+        place = [f"stage {one.stage + 1}"] if one.stage is not None else []
+        place += [f"line {one.line}"] if one.line else []
+        told = terminal.printable(one.text) + (f" ({', '.join(place)})" if place else "")
+        severity = screen.style(one.severity, _STYLES.get(one.severity, "unknown"))
+        lines += terminal.wrap(told, screen.width, indent="  ", first=f"{severity}: ")
+    if len(shown) < len(found):
+        lines.append(f"and {len(found) - len(shown)} more; `-v` shows all")
+    return lines
+
+
+def _shape(plan: Plan) -> object:
+    """What plans share that do the same with other files."""
+    return (
+        plan.tool,
+        plan.version,
+        tuple((step_of(plan, stage).name, stage.tool, stage.arch) for stage in plan.stages),
+    )
+
+
+def _counted(plans: Sequence[Plan]) -> str:
+    counted = terminal.plural(sum(len(plan.stages) for plan in plans), "stage")
+    if len(plans) > 1:
+        counted = f"{terminal.plural(len(plans), 'invocation')}, {counted}"
+    named = list(dict.fromkeys(stage.arch for plan in plans for stage in plan.stages if stage.arch))
+    if not named:
+        return counted
+    archs = terminal.listing(named) if len(named) <= _ARCHS else f"{len(named)} archs"
+    return terminal.printable(f"{counted} for {archs}")
+
+
+def raw(log: Log) -> str:
+    """The commands as they were printed, each below a comment that says which stage it is."""
+    return "".join(line + "\n" for plan in log.plans for line in _raw(plan))
+
+
+def _raw(plan: Plan) -> Iterable[str]:
+    for stage in plan.stages:
+        step = step_of(plan, stage)
+        arch = f" for {stage.arch}" if stage.arch else ""
+        yield terminal.printable(
+            f"# {stage.id + 1} {step.side} {step.name}{arch}, line {stage.line}"
+        )
+        yield terminal.printable(stage.text)

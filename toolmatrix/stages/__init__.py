@@ -1,0 +1,25 @@
+"""Look inside nvcc, hipcc and clang without running what they run.
+
+    from toolmatrix.stages import parse
+    plan = parse(open("dryrun.log").read())
+    for stage in plan.stages:
+        print(stage.kind, stage.arch, stage.inputs, stage.outputs)
+    plan.edges, plan.critical_path(), plan.to_json()
+
+`parse` takes the text of one invocation, `parse_log` a log of any number of them.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.stages.log import parse_log
+from toolmatrix.stages.model import Diagnostic, Log, Plan, Stage
+
+__all__ = ["Diagnostic", "Log", "Plan", "Stage", "parse", "parse_log"]
+
+
+def parse(text: str) -> Plan:
+    """The plan of the only invocation in a text; raises ValueError if there is none or more than one."""
+    log = parse_log(text.split("\n"))
+    if len(log.plans) != 1:
+        raise ValueError(f"the text holds {len(log.plans)} invocations, not one; use parse_log")
+    return log.plans[0]

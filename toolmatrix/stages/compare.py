@@ -1,0 +1,327 @@
+"""Two plans held side by side: stages that only one has, their order, what they hand on, and their words."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from toolmatrix.stages import graph
+from toolmatrix.stages.fold import Folder, host_compiler, role
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from toolmatrix.stages.model import Log, Plan
+
+    Key = tuple[object, ...]
+    Pair = tuple[int, int]
+
+_FLAG_VARIABLES = ("_FLAGS", "INCLUDES", "LIBRARIES")
+
+
+class Step(Value):
+    """What a stage does, apart from its arch: its kind, for which side, and from which sources."""
+
+    kind: str
+    side: str
+    sources: tuple[str, ...]
+
+
+class Words(Value):
+    """Words that stages of one step have on one side alone.
+
+    `stages` are ids in the plan that has them, out of the `matched` stages of the kind and side.
+    """
+
+    step: Step
+    only: str
+    words: tuple[str, ...]
+    stages: tuple[int, ...]
+    matched: int
+
+
+class Move(Value):
+    """A step that comes at another place; places count from 1 among the steps that both plans have."""
+
+    step: Step
+    old: int
+    new: int
+
+
+class Handover(Value):
+    """Who writes a file and who reads it, by kind; None where a plan has no such file."""
+
+    file: str
+    old: tuple[tuple[str, ...], tuple[str, ...]] | None
+    new: tuple[tuple[str, ...], tuple[str, ...]] | None
+
+
+class Change(Value):
+    """One property of a plan as a whole, such as its version, with what it was and what it is."""
+
+    name: str
+    old: str
+    new: str
+
+
+class Difference(Value):
+    """Everything in which two plans differ; `gone` and `come` are stage ids of the old and the new plan."""
+
+    old: int
+    new: int
+    changes: tuple[Change, ...]
+    gone: tuple[int, ...]
+    come: tuple[int, ...]
+    moves: tuple[Move, ...]
+    handovers: tuple[Handover, ...]
+    words: tuple[Words, ...]
+
+    def __bool__(self) -> bool:
+        return any((self.changes, self.gone, self.come, self.moves, self.handovers, self.words))
+
+
+class Comparison(Value):
+    """The differences of two logs, plan by plan, and the plans that only one of them has."""
+
+    differences: tuple[Difference, ...]
+    gone: tuple[int, ...]
+    come: tuple[int, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.gone or self.come or any(self.differences))
+
+
+def compare(old: Log, new: Log) -> Comparison:
+    """Compare plan by plan: first those of the same sources, then in the order of the logs."""
+    pairs, gone, come = _match(
+        range(len(old.plans)),
+        range(len(new.plans)),
+        (
+            (lambda at: _plan_key(old.plans[at]), lambda at: _plan_key(new.plans[at])),
+            (lambda _: (), lambda _: ()),
+        ),
+    )
+    return Comparison(
+        differences=tuple(_difference(old, new, pair) for pair in pairs), gone=gone, come=come
+    )
+
+
+def _plan_key(plan: Plan) -> Key:
+    last = origins(plan)
+    return (frozenset(source for sources in last for source in sources),)
+
+
+def origins(plan: Plan) -> list[tuple[str, ...]]:
+    """For each stage the names of the files from which, in the end, it is made."""
+    waits = graph.predecessors(len(plan.stages), plan.edges)
+    written = {path for stage in plan.stages for path in stage.outputs}
+    found: list[tuple[str, ...]] = []
+    for stage in plan.stages:
+        names = {role(path) for path in stage.inputs if path not in written}
+        for before in waits[stage.id]:
+            names.update(found[before])
+        found.append(tuple(sorted(names)))
+    return found
+
+
+def steps(plan: Plan) -> list[Step]:
+    """What each stage of a plan does, apart from its arch."""
+    return [
+        Step(kind=stage.kind, side="device" if stage.arch else "host", sources=sources)
+        for stage, sources in zip(plan.stages, origins(plan), strict=True)
+    ]
+
+
+def _difference(old: Log, new: Log, pair: Pair) -> Difference:
+    before, after = old.plans[pair[0]], new.plans[pair[1]]
+    left, right = steps(before), steps(after)
+    pairs, gone, come = _match_stages(before, after, left, right)
+    return Difference(
+        old=pair[0],
+        new=pair[1],
+        changes=tuple(_changes(before, after)),
+        gone=gone,
+        come=come,
+        moves=tuple(_moves(pairs, left)),
+        handovers=tuple(_handovers(before, after)),
+        words=tuple(_words(before, after, pairs, left)),
+    )
+
+
+def _match(
+    old: Iterable[int], new: Iterable[int], keys: Sequence[tuple[object, object]]
+) -> tuple[list[Pair], tuple[int, ...], tuple[int, ...]]:
+    """Pair ids by the first key that they share, the n-th of a key with the n-th; return what is left over too."""
+    left, right = list(old), list(new)
+    pairs: list[Pair] = []
+    for old_key, new_key in keys:
+        waiting: dict[object, list[int]] = {}
+        for one in right:
+            waiting.setdefault(new_key(one), []).append(one)  # type: ignore[operator]
+        rest = []
+        for one in left:
+            same = waiting.get(old_key(one))  # type: ignore[operator]
+            if same:
+                pairs.append((one, same.pop(0)))
+            else:
+                rest.append(one)
+        taken = {two for _, two in pairs}
+        left, right = rest, [one for one in right if one not in taken]
+    return sorted(pairs), tuple(left), tuple(right)
+
+
+def _match_stages(
+    before: Plan, after: Plan, left: Sequence[Step], right: Sequence[Step]
+) -> tuple[list[Pair], tuple[int, ...], tuple[int, ...]]:
+    def exact(plan: Plan, done: Sequence[Step]) -> object:
+        return lambda at: (done[at], plan.stages[at].arch)
+
+    return _match(
+        range(len(left)),
+        range(len(right)),
+        (
+            (exact(before, left), exact(after, right)),
+            (left.__getitem__, right.__getitem__),
+            (
+                lambda at: (left[at].kind, left[at].side),
+                lambda at: (right[at].kind, right[at].side),
+            ),
+        ),
+    )
+
+
+def _changes(before: Plan, after: Plan) -> Iterator[Change]:
+    """Properties of the plans as a whole that differ."""
+    for name, read in (
+        ("driver", lambda plan: plan.tool),
+        ("version", lambda plan: plan.version),
+        ("host compiler", host_compiler),
+        ("programs", lambda plan: _joined(sorted(stage.tool for stage in plan.stages))),
+        ("archs", archs),
+    ):
+        old, new = read(before), read(after)
+        if old != new:
+            yield Change(name=name, old=old, new=new)
+    folders = Folder(before), Folder(after)
+    names = sorted({*before.env, *after.env})
+    for name in (name for name in names if name.endswith(_FLAG_VARIABLES)):
+        values = [
+            " ".join(map(folder.word, plan.env.get(name, "").replace('"', "").split()))
+            for folder, plan in zip(folders, (before, after), strict=True)
+        ]
+        if values[0] != values[1]:
+            yield Change(name=name, old=values[0], new=values[1])
+
+
+def archs(plan: Plan) -> str:
+    """The codegen archs of a plan, each once, in the order of the plan."""
+    return _joined(stage.arch for stage in plan.stages if stage.arch)
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
+def _moves(pairs: Sequence[Pair], left: Sequence[Step]) -> Iterator[Move]:
+    """The fewest stages that, put elsewhere, give the new order; several of one step are told once."""
+    stay = set(_rising([new for _, new in pairs]))
+    new_place = {new: place for place, new in enumerate(sorted(new for _, new in pairs), 1)}
+    told = set()
+    for place, (old, new) in enumerate(pairs, 1):
+        elsewhere = place - 1 not in stay and place != new_place[new]
+        if elsewhere and left[old] not in told:
+            told.add(left[old])
+            yield Move(step=left[old], old=place, new=new_place[new])
+
+
+def _rising(values: Sequence[int]) -> list[int]:
+    """The places of a longest rising subsequence (patience sorting)."""
+    from bisect import bisect_left
+
+    tops: list[int] = []
+    places: list[int] = []
+    back: list[int] = []
+    for place, value in enumerate(values):
+        pile = bisect_left(tops, value)
+        tops[pile:] = [value, *tops[pile + 1 :]] if pile < len(tops) else [value]
+        places[pile : pile + 1] = [place]
+        back.append(places[pile - 1] if pile else -1)
+    found: list[int] = []
+    at = places[-1] if places else -1
+    while at >= 0:
+        found.append(at)
+        at = back[at]
+    return found[::-1]
+
+
+def _handovers(before: Plan, after: Plan) -> Iterator[Handover]:
+    """Files whose writers or readers differ; a file that only one plan passes on counts as well."""
+    old, new = _passed_on(before), _passed_on(after)
+    for file in sorted({*old, *new}):
+        if old.get(file) != new.get(file):
+            yield Handover(file=file, old=old.get(file), new=new.get(file))
+
+
+def _passed_on(plan: Plan) -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """For each file that one stage hands to another, by its role, the kinds that write and read it."""
+    writers: dict[str, set[str]] = {}
+    readers: dict[str, set[str]] = {}
+    for stage in plan.stages:
+        for path in stage.outputs:
+            writers.setdefault(path, set()).add(stage.kind)
+    for stage in plan.stages:
+        for path in stage.inputs:
+            if path in writers:
+                readers.setdefault(path, set()).add(stage.kind)
+    merged: dict[str, tuple[set[str], set[str]]] = {}
+    for path, kinds in readers.items():
+        known = merged.setdefault(role(path), (set(), set()))
+        known[0].update(writers[path])
+        known[1].update(kinds)
+    return {name: (tuple(sorted(one)), tuple(sorted(two))) for name, (one, two) in merged.items()}
+
+
+def _words(
+    before: Plan, after: Plan, pairs: Sequence[Pair], left: Sequence[Step]
+) -> Iterator[Words]:
+    """Words that matched stages do not share; stages of one kind and side with the same words are told once."""
+    folders = Folder(before), Folder(after)
+    matched = Counter((left[old].kind, left[old].side) for old, _ in pairs)
+    found: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, Step]]] = {}
+    for old, new in pairs:
+        words = folders[0].words(before.stages[old]), folders[1].words(after.stages[new])
+        lost, won = Counter(words[0]), Counter(words[1])
+        for only, own, other, at in (("old", 0, won, old), ("new", 1, lost, new)):
+            alone = _alone(words[own], other)
+            if alone:
+                key = (only, left[old].kind, left[old].side, alone)
+                found.setdefault(key, []).append((at, left[old]))
+    for (only, kind, side, alone), where in found.items():
+        yield Words(
+            step=where[0][1],
+            only=only,
+            words=alone,
+            stages=tuple(at for at, _ in where),
+            matched=matched[kind, side],
+        )
+
+
+def _alone(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
+    """Words beyond those that the other side has, each value with the flag before it."""
+    left = Counter(other)
+    found: list[str] = []
+    flag = ""
+    flag_is_alone = False
+    for word in words:
+        alone = left[word] <= 0
+        left[word] -= 1
+        if alone and flag and not word.startswith("-"):
+            if flag_is_alone:
+                found.pop()
+            found.append(f"{flag} {word}")
+        elif alone:
+            found.append(word)
+        takes_value = word.startswith("-") and "=" not in word
+        flag, flag_is_alone = (word, alone) if takes_value else ("", False)
+    return tuple(found)

@@ -1,0 +1,333 @@
+"""Real drivers' dry runs: found, asked in a fresh directory, bounded in time; nothing that they print is run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from toolmatrix.errors import ToolMissing, UsageError
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+LIMIT = 60
+"""Seconds that a dry run may take."""
+
+SHOWN = 12
+"""Lines of what a driver said that an error repeats."""
+
+
+class Family(Value):
+    """Drivers of one command line: what they are called, how they are asked, how they are had."""
+
+    name: str
+    programs: tuple[str, ...]
+    dry: tuple[str, ...]
+    install: str
+
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family(
+            name="nvcc",
+            programs=("nvcc",),
+            dry=("--dryrun",),
+            install="install the CUDA toolkit (or `pip install nvidia-cuda-nvcc`) and put its bin directory on PATH",
+        ),
+        Family(
+            name="hipcc",
+            programs=("hipcc",),
+            dry=("-###",),
+            install="install hipcc (Debian and Ubuntu: `apt-get install hipcc`)",
+        ),
+        Family(
+            name="clang",
+            programs=("clang++", "clang"),
+            dry=("-###",),
+            install="install clang (Debian and Ubuntu: `apt-get install clang`)",
+        ),
+    )
+}
+
+_ASKED = {"cuda": ("nvcc", "clang"), "hip": ("hipcc", "clang")}
+"""Which drivers compile a language, the first found is taken."""
+
+_NVIDIA_PLATFORM = ("nvidia", "nvcc")
+_PASSED_BY_ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+_OWN_TEMPS = re.compile(r"--?(keep|keep-dir|save-temps|objtemp|objdir)(=.*)?|-save-temps=.*")
+
+_SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".ptx")
+
+_STRIPPED = (
+    (re.compile(r"(?:-t|--threads)=?(\d*)"), "nvcc's dry run is not reliable with threads"),
+    (re.compile(r"--?time(?:=(.+))?"), "a dry run takes no time worth writing down"),
+)
+"""Options of nvcc that a dry run is asked without; an empty group means that the value is the next word."""
+
+
+class DryRun(Value):
+    """What a driver printed, and how it was asked.
+
+    `text` is both streams in order, with `work` in place of the fresh directory that held its temp files. `words`
+    are the sources and flags it got, `asked` also those that the environment adds, as judging wants to know them.
+    `notes` are sentences about what was chosen or left out.
+    """
+
+    family: str
+    program: str
+    words: tuple[str, ...]
+    asked: tuple[str, ...]
+    env: Mapping[str, str]
+    work: str
+    text: str
+    exit_code: int
+    notes: tuple[str, ...] = ()
+
+    def failure(self) -> ToolMissing | None:
+        """The error to show where the driver failed: what it said, at its end."""
+        if self.exit_code == 0:
+            return None
+        said = [line for line in self.text.splitlines() if not line.startswith("#$ ")]
+        return ToolMissing(
+            f"`{_name(self.program)}` failed with exit code {self.exit_code}",
+            found="\n".join(said[-SHOWN:]),
+            help="correct what it complains about, or read a saved log with --from-log",
+        )
+
+
+def dry_run(
+    sources: Sequence[str],
+    flags: Sequence[str] = (),
+    driver: str | None = None,
+    *,
+    work: str = "",
+    limit: float = LIMIT,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> DryRun:
+    """Ask the driver what it would do; see `DryRun`.
+
+    The driver runs in `cwd`, since sources and flags may be relative; its temp files go to a fresh directory, which
+    the text calls `work` (by default the first source's name with `.stages`). Raises ToolMissing where the driver is
+    missing or does not finish in `limit` seconds, UsageError for one of no known kind.
+    """
+    given = dict(os.environ if environ is None else environ)
+    family, program = find(sources, flags, driver, given.get("PATH"))
+    notes = [f"`{program}` was asked: the first of its kind on PATH"] if driver is None else []
+    family, added = _platform(family, given, notes)
+    words, env = _without_stripped(family, [*sources, *flags], given, notes)
+    env |= added
+    work = work or work_name(sources)
+    with tempfile.TemporaryDirectory(prefix="toolmatrix-") as fresh:
+        command, temps = _command(family, program, words, fresh)
+        code, text = _finish([*command, *family.dry], {**env, **temps}, cwd, limit)
+        text = text.replace(fresh, work)
+    return DryRun(
+        family=family.name,
+        program=program,
+        words=tuple(words),
+        asked=(program, *_environment_flags(given, 0), *words, *_environment_flags(given, 1)),
+        env={name: value for name, value in env.items() if given.get(name) != value},
+        work=work,
+        text=text,
+        exit_code=code,
+        notes=tuple(notes),
+    )
+
+
+def build(dry: DryRun, *, cwd: Path | None = None, limit: float) -> None:
+    """Run the driver itself, asked as in the dry run, with its temp files in `dry.work` under `cwd`.
+
+    Raises ToolMissing where it fails or does not finish.
+    """
+    work = (cwd or Path.cwd()) / dry.work
+    work.mkdir(parents=True, exist_ok=True)
+    at = (
+        dry.work if dry.family == "nvcc" else str(work)
+    )  # what --keep names is part of what it makes
+    command, temps = _command(FAMILIES[dry.family], dry.program, dry.words, at)
+    code, text = _finish(command, {**os.environ, **dry.env, **temps}, cwd, limit)
+    failed = dry.replace(text=text, exit_code=code).failure()
+    if failed:
+        raise failed
+
+
+def work_name(sources: Sequence[str]) -> str:
+    """A directory name for the temp files of some sources that needs no quoting in any shell."""
+    stem = Path(sources[0]).stem if sources else "plan"
+    return re.sub(r"[^A-Za-z0-9_.+-]", "_", stem).lstrip("-.") + ".stages"
+
+
+def find(
+    sources: Sequence[str], flags: Sequence[str], driver: str | None, path: str | None = None
+) -> tuple[Family, str]:
+    """The driver's family and program: the one named, or the first on PATH that compiles such sources.
+
+    Raises ToolMissing where there is none, UsageError where a named one is of no known kind.
+    """
+    if driver is not None:
+        known = [one for name, one in FAMILIES.items() if name in _name(driver)]
+        if not known:
+            raise UsageError(
+                "the driver is of no known kind",
+                expected="a program whose name holds nvcc, hipcc or clang",
+                found=driver,
+            )
+        families, wanted = known[:1], {driver: known[0]}
+    else:
+        families = [FAMILIES[name] for name in _candidates(sources, flags)]
+        wanted = {program: family for family in families for program in family.programs}
+    for program, family in wanted.items():
+        found = shutil.which(program, path=path)
+        if found:
+            return family, found
+    raise ToolMissing(
+        f"`{next(iter(wanted))}` is not on PATH",
+        help=f"{families[0].install}; or name the driver with --driver, or read a saved log with --from-log",
+    )
+
+
+def _candidates(sources: Sequence[str], flags: Sequence[str]) -> tuple[str, ...]:
+    """Families by what the sources are called; clang's own words for CUDA put clang first."""
+    language = pairwise_value(flags, "-x")
+    if language not in _ASKED:
+        hip = any(source.endswith(".hip") for source in sources)
+        language = "hip" if hip or any("gfx" in flag for flag in flags) else "cuda"
+    names = _ASKED[language]
+    spoken_to_clang = any(flag.startswith(("--cuda-", "--offload-")) for flag in flags)
+    return names[::-1] if language == "cuda" and spoken_to_clang else names
+
+
+def pairwise_value(words: Sequence[str], option: str) -> str:
+    """The value of the last `option value` or `optionvalue` among the words, else empty."""
+    found = ""
+    for index, word in enumerate(words):
+        if word == option:
+            found = words[index + 1] if index + 1 < len(words) else ""
+        elif word.startswith(option):
+            found = word[len(option) :]
+    return found
+
+
+def _platform(
+    family: Family, given: Mapping[str, str], notes: list[str]
+) -> tuple[Family, dict[str, str]]:
+    """hipcc runs nvcc where HIP_PLATFORM says so, or where it is unset and nvcc is found: so it is always set."""
+    if family.name != "hipcc":
+        return family, {}
+    platform = given.get("HIP_PLATFORM", "")
+    if platform in _NVIDIA_PLATFORM:
+        notes.append(f"HIP_PLATFORM={platform}: hipcc calls nvcc")
+        return FAMILIES["nvcc"], {}
+    notes.append(f"HIP_PLATFORM={platform or 'amd'}" + ("" if platform else " was chosen: not set"))
+    return family, {"HIP_PLATFORM": platform or "amd"}
+
+
+def _without_stripped(
+    family: Family, words: Iterable[str], given: Mapping[str, str], notes: list[str]
+) -> tuple[list[str], dict[str, str]]:
+    """The words and the environment without what a dry run is asked without, and a note for each."""
+    if family.name != "nvcc":
+        return list(words), dict(given)
+    env = dict(given)
+    for name in _PASSED_BY_ENVIRONMENT:
+        before = _split(env.get(name, ""))
+        after = _strip(before, f" in {name}", notes)
+        if after != before:
+            env[name] = shlex.join(after)
+    return _strip(list(words), "", notes), env
+
+
+def _strip(words: Sequence[str], where: str, notes: list[str]) -> list[str]:
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        for option, reason in _STRIPPED:
+            found = option.fullmatch(word)
+            if found:
+                value = "" if found[1] else next(rest, "")
+                notes.append(f"`{' '.join(filter(None, (word, value)))}`{where} left out: {reason}")
+                break
+        else:
+            kept.append(word)
+    return kept
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # an open quote: nvcc will say so better
+        return text.split()
+
+
+def _environment_flags(given: Mapping[str, str], which: int) -> list[str]:
+    return _split(given.get(_PASSED_BY_ENVIRONMENT[which], ""))
+
+
+def _command(
+    family: Family, program: str, words: Sequence[str], temps: str
+) -> tuple[list[str], dict[str, str]]:
+    """The command whose temp files go to a directory, and what its environment needs for that."""
+    keep: tuple[str, ...] = ()
+    if family.name == "nvcc" and not _names_meet(words):
+        keep = ("--keep", "--keep-dir", temps)
+    return [program, *words, *keep], {"TMPDIR": temps}
+
+
+def _names_meet(words: Sequence[str]) -> bool:
+    """Whether --keep would put one temp file over another, or is there already."""
+    stems = [Path(word).stem for word in words if Path(word).suffix in _SOURCES]
+    return len(set(stems)) < len(stems) or any(_OWN_TEMPS.fullmatch(word) for word in words)
+
+
+def _finish(
+    command: Sequence[str], env: Mapping[str, str], cwd: Path | None, limit: float
+) -> tuple[int, str]:
+    """Exit code and both streams of a command; it and all that it started are ended at the limit."""
+    try:
+        child = subprocess.Popen(  # noqa: S603 - the driver that the user asked for, as a list of arguments
+            list(command),
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolMissing(f"`{_name(command[0])}` cannot be started", found=str(error)) from error
+    try:
+        said, _ = child.communicate(timeout=limit)
+    except BaseException as error:
+        end_group(child)
+        child.wait()
+        if child.stdout:
+            child.stdout.close()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        raise ToolMissing(
+            f"`{_name(command[0])}` did not finish within {limit:g} s and was ended",
+            help="give it more time with --timeout, or read a saved log with --from-log",
+        ) from error
+    return child.returncode, said.decode("utf-8", "replace")
+
+
+def end_group(child: subprocess.Popen[bytes]) -> None:
+    """End a process that leads a group of its own, and the whole group."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        child.kill()
+
+
+def _name(program: str) -> str:
+    return Path(program).name

@@ -1,0 +1,213 @@
+"""Runs a replay: as many steps at once as asked, in an order that keeps every file right, each one measured."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import tempfile
+import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
+from threading import Lock
+
+from toolmatrix.errors import ToolMissing
+from toolmatrix.stages.driver import SHOWN, end_group
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from concurrent.futures import Future
+    from typing import Any
+
+    from toolmatrix.stages.replay import Replay, Step
+
+SHELL = "/bin/sh"
+
+
+class Timing(Value):
+    """What one step took: seconds on the clock and of CPU, bytes of peak memory and of what it wrote.
+
+    `start` is in seconds after the start of the run. The peak is that of its largest process.
+    """
+
+    stage: int
+    start: float
+    wall: float
+    cpu: float
+    peak: int
+    size: int
+    said: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The timing as JSON holds it."""
+        return {field: getattr(self, field) for field in self._fields}
+
+
+class Run(Value):
+    """A whole run: `wall` seconds with `jobs` at once, on `cores` cores with a load before and after it.
+
+    `floor` are bytes below which a peak says nothing: Linux counts to a process what the one that started it needed.
+    """
+
+    timings: tuple[Timing, ...]
+    wall: float
+    jobs: int
+    cores: int
+    load: tuple[float, float]
+    floor: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as JSON holds it."""
+        return {
+            "jobs": self.jobs,
+            "cores": self.cores,
+            "wall": self.wall,
+            "load": list(self.load),
+            "floor": self.floor,
+            "timings": [timing.to_json() for timing in self.timings],
+        }
+
+
+def run(replay: Replay, *, jobs: int, cwd: Path | None = None) -> Run:
+    """Run all steps in `cwd`, at most `jobs` at once; those on which most others wait go first.
+
+    Raises ToolMissing, naming the stage and what it said, at the first that fails; whatever ends the run, no process
+    that it started is left.
+    """
+    place = cwd or Path.cwd()
+    for path in replay.needed:
+        if not (place / path).exists():
+            raise ToolMissing(
+                f"{path} is needed and not there",
+                help="run the whole plan once in this directory before a part of it",
+            )
+    for directory in replay.directories:
+        (place / directory).mkdir(parents=True, exist_ok=True)
+    before = _load()
+    started = time.perf_counter()
+    timings = _Runner(replay, place, jobs).run()
+    return Run(
+        timings=tuple(sorted(timings, key=lambda timing: timing.stage)),
+        wall=time.perf_counter() - started,
+        jobs=jobs,
+        cores=len(os.sched_getaffinity(0)),
+        load=(before, _load()),
+        floor=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )
+
+
+def _load() -> float:
+    return os.getloadavg()[0]
+
+
+class _Runner:
+    """Starts steps as they become ready, and ends the running ones if anything goes wrong."""
+
+    def __init__(self, replay: Replay, place: Path, jobs: int) -> None:
+        self.place = place
+        self.jobs = max(1, jobs)
+        self.env = {**os.environ, **replay.env}
+        self.steps = {step.id: step for step in replay.steps}
+        self.waits = {step.id: set(step.after) for step in replay.steps}
+        self.urgency = urgency(replay.steps)
+        self.running: set[subprocess.Popen[bytes]] = set()
+        self.lock = Lock()
+        self.stopped = False
+        self.started = time.perf_counter()
+
+    def run(self) -> list[Timing]:
+        """Every step's timing. Raises ToolMissing at the first that fails."""
+        done: list[Timing] = []
+        with ThreadPoolExecutor(self.jobs) as pool:
+            try:
+                under_way = self._start_ready(pool, 0)
+                while under_way:
+                    ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                    for future in ended:
+                        timing = future.result()
+                        done.append(timing)
+                        for waiting in self.waits.values():
+                            waiting.discard(timing.stage)
+                    under_way |= self._start_ready(pool, len(under_way))
+            finally:
+                self._stop()
+        return done
+
+    def _start_ready(self, pool: ThreadPoolExecutor, busy: int) -> set[Future[Timing]]:
+        ready = sorted(
+            (one for one, waiting in self.waits.items() if not waiting),
+            key=lambda one: (-self.urgency[one], one),
+        )[: self.jobs - busy]
+        for one in ready:
+            del self.waits[one]
+        return {pool.submit(self._measure, self.steps[one]) for one in ready}
+
+    def _stop(self) -> None:
+        with self.lock:
+            self.stopped = True
+            for child in self.running:
+                end_group(child)
+
+    def _measure(self, step: Step) -> Timing:
+        with tempfile.TemporaryFile() as output:
+            start = time.perf_counter()
+            with self.lock:
+                if self.stopped:
+                    raise ToolMissing(f"{step.name} was not started: the run was stopped")
+                child = subprocess.Popen(  # noqa: S603 - what the user asked to run
+                    [SHELL, "-e", "-c", "\n".join(step.commands)],
+                    cwd=self.place,
+                    env=self.env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+                self.running.add(child)
+            _, status, used = os.wait4(child.pid, 0)
+            wall = time.perf_counter() - start
+            with self.lock:
+                child.returncode = os.waitstatus_to_exitcode(status)
+                self.running.discard(child)
+            output.seek(0)
+            said = output.read().decode("utf-8", "replace")
+        if child.returncode:
+            raise _failure(step, child.returncode, said)
+        return Timing(
+            stage=step.id,
+            start=start - self.started,
+            wall=wall,
+            cpu=used.ru_utime + used.ru_stime,
+            peak=used.ru_maxrss * 1024,
+            size=_size(self.place, step.outputs),
+            said=said,
+        )
+
+
+def urgency(steps: Sequence[Step], seconds: Mapping[int, float] | None = None) -> dict[int, float]:
+    """For each step the seconds from its start to the end of all that waits for it; each counts one if not known."""
+    left: dict[int, float] = {}
+    followers: dict[int, list[int]] = {step.id: [] for step in steps}
+    for step in steps:
+        for before in step.after:
+            followers[before].append(step.id)
+    for step in reversed(steps):
+        own = 1 if seconds is None else seconds.get(step.id, 0.0)
+        left[step.id] = own + max((left[one] for one in followers[step.id]), default=0.0)
+    return left
+
+
+def _failure(step: Step, code: int, said: str) -> ToolMissing:
+    how = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
+    return ToolMissing(
+        f"{step.name} {how}",
+        found="\n".join(said.splitlines()[-SHOWN:]),
+        help="the stages before it have run; correct what it complains about and run again",
+    )
+
+
+def _size(place: Path, paths: Sequence[str]) -> int:
+    """Bytes of the files that are there; a stage may name more than it writes."""
+    return sum((place / path).stat().st_size for path in paths if (place / path).is_file())

@@ -1,0 +1,137 @@
+"""What a dry run says: stages, which of them reads what another wrote, and the plan they make together."""
+
+from __future__ import annotations
+
+from toolmatrix.stages import graph
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+KINDS = (
+    "preprocess",
+    "cudafe",
+    "cicc",
+    "ptxas",
+    "tileiras",
+    "fatbinary",
+    "nvlink",
+    "host-compile",
+    "link",
+    "hash",
+    "device-compile",
+    "device-link",
+    "bundle",
+    "unbundle",
+    "package",
+    "linker-wrapper",
+    "assemble",
+    "other",
+)
+"""What a stage does; `other` is a program or a use of one that is not known."""
+
+
+class Stage(Value):
+    """One program that the driver would run.
+
+    `id` counts from 0 in the order of the log, `line` from 1. `tool` is the base name of the program. `arch` is
+    `compute_NN`, `sm_NN` or `gfxNNN...`, None for host work and for what joins several. `inputs` and `outputs` are
+    paths as printed, without what comes with the toolkit or the system, and with what is read without being named.
+    `argv` are the words as the tool meant them, `text` the command as printed.
+    """
+
+    id: int
+    line: int
+    kind: str
+    tool: str
+    arch: str | None
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    argv: tuple[str, ...]
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The stage as `toolmatrix.stages/1` holds it."""
+        return {
+            "id": self.id,
+            "line": self.line,
+            "kind": self.kind,
+            "tool": self.tool,
+            "arch": self.arch,
+            "inputs": list(self.inputs),
+            "outputs": list(self.outputs),
+            "argv": list(self.argv),
+            "text": self.text,
+        }
+
+
+class Diagnostic(Value):
+    """Something in a log that a reader should know: what the driver said, or what could not be understood.
+
+    `severity` is error, warning or note; `line` counts from 1, 0 for the log as a whole.
+    """
+
+    line: int
+    severity: str
+    text: str
+    stage: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The diagnostic as `toolmatrix.stages/1` holds it."""
+        return {field: getattr(self, field) for field in self._fields}
+
+
+class Plan(Value):
+    """What one invocation of a driver would do.
+
+    `tool` is nvcc, hipcc or clang; `version` its release as far as the log tells, else empty. `env` are the variables
+    that the driver printed, the last of a name. `edges` are pairs of stage ids: the second reads a file that the
+    first, earlier, wrote. `removed` are the files that the driver deletes at the end. `hip` is the release of HIP, for
+    its compilers' own version says nothing of it.
+    """
+
+    tool: str
+    version: str
+    line: int
+    env: Mapping[str, str]
+    stages: tuple[Stage, ...]
+    edges: tuple[tuple[int, int], ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+    removed: tuple[str, ...] = ()
+    hip: str = ""
+
+    def critical_path(self, cost: Mapping[int, float] | None = None) -> tuple[int, ...]:
+        """Ids of the dearest chain of stages, each waiting for the one before.
+
+        `cost` is per stage id, in any unit; without it each stage counts alike.
+        """
+        return graph.critical_path(len(self.stages), self.edges, cost)
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as `toolmatrix.stages/1` holds it."""
+        return {
+            "tool": self.tool,
+            "version": self.version or None,
+            "hip": self.hip or None,
+            "env": dict(self.env),
+            "stages": [stage.to_json() for stage in self.stages],
+            "edges": [list(edge) for edge in self.edges],
+            "diagnostics": [one.to_json() for one in self.diagnostics],
+        }
+
+
+class Log(Value):
+    """Everything read from one text: a plan for each invocation, in the order in which they begin."""
+
+    plans: tuple[Plan, ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.stages/1`."""
+        return {
+            "schema": "toolmatrix.stages/1",
+            "plans": [plan.to_json() for plan in self.plans],
+            "diagnostics": [one.to_json() for one in self.diagnostics],
+        }

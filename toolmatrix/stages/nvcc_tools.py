@@ -1,0 +1,316 @@
+"""What each program that nvcc calls does with the files on its command line."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from toolmatrix.stages.nvcc_options import (
+    AR,
+    ARCH,
+    CC,
+    FLAGS,
+    FRONT,
+    HOST_OPTIONS,
+    IMAGE,
+    INCLUDE,
+    KINDS,
+    MODULE,
+    OPTIONS,
+    SKIP,
+    STUB,
+    WRITE,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+_MICROSOFT_OUTPUT = re.compile(r"[-/](Fo|Fe|Fi|OUT:|out:):?(.+)", re.DOTALL)
+_LINK_STUB = frozenset({"-DFATBINFILE", "-DREGISTERLINKBINARYFILE"})
+_GENERATES = "--gen_module_id_file"
+_IDLE: dict[str, set[str]] = {name: set(FLAGS) for name in (*KINDS, CC)}
+_IDLE_MOST = 1 << 13
+# What a host compiler is used for; of two, `preprocess` comes first, as its name does last.
+_USES = {
+    **dict.fromkeys(("-E", "-EP", "-P", "-M", "-MM", "/E", "/EP", "/P"), "preprocess"),
+    **dict.fromkeys(("-c", "-S", "/c", "Fo"), "host-compile"),
+}
+_MICROSOFT = ("cl.", "clang-cl", "icx-cl", "link.", "lib.")
+
+_COMPILER = re.compile(
+    r"(?:[\w.]+-)*(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|clang-cl|cl|icc|icpc|icx|icpx|xlc|xlc\+\+|xlC|"
+    r"pgcc|pgc\+\+|pgCC|nvc|nvc\+\+|armclang|armclang\+\+|qcc|q\+\+|cpp)(?:-?\d+(?:\.\d+)*)?(?:_r)?"
+)
+_ARCHIVER = re.compile(r"(?:[\w.]+-)*(?:ar|gcc-ar|llvm-ar|lib|libtool)(?:-?\d+(?:\.\d+)*)?")
+_WRAPPERS = frozenset({"ccache", "sccache", "distcc", "icecc", "buildcache"})
+_HOST_SIGNS = frozenset({"-D__CUDACC__", "-D__NVCC__", "-DCUDA_DOUBLE_MATH_FUNCTIONS"})
+_PROGRAM_NAME = re.compile(r"`[^`]*-print-prog-name=([^\s`]+)`")
+_OUTPUTS = frozenset({"-o", "--output", "--output-file", "-out", "--out"})
+_SUFFIX = re.compile(r"\.[A-Za-z][\w+]{0,11}\Z")
+_IMAGE_END = re.compile(r",(?:profile|kind|sm)=")
+
+SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".cuh")
+"""Endings of what a person writes."""
+
+READ_ENDINGS = (
+    ".i",
+    ".ii",
+    ".gpu",
+    ".ptx",
+    ".cubin",
+    ".ltoir",
+    ".bc",
+    ".tilebc",
+    ".fatbin",
+    ".o",
+    ".obj",
+    ".a",
+    ".lib",
+    ".so",
+)
+"""Endings of what the programs of nvcc read of each other."""
+
+FROM_TOOLKIT = re.compile(r"\.(?:stub|bc|h|hpp|cuh|a|so|lib|o|obj)(?:\.\d+)*\Z")
+"""Endings of what a toolkit or a system brings along."""
+
+
+class Draft:
+    """One command as read so far; what it reads without naming it is not known yet."""
+
+    __slots__ = (
+        "arch",
+        "front",
+        "host_arch",
+        "includes",
+        "kind",
+        "line",
+        "loose",
+        "module",
+        "named",
+        "reads",
+        "stub",
+        "text",
+        "tool",
+        "words",
+        "writes",
+    )
+
+    def __init__(self, line: int, text: str, words: Sequence[str], tool: str) -> None:
+        self.line = line
+        self.text = text
+        self.words = words
+        self.tool = tool
+        self.kind = "other"
+        self.arch: str | None = None
+        self.reads: list[str] = []
+        self.writes: list[str] = []
+        self.loose: list[str] = []
+        """Files that follow an option which is not known: the rest of the plan tells if it reads or writes them."""
+        self.named: list[str] = []
+        """Files that such an option names after a `=`: they count only if the rest of the plan knows them."""
+        self.includes: list[str] = []
+        """Names of files that what this command writes includes."""
+        self.front: str | None = None
+        self.stub: str | None = None
+        self.module: str | None = None
+        self.host_arch: str | None = None
+        """The arch that __CUDA_ARCH__ names, without the letter that may follow."""
+
+
+def base_name(program: str) -> str:
+    """The last part of a program's path, on any system."""
+    named = _PROGRAM_NAME.search(program)
+    path = named[1] if named else program
+    return path[max(path.rfind("/"), path.rfind("\\")) + 1 :]
+
+
+@lru_cache(256)
+def _program(path: str) -> tuple[str, str]:
+    """A program's base name, and the name under which it is known here."""
+    tool = base_name(path)
+    name = tool[:-4].lower() if tool[-4:].lower() == ".exe" else tool
+    if _COMPILER.fullmatch(name):
+        name = CC
+    elif _ARCHIVER.fullmatch(name):
+        name = AR
+    return tool, name
+
+
+def draft(
+    line: int,
+    text: str,
+    words: Sequence[str],
+    reads: Iterable[str] = (),
+    writes: Iterable[str] = (),
+) -> Draft:
+    """What one command does, as far as its own words and its redirections, `reads` and `writes`, tell."""
+    at = 0
+    tool, name = _program(words[0])
+    while name in _WRAPPERS and at + 1 < len(words):
+        at += 1
+        tool, name = _program(words[at])
+    found = Draft(line, text, words, tool)
+    found.writes += writes
+    rest = words[at + 1 :]
+    if name in KINDS:
+        found.kind = KINDS[name]
+        _sort(found, rest, OPTIONS[name], _IDLE[name])
+    elif name == AR:
+        _archive(found, rest)
+    elif name == CC or not _HOST_SIGNS.isdisjoint(rest):
+        _host(found, rest)
+    else:
+        _unknown(found, words[at], rest)
+    found.reads += reads
+    return found
+
+
+def is_compiler(program: str) -> bool:
+    """Whether a program is a host compiler, by its name."""
+    return _program(program)[1] == CC
+
+
+def is_known(found: Draft) -> bool:
+    """Whether it is known what a command of kind `other` does."""
+    return found.kind != "other" or found.tool in KINDS
+
+
+def names_file(word: str) -> bool:
+    """Whether a word looks like the name of a file."""
+    return "/" in word or "\\" in word or _SUFFIX.search(word) is not None
+
+
+def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: set[str]) -> None:
+    words = iter(rest)
+    unknown = False
+    for word in words:
+        if word in idle:
+            continue
+        role = options.get(word)
+        if role is not None:
+            _ROLES[role](found, next(words, ""))
+            unknown = False
+        elif word[:1] != "-":
+            if names_file(word):
+                (found.loose if unknown else found.reads).append(word)
+            unknown = False
+        elif "=" not in word:
+            unknown = True
+        else:
+            name, _, value = word.partition("=")
+            role = options.get(name + "=")
+            if role is not None:
+                _ROLES[role](found, value)
+            elif names_file(value):
+                found.named.append(value)
+            else:
+                _remember(idle, word)
+    if found.module is not None:
+        generates = _GENERATES in rest
+        (found.writes if generates else found.reads).append(found.module)
+
+
+def _remember(idle: set[str], word: str) -> None:
+    """Remember that a word says nothing of files."""
+    if len(idle) < _IDLE_MOST:
+        idle.add(word)
+
+
+def _image(found: Draft, value: str) -> None:
+    """`kind=elf,sm=NN,file=X`, `profile=sm_NN,file=X` and the same with the file in front."""
+    if value.startswith("file="):
+        found.reads.append(_IMAGE_END.split(value[5:], maxsplit=1)[0])
+    elif (named := value.partition(",file="))[1]:
+        found.reads.append(named[2])
+
+
+def _stub(found: Draft, value: str) -> None:
+    found.stub = value
+    found.writes.append(value)
+
+
+def _front(found: Draft, value: str) -> None:
+    found.front = value
+    found.writes.append(value)
+
+
+_ROLES: dict[str, Callable[[Draft, str], None]] = {
+    WRITE: lambda found, value: found.writes.append(value),
+    ARCH: lambda found, value: setattr(found, "arch", value),
+    SKIP: lambda _found, _value: None,
+    STUB: _stub,
+    FRONT: _front,
+    INCLUDE: lambda found, value: found.includes.append(value),
+    MODULE: lambda found, value: setattr(found, "module", value),
+    IMAGE: _image,
+}
+
+
+def _host(found: Draft, rest: Sequence[str]) -> None:
+    microsoft = found.tool.lower().startswith(_MICROSOFT)
+    uses: list[str] = []
+    idle = _IDLE[CC]
+    words = iter(rest)
+    for word in words:
+        if word in idle:
+            continue
+        role = HOST_OPTIONS.get(word)
+        if role is not None:
+            value = next(words, "")
+            if role is WRITE:
+                found.writes.append(value)
+            elif word == "-D":
+                _define(found, f"-D{value}")
+        elif word[:2] == "-D":
+            if word[:14] == "-D__CUDA_ARCH_" or "FILE=" in word:
+                _define(found, word)
+            else:
+                _remember(idle, word)
+        elif word in _USES:
+            uses.append(_USES[word])
+        elif microsoft and (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
+            found.writes.append(output[2])
+            uses += _USES.get(output[1], "").split()
+        elif word[:1] == "-":
+            _remember(idle, word)
+        elif not (microsoft and word[:1] == "/"):
+            found.reads.append(word.removeprefix("@"))
+    if not uses and found.writes and found.writes[0].endswith((".i", ".ii")):
+        uses = ["preprocess"]  # the words that say so are in a response file
+    found.kind = max(uses, default="link")
+
+
+def _define(found: Draft, word: str) -> None:
+    name, _, value = word.partition("=")
+    if name == "-D__CUDA_ARCH__" and value.isdigit():
+        found.host_arch = f"compute_{value[:-1]}"
+    elif name in _LINK_STUB:
+        found.reads.append(value.strip('"'))
+
+
+def _archive(found: Draft, rest: Sequence[str]) -> None:
+    found.kind = "link"
+    files: list[str] = []
+    for word in rest:
+        if (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
+            found.writes.append(output[2])
+        elif not word.startswith(("-", "/")) or names_file(word[1:]):
+            files.append(word)
+    if not found.writes:
+        # `ar cr libk.a a.o b.o`: what to do, the archive, the members.
+        files = files[1:] if files and not names_file(files[0]) else files
+        found.writes += files[:1]
+        files = files[1:]
+    found.reads += files
+
+
+def _unknown(found: Draft, program: str, rest: Sequence[str]) -> None:
+    found.named.append(program.removeprefix("./"))
+    words = iter(rest)
+    for word in words:
+        option, joined, value = word.partition("=") if word[:1] == "-" else ("", "", word)
+        if option in _OUTPUTS:
+            found.writes.append(value if joined else next(words, ""))
+        elif names_file(value):
+            found.loose.append(value)

@@ -1,0 +1,83 @@
+"""What CI systems, build tools and terminals put in front of a line, and how to take it off again."""
+
+from __future__ import annotations
+
+import re
+
+MARK = "#$ "
+"""What nvcc puts in front of everything it says of its plan."""
+
+_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+
+# Pieces that nobody but a log writer puts at the beginning of a line; each takes the one blank after it.
+_TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_DATE = rf"\d{{4}}-\d\d-\d\d[T ]{_TIME}(?:Z|[+-]\d\d:?\d\d)?"
+_SURE = re.compile(
+    rf"(?:"
+    rf"{_DATE}(?: \d\d[OE][ +]| )?"  # GitHub, GitLab (with stream and continuation), Azure, docker --timestamps
+    rf"|\[(?:{_DATE}|{_TIME})\] ?"  # Jenkins timestamper, GitLab
+    rf"|{_TIME} "  # the same without brackets
+    rf"|\[\d{{1,6}}/\d{{1,6}}\] "  # ninja
+    rf"|\[ ?\d{{1,3}}%\] "  # make as CMake writes it
+    rf"|#\d{{1,4}} \d{{1,6}}\.\d{{1,3}} "  # buildkit, --progress=plain
+    rf"|[A-Za-z][\w.-]{{0,60}} {{1,40}}\| "  # docker compose
+    rf"|[^\t\"]{{1,80}}\t(?=[^\t\"]{{0,80}}\t?\ufeff?{_DATE})"  # gh run view --log: job and step
+    rf"|\d{{1,4}}>"  # MSBuild
+    rf")"
+)
+# Pieces that are only believed in front of the mark of nvcc.
+_MAYBE = re.compile(
+    r"(?:"
+    r"\s+|\+ "
+    r"|\[[^\]\"]{1,80}\]"
+    r"|#\d{1,4}(?= )"
+    r"|[\w.@/+-]{1,80}(?:\[\d{1,9}\])?[:|>]"  # make[2]:, 12: of ctest, sshd[3]:, name>
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,80}"  # syslog
+    r"|[\w.-]{1,60}(?= {1,40}\|)|\||[>:-]"
+    r")"
+)
+_FURTHEST = 400
+"""So many characters may stand in front of the mark."""
+
+
+def clean(line: str) -> str:
+    """A line as its program wrote it: no line end, no colour, nothing that a log writer put in front."""
+    if line.startswith(MARK):
+        if "\x1b" not in line and "\r" not in line:
+            return line.rstrip("\n")
+    elif not line:
+        return line
+    line = line.rstrip("\r\n")
+    if "\x1b" in line:
+        line = _ANSI.sub("", line)
+    if "\r" in line:
+        line = line[line.rindex("\r") + 1 :]
+    end = _run(_SURE, line, _after_mark(line))
+    if line.startswith(MARK, end):
+        return line[end:]
+    mark = line.find(MARK, end, end + _FURTHEST)
+    if mark > end and _run_of_both(line, end, mark) == mark:
+        return line[mark:]
+    return line[end:]
+
+
+def _after_mark(line: str) -> int:
+    """Where a line begins behind a byte order mark."""
+    return 1 if line.startswith("\ufeff") else 0
+
+
+def _run(piece: re.Pattern[str], line: str, start: int) -> int:
+    """Where a run of pieces ends that begins at `start`."""
+    while (found := piece.match(line, start)) is not None and found.end() > start:
+        start = _after_mark(line[found.end() : found.end() + 1]) + found.end()
+    return start
+
+
+def _run_of_both(line: str, start: int, end: int) -> int:
+    """Where a run of pieces of either sort ends that begins at `start`, not beyond `end`."""
+    while start < end:
+        found = _SURE.match(line, start, end) or _MAYBE.match(line, start, end)
+        if found is None or found.end() == start:
+            break
+        start = found.end()
+    return start

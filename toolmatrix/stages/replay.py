@@ -1,0 +1,375 @@
+"""A plan made ready to be run again: commands for a shell, in an order that keeps every file right.
+
+nvcc hands each line that it prints to `sh -c`, so the line itself is what a faithful replay runs: a `$` or a
+backquote in it expands exactly as it does under nvcc. clang starts its programs without a shell, so its words are
+quoted one by one. Temp files that the log puts elsewhere are moved into one directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+import shlex
+
+from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.stages import graph
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+
+    from toolmatrix.stages.model import Plan, Stage
+
+_RUN_BY_A_SHELL = ("nvcc",)
+_NOT_EXPORTED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_WINDOWS = re.compile(r"(?i)[a-z]:[\\/].*|.*\.exe|cl")
+_SHELL_WORK = re.compile(r"[A-Za-z0-9_/.+-]+")
+_EXPANDED = re.compile(r"`|\$(?=[A-Za-z_{(])")
+
+
+class Step(Value):
+    """One stage, ready to run: `commands` are lines for a POSIX shell, to be stopped at the first that fails.
+
+    `after` are the ids of the stages that have to end before. `inputs` and `outputs` are paths as the commands use
+    them.
+    """
+
+    id: int
+    kind: str
+    tool: str
+    arch: str | None
+    commands: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    after: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """What messages call it, such as `stage 4 (cicc compute_NN)`; numbers count from 1."""
+        return f"stage {self.id + 1} ({' '.join(filter(None, (self.tool, self.arch)))})"
+
+
+class Replay(Value):
+    """What to run. `work` holds the temp files, `directories` have to exist, `env` is set for every step.
+
+    `left_out` are ids of the plan's stages that are not run, `needed` the files these would have made and that must
+    be there already. `results` are the files that no later step reads and that do not lie in `work`. `notes` are
+    sentences a reader should know.
+    """
+
+    title: str
+    work: str
+    env: Mapping[str, str]
+    steps: tuple[Step, ...]
+    directories: tuple[str, ...]
+    results: tuple[str, ...]
+    left_out: tuple[int, ...] = ()
+    needed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def replay(
+    plan: Plan,
+    *,
+    work: str,
+    only: Sequence[str] = (),
+    until: str | None = None,
+    since: str | None = None,
+) -> Replay:
+    """Make a plan, or a part of it that can run, ready; see `select` for the parts.
+
+    Raises UsageError for a plan made on Windows or a `work` that a shell would not take literally, NothingMatched
+    for a stage or an arch that the plan has not.
+    """
+    _check(plan, work)
+    chosen = select(plan, only=only, until=until, since=since)
+    moves = _moves(plan, work)
+    moved = _mover(moves)
+    waits = graph.predecessors(len(plan.stages), order(plan.stages))
+    steps = tuple(
+        Step(
+            id=stage.id,
+            kind=stage.kind,
+            tool=stage.tool,
+            arch=stage.arch,
+            commands=tuple(moved(line) for line in _commands(plan, stage)),
+            inputs=tuple(
+                moves.get(path, path)
+                for path in stage.inputs
+                if path not in _made_by_the_driver(plan, stage)
+            ),
+            outputs=tuple(moves.get(path, path) for path in stage.outputs),
+            after=tuple(before for before in waits[stage.id] if before in chosen),
+        )
+        for stage in plan.stages
+        if stage.id in chosen
+    )
+    left_out = tuple(stage.id for stage in plan.stages if stage.id not in chosen)
+    needed = _needed(plan, chosen)
+    return Replay(
+        title=" ".join(filter(None, (plan.tool, plan.version))),
+        work=work,
+        env=_exported(plan.env),
+        steps=steps,
+        directories=_directories(work, steps),
+        results=_results(work, steps),
+        left_out=left_out,
+        needed=tuple(moves.get(path, path) for path in needed),
+        notes=tuple(_notes(plan, chosen)),
+    )
+
+
+def _check(plan: Plan, work: str) -> None:
+    if not _SHELL_WORK.fullmatch(work):
+        raise UsageError(
+            "the directory for temp files needs quoting in a shell",
+            expected="letters, digits and `_/.+-`",
+            found=work,
+        )
+    for stage in plan.stages:
+        if stage.argv and _WINDOWS.fullmatch(stage.argv[0]):
+            raise UsageError(
+                "a plan made on Windows cannot be replayed: its programs and paths are not of this system",
+                found=stage.argv[0],
+                help="make the dry run on Linux",
+            )
+
+
+def order(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
+    """Pairs of ids that have to run in this order: a file is read after it is written, and is not written again
+    before those who read or wrote it are done."""
+    writers: dict[str, list[int]] = {}
+    readers: dict[str, list[int]] = {}
+    pairs: set[tuple[int, int]] = set()
+    for stage in stages:
+        before = [writers.get(path, ()) for path in (*stage.inputs, *stage.outputs)]
+        before += [readers.get(path, ()) for path in stage.outputs]
+        pairs |= {(one, stage.id) for ids in before for one in ids}
+        for path in stage.inputs:
+            readers.setdefault(path, []).append(stage.id)
+        for path in stage.outputs:
+            writers.setdefault(path, []).append(stage.id)
+    return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
+
+
+def select(
+    plan: Plan, *, only: Sequence[str] = (), until: str | None = None, since: str | None = None
+) -> frozenset[int]:
+    """Ids of the stages of a part of the plan that can run.
+
+    `only` are archs: what serves only others is left out, and what joins them with these. `until` is a stage: it and
+    what it needs. `since` is a stage: it and what depends on it; what it needs must be there already. A stage is a
+    number, counted from 1, a kind, a tool, or one of these with an arch behind a colon. Raises NothingMatched.
+    """
+    pairs = order(plan.stages)
+    chosen = frozenset(range(len(plan.stages)))
+    if only:
+        chosen &= _serving(plan, pairs, only)
+    if until is not None:
+        chosen &= reach(find(plan, until), ((after, before) for before, after in pairs))
+    if since is not None:
+        chosen &= reach(find(plan, since), pairs)
+    return chosen
+
+
+def find(plan: Plan, words: str) -> frozenset[int]:
+    """Ids of the stages that words such as `5`, `cicc` or `ptxas:sm_NN` mean; raises NothingMatched."""
+    what, _, arch = words.partition(":")
+    found = frozenset(
+        stage.id
+        for stage in plan.stages
+        if what in (str(stage.id + 1), stage.kind, stage.tool) and arch in ("", stage.arch)
+    )
+    if not found:
+        kinds = dict.fromkeys(stage.kind for stage in plan.stages)
+        raise NothingMatched(
+            f"the plan has no stage {words}",
+            expected=f"a number from 1 to {len(plan.stages)}, or one of: {', '.join(kinds)}",
+            help="`cicc:ARCH` means that stage for one arch",
+        )
+    return found
+
+
+def _serving(plan: Plan, pairs: Sequence[tuple[int, int]], archs: Iterable[str]) -> frozenset[int]:
+    """Ids of what does not depend on the code of other archs than these, or on no arch at all."""
+    own = frozenset(one for arch in archs for one in _made_for(plan, arch))
+    core = reach(own, ((after, before) for before, after in pairs))
+    others = frozenset(stage.id for stage in plan.stages if stage.arch) - core
+    return frozenset(range(len(plan.stages))) - reach(others, pairs)
+
+
+def _made_for(plan: Plan, arch: str) -> list[int]:
+    found = [
+        stage.id
+        for stage in plan.stages
+        if stage.arch is not None and arch in (stage.arch, stage.arch.partition(":")[0])
+    ]
+    if not found:
+        archs = dict.fromkeys(stage.arch for stage in plan.stages if stage.arch)
+        raise NothingMatched(
+            f"the plan makes no code for {arch}",
+            expected=f"one of: {', '.join(archs)}" if archs else "a plan with device stages",
+        )
+    return found
+
+
+def reach(start: Iterable[int], pairs: Iterable[tuple[int, int]]) -> frozenset[int]:
+    """Everything reached from some ids along pairs, these included."""
+    onward: dict[int, list[int]] = {}
+    for one, other in pairs:
+        onward.setdefault(one, []).append(other)
+    found: set[int] = set()
+    waiting = list(start)
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += onward.get(one, ())
+    return frozenset(found)
+
+
+def _needed(plan: Plan, chosen: frozenset[int]) -> tuple[str, ...]:
+    """Files that chosen stages read and that stages left out, before them, write."""
+    return tuple(
+        dict.fromkeys(
+            path
+            for before, after in plan.edges
+            if after in chosen and before not in chosen
+            for path in plan.stages[after].inputs
+            if path in plan.stages[before].outputs
+        )
+    )
+
+
+def _moves(plan: Plan, work: str) -> dict[str, str]:
+    """Where temp files go: what lies at an absolute place, made by a stage of which another stage reads something."""
+    read = {path for stage in plan.stages for path in stage.inputs}
+    temps = [
+        path
+        for stage in plan.stages
+        for path in (*_written_for_others(stage, read), *_made_by_the_driver(plan, stage))
+        if path.startswith("/")
+    ]
+    if not temps:
+        return {}
+    common = posixpath.commonpath([posixpath.dirname(path) for path in temps])
+    return {path: posixpath.join(work, posixpath.relpath(path, common)) for path in temps}
+
+
+def _written_for_others(stage: Stage, read: Container[str]) -> tuple[str, ...]:
+    """What a stage writes, if another reads some of it."""
+    passed_on = any(path in read and path.startswith("/") for path in stage.outputs)
+    return stage.outputs if passed_on else ()
+
+
+def _mover(moves: Mapping[str, str]) -> Callable[[str], str]:
+    if not moves:
+        return lambda text: text
+    longest_first = sorted(moves, key=len, reverse=True)
+    pattern = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w./+-])")
+    return lambda text: pattern.sub(lambda found: moves[found[0]], text)
+
+
+def _directories(work: str, steps: Iterable[Step]) -> tuple[str, ...]:
+    written = {posixpath.dirname(path) for step in steps for path in step.outputs} - {""}
+    return tuple(sorted({work} | {path for path in written if not path.startswith("/")}))
+
+
+def _results(work: str, steps: Sequence[Step]) -> tuple[str, ...]:
+    """What is left at the end; a step that only checks a file does not use it up."""
+    read = {path for step in steps if step.outputs for path in step.inputs}
+    return tuple(
+        dict.fromkeys(
+            path
+            for step in steps
+            for path in step.outputs
+            if path not in read and not path.startswith(work + "/")
+        )
+    )
+
+
+def _exported(env: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in sorted(env.items())
+        if _NAME.fullmatch(name) and name not in _NOT_EXPORTED
+    }
+
+
+def _commands(plan: Plan, stage: Stage) -> list[str]:
+    made = [_script_of_objects(plan, stage, path) for path in _made_by_the_driver(plan, stage)]
+    return [*made, stage.text.strip() if plan.tool in _RUN_BY_A_SHELL else shlex.join(stage.argv)]
+
+
+def _made_by_the_driver(plan: Plan, stage: Stage) -> list[str]:
+    """The .mcin files of a stage, which clang writes by itself."""
+    written = {path for one in plan.stages for path in one.outputs}
+    return [word for word in stage.argv if word.endswith(".mcin") and word not in written]
+
+
+def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
+    """A command that writes the .mcin file: assembly that puts the device code of a stage's .hipfb in an object.
+
+    Older clang calls the code `__hip_fatbin` in every object; newer adds a hash of the id of the compilation unit,
+    and has a handle of such a name as well. All of these are given, so that objects of either find theirs. The shape
+    is what -fhip-dump-offload-linker-script prints (clang, lib/Driver/ToolChains/HIPUtility.cpp).
+    """
+    bundle = next((one for one in stage.inputs if one.endswith(".hipfb")), "")
+    ids = {word for one in plan.stages for word in one.argv if word.startswith("-cuid=")}
+    units = sorted(_unit_hash(word.removeprefix("-cuid=")) for word in ids)
+    handles = [f"__hip_gpubin_handle_{unit}" for unit in units]
+    codes = ["__hip_fatbin", *(f"__hip_fatbin_{unit}" for unit in units)]
+    lines = [
+        *_symbols(handles, '.section .hip_gpubin_handle,"aw"', 3, ".zero 8"),
+        *_symbols(codes, '.section .hip_fatbin,"a",@progbits', 12, f'.incbin "{bundle}"'),
+        '.section .note.GNU-stack, "", @progbits',
+    ]
+    return f"printf '%s\\n' {shlex.join(lines)} > {shlex.quote(path)}"
+
+
+def _unit_hash(unit: str) -> str:
+    """The first 64 bits of MD5, as llvm::MD5Hash has them."""
+    digest = hashlib.md5(unit.encode(), usedforsecurity=False).digest()
+    return format(int.from_bytes(digest[:8], "little"), "x")
+
+
+def _symbols(names: Sequence[str], section: str, alignment: int, content: str) -> list[str]:
+    """Assembly for some content under several names."""
+    if not names:
+        return []
+    first = names[0]
+    lines = [f".protected {first}", f".type {first},@object", section, f".globl {first}"]
+    lines.append(f".p2align {alignment}")
+    for alias in names[1:]:
+        lines += [f".globl {alias}", f".set {alias},{first}"]
+    return [*lines, f"{first}:", content]
+
+
+def _notes(plan: Plan, chosen: frozenset[int]) -> list[str]:
+    notes = []
+    expanded = [
+        str(stage.id + 1)
+        for stage in plan.stages
+        if stage.id in chosen and plan.tool in _RUN_BY_A_SHELL and _expands(plan, stage)
+    ]
+    if expanded:
+        notes.append(
+            f"the shell expands words of stage {', '.join(expanded)}, as it does under {plan.tool} itself"
+        )
+    if any(_made_by_the_driver(plan, stage) for stage in plan.stages if stage.id in chosen):
+        notes.append(
+            "the driver writes the .mcin file by itself; its text here is derived from the plan"
+        )
+    return notes
+
+
+def _expands(plan: Plan, stage: Stage) -> bool:
+    """Whether the shell changes words that the driver meant as they are; its own variables are meant to expand."""
+    known = sorted(plan.env, key=len, reverse=True)
+    text = stage.text
+    for name in known:
+        text = text.replace(f"${name}/", "")
+    return bool(_EXPANDED.search(text))

@@ -1,0 +1,128 @@
+"""A replay as a shell script and as a Ninja file."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+
+from toolmatrix.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from toolmatrix.stages.replay import Replay, Step
+
+HEAVY = ("cicc", "device-compile")
+"""Kinds of stages whose memory decides how many may run at once."""
+
+
+def script(replay: Replay) -> str:
+    """A POSIX shell script that runs the steps one after another and names the one that fails."""
+    lines = ["#!/bin/sh", *(f"# {line}" for line in _heading(replay)), "set -e"]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in replay.env.items()]
+    lines += [
+        "step='before the first stage'",
+        'trap \'code=$?; [ "$code" = 0 ] || echo "$step failed with exit code $code" >&2\' EXIT',
+        _joined("mkdir -p", replay.directories),
+    ]
+    for path in replay.needed:
+        lines += [f"step={shlex.quote('looking for ' + path)}", f"test -e {shlex.quote(path)}"]
+    for step in replay.steps:
+        lines += ["", f"step={shlex.quote(step.name)}", *step.commands]
+    return "\n".join(lines) + "\n"
+
+
+def _heading(replay: Replay) -> Iterator[str]:
+    """What a reader of the file should know."""
+    yield f"{replay.title}: {len(replay.steps)} stages replayed; made by `toolmatrix stages`."
+    yield f"Temp files stay in {replay.work}."
+    if replay.left_out:
+        numbers = ", ".join(str(number + 1) for number in replay.left_out)
+        yield f"Left out: stage {numbers}."
+    for path in replay.needed:
+        yield f"Has to be there already: {path}."
+    yield from (f"{note[0].upper()}{note[1:]}." for note in replay.notes)
+
+
+def ninja(replay: Replay, *, depth: int = 0) -> str:
+    """A Ninja file with the true edges of the steps.
+
+    `depth` is how many stages that need much memory may run at once, 0 for no limit. Of several steps that write one
+    file the last is the one that Ninja knows it from, and they keep their order. Raises UsageError for a name that
+    no Ninja file can hold.
+    """
+    lines = [f"# {line}" for line in (*_heading(replay), "Headers are not tracked.")]
+    exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in replay.env.items())
+    lines += [
+        f"builddir = {_path(replay.work)}",
+        f"begin = {_value(_joined('mkdir -p', replay.directories))}"
+        + (f" && export {_value(exports)}" if exports else ""),
+        "",
+        "pool memory",
+        f"  depth = {depth}",
+        "rule stage",
+        "  command = $begin && $run",
+        "  description = $what",
+    ]
+    made = _made(replay)
+    for step in replay.steps:
+        lines += ["", *_statement(step, made)]
+    return "\n".join(lines) + "\n"
+
+
+def _made(replay: Replay) -> dict[int, tuple[str, ...]]:
+    """For each step the files that Ninja knows it from: what it writes last and somebody wants, or else a stamp.
+
+    What nobody wants is not always written, and Ninja would look for it.
+    """
+    last = {path: step.id for step in replay.steps for path in step.outputs}
+    wanted = {path for step in replay.steps for path in step.inputs} | set(replay.results)
+    return {
+        step.id: tuple(
+            path for path in dict.fromkeys(step.outputs) if last[path] == step.id and path in wanted
+        )
+        or (posixpath.join(replay.work, f"stage-{step.id + 1}.done"),)
+        for step in replay.steps
+    }
+
+
+def _statement(step: Step, made: Mapping[int, tuple[str, ...]]) -> Iterator[str]:
+    written = {path for paths in made.values() for path in paths}
+    before = [path for one in step.after for path in made[one]]
+    read = [path for path in dict.fromkeys(step.inputs) if path in before or path not in written]
+    met = [one for one in step.after if not set(made[one]).isdisjoint(read)]
+    awaited = [made[one][0] for one in step.after if one not in met]
+    commands = list(step.commands)
+    if made[step.id][0] not in step.outputs:
+        commands.append(f": > {shlex.quote(made[step.id][0])}")
+    line = f"build {_paths(made[step.id])}: stage {_paths(read)}".rstrip()
+    yield line + (f" | {_paths(awaited)}" if awaited else "")
+    yield f"  run = {_value(' && '.join(commands))}"
+    yield f"  what = {_value(step.name)}"
+    if step.kind in HEAVY:
+        yield "  pool = memory"
+
+
+def _joined(command: str, words: Iterable[str]) -> str:
+    return " ".join([command, *map(shlex.quote, words)])
+
+
+def _paths(paths: Iterable[str]) -> str:
+    return " ".join(map(_path, paths))
+
+
+def _path(path: str) -> str:
+    return re.sub(r"([$: ])", r"$\1", _one_line(path))
+
+
+def _value(text: str) -> str:
+    """A text where Ninja takes a line to its end."""
+    return _one_line(text).replace("$", "$$")
+
+
+def _one_line(text: str) -> str:
+    if "\n" in text or "\r" in text:
+        raise UsageError("a Ninja file cannot hold a line break in a name or a command", found=text)
+    return text

@@ -1,0 +1,122 @@
+"""The table that `nvcc -time FILE` writes: milliseconds on the clock for each phase."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+from toolmatrix.errors import Position, UsageError
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from toolmatrix.stages.replay import Step
+
+HEADER = ("source file name", "phase name", "phase input files", "phase output file", "arch")
+_TEMP = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_")
+_UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+_KINDS = (
+    (re.compile(r".*\(preprocessing"), "preprocess"),
+    (re.compile(r"cudafe"), "cudafe"),
+    (re.compile(r".*\(compiling"), "host-compile"),
+    (re.compile(r".*\(linking"), "link"),
+)
+"""What a phase is called whose program alone does not say the kind of its stage."""
+
+
+class Phase(Value):
+    """One row: `output` is the file's name without directory and pid, `seconds` are on the clock."""
+
+    line: int
+    name: str
+    output: str
+    arch: str
+    seconds: float
+
+    @property
+    def kind(self) -> str:
+        """The kind of stage that it is."""
+        return next((kind for words, kind in _KINDS if words.match(self.name)), self.name)
+
+
+def read(lines: Iterable[str], name: str) -> tuple[Phase, ...]:
+    """The rows of a table; other lines around it, as where it shares a stream, are passed over.
+
+    `name` is the file as errors call it. Raises UsageError where there is no such table or a row of it is damaged.
+    """
+    phases: list[Phase] = []
+    header_at = 0
+    for number, row in enumerate(csv.reader(_sane(lines), skipinitialspace=True), 1):
+        cells = [cell.strip() for cell in row]
+        if tuple(cells[: len(HEADER)]) == HEADER:
+            header_at = number
+        elif header_at and len(cells) >= len(HEADER) + 3:
+            phases.append(_phase(cells, Position(name, number)))
+    if not header_at:
+        raise UsageError(
+            "this is no table of nvcc's times",
+            where=Position(name),
+            expected=f"a line `{', '.join(HEADER)}, ...`",
+            help="`nvcc -time FILE ...` writes one",
+        )
+    return tuple(phases)
+
+
+def _sane(lines: Iterable[str]) -> Iterable[str]:
+    """Lines that the csv module takes: it refuses NUL, and a quote in a path is no quoting."""
+    return (line.replace("\0", "").replace('"', "") for line in lines)
+
+
+def _phase(cells: Sequence[str], where: Position) -> Phase:
+    amount, unit = cells[-2], cells[-1]
+    try:
+        seconds = float(amount) * _UNITS[unit]
+    except (KeyError, ValueError):
+        raise UsageError(
+            "a row of nvcc's times cannot be read",
+            where=where,
+            expected=f"a number and one of {', '.join(_UNITS)} at its end",
+            found=f"{amount} , {unit}",
+        ) from None
+    return Phase(
+        line=where.line, name=cells[1], output=role(cells[3]), arch=cells[4], seconds=seconds
+    )
+
+
+def role(path: str) -> str:
+    """A file's name without its directory and the pid of the run that made it."""
+    return _TEMP.sub("", path.replace("\\", "/").rpartition("/")[2])
+
+
+def match(
+    phases: Sequence[Phase], steps: Sequence[Step]
+) -> tuple[Mapping[int, float], tuple[Phase, ...]]:
+    """Seconds per stage id, and the phases that no step stands for.
+
+    A phase is the first free step that writes its output, else the first free one of its kind and arch.
+    """
+    seconds: dict[int, float] = {}
+    unknown: list[Phase] = []
+    for phase in phases:
+        free = [step for step in steps if step.id not in seconds]
+        by_output = [step for step in free if phase.output and phase.output in _written(step)]
+        by_kind = [
+            step
+            for step in free
+            if step.kind == phase.kind and (step.arch or "") in ("", phase.arch)
+        ]
+        found = next(iter(by_output or by_kind), None)
+        if found is None:
+            unknown.append(phase)
+        else:
+            seconds[found.id] = phase.seconds
+    return seconds, tuple(unknown)
+
+
+def _written(step: Step) -> set[str]:
+    """Names of what a step writes; nvcc's table calls the byte array of a fatbinary by the binary that it holds."""
+    names = {role(path) for path in step.outputs}
+    return names | {name.removesuffix(".c") for name in names if name.endswith(".fatbin.c")}
