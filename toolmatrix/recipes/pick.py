@@ -57,6 +57,10 @@ class Picker:
         """The first part that holds, with values put in."""
         return next((self.fill(part, **more) for part in parts if self.holds(part)), None)
 
+    def texts(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Texts that stand in no part, with values put in."""
+        return tuple(_put(text, self.values, None) for text in texts)
+
     def _filled(self, value: Any, values: Mapping[str, str], at: Position | None) -> Any:
         if isinstance(value, str):
             return _put(value, values, at) if "{" in value else value

@@ -44,7 +44,7 @@ SHAPES: Mapping[str, tuple[re.Pattern[str], str]] = {
         ("id", r"[a-z0-9][A-Za-z0-9._/-]*", "the id of a row of the matrix"),
         ("line", r"[^\x00-\x1f\x7f]+", "text on one line"),
         ("value", r"[^\x00-\x1f\x7f\\]*", "text on one line without a backslash"),
-        ("before", r"[A-Za-z0-9 \"':=_.@/-]*", "letters, digits, blanks and a little punctuation"),
+        ("before", r'[A-Za-z0-9 ":=_@-]*', "letters, digits, blanks and a little punctuation"),
         ("date", r"\d{4}-\d\d-\d\d", "YYYY-MM-DD"),
     )
 }

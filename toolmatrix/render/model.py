@@ -10,7 +10,16 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from toolmatrix.lock.model import Lock, LockedTarget
-    from toolmatrix.recipes.model import Download, Probe, Provision, Recipe, Repository, Step
+    from toolmatrix.recipes.model import (
+        Distro,
+        Download,
+        Effect,
+        Probe,
+        Provision,
+        Recipe,
+        Repository,
+        Step,
+    )
 
 
 class Choices(Value):
@@ -26,32 +35,48 @@ class Choices(Value):
     options: tuple[str, ...] = ()
 
 
+class Flag(Value):
+    """A flag of the lock with what it does that the compiler can tell."""
+
+    effect: Effect
+    flags: tuple[str, ...]
+
+
 class Image(Value):
     """One image to build: a target of the lock with what its recipe does there, values put in.
 
-    `name` is the stem of its files, such as `x86`; `base` the reference its stages start from, `runtime_base` that of
-    the last stage; `packages` are all packages of the distribution's `manager` in the order of their first mention;
-    `probes` are pairs of component and probe; `unpinned` are URLs without a known checksum; `variables` are the values
+    `name` is the stem of its files, such as `x86`; `base` the reference that the lock names and `from_` the one its
+    stages start from; `packages` are all packages of the distribution's manager in the order of their first mention,
+    `runtime` those of the runtime image; `probes` are pairs of component and probe; `steps` are in the order of their
+    stages; `labels` stand on the last stage; `unpinned` is what no checksum or digest pins; `variables` are the values
     that texts of recipes may name.
     """
 
     name: str
     target: str
     platform: str
+    machine: str
     locked: LockedTarget
     recipe: Recipe
     base: str
-    runtime_base: str
-    family: str
-    manager: str
+    from_: str
+    distro: Distro
     provisions: tuple[Provision, ...]
     packages: tuple[str, ...]
+    runtime: tuple[str, ...]
+    areas: tuple[str, ...]
     repositories: tuple[Repository, ...]
     downloads: tuple[Download, ...]
+    run: tuple[str, ...]
+    links: Mapping[str, str]
+    pip: tuple[str, ...]
     steps: tuple[Step, ...]
+    artifacts: tuple[str, ...]
     probes: tuple[tuple[str, Probe], ...]
+    flags: tuple[Flag, ...]
     env: Mapping[str, str]
     path: tuple[str, ...]
+    labels: Mapping[str, str]
     unpinned: tuple[str, ...]
     variables: Mapping[str, str]
 
