@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.errors import Position
+    from toolmatrix.recipes.model import Step
 
     Answer = Mapping[str, tuple[str, ...]]
 
@@ -65,9 +66,7 @@ class Picker:
         if isinstance(value, str):
             return _put(value, values, at) if "{" in value else value
         if isinstance(value, tuple):
-            parts = (
-                part for part in value if not isinstance(part, Part) or self.holds(part)
-            )
+            parts = (part for part in value if not isinstance(part, Part) or self.holds(part))
             return tuple(self._filled(part, values, at) for part in parts)
         if isinstance(value, Value):
             here = value.at if isinstance(value, Part) else at
@@ -83,6 +82,33 @@ class Picker:
                 for name, part in value.items()
             }
         return value
+
+
+def settled(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Steps that do something, each with its variables and those of its stage's settings.
+
+    A setting is a step with variables and nothing else; two values of one variable in a stage are refused.
+    """
+    known: dict[str, dict[str, str]] = {}
+    done: list[Step] = []
+    for step in steps:
+        stage = known.setdefault(step.stage, {})
+        for name, text in step.env.items():
+            if stage.get(name, text) != text:
+                raise RecipeError(
+                    f"two steps of {step.stage} set {name}",
+                    where=step.at,
+                    expected=f"`{stage[name]}`, as before",
+                    found=f"`{text}`",
+                    help="give the steps conditions that exclude each other",
+                )
+        if step.run:
+            done.append(step.replace(env={**stage, **step.env}))
+            continue
+        stage.update(step.env)
+        if step.packages or step.downloads:
+            done.append(step.replace(env={}))
+    return tuple(done)
 
 
 @lru_cache(maxsize=4096)

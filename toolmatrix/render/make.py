@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from toolmatrix.errors import NoImage, RenderError
 from toolmatrix.lock.model import DEFAULT
 from toolmatrix.recipes.model import STAGES, Download
-from toolmatrix.recipes.pick import Picker
+from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer
 from toolmatrix.render.model import Flag, Image, Job
 
@@ -47,9 +47,7 @@ class Rules:
         self.distros = (*recipe.distros, *book.distros)
         self.provisions = (*recipe.provisions, *book.provisions)
         self.effects = (*recipe.effects, *book.effects)
-        self.schemes = {
-            name: part["scheme"] for name, part in index.header["components"].items()
-        }
+        self.schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
         self._rows = index.section("ids")
 
     def cell(self, row: str, column: str) -> str:
@@ -146,9 +144,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         pip=_once(word for part in provisions for word in part.pip),
         steps=steps,
         artifacts=picker.texts(recipe.artifacts),
-        probes=tuple(
-            (part.component, probe) for part in provisions for probe in part.probes
-        ),
+        probes=tuple((part.component, probe) for part in provisions for probe in part.probes),
         flags=_flags(held, rules, picker),
         env=_env(held, provisions, options),
         path=_once(folder for part in reversed(provisions) for folder in part.path),
@@ -183,7 +179,7 @@ def _provisions(held: LockedTarget, rules: Rules, picker: Picker) -> Iterator[Pr
 
 def _steps(recipe: Recipe, picker: Picker) -> tuple[Step, ...]:
     """The steps that hold, by stage; of one stage in the order of the recipe."""
-    return tuple(sorted(picker.all(recipe.steps), key=lambda step: STAGES.index(step.stage)))
+    return settled(sorted(picker.all(recipe.steps), key=lambda step: STAGES.index(step.stage)))
 
 
 def _options(recipe: Recipe, picker: Picker, choices: Choices) -> tuple[Option, ...]:
