@@ -107,9 +107,7 @@ class _Reader:
     def one(self, node: Node, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
         """The part that a mapping describes."""
         place = (*(("when", "source") if shape.part else ()), *extra)
-        given = node.only(
-            shape.noun, (*shape.fields, *shape.lists, *place), shape.required
-        )
+        given = node.only(shape.noun, (*shape.fields, *shape.lists, *place), shape.required)
         made: dict[str, Any] = {}
         for name, part in given.items():
             if name in shape.fields:
@@ -128,10 +126,17 @@ class _Reader:
         """The parts that a mapping describes: one for each of its conditions and components."""
         given = node.mapping(shape.noun)
         made = self.one(node, shape)
-        whens = [self.conditions(part) for part in given["when"].several()] if "when" in given else [()]
-        spread = [()] if shape.spread not in given else [
-            (self.text(part, shape.spread, "component"),) for part in given[shape.spread].several()
-        ]
+        whens = (
+            [self.conditions(part) for part in given["when"].several()] if "when" in given else [()]
+        )
+        spread = (
+            [()]
+            if shape.spread not in given
+            else [
+                (self.text(part, shape.spread, "component"),)
+                for part in given[shape.spread].several()
+            ]
+        )
         return [
             made.replace(when=when, **dict(zip((shape.spread,), named, strict=False)))
             for named, when in product(spread, whens)
@@ -141,7 +146,9 @@ class _Reader:
         """The source of a statement; parts inside another may leave it to that one."""
         if "source" not in given:
             if shape.sourced:
-                node.fail(f"{shape.noun} has no `source`", expected="`source:`", found="no such key")
+                node.fail(
+                    f"{shape.noun} has no `source`", expected="`source:`", found="no such key"
+                )
             return ""
         name = given["source"].string("source")
         if name not in self.sources:
@@ -155,7 +162,9 @@ class _Reader:
         found = []
         for name, part in node.mapping("conditions").items():
             if name not in self.components:
-                node.key(name).fail("no component is called that", expected="a component of the matrix")
+                node.key(name).fail(
+                    "no component is called that", expected="a component of the matrix"
+                )
             found.append((name, self.selector(name, part)))
         return tuple(found)
 

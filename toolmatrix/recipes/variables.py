@@ -42,9 +42,7 @@ FIXED: Mapping[str, str] = {
 }
 """Every fixed name with what it is."""
 
-LISTS = frozenset(
-    ("archs_torch", "archs_cmake", "cflags", "cxxflags", "nvcc_flags", "hipcc_flags")
-)
+LISTS = frozenset(("archs_torch", "archs_cmake", "cflags", "cxxflags", "nvcc_flags", "hipcc_flags"))
 """Values with blanks or semicolons in them: in a line of shell they stand in quotes."""
 
 MACHINES: Mapping[str, Mapping[str, str]] = {

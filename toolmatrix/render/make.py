@@ -10,7 +10,6 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from toolmatrix.errors import NoImage, RenderError
-from toolmatrix.lock.model import DEFAULT
 from toolmatrix.recipes.model import STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer
@@ -70,16 +69,15 @@ def job(
 ) -> Job:
     """Everything of one run; `targets` are those wanted, all of the lock where none is named."""
     images: list[Image] = []
-    excluded: list[tuple[str, str]] = []
-    for environment, held in lock.environments.items():
-        for target in targets or tuple(held.targets):
-            name = target if _alone(lock, environment) else f"{environment}-{target}"
-            try:
-                if target not in held.targets:
-                    raise _Excluded(f"the lock has no answer for {target}")
-                images.append(_image(name, target, held.targets[target], rules, digest))
-            except _Excluded as reason:
-                excluded.append((name, str(reason)))
+    excluded = [(target, "the lock has no answer for it") for target in _missing(lock, targets)]
+    for name, environment, target in lock.names():
+        if targets and target not in targets:
+            continue
+        held = lock.environments[environment].targets[target]
+        try:
+            images.append(_image(name, target, held, rules, digest))
+        except _Excluded as reason:
+            excluded.append((name, str(reason)))
     if not images:
         raise NoImage(
             f"the recipe `{rules.recipe.name}` makes no image of this lock",
@@ -98,8 +96,9 @@ def job(
     )
 
 
-def _alone(lock: Lock, environment: str) -> bool:
-    return environment == DEFAULT or len(lock.environments) == 1
+def _missing(lock: Lock, targets: Iterable[str]) -> list[str]:
+    held = {target for _, _, target in lock.names()}
+    return [target for target in targets if target not in held]
 
 
 def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str) -> Image:
