@@ -166,14 +166,18 @@ def replace_files(texts: Mapping[str, str]) -> None:
         for path, text in texts.items():
             written.append((path, _write_beside(path, text)))
         for path, beside in written:
-            try:
-                os.replace(beside, os.path.realpath(path))
-            except OSError as error:
-                raise _cannot_write(path, error) from None
+            _rename(beside, path)
     except BaseException:
         for _, beside in written:
             _remove(beside)
         raise
+
+
+def _rename(beside: str, path: str) -> None:
+    try:
+        os.replace(beside, os.path.realpath(path))
+    except OSError as error:
+        raise _cannot_write(path, error) from None
 
 
 def _write_beside(path: str, text: str) -> str:

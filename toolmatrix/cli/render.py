@@ -145,7 +145,7 @@ def _job(context: Context, index: Index) -> Job:
         version=__version__,
     )
     job = job.replace(excluded=(*job.excluded, *refused))
-    _check_bases(context, job)
+    _check_bases(job)
     if options.strict:
         _refuse_unpinned(job)
     return job
@@ -176,7 +176,7 @@ def _choices(context: Context) -> Choices:
     )
 
 
-def _check_bases(context: Context, job: Job) -> None:
+def _check_bases(job: Job) -> None:
     """A stand-in for an image that nothing starts from is a mistake in its name."""
     used = {image.base for image in job.images}
     for image in job.choices.stand_ins:
@@ -210,17 +210,21 @@ def _solved(
         targets = asking.options.target
         if len(targets) < 2 or asking.options.align:
             raise
-    answered, refused = [], []
-    for target in targets:
-        try:
-            _locked(_with(asking, target=(target,)), index)
-            answered.append(target)
-        except locking.Refused as error:
-            refused.append((target, "it has no answer; `toolmatrix resolve` with it says why"))
-            last = error
-    if not answered:
-        raise last
-    return _locked(_with(asking, target=tuple(answered)), index), tuple(refused)
+    answered = tuple(target for target in targets if _has_answer(asking, index, target))
+    refused = tuple(
+        (target, "it has no answer; `toolmatrix resolve` with this target alone says why")
+        for target in targets
+        if target not in answered
+    )
+    return _locked(_with(asking, target=answered or targets), index), refused
+
+
+def _has_answer(context: Context, index: Index, target: str) -> bool:
+    try:
+        _locked(_with(context, target=(target,)), index)
+    except locking.Refused:
+        return False
+    return True
 
 
 def _locked(context: Context, index: Index) -> Lock:
@@ -325,19 +329,23 @@ def _write(context: Context, files: Mapping[str, str]) -> None:
     """Write what differs from what is there, all of it or nothing."""
     paths = {os.path.join(context.options.output, name): text for name, text in files.items()}
     changed = {path: text for path, text in paths.items() if _held(path) != text}
-    for path in changed:
-        try:
-            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        except OSError as error:
-            raise OutputError(
-                "cannot make the directory",
-                where=Position(os.path.dirname(path)),
-                found=error.strerror or "",
-                help="nothing was written",
-            ) from None
+    for folder in dict.fromkeys(os.path.dirname(path) or "." for path in changed):
+        _make(folder)
     replace_files(changed)
     for path in sorted(paths):
         context.write(f"{'wrote' if path in changed else 'unchanged'} {path}\n")
+
+
+def _make(folder: str) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            "cannot make the directory",
+            where=Position(folder),
+            found=error.strerror or "",
+            help="nothing was written",
+        ) from None
 
 
 def _tell_unpinned(context: Context, job: Job) -> None:

@@ -6,7 +6,7 @@ Raises RecipeError where a text names a value that the answer does not have.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from toolmatrix.errors import RecipeError
 from toolmatrix.facts.versions import Scale
@@ -48,7 +48,7 @@ class Picker:
 
     def fill(self, part: P, **more: str) -> P:
         """The part with values put in and, inside it, only the parts that hold."""
-        return self._filled(part, {**self.values, **more}, part.at)
+        return cast("P", self._filled(part, {**self.values, **more}, part.at))
 
     def all(self, parts: Iterable[P], **more: str) -> tuple[P, ...]:
         """The parts that hold, in their order, with values put in."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os.path
 from itertools import product
+from typing import cast
 
 from toolmatrix import resources
 from toolmatrix.errors import RecipeError
@@ -60,14 +61,13 @@ def recipe(name: str, index: Index) -> model.Recipe:
 def provisions(index: Index) -> model.Book:
     """What the built-in provisions say."""
     path = os.path.join(resources.recipes_root(), tables.PROVISIONS_NAME + ".yaml")
-    return _book(yamlfile.read(path, of=RECIPE_FILE), index, model.PROVISIONS, tables.BOOK)
+    root = yamlfile.read(path, of=RECIPE_FILE)
+    return cast("model.Book", _book(root, index, model.PROVISIONS, tables.BOOK))
 
 
 def parse(root: Node, index: Index) -> model.Recipe:
     """A recipe from its nodes."""
-    read = _book(root, index, model.RECIPE, tables.RECIPE)
-    assert isinstance(read, model.Recipe)
-    return read
+    return cast("model.Recipe", _book(root, index, model.RECIPE, tables.RECIPE))
 
 
 def _book(root: Node, index: Index, schema: str, shape: tables.Shape) -> Any:

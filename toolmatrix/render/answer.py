@@ -90,8 +90,8 @@ def _archs(archs: Iterable[str]) -> dict[str, str]:
     found = {"archs_gfx": ",".join(gfx)} if gfx else {}
     if not cuda:
         return found
-    real = [_capability(_REAL, arch) for arch in cuda if _REAL.fullmatch(arch)]
-    virtual = [_capability(_VIRTUAL, arch) for arch in cuda if _VIRTUAL.fullmatch(arch)]
+    real = [_capability(one) for arch in cuda if (one := _REAL.fullmatch(arch))]
+    virtual = [_capability(one) for arch in cuda if (one := _VIRTUAL.fullmatch(arch))]
     return found | {
         "archs_sm": ",".join(cuda),
         "archs_cuda": ",".join(dict.fromkeys((*real, *virtual))),
@@ -105,10 +105,8 @@ def _archs(archs: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _capability(pattern: re.Pattern[str], arch: str) -> str:
+def _capability(found: re.Match[str]) -> str:
     """The compute capability that an arch names: the last digit is the minor one."""
-    found = pattern.fullmatch(arch)
-    assert found is not None
     return f"{found[1]}.{found[2]}{found[3]}"
 
 

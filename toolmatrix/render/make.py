@@ -133,7 +133,12 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         from_=from_,
         distro=distro,
         provisions=provisions,
-        packages=_once(word for part in (*provisions, *steps) for word in part.packages),
+        packages=_once(
+            (
+                *(word for part in provisions for word in part.packages),
+                *(word for step in steps for word in step.packages),
+            )
+        ),
         runtime=_once(word for part in provisions for word in part.runtime),
         areas=_once(word for part in provisions for word in part.areas),
         repositories=_once(one for part in provisions for one in part.repositories),
@@ -218,9 +223,8 @@ def _flags(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[Flag, ...]
 def _env(
     held: LockedTarget, provisions: Iterable[Provision], options: Iterable[Option]
 ) -> dict[str, str]:
-    env: dict[str, str] = {}
-    for part in (*provisions, *options):
-        env |= part.env
+    env = {name: text for part in provisions for name, text in part.env.items()}
+    env |= {name: text for part in options for name, text in part.env.items()}
     for name, flags in (("CFLAGS", held.flags.cflags), ("CXXFLAGS", held.flags.cxxflags)):
         if flags:
             env[name] = " ".join((*flags, _RECORD))

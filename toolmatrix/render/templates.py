@@ -23,7 +23,7 @@ def _quoted(value: object) -> object:
     raise RenderError(
         "a template writes a value that was not quoted for its place",
         expected="a quoting filter, such as `| sh`",
-        found=f"`{ascii(value)}`",
+        found=f"`{value!a}`",
     )
 
 
