@@ -31,7 +31,7 @@ PLACES: Mapping[str, tuple[re.Pattern[str], str]] = {
             r"[a-z0-9][A-Za-z0-9._-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*(:[A-Za-z0-9_][A-Za-z0-9._-]*)?(@sha256:[0-9a-f]{64})?",
             "an image reference such as `debian:12`",
         ),
-        ("flag", r"-[A-Za-z0-9][A-Za-z0-9_=+.,:/-]*", "a compiler flag"),
+        ("flag", r"--?[A-Za-z0-9][A-Za-z0-9_=+.,:/-]*", "a compiler flag"),
         ("arch", r"[a-z][a-z0-9_-]*(:[a-z0-9]+[+-])*", "a codegen arch"),
         ("path", r"/?[A-Za-z0-9._+@-]+(/[A-Za-z0-9._+@-]+)*", "a path of plain letters"),
         ("word", r"[A-Za-z0-9_./:@%+=,~*-]+", "one word of plain letters"),
