@@ -27,9 +27,13 @@ _FETCHING = ("ca-certificates", "curl")
 
 def text(job: Job, image: Image) -> str:
     """The text of the file."""
-    modern = job.choices.dialect == DIALECTS[0]
+    return fill("Dockerfile.j2", job, image, modern=job.choices.dialect == DIALECTS[0])
+
+
+def fill(template: str, job: Job, image: Image, *, modern: bool, **more: object) -> str:
+    """The text of a template that builds an image."""
     rendered = templates.render(
-        "Dockerfile.j2",
+        template,
         job=job,
         image=image,
         modern=modern,
@@ -41,6 +45,7 @@ def text(job: Job, image: Image) -> str:
         secret=_SECRET,
         check=check_name(image),
         folder=check.FOLDER,
+        **more,
     )
     return _BLANKS.sub("\n\n", rendered)
 
