@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock, LockedTarget
-    from toolmatrix.recipes.model import Book, Option, Provision, Recipe, Step
+    from toolmatrix.recipes.model import Book, Distro, Option, Provision, Recipe, Step
     from toolmatrix.render.model import Choices
 
     T = TypeVar("T")
 
+_APT = "apt"
 _LABEL = "io.github.toolmatrix."
 _RECORD = "-frecord-gcc-switches"
 """Beside flags of the lock: the compiler writes them into what it makes, so that a binary tells its own flags."""
@@ -111,6 +112,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         raise _Excluded(f"nothing says how packages get into {where}")
     picker = Picker(picker.answer, rules.schemes, {**picker.values, **answer.of_distro(distro)})
     provisions = tuple(_provisions(held, rules, picker))
+    _installable(distro, provisions)
     steps = _steps(recipe, picker)
     if recipe.steps and not steps:
         raise _Excluded(f"no step of the recipe `{recipe.name}` holds for this answer")
@@ -184,6 +186,13 @@ def _provisions(held: LockedTarget, rules: Rules, picker: Picker) -> Iterator[Pr
 def _steps(recipe: Recipe, picker: Picker) -> tuple[Step, ...]:
     """The steps that hold, by stage; of one stage in the order of the recipe."""
     return settled(sorted(picker.all(recipe.steps), key=lambda step: STAGES.index(step.stage)))
+
+
+def _installable(distro: Distro, provisions: Iterable[Provision]) -> None:
+    """Repositories and areas are written for apt alone."""
+    for part in provisions:
+        if (part.repositories or part.areas) and distro.manager != _APT:
+            raise _Excluded(f"{part.component} comes from a repository that only apt can read")
 
 
 def _options(recipe: Recipe, picker: Picker, choices: Choices) -> tuple[Option, ...]:

@@ -13,7 +13,7 @@ import shlex
 from markupsafe import Markup
 
 from toolmatrix.errors import RenderError
-from toolmatrix.recipes import shell
+from toolmatrix.recipes import shapes, shell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ PLACES: Mapping[str, tuple[re.Pattern[str], str]] = {
         ("sha256", r"[0-9a-f]{64}", "a checksum"),
         ("digest", r"sha256:[0-9a-f]{64}", "a digest"),
         ("condition", r"[A-Za-z0-9_()!&|<>= ]+", "a condition of the preprocessor"),
+        ("requirement", shapes.SHAPES["requirement"][0].pattern, "a requirement of pip"),
     )
 }
 """Places where a value stands without quotes: what it may look like there."""
@@ -48,7 +49,7 @@ PLACES: Mapping[str, tuple[re.Pattern[str], str]] = {
 def plain(place: str, text: str) -> Quoted:
     """A value that needs no quotes because it looks as its place wants it."""
     pattern, expected = PLACES[place]
-    if not pattern.fullmatch(text):
+    if not pattern.fullmatch(_text(text)):
         raise _refused(text, expected)
     return Quoted(text)
 
@@ -117,8 +118,15 @@ def as_json(data: object) -> Quoted:
 
 
 def _one_line(text: str, place: str) -> None:
-    if not text.isprintable() and text != "":
+    if not _text(text).isprintable():
         raise _refused(text, f"{place}: printable, on one line")
+
+
+def _text(value: object) -> str:
+    """A text, which is all that can be quoted; a name that a template misspells is none."""
+    if not isinstance(value, str):
+        raise _refused(type(value).__name__, "a text")
+    return value
 
 
 def _refused(text: str, expected: str) -> RenderError:
