@@ -48,5 +48,10 @@ def flags_path() -> str:
     return os.path.join(_PACKAGE, "stages", "flags.yaml")
 
 
+def outside_path() -> str:
+    """What CI services and package channels call the things that rendered files name."""
+    return os.path.join(_PACKAGE, "render", "outside.yaml")
+
+
 def _root() -> str:
     return _DATA if os.path.isdir(_DATA) else os.path.dirname(_PACKAGE)

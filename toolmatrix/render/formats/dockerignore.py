@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.render import dockerfile
+from toolmatrix.render import around, dockerfile, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ LOCK = "toolmatrix.lock"
 
 
 def files(job: Job) -> dict[str, str]:
-    """The file `.dockerignore`."""
-    sent = [LOCK, *(dockerfile.check_name(image) for image in job.images)]
-    lines = ["# Only what the Dockerfiles copy is sent to the builder.", "*"]
-    return {".dockerignore": "\n".join([*lines, *(f"!{name}" for name in sent)]) + "\n"}
+    """The file `.dockerignore`; raises RenderError for a name that is no plain path."""
+    sent = [LOCK, *(quote.plain("path", dockerfile.check_name(image)) for image in job.images)]
+    about = ("Only what the Dockerfiles copy is sent to the builder.", "", *around.lines(job))
+    return {".dockerignore": around.comment(about) + "*\n" + "".join(f"!{one}\n" for one in sent)}
