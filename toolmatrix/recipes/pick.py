@@ -85,29 +85,28 @@ class Picker:
 
 
 def settled(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Steps that do something, each with its variables and those of its stage's settings.
+    """Steps that do something, each with its variables and those of the settings before it.
 
-    A setting is a step with variables and nothing else; two values of one variable in a stage are refused.
+    A setting is a step with variables and no commands: it holds for the next step of its stage that has some. Two
+    values of one variable are refused.
     """
-    known: dict[str, dict[str, str]] = {}
+    waiting: dict[str, dict[str, str]] = {}
     done: list[Step] = []
     for step in steps:
-        stage = known.setdefault(step.stage, {})
+        held = waiting.setdefault(step.stage, {})
         for name, text in step.env.items():
-            if stage.get(name, text) != text:
+            if held.setdefault(name, text) != text:
                 raise RecipeError(
                     f"two steps of {step.stage} set {name}",
                     where=step.at,
-                    expected=f"`{stage[name]}`, as before",
+                    expected=f"`{held[name]}`, as before",
                     found=f"`{text}`",
                     help="give the steps conditions that exclude each other",
                 )
+        if step.run or step.packages or step.downloads:
+            done.append(step.replace(env=held if step.run else {}))
         if step.run:
-            done.append(step.replace(env={**stage, **step.env}))
-            continue
-        stage.update(step.env)
-        if step.packages or step.downloads:
-            done.append(step.replace(env={}))
+            del waiting[step.stage]
     return tuple(done)
 
 
