@@ -18,6 +18,11 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 """What the name of a target in a bake file cannot hold (docs.docker.com, Bake file reference)."""
 
 
+def file_name(image: Image, ending: str) -> str:
+    """What a file of an image is called; raises RenderError for an image whose name is more than a word."""
+    return f"{quote.plain('release', image.name)}{ending}"
+
+
 def targets(job: Job) -> dict[str, Image]:
     """The images by the name of their target in the bake file; raises RenderError where two would have one name."""
     found: dict[str, Image] = {}

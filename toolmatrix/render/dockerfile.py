@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.render import check, templates
+from toolmatrix.render import check, quote, templates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ def _columns(image: Image) -> list[str]:
 
 def name(image: Image) -> str:
     """What the Dockerfile of an image is called."""
-    return f"{image.name}.Dockerfile"
+    return f"{quote.plain('release', image.name)}.Dockerfile"
 
 
 def check_name(image: Image) -> str:
     """What the check of an image is called."""
-    return f"{image.name}.check.sh"
+    return f"{quote.plain('release', image.name)}.check.sh"
 
 
 def _packages(image: Image, *, modern: bool) -> tuple[str, ...]:

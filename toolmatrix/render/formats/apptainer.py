@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.errors import RenderError
-from toolmatrix.render import dockerfile
+from toolmatrix.render import around, dockerfile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _HADOLINT = re.compile(r"^# hadolint .*\n", re.MULTILINE)
 def files(job: Job) -> dict[str, str]:
     """`NAME.def` for each image; raises RenderError for a text that would open a section or name a variable."""
     plain = job.replace(choices=job.choices.replace(syntax_line=""))
-    return {f"{image.name}.def": _definition(plain, image) for image in job.images}
+    return {around.file_name(image, ".def"): _definition(plain, image) for image in job.images}
 
 
 def _definition(job: Job, image: Image) -> str:

@@ -20,7 +20,7 @@ SUMMARY = "an environment of conda for each image with Python"
 def files(job: Job) -> dict[str, str]:
     """`NAME.environment.yml` for each image with Python; raises RenderError for a value that is no plain word."""
     return {
-        f"{image.name}.environment.yml": around.as_yaml(
+        around.file_name(image, ".environment.yml"): around.as_yaml(
             (*around.lines(job), *_notes(image), "", _use(image)), _environment(job, image)
         )
         for image in job.images

@@ -23,7 +23,7 @@ _EXTRAS = re.compile(r"\[.*\]")
 def files(job: Job) -> dict[str, str]:
     """`NAME.constraints.txt` for each image with Python packages; raises RenderError for one that is no requirement."""
     return {
-        f"{image.name}.constraints.txt": around.comment(
+        around.file_name(image, ".constraints.txt"): around.comment(
             (*around.lines(job), "", f"pip install --constraint {image.name}.constraints.txt ...")
         )
         + "".join(f"{line}\n" for line in pinned)

@@ -24,7 +24,7 @@ _DEVICE = {"NVCC_APPEND_FLAGS": "nvcc", "HIPCC_COMPILE_FLAGS_APPEND": "hipcc"}
 def files(job: Job) -> dict[str, str]:
     """`NAME.env.sh` for each image with flags; raises RenderError for a value that no word of shell can hold."""
     return {
-        f"{image.name}.env.sh": around.comment(
+        around.file_name(image, ".env.sh"): around.comment(
             (*around.lines(job), "", f"To be read by a shell: . ./{image.name}.env.sh")
         )
         + "".join(
