@@ -35,6 +35,7 @@ FIXED: Mapping[str, str] = {
     "archs_torch": "the same as PyTorch reads them, semicolon between",
     "archs_cmake": "the same as CMake reads them, semicolon between",
     "archs_gfx": "codegen archs of ROCm, comma between",
+    "archs_hip": "the same as CMake reads them, semicolon between",
     "cflags": "flags for C, blank between",
     "cxxflags": "flags for C++, blank between",
     "nvcc_flags": "flags for nvcc, blank between",
@@ -42,7 +43,9 @@ FIXED: Mapping[str, str] = {
 }
 """Every fixed name with what it is."""
 
-LISTS = frozenset(("archs_torch", "archs_cmake", "cflags", "cxxflags", "nvcc_flags", "hipcc_flags"))
+LISTS = frozenset(
+    ("archs_torch", "archs_cmake", "archs_hip", "cflags", "cxxflags", "nvcc_flags", "hipcc_flags")
+)
 """Values with blanks or semicolons in them: in a line of shell they stand in quotes."""
 
 MACHINES: Mapping[str, Mapping[str, str]] = {

@@ -87,7 +87,7 @@ def _archs(archs: Iterable[str]) -> dict[str, str]:
     """The codegen archs as each build system writes them; a name that is not there has no arch of its kind."""
     cuda = [arch for arch in archs if _REAL.fullmatch(arch) or _VIRTUAL.fullmatch(arch)]
     gfx = [arch for arch in archs if arch.startswith("gfx")]
-    found = {"archs_gfx": ",".join(gfx)} if gfx else {}
+    found = {"archs_gfx": ",".join(gfx), "archs_hip": ";".join(gfx)} if gfx else {}
     if not cuda:
         return found
     real = [_capability(one) for arch in cuda if (one := _REAL.fullmatch(arch))]
