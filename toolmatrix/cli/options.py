@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 EVIDENCE = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown")
-FILE_FORMATS = ("dockerfile", "dockerignore")
+FILE_FORMATS = (
+    *("apptainer", "bake", "bazelrc", "conda", "constraints", "devcontainer"),
+    *("dockerfile", "dockerignore", "env", "github", "gitlab"),
+)
 """The formats of `render`, by the names that its modules have."""
 FORMATS = tuple(
     dict.fromkeys(

@@ -34,6 +34,9 @@ LOCK = "toolmatrix.lock"
 _HEAD = "#   toolmatrix render "
 """How the line of a Dockerfile begins that says how to write it again."""
 
+_LOOKED_AT = 12
+"""So many lines of a Dockerfile are read for it."""
+
 _REMEMBERED = ("recipe", "target", "format", "dialect", "syntax_line", "base", "option_")
 """Options that decide what is written; a directory that was rendered before keeps them."""
 
@@ -106,10 +109,9 @@ def _command_of(folder: str) -> list[str]:
     for name in sorted(os.listdir(folder)):
         if not name.endswith(".Dockerfile"):
             continue
-        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-            for _, line in zip(range(12), file, strict=False):
-                if line.startswith(_HEAD):
-                    return _words(line[len(_HEAD) :])
+        for line in (_held(os.path.join(folder, name)) or "").splitlines()[:_LOOKED_AT]:
+            if line.startswith(_HEAD):
+                return _words(line[len(_HEAD) :])
     return []
 
 
