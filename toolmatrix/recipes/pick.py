@@ -85,7 +85,7 @@ class Picker:
 
 
 def settled(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Steps that do something, each with its variables and those of the settings before it.
+    """Steps that do something, each with its variables and those of the settings before it, neighbours joined.
 
     A setting is a step with variables and no commands: it holds for the next step of its stage that has some. Two
     values of one variable are refused.
@@ -103,11 +103,29 @@ def settled(steps: Iterable[Step]) -> tuple[Step, ...]:
                     found=f"`{text}`",
                     help="give the steps conditions that exclude each other",
                 )
-        if step.run or step.packages or step.downloads:
-            done.append(step.replace(env=held if step.run else {}))
         if step.run:
-            del waiting[step.stage]
+            step = step.replace(env=waiting.pop(step.stage))
+            if done and _alike(done[-1], step):
+                step = _joined(done.pop(), step)
+            done.append(step)
+        elif step.packages or step.downloads:
+            done.append(step.replace(env={}))
     return tuple(done)
+
+
+def _alike(step: Step, following: Step) -> bool:
+    """Whether the commands of two neighbours can run one after the other in one place."""
+    apart = (step.env, following.env, following.downloads)
+    same = (step.stage, step.workdir) == (following.stage, following.workdir)
+    return bool(step.run) and same and not any(apart)
+
+
+def _joined(step: Step, following: Step) -> Step:
+    return step.replace(
+        name=f"{step.name}, {following.name}",
+        run=step.run + following.run,
+        packages=step.packages + following.packages,
+    )
 
 
 @lru_cache(maxsize=4096)
