@@ -51,10 +51,7 @@ class Command(Value):
 
 
 _MATRIX_OWN = ("rows", "cols", "where", "cells")
-_RENDER_OWN = (
-    *("recipe", "base", "stdout", "dialect"),
-    *("syntax_line", "strict", "option_", "list_formats"),
-)
+_RENDER_OWN = ("recipe", "base", "stdout", "dialect", "syntax_line", "strict", "option_")
 _STAGES_OWN = (
     *("from_log", "driver", "explain", "only", "since", "until"),
     *("timeout", "jobs", "keep_dir", "cost"),
@@ -174,7 +171,7 @@ _ALL = (
         at_most=None,
         fills=True,
         completer="release",
-        own=("check", *_RENDER_OWN),
+        own=("check", "list_formats", *_RENDER_OWN),
         request=True,
         formats=("text", *FILE_FORMATS),
         examples=(
