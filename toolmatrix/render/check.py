@@ -26,6 +26,7 @@ class Row(Value):
     match: str
     after: str
     run: tuple[str, ...]
+    runtime: bool
 
 
 def script(job: Job, image: Image) -> str:
@@ -43,10 +44,7 @@ def script(job: Job, image: Image) -> str:
 
 
 def _rows(image: Image) -> Iterator[Row]:
-    """What is asked in the last stage: all of a toolchain, what holds at run time of a runtime image."""
     for component, probe in image.probes:
-        if image.artifacts and not probe.runtime:
-            continue
         version = image.locked.components[component].version
         yield Row(
             component=component,
@@ -54,4 +52,5 @@ def _rows(image: Image) -> Iterator[Row]:
             match=probe.match,
             after=probe.after,
             run=probe.run,
+            runtime=probe.runtime,
         )

@@ -2,6 +2,7 @@
 # Compares the tools of this image with sha256:4048aece749378013f65dc092b802b064818086d4b4f13581e539515f537bef7.
 # Written by toolmatrix 0 for amd; an edit by hand is lost.
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
+# With the argument `runtime` it asks only for what a runtime image has.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -78,13 +79,16 @@ agrees=no
 machine=$(uname -m)
 [ "$machine" = x86_64 ] && agrees=yes
 judge machine "$machine" x86_64 'uname -m'
-compare rocm 5.2.3 minor 'HIP version: ' hipcc --version
-compare gcc 12 series '' gcc -dumpfullversion -dumpversion
-compare gcc 12 series '' g++ -dumpfullversion -dumpversion
 compare distro 12 series 'debian ' sh -c '. /etc/os-release && printf "%s %s\n" "$ID" "$VERSION_ID"'
 compare python 3.11 series '' python --version
 compare python 3.11 series '' python3 --version
-holds gfx90a --offload-arch=gfx90a
+if [ "${1:-}" != runtime ]; then
+    compare rocm 5.2.3 minor 'HIP version: ' hipcc --version
+    compare gcc 12 series '' gcc -dumpfullversion -dumpversion
+    compare gcc 12 series '' g++ -dumpfullversion -dumpversion
+    holds gfx90a --offload-arch=gfx90a
+    :
+fi
 
 printf '%s checked, %s failed\n' "$checked" "$failed"
 [ "$failed" -eq 0 ]

@@ -2,6 +2,7 @@
 # Compares the tools of this image with sha256:a8ceaa6d210f719e29e7309a23f3aa0eadedc9a1f0b65641f7dc1e89cdaa230e.
 # Written by toolmatrix 0 for x86; an edit by hand is lost.
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
+# With the argument `runtime` it asks only for what a runtime image has.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -74,13 +75,16 @@ agrees=no
 machine=$(uname -m)
 [ "$machine" = x86_64 ] && agrees=yes
 judge machine "$machine" x86_64 'uname -m'
-compare cuda 12.4.1 minor 'release ' nvcc --version
 compare cudnn 9.1.0.70 series '' rpm -qa --qf '%{VERSION}\n' 'libcudnn[0-9]*'
-compare gcc 11 series '' gcc -dumpfullversion -dumpversion
-compare gcc 11 series '' g++ -dumpfullversion -dumpversion
 compare distro 9 series 'rocky ' sh -c '. /etc/os-release && printf "%s %s\n" "$ID" "$VERSION_ID"'
-accepts -gencode=arch=compute_86,code=sm_86
-accepts -gencode=arch=compute_86,code=compute_86
+if [ "${1:-}" != runtime ]; then
+    compare cuda 12.4.1 minor 'release ' nvcc --version
+    compare gcc 11 series '' gcc -dumpfullversion -dumpversion
+    compare gcc 11 series '' g++ -dumpfullversion -dumpversion
+    accepts -gencode=arch=compute_86,code=sm_86
+    accepts -gencode=arch=compute_86,code=compute_86
+    :
+fi
 
 printf '%s checked, %s failed\n' "$checked" "$failed"
 [ "$failed" -eq 0 ]

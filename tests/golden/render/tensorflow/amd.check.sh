@@ -2,6 +2,7 @@
 # Compares the tools of this image with sha256:ec4507d45bc2f8e28edbea9cf708a4127f96410dcc49c8bd3cb353bfe71375d0.
 # Written by toolmatrix 0 for amd; an edit by hand is lost.
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
+# With the argument `runtime` it asks only for what a runtime image has.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -65,10 +66,6 @@ agrees=no
 machine=$(uname -m)
 [ "$machine" = x86_64 ] && agrees=yes
 judge machine "$machine" x86_64 'uname -m'
-compare rocm 5.0.2 series '' cat /opt/rocm/.info/version
-compare gcc 7 series '' gcc -dumpfullversion -dumpversion
-compare gcc 7 series '' g++ -dumpfullversion -dumpversion
-compare bazel 3.7.2 series '' bazel --version
 compare distro 20.04 series 'ubuntu ' sh -c '. /etc/os-release && printf "%s %s\n" "$ID" "$VERSION_ID"'
 compare python 3.9 series '' python --version
 compare python 3.9 series '' python3 --version
@@ -78,6 +75,13 @@ compare keras 2.6.0 exact '' python -c 'import importlib.metadata, sys; print(im
 compare h5py 3.1.0 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' h5py
 compare wrapt 1.12.1 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' wrapt
 compare gast 0.4.0 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' gast
+if [ "${1:-}" != runtime ]; then
+    compare rocm 5.0.2 series '' cat /opt/rocm/.info/version
+    compare gcc 7 series '' gcc -dumpfullversion -dumpversion
+    compare gcc 7 series '' g++ -dumpfullversion -dumpversion
+    compare bazel 3.7.2 series '' bazel --version
+    :
+fi
 
 printf '%s checked, %s failed\n' "$checked" "$failed"
 [ "$failed" -eq 0 ]
