@@ -96,7 +96,11 @@ def provision(text: str) -> str:
         (step("when: {gcc: '>='}"), "a selector cannot be read", "mine.yaml:10:17"),
         (step("when: {gccc: '9'}"), "no component is called that", "mine.yaml:10:12"),
         (step("run: ['echo {pyton}']"), "no value is called `{pyton}`", "mine.yaml:10:11"),
-        (step("run: ['echo {python.first}']"), "no value is called `{python.first}`", "mine.yaml:10:11"),
+        (
+            step("run: ['echo {python.first}']"),
+            "no value is called `{python.first}`",
+            "mine.yaml:10:11",
+        ),
         (step("run: ['echo \"a']"), "run cannot be used", "mine.yaml:10:11"),
         (step('run: ["one\\ntwo"]'), "run cannot be used", "mine.yaml:10:11"),
         (step("run: ['echo {cflags}']"), "run cannot be used", "mine.yaml:10:11"),
