@@ -34,7 +34,7 @@ PLACES: Mapping[str, tuple[re.Pattern[str], str]] = {
         ("flag", r"--?[A-Za-z0-9][A-Za-z0-9_=+.,:/-]*", "a compiler flag"),
         ("arch", r"[a-z][a-z0-9_-]*(:[a-z0-9]+[+-])*", "a codegen arch"),
         ("path", r"/?[A-Za-z0-9._+@-]+(/[A-Za-z0-9._+@-]+)*", "a path of plain letters"),
-        ("word", r"[A-Za-z0-9_./:@%+=,~*-]+", "one word of plain letters"),
+        ("word", r"[A-Za-z0-9_./:@%+=,-]+", "one word of plain letters"),
         ("name", r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable"),
         ("url", r"https?://[A-Za-z0-9.:-]+(/[A-Za-z0-9._~+%@=&?,-]*)*", "an address"),
         ("sha256", r"[0-9a-f]{64}", "a checksum"),
@@ -77,8 +77,10 @@ def value(text: str) -> Quoted:
 
 
 def comment(text: str) -> Quoted:
-    """The rest of a comment line."""
+    """The rest of a comment line; a backslash at its end would take the next line into it in files of Bazel."""
     _one_line(text, "one line")
+    if text.endswith("\\"):
+        raise _refused(text, "a comment that does not end with a backslash")
     return Quoted(text)
 
 

@@ -43,7 +43,7 @@ RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=044
 set -eux
 curl -fsSL --retry 3 -o /usr/share/keyrings/rocm.asc https://repo.radeon.com/rocm/rocm.gpg.key
 gpg --batch --with-colons --import-options show-only --import /usr/share/keyrings/rocm.asc | grep '^fpr:*CA8BB4727A47B4D09B4EE8969386B48A1A693C5C:$' > /dev/null
-printf 'deb [arch=%s signed-by=%s] %s %s main\n' amd64 /usr/share/keyrings/rocm.asc https://repo.radeon.com/rocm/apt/5.0.2 ubuntu > /etc/apt/sources.list.d/rocm.list
+printf 'deb [arch=%s signed-by=%s] %s %s %s\n' amd64 /usr/share/keyrings/rocm.asc https://repo.radeon.com/rocm/apt/5.0.2 ubuntu main > /etc/apt/sources.list.d/rocm.list
 printf 'Package: *\nPin: origin %s\nPin-Priority: 600\n' repo.radeon.com > /etc/apt/preferences.d/rocm
 EOF
 
