@@ -13,7 +13,7 @@ from toolmatrix.errors import RecipeError
 from toolmatrix.finding import Way
 from toolmatrix.judge import sweep
 from toolmatrix.lock import make
-from toolmatrix.recipes import fields, model, read, shell, variables
+from toolmatrix.recipes import model, read, shell
 from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer as values
 from toolmatrix.report import answer
@@ -130,18 +130,6 @@ def test_files_are_not_wider_than_a_page(name: str) -> None:
     with open(path, encoding="utf-8") as file:
         wide = [line for line in file if len(line.rstrip("\n")) > 260]
     assert wide == []
-
-
-def test_the_page_describes_what_a_recipe_may_say() -> None:
-    with open(PAGE, encoding="utf-8") as file:
-        text = file.read()
-    said = set(re.findall(r"`\{?([a-z0-9_.-]+)\}?`", text))
-    keys = {key for shape in fields.SHAPES.values() for key in (*shape.fields, *shape.lists)}
-    keys |= {*fields.RECIPE.fields, *fields.RECIPE.lists, "schema", "sources", "when", "source"}
-    assert sorted(keys - said) == []
-    assert sorted(set(variables.FIXED) - said) == []
-    assert sorted({"." + form for form in variables.FORMS} - said) == []
-    assert sorted({*model.STAGES, *model.MATCHES, *model.MANAGERS} - said) == []
 
 
 def test_the_page_names_every_recipe() -> None:
