@@ -88,6 +88,34 @@ class LogError(ToolmatrixError):
     exit_code = 2
 
 
+class RecipeError(ToolmatrixError):
+    """A recipe that is missing, unreadable, malformed, or asks for what an answer does not have."""
+
+    code = "TM601"
+    exit_code = 2
+
+
+class RenderError(ToolmatrixError):
+    """A value that cannot be put where a template wants it, or a template that cannot be used."""
+
+    code = "TM602"
+    exit_code = 2
+
+
+class Unpinned(ToolmatrixError):
+    """Something that `--strict` refuses: a download without a checksum, a base image without a digest."""
+
+    code = "TM603"
+    exit_code = 1
+
+
+class NoImage(ToolmatrixError):
+    """A lock of which no target can become an image."""
+
+    code = "TM604"
+    exit_code = 1
+
+
 class NothingMatched(ToolmatrixError):
     """A well-formed request for a component, release, arch, device, CPU or fact that nobody knows."""
 

@@ -14,7 +14,17 @@ _DATA = os.path.join(_PACKAGE, "data")
 
 def matrix_root() -> str:
     """The directory that holds `matrix.yaml`."""
-    return _DATA if os.path.isdir(_DATA) else os.path.dirname(_PACKAGE)
+    return _root()
+
+
+def recipes_root() -> str:
+    """The directory of the recipes."""
+    return os.path.join(_root(), "recipes")
+
+
+def templates_root() -> str:
+    """The directory of the templates."""
+    return os.path.join(_root(), "dockerfiles")
 
 
 def builtin_index() -> str | None:
@@ -36,3 +46,12 @@ def rules_path() -> str:
 def flags_path() -> str:
     """What words of a dry run mean."""
     return os.path.join(_PACKAGE, "stages", "flags.yaml")
+
+
+def outside_path() -> str:
+    """What CI services and package channels call the things that rendered files name."""
+    return os.path.join(_PACKAGE, "render", "outside.yaml")
+
+
+def _root() -> str:
+    return _DATA if os.path.isdir(_DATA) else os.path.dirname(_PACKAGE)

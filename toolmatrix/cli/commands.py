@@ -5,7 +5,7 @@ A command `some-name` is the module `toolmatrix.cli.some_name` with `run(context
 
 from __future__ import annotations
 
-from toolmatrix.cli.options import COMMON, REQUEST
+from toolmatrix.cli.options import COMMON, FILE_FORMATS, REQUEST
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class Command(Value):
-    """What the frame knows of a command before it imports it; one that `passes` takes words after `--` as they are."""
+    """What the frame knows of a command before it imports it.
+
+    One that `passes` takes words after `--` as they are; one that `fills` writes several files, so that `--output` is a
+    directory and `--format` a list.
+    """
 
     name: str
     summary: str
@@ -24,6 +28,7 @@ class Command(Value):
     at_least: int = 0
     at_most: int | None = 0
     passes: bool = False
+    fills: bool = False
     completer: str = ""
     choices: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -46,6 +51,7 @@ class Command(Value):
 
 
 _MATRIX_OWN = ("rows", "cols", "where", "cells", "environment")
+_RENDER_OWN = ("recipe", "base", "stdout", "dialect", "syntax_line", "strict", "option_")
 _STAGES_OWN = (
     *("from_log", "driver", "explain", "only", "since", "until"),
     *("timeout", "jobs", "keep_dir", "cost"),
@@ -162,6 +168,36 @@ _ALL = (
         ),
     ),
     Command(
+        name="render",
+        summary="Dockerfiles, and what builds and schedules them, from a lock",
+        usage="[REQUEST...]",
+        at_most=None,
+        fills=True,
+        completer="release",
+        own=("check", "list_formats", *_RENDER_OWN),
+        request=True,
+        formats=("text", *FILE_FORMATS),
+        examples=(
+            "toolmatrix render gcc python --target x86,arm --distro debian12 --output out",
+            "toolmatrix render --lock toolmatrix.lock --recipe toolchain --output out",
+            "toolmatrix render --check --output out",
+        ),
+    ),
+    Command(
+        name="build",
+        summary="build what was rendered, by docker or buildah",
+        usage="[DIR...] [-- FLAGS]",
+        at_most=None,
+        passes=True,
+        completer="file",
+        own=("target",),
+        formats=("text",),
+        examples=(
+            "toolmatrix build out",
+            "toolmatrix build out --target arm -- --no-cache",
+        ),
+    ),
+    Command(
         name="stages",
         summary="what nvcc, hipcc or clang would run, stage by stage",
         usage="[FILE... | diff OLD NEW] [-- FLAGS]",
@@ -191,6 +227,7 @@ _ALL = (
         own=(
             *_MATRIX_OWN,
             *("check", "upgrade", "invert", "source", "stale", "exit_code"),
+            *_RENDER_OWN,
             *_STAGES_OWN,
         ),
         examples=("toolmatrix config", "toolmatrix config --json"),

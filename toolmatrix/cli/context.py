@@ -117,7 +117,7 @@ class Context:
         """Put the result where it belongs; raises OutputError."""
         text = "".join(self._pieces)
         self._pieces.clear()
-        if self.options.output != "-":
+        if self.options.output != "-" and not self.command.fills:
             replace_file(self.options.output, text)
         elif text and self.options.quiet < 2:
             to_stream(self.stdout, text)
@@ -171,6 +171,32 @@ def replace_file(path: str, text: str) -> None:
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         _write_special(path, text)
         return
+    replace_files({path: text})
+
+
+def replace_files(texts: Mapping[str, str]) -> None:
+    """Write files beside their places and rename them when all are written; raises OutputError."""
+    written: list[tuple[str, str]] = []
+    try:
+        for path, text in texts.items():
+            written.append((path, _write_beside(path, text)))
+        for path, beside in written:
+            _rename(beside, path)
+    except BaseException:
+        for _, beside in written:
+            _remove(beside)
+        raise
+
+
+def _rename(beside: str, path: str) -> None:
+    try:
+        os.replace(beside, os.path.realpath(path))
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+
+
+def _write_beside(path: str, text: str) -> str:
+    """Write a file beside its place, with the mode of what is there; raises OutputError."""
     target = os.path.realpath(path)
     beside = f"{target}.{os.getpid()}.part"
     try:
@@ -180,7 +206,7 @@ def replace_file(path: str, text: str) -> None:
             os.fsync(file.fileno())
         if os.path.exists(target):
             os.chmod(beside, os.stat(target).st_mode & 0o7777)
-        os.replace(beside, target)
+        return beside
     except OSError as error:
         if not isinstance(error, FileExistsError):
             _remove(beside)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SCHEMA = "toolmatrix.locked/1"
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """A request that has no answer, of the environment it is in."""
 
     def __init__(self, environment: str, refusal: Refusal) -> None:
@@ -45,7 +45,7 @@ def run(context: Context) -> int:
     index = context.index()
     try:
         return _check(context, index) if context.options.check else _write(context, index)
-    except _Refused as refused:
+    except Refused as refused:
         standing_for = f"environment `{refused.environment}`: " if refused.environment else ""
         told = "the lock is stale" if context.options.check else "nothing was written"
         context.say(f"{standing_for}no answer, {told}")
@@ -57,7 +57,7 @@ def _write(context: Context, index: Index) -> int:
     held = _held(context)
     wanted = standing.environments(context, held)
     keep = _keeping(context, index)
-    lock = _solved(index, wanted, {name: _kept(index, keep, name) for name in wanted})
+    lock = solved(index, wanted, {name: _kept(index, keep, name) for name in wanted})
     text = write.text(lock)
     if options.format == "text" and (_output_is_said(context) or options.lock == "-"):
         return _elsewhere(context, lock, text)
@@ -94,7 +94,7 @@ def _check(context: Context, index: Index) -> int:
     held = read.read(context.options.lock)
     wanted = standing.environments(context, held)
     reasons = _requests_that_moved(held, wanted)
-    fresh = _solved(index, wanted, {name: _marked(held, name) for name in wanted})
+    fresh = solved(index, wanted, {name: _marked(held, name) for name in wanted})
     found = compare.locks(held, fresh)
     stale = bool(reasons) or found.any
     notes = _notes(index, held, found)
@@ -159,14 +159,14 @@ def _requests_that_moved(held: Lock, wanted: standing.Environments) -> list[str]
     return told
 
 
-def _solved(index: Index, wanted: standing.Environments, keeps: dict[str, Keep]) -> Lock:
-    """The answers of all environments; raises _Refused for the first that has none."""
+def solved(index: Index, wanted: standing.Environments, keeps: dict[str, Keep]) -> Lock:
+    """The answers of all environments; raises Refused for the first that has none."""
     environments = {}
     for name, part in wanted.items():
         request = ask.build(part.context, index, part.arguments).replace(keep=keeps[name])
         found = resolve(index, request)
         if isinstance(found, Refusal):
-            raise _Refused(name if len(wanted) > 1 else "", found)
+            raise Refused(name if len(wanted) > 1 else "", found)
         kept = [place[:2] for place in _decisive(index, request, found)]
         environments[name] = make.environment(answer.document(index, found), part.words, kept)
     return Lock(

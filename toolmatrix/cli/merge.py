@@ -178,7 +178,7 @@ def _settle_format(
 ) -> None:
     """A format that the command lacks is an error as a flag; as a setting it means other commands."""
     form = values.get("format", "text")
-    if form in command.formats:
+    if form in command.formats or (command.fills and set(form.split(",")) <= set(command.formats)):
         return
     if ranks["format"] == 0:
         raise UsageError(

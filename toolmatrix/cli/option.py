@@ -48,6 +48,7 @@ class Option:
         "group",
         "help",
         "kind",
+        "many",
         "metavar",
         "name",
         "only_flag",
@@ -70,6 +71,7 @@ class Option:
         self.shape: str = given["shape"]
         self.shorthand: Mapping[str, str] = given["shorthand"]
         self.split: bool = given["split"]
+        self.many: bool = given["many"]
         self.name = self.kind = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -140,10 +142,11 @@ class Option:
     def _word(self, text: str) -> str:
         if not text:
             raise BadValue("something", "nothing")
-        if self.choices and text not in self.choices:
-            close = nearest(text, self.choices)
-            help = f"did you mean `{close}`?" if close else ""
-            raise BadValue("one of " + ", ".join(self.choices), f"`{text}`", help)
+        for word in text.split(",") if self.many else (text,):
+            if self.choices and word not in self.choices:
+                close = nearest(word, self.choices)
+                help = f"did you mean `{close}`?" if close else ""
+                raise BadValue("one of " + ", ".join(self.choices), f"`{word}`", help)
         if self.shape == "date" and not _is_date(text):
             raise BadValue("a date such as 2026-11-20", f"`{text}`")
         return text
@@ -203,9 +206,11 @@ def option(
     shape: str = "",
     shorthand: Mapping[str, str] | None = None,
     split: bool = True,
+    many: bool = False,
 ) -> Any:
     """Declare an option; `shape` is `path`, `date` or nothing, `split` means comma lists.
 
+    Of a text that may name `many`, each word between commas is one of the choices.
     A file sets what is `configurable`; what is `only_flag` is set by no variable either.
     """
     return Option(
@@ -222,4 +227,5 @@ def option(
         shape=shape,
         shorthand=shorthand or {},
         split=split,
+        many=many,
     )

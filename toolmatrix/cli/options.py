@@ -16,9 +16,19 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 EVIDENCE = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown")
-FORMATS = (
-    *("text", "json", "csv", "md", "html", "sarif", "github"),
-    *("raw", "dot", "mermaid", "svg", "script", "ninja"),
+FILE_FORMATS = (
+    *("apptainer", "bake", "bazelrc", "conda", "constraints", "devcontainer"),
+    *("dockerfile", "dockerignore", "env", "github", "gitlab"),
+)
+"""The formats of `render`, by the names that its modules have."""
+FORMATS = tuple(
+    dict.fromkeys(
+        (
+            *("text", "json", "csv", "md", "html", "sarif", "github"),
+            *("raw", "dot", "mermaid", "svg", "script", "ninja"),
+            *FILE_FORMATS,
+        )
+    )
 )
 TARGETS = ("x86", "arm", "amd")
 
@@ -238,6 +248,50 @@ class Options:
         help="add what stages cost, from the CSV of `nvcc -time` or the JSON of a run",
     )
 
+    recipe: str = option(
+        "--recipe",
+        metavar="NAME",
+        group="own",
+        completer="file",
+        default="toolchain",
+        help="what is built: a built-in recipe, or the path of one",
+    )
+    base: tuple[str, ...] = option(
+        "--base",
+        metavar="IMAGE=STAND-IN",
+        group="own",
+        split=False,
+        help="start from another image in the place of one; repeatable",
+    )
+    stdout: bool = option("--stdout", group="own", help="print the files and write none")
+    dialect: str = option(
+        "--dialect",
+        metavar="NAME",
+        group="own",
+        choices=("modern", "classic"),
+        default="modern",
+        help="which Dockerfiles: those of BuildKit today, or those that Docker 20.10 and buildah read",
+    )
+    syntax_line: str = option(
+        "--syntax-line",
+        metavar="WHICH",
+        group="own",
+        help="the first line of Dockerfiles: on, off, or the image that it names",
+    )
+    strict: bool = option(
+        "--strict", group="own", help="refuse downloads and base images that nothing pins"
+    )
+    option_: tuple[str, ...] = option(
+        "--option",
+        metavar="NAME",
+        group="own",
+        configurable=False,
+        help="switch on an option of the recipe; repeatable",
+    )
+    list_formats: bool = option(
+        "--list-formats", group="own", only_flag=True, help="show what can be written"
+    )
+
     help: bool = option("-h", "--help", only_flag=True, help="show this help")
     version: bool = option(
         "-V",
@@ -263,6 +317,7 @@ class Options:
         metavar="NAME",
         choices=FORMATS,
         default="text",
+        many=True,
         shorthand={
             f"--{name}": name
             for name in ("json", "raw", "dot", "mermaid", "svg", "script", "ninja")

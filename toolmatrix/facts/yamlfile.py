@@ -12,10 +12,13 @@ import re
 import yaml
 
 from toolmatrix.errors import MatrixError, Position
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
+
+    from toolmatrix.errors import ToolmatrixError
 
 SIZE_LIMIT = 32 << 20
 """Bytes of one matrix file; the built-in ones are below 1 MiB."""
@@ -30,13 +33,31 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
+class Kind(Value):
+    """What a file is called, which error tells what is wrong in it, and where its shape is described."""
+
+    noun: str
+    error: type[ToolmatrixError]
+    help: str
+    missing: str
+
+
+MATRIX = Kind(
+    noun="the matrix file",
+    error=MatrixError,
+    help="`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie",
+    missing="check the path given by --matrix, `matrix:` or `files:`",
+)
+
+
 class Node:
     """A value with its place. Exactly one of `text`, `items` (sequence), `fields` (mapping) is not None."""
 
-    __slots__ = ("column", "fields", "file", "items", "keys", "line", "text")
+    __slots__ = ("column", "fields", "file", "items", "keys", "line", "of", "text")
 
-    def __init__(self, file: str, line: int, column: int) -> None:
+    def __init__(self, file: str, line: int, column: int, of: Kind = MATRIX) -> None:
         self.file = file
+        self.of = of
         self.line = line
         self.column = column
         self.text: str | None = None
@@ -50,7 +71,7 @@ class Node:
 
     def key(self, name: str) -> Node:
         """A key of this mapping, as text with its own place."""
-        found = Node(self.file, self.keys[name].line, self.keys[name].column)
+        found = Node(self.file, self.keys[name].line, self.keys[name].column, self.of)
         found.text = name
         return found
 
@@ -62,8 +83,12 @@ class Node:
         return "a list" if self.items is not None else "a mapping"
 
     def fail(self, what: str, *, expected: str = "", found: str = "", help: str = "") -> NoReturn:
-        raise MatrixError(
-            what, where=self.where, expected=expected, found=found or self.kind, help=help or _HELP
+        raise self.of.error(
+            what,
+            where=self.where,
+            expected=expected,
+            found=found or self.kind,
+            help=help or self.of.help,
         )
 
     def mapping(self, what: str) -> dict[str, Node]:
@@ -114,59 +139,56 @@ class Node:
         return fields
 
 
-_HELP = "`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie"
-
-
 def _one_line(text: str) -> str:
     """Text that a terminal can show in one line."""
     plain = text if text.isprintable() else ascii(text)[1:-1]
     return plain if len(plain) <= _SHOWN else plain[:_SHOWN] + "..."
 
 
-def read(path: str, shown: str = "") -> Node:
-    """Parse one file into nodes. Raises MatrixError with the position of whatever is wrong."""
+def read(path: str, shown: str = "", of: Kind = MATRIX) -> Node:
+    """Parse one file into nodes. Raises the error of its kind with the position of whatever is wrong."""
     shown = shown or path
     try:
         with open(path, "rb") as stream:
             data = stream.read(SIZE_LIMIT + 1)
             size = max(os.fstat(stream.fileno()).st_size, len(data))
         if size > SIZE_LIMIT:
-            raise MatrixError(
-                "the matrix file is too large",
+            raise of.error(
+                f"{of.noun} is too large",
                 where=Position(shown),
                 expected=f"at most {SIZE_LIMIT >> 20} MiB",
                 found=f"{size >> 20} MiB",
                 help="split it, and list the parts under `files:`",
             )
     except OSError as error:
-        raise MatrixError(
-            "the matrix file cannot be read",
+        raise of.error(
+            f"{of.noun} cannot be read",
             where=Position(shown),
             expected="a readable file",
             found=error.strerror or "an error",
-            help="check the path given by --matrix, `matrix:` or `files:`",
+            help=of.missing,
         ) from None
-    return parse(data, shown)
+    return parse(data, shown, of)
 
 
-def parse(data: bytes, shown: str) -> Node:
-    """Parse bytes. Raises MatrixError."""
+def parse(data: bytes, shown: str, of: Kind = MATRIX) -> Node:
+    """Parse bytes. Raises the error of the kind."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise MatrixError(
-            "the matrix file is not UTF-8",
+        raise of.error(
+            f"{of.noun} is not UTF-8",
             where=_end(shown, data[: error.start].decode("utf-8")),
             expected="UTF-8 text",
             found=f"byte 0x{data[error.start]:02x}",
             help="save the file as UTF-8",
         ) from None
     try:
-        root = _Builder(shown).build(text)
+        root = _Builder(shown, of).build(text)
     except yaml.reader.ReaderError as error:
         place = yaml.reader.Reader.NON_PRINTABLE.search(text)
-        raise MatrixError(
-            "the matrix file holds a control character",
+        raise of.error(
+            f"{of.noun} holds a control character",
             where=_end(shown, text[: place.start()]) if place else Position(shown),
             expected="printable text",
             found=f"U+{ord(place[0]):04X}" if place else _one_line(str(error)),
@@ -174,18 +196,18 @@ def parse(data: bytes, shown: str) -> Node:
         ) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        raise MatrixError(
-            "the matrix file is not YAML",
+        raise of.error(
+            f"{of.noun} is not YAML",
             where=Position(shown, mark.line + 1, mark.column + 1) if mark else Position(shown),
             found=str(getattr(error, "problem", None) or str(error).splitlines()[0]),
-            help=_HELP,
+            help=of.help,
         ) from None
     if root is None:
-        raise MatrixError(
-            "the matrix file is empty",
+        raise of.error(
+            f"{of.noun} is empty",
             where=Position(shown, 1, 1),
             expected="`schema: ...`",
-            help=_HELP,
+            help=of.help,
         )
     return root
 
@@ -200,8 +222,9 @@ class _Builder:
     """Builds nodes from parser events with a stack of its own: PyYAML's composer recurses in C, so a file of opening
     brackets would end the process."""
 
-    def __init__(self, shown: str) -> None:
+    def __init__(self, shown: str, of: Kind) -> None:
         self.shown = shown
+        self.of = of
         self.root: Node | None = None
         self.open: list[Node] = []
         self.key: list[str | None] = []
@@ -232,7 +255,8 @@ class _Builder:
 
     def node(self, event: yaml.Event) -> Node:
         mark = event.start_mark
-        return Node(self.shown, mark.line + 1, mark.column + 1) if mark else Node(self.shown, 0, 0)
+        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        return Node(self.shown, line, column, self.of)
 
     def value(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
         node = self.node(event)
@@ -255,7 +279,7 @@ class _Builder:
         self.key.append(None)
         if len(self.open) > DEPTH_LIMIT:
             node.fail(
-                "the matrix file is nested too deeply",
+                f"{self.of.noun} is nested too deeply",
                 expected=f"at most {DEPTH_LIMIT} levels",
                 found="more",
             )

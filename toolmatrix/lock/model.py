@@ -100,6 +100,15 @@ class Lock(Value):
             return self.environments[name]
         return next(iter(self.environments.values())) if len(self.environments) == 1 else None
 
+    def names(self) -> tuple[tuple[str, str, str], ...]:
+        """What files of each answer are called: the target, after its environment where there are several."""
+        alone = len(self.environments) == 1
+        return tuple(
+            (target if alone or name == DEFAULT else f"{name}-{target}", name, target)
+            for name, environment in sorted(self.environments.items())
+            for target in sorted(environment.targets)
+        )
+
     @property
     def targets(self) -> Mapping[str, LockedTarget]:
         """The targets of the default environment."""

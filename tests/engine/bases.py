@@ -1,0 +1,176 @@
+"""Base images out of Debian packages alone, for machines that reach a Debian mirror and no container registry.
+
+mmdebstrap writes the root file system; it is wrapped as an archive for `docker load`, whose configuration states the
+architecture (`docker import --platform` of Docker 20.10 records the host's, moby/moby#42813). A foreign architecture
+runs under qemu-user-static. The image uses the mirror of this machine's own apt, and trusts what this machine trusts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+PREFIX = "local/debian"
+EMULATORS = {"amd64": "x86_64", "arm64": "aarch64"}
+"""What qemu calls an architecture of Debian."""
+
+_BINFMT = Path("/proc/sys/fs/binfmt_misc")
+_AUTHORITIES = Path("/usr/local/share/ca-certificates")
+_HOOKS = "/usr/share/mmdebstrap/hooks/maybe-merged-usr"
+_LEFT_OUT = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
+
+
+class BaseFailed(Exception):
+    """A base image cannot be made here; the text says why."""
+
+
+class Base(NamedTuple):
+    """A suite of Debian for one architecture."""
+
+    suite: str
+    arch: str
+
+    @property
+    def tag(self) -> str:
+        """The name of the image: the architecture is part of it, since an engine may keep one image to a name."""
+        return f"{PREFIX}:{self.suite}-{self.arch}"
+
+
+def archive(base: Base, folder: Path) -> Path:
+    """The archive of a base image, made unless the folder has it; raises BaseFailed."""
+    sources = _sources(base.suite)
+    authorities = sorted(_AUTHORITIES.glob("*.crt"))
+    made_from = (*base, *sources, *(path.read_text() for path in authorities), *_LEFT_OUT)
+    name = f"{base.suite}-{base.arch}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:12]}"
+    kept = folder / f"{name}.tar"
+    if kept.exists():
+        return kept
+    if base.arch != _own_architecture():
+        emulate(base.arch)
+    folder.mkdir(parents=True, exist_ok=True)
+    layer, part = folder / f"{name}.layer", folder / f"{name}.part"
+    try:
+        _bootstrap(base, sources, authorities, layer)
+        _wrap(base, layer, part)
+        part.rename(kept)
+    finally:
+        layer.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
+    return kept
+
+
+def emulate(arch: str) -> None:
+    """Let the kernel run programs of another architecture by qemu-user-static; raises BaseFailed.
+
+    The flag F of its entry makes the kernel hold qemu open, so that it works inside containers as well (Linux
+    documentation, binfmt-misc).
+    """
+    name = f"qemu-{EMULATORS[arch]}"
+    if (_BINFMT / name).exists():
+        return
+    entry = Path(f"/usr/lib/binfmt.d/{name}.conf")
+    if not entry.exists():
+        raise BaseFailed(f"programs for {arch} do not run here: install qemu-user-static")
+    try:
+        if not (_BINFMT / "register").exists():
+            _run(["mount", "-t", "binfmt_misc", "binfmt_misc", str(_BINFMT)])
+        (_BINFMT / "register").write_text(entry.read_text().strip())
+    except OSError as error:
+        raise BaseFailed(f"programs for {arch} do not run here: {error}") from None
+
+
+def _own_architecture() -> str:
+    return _run(["dpkg", "--print-architecture"]).strip()
+
+
+def _sources(suite: str) -> tuple[str, ...]:
+    """Lines for apt with the mirrors that this machine uses; none where it uses no Debian mirror."""
+    words = ["apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages"]
+    found = dict(reversed([line.split() for line in _run(words).splitlines() if line]))
+    if "Debian" not in found:
+        return ()
+    main = found["Debian"]
+    lines = [f"deb {main} {suite} main", f"deb {main} {suite}-updates main"]
+    if "Debian-Security" in found:
+        lines.append(f"deb {found['Debian-Security']} {suite}-security main")
+    return tuple(lines)
+
+
+def _bootstrap(
+    base: Base, sources: Iterable[str], authorities: Iterable[Path], layer: Path
+) -> None:
+    trusted = [f"upload {path} {path}" for path in authorities]
+    hooks = [f'mkdir -p "$1"{_AUTHORITIES}', *trusted, 'chroot "$1" update-ca-certificates']
+    _run(
+        [
+            "mmdebstrap",
+            "--mode=root",
+            "--variant=minbase",
+            "--format=tar",
+            "--skip=check/qemu",  # `emulate` has looked
+            f"--architectures={base.arch}",
+            "--include=ca-certificates",
+            f"--hook-dir={_HOOKS}",
+            *(f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT),
+            *(f"--customize-hook={hook}" for hook in (hooks if trusted else ())),
+            base.suite,
+            str(layer),
+            *sources,
+        ]
+    )
+
+
+def _wrap(base: Base, layer: Path, to: Path) -> None:
+    """The root file system as an archive for `docker load`."""
+    digest = hashlib.sha256()
+    with layer.open("rb") as file:
+        for part in iter(lambda: file.read(1 << 20), b""):
+            digest.update(part)
+    config = json.dumps(
+        {
+            "architecture": base.arch,
+            "os": "linux",
+            "config": {
+                "Cmd": ["bash"],
+                "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+            },
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest.hexdigest()}"]},
+        }
+    )
+    manifest = [{"Config": "config.json", "RepoTags": [base.tag], "Layers": ["layer.tar"]}]
+    with tarfile.open(to, "w") as tar:
+        for name, text in (("config.json", config), ("manifest.json", json.dumps(manifest))):
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text.encode()))
+        tar.add(layer, "layer.tar")
+
+
+def _run(words: list[str]) -> str:
+    try:
+        done = subprocess.run(
+            words, check=False, capture_output=True, text=True, env=dict(_environment())
+        )
+    except OSError as error:
+        raise BaseFailed(f"{words[0]} cannot be run: {error.strerror}") from None
+    if done.returncode:
+        said = "\n".join(done.stderr.splitlines()[-12:])
+        raise BaseFailed(f"{words[0]} ended with {done.returncode}:\n{said}")
+    return done.stdout
+
+
+def _environment() -> Iterator[tuple[str, str]]:
+    """The variables of this process without those of its language, which the image does not have."""
+    for name, text in os.environ.items():
+        if not name.startswith(("LC_", "LANG")):
+            yield name, text
+    yield "LC_ALL", "C.UTF-8"

@@ -1,0 +1,160 @@
+"""Docker's engine for tests: the one that runs is used, else one is started for as long as it is needed.
+
+What a test builds is named below `PREFIX` and removed at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_SECONDS = 60
+"""How long an engine may take to answer."""
+
+PACKAGES = {
+    "docker": "docker.io",
+    "dockerd": "docker.io",
+    "mmdebstrap": "mmdebstrap",
+    "qemu-aarch64-static": "qemu-user-static",
+}
+"""What a machine needs to make base images and build from them: program and Debian package."""
+
+
+class EngineFailed(Exception):
+    """No engine can be had here; the text says why."""
+
+
+class Engine(NamedTuple):
+    """An engine that answers, and the variables by which its client reaches it."""
+
+    environment: Mapping[str, str]
+
+    def run(self, *words: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+        """Run `docker` with these words, wherever it ends."""
+        return subprocess.run(
+            [_which("docker", self.environment), *words],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=dict(self.environment),
+        )
+
+    def done(self, *words: str, timeout: float = 600) -> str:
+        """What `docker` printed; raises EngineFailed where it did not succeed."""
+        ended = self.run(*words, timeout=timeout)
+        if ended.returncode:
+            raise EngineFailed(f"docker {' '.join(words)}: {ended.stderr.strip()}")
+        return ended.stdout
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The release of the engine, its first two numbers."""
+        text = self.done("version", "--format", "{{.Server.Version}}")
+        return tuple(int(number) for number in text.split(".")[:2])
+
+    @property
+    def modern(self) -> bool:
+        """Whether it reads the modern dialect: heredocs came into the engine's own frontend with 23.0."""
+        return self.version >= (23, 0) and not self.run("buildx", "version").returncode
+
+
+def missing() -> list[str]:
+    """The Debian packages that this machine lacks for real builds, or what else stands in the way."""
+    lacking = dict.fromkeys(pack for tool, pack in PACKAGES.items() if not _which(tool))
+    if os.geteuid() != 0:
+        return [*lacking, "a user who is root"]
+    return list(lacking)
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Engine]:
+    """The engine that runs; raises EngineFailed where none does."""
+    with tempfile.TemporaryDirectory(prefix="toolmatrix-docker-") as folder:
+        found = _client(Path(folder), os.environ)
+        found.done("version")
+        yield found
+
+
+@contextlib.contextmanager
+def engine() -> Iterator[Engine]:
+    """The engine that runs, or one that is started; raises EngineFailed."""
+    with tempfile.TemporaryDirectory(prefix="toolmatrix-docker-") as folder:
+        found = _client(Path(folder), os.environ)
+        if found.run("version").returncode == 0:
+            yield found
+            return
+        with _started(Path(folder), found) as own:
+            yield own
+
+
+@contextlib.contextmanager
+def _started(folder: Path, client: Engine) -> Iterator[Engine]:
+    """Docker's engine with everything it keeps below `folder`; its network is the default one, so it must be alone."""
+    socket = f"unix://{folder}/socket"
+    words = ["--data-root", "data", "--exec-root", "run", "--pidfile", "pid", "--host", socket]
+    with (folder / "log").open("wb") as log:
+        daemon = subprocess.Popen(
+            [_which("dockerd"), *words], cwd=folder, stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        own = Engine({**client.environment, "DOCKER_HOST": socket})
+        _await(own, daemon, folder / "log")
+        yield own
+    finally:
+        daemon.terminate()
+        daemon.wait(_SECONDS)
+
+
+def _await(own: Engine, daemon: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + _SECONDS
+    while own.run("version").returncode:
+        if daemon.poll() is not None or time.monotonic() > end:
+            said = "\n".join(log.read_text(errors="replace").splitlines()[-8:])
+            raise EngineFailed(f"dockerd does not answer:\n{said}")
+        time.sleep(0.2)
+
+
+def _client(folder: Path, given: Mapping[str, str]) -> Engine:
+    """A client with the variables of this process, and with a `docker` in front that can use BuildKit.
+
+    From 23.0 the client leaves BuildKit to its plugin buildx (Docker engine release notes, 23.0); without the plugin an
+    older one from another folder of PATH is taken.
+    """
+    for place in given.get("PATH", "").split(os.pathsep):
+        program = shutil.which("docker", path=place)
+        if program and _builds(program):
+            (folder / "bin").mkdir()
+            (folder / "bin" / "docker").symlink_to(program)
+            path = f"{folder}/bin{os.pathsep}{given['PATH']}"
+            return Engine({**given, "PATH": path, "DOCKER_BUILDKIT": "1"})
+    raise EngineFailed(
+        "no docker here can use BuildKit: install docker.io, or docker-buildx beside it"
+    )
+
+
+def _builds(program: str) -> bool:
+    text = _said(program, "--version")
+    numbers = text.removeprefix("Docker version ").split(".")
+    old = numbers[0].isdigit() and int(numbers[0]) < 23
+    return old or bool(_said(program, "buildx", "version"))
+
+
+def _said(*words: str) -> str:
+    """What a program printed, or nothing where it failed."""
+    ended = subprocess.run(words, check=False, capture_output=True, text=True)
+    return "" if ended.returncode else ended.stdout
+
+
+def _which(tool: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Where a program is, or nothing; those for the administrator lie beside PATH for some users."""
+    return shutil.which(tool, path=f"{environment.get('PATH', '')}:/usr/sbin:/sbin") or ""

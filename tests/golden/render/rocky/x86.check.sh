@@ -1,0 +1,90 @@
+#!/bin/sh
+# Compares the tools of this image with sha256:a8ceaa6d210f719e29e7309a23f3aa0eadedc9a1f0b65641f7dc1e89cdaa230e.
+# Written by toolmatrix 0 for x86; an edit by hand is lost.
+# Exits with 1 where they differ, and says for each difference what was expected and what was found.
+# With the argument `runtime` it asks only for what a runtime image has.
+set -u
+LC_ALL=C
+export LC_ALL
+checked=0
+failed=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+# judge NAME FOUND WANTED HOW: one line for each check, and a sentence for what differs. Succeeds where $agrees is yes.
+judge() {
+    checked=$((checked + 1))
+    word=pass
+    [ "$agrees" = yes ] || word=FAIL
+    printf '%s  %-7s  %-14s wanted %-14s %s\n' "$word" "$1" "$2" "$3" "$4"
+    [ "$agrees" = yes ] && return
+    failed=$((failed + 1))
+    printf '%s: expected %s, found %s by `%s`\n' "$1" "$3" "$2" "$4" >&2
+}
+
+# compare NAME WANTED MATCH AFTER COMMAND...: the first version printed behind AFTER agrees with WANTED.
+compare() {
+    name=$1 wanted=$2 match=$3 after=$4
+    shift 4
+    before='[^0-9]*'
+    [ -z "$after" ] || before=".*$after"
+    found=$("$@" 2>/dev/null | sed -n "s/^$before\([0-9][0-9A-Za-z.+~_-]*\).*/\1/p" | head -n 1)
+    agrees=no
+    case $match in
+    minor) [ "$(printf '%s' "$found" | cut -d. -f1-2)" = "$(printf '%s' "$wanted" | cut -d. -f1-2)" ] && agrees=yes ;;
+    series) case $found in "$wanted" | "$wanted"[.+~_-]*) agrees=yes ;; esac ;;
+    *) [ "$found" = "$wanted" ] && agrees=yes ;;
+    esac
+    judge "$name" "${found:-nothing}" "$wanted" "$*"
+}
+
+# effect NAME WANTED OTHERWISE CONDITION FLAG...: the compiler, given the flags, meets the condition.
+effect() {
+    name=$1 wanted=$2 otherwise=$3 condition=$4
+    shift 4
+    found=$otherwise
+    agrees=no
+    if ! printf 'int probe;\n' | cc "$@" -x c -c -o "$scratch/probe.o" - 2>/dev/null; then
+        found='no compiler'
+    elif printf '#if !(%s)\n#error\n#endif\nint probe;\n' "$condition" |
+        cc "$@" -x c -c -o "$scratch/probe.o" - 2>/dev/null; then
+        found=$wanted
+        agrees=yes
+    fi
+    judge "$name" "$found" "$wanted" "cc $*"
+}
+
+# setting NAME VALUE FLAG: the flag is one of the words of a variable of the image.
+setting() {
+    agrees=no
+    case " $2 " in *" $3 "*) agrees=yes ;; esac
+    [ "$agrees" = yes ] && found=$3 || found=${2:-nothing}
+    judge "$1" "$found" "$3" "echo \$$1"
+}
+
+# accepts FLAG: nvcc takes it in a dry run.
+accepts() {
+    printf '__global__ void probe() {}\n' >"$scratch/probe.cu"
+    agrees=no
+    found=refused
+    nvcc --dryrun "$1" -c "$scratch/probe.cu" -o "$scratch/probe.o" >/dev/null 2>&1 && agrees=yes && found=accepted
+    judge nvcc "$found" accepted "nvcc --dryrun $1"
+}
+
+agrees=no
+machine=$(uname -m)
+[ "$machine" = x86_64 ] && agrees=yes
+judge machine "$machine" x86_64 'uname -m'
+compare cudnn 9.1.0.70 series '' rpm -qa --qf '%{VERSION}\n' 'libcudnn[0-9]*'
+compare distro 9 series 'rocky ' sh -c '. /etc/os-release && printf "%s %s\n" "$ID" "$VERSION_ID"'
+if [ "${1:-}" != runtime ]; then
+    compare cuda 12.4.1 minor 'release ' nvcc --version
+    compare gcc 11 series '' gcc -dumpfullversion -dumpversion
+    compare gcc 11 series '' g++ -dumpfullversion -dumpversion
+    accepts -gencode=arch=compute_86,code=sm_86
+    accepts -gencode=arch=compute_86,code=compute_86
+    :
+fi
+
+printf '%s checked, %s failed\n' "$checked" "$failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,89 @@
+# toolchain for arm: the resolved tools and nothing built with them, for CI images
+#
+# Written by toolmatrix 0; an edit by hand is lost. To write it again:
+#   toolmatrix render --lock toolmatrix.lock --output .
+#
+# lock    sha256:ec4507d45bc2f8e28edbea9cf708a4127f96410dcc49c8bd3cb353bfe71375d0
+# matrix  2026-11-20 sha256:5fab926a265f8ebc7320a2d6edef8bde9ea4fc851a7da214d4a12c108e116cc7
+# answer  arm (linux/arm64), none, from source
+#   base-image  ubuntu:20.04  artifact
+#   bazel       3.7.2         derived
+#   distro      ubuntu20.04   derived
+#   gast        0.4.0         artifact
+#   gcc         7             derived
+#   h5py        3.1.0         artifact
+#   keras       2.6.0         artifact
+#   numpy       1.19.5        artifact
+#   protobuf    3.19.6        artifact
+#   python      3.9           artifact
+#   tensorflow  2.6.5         artifact
+#   wrapt       1.12.1        artifact
+#
+# Support of ubuntu20.04 ends on 2025-05-31; its packages move to an archive some time after.
+
+FROM ubuntu:20.04 AS toolchain
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+
+# Versions are left to the distribution: the last step checks what came.
+# hadolint ignore=DL3008
+RUN --mount=type=cache,id=ubuntu20.04-arm64-apt,target=/var/cache/apt,sharing=locked \
+    --mount=type=cache,id=ubuntu20.04-arm64-lists,target=/var/lib/apt/lists,sharing=locked \
+    set -eux; \
+    rm -f /etc/apt/apt.conf.d/docker-clean; \
+    apt-get update; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv ca-certificates curl; \
+    rm -rf /var/log/* /var/cache/ldconfig/aux-cache
+
+ENV CFLAGS="-fsigned-char -march=armv8-a+crc -frecord-gcc-switches" \
+    CXXFLAGS="-fsigned-char -march=armv8-a+crc -frecord-gcc-switches" \
+    PIP_DISABLE_PIP_VERSION_CHECK="1" \
+    PYTHONUNBUFFERED="1" \
+    VIRTUAL_ENV="/opt/venv" \
+    PATH="/opt/venv/bin:${PATH}"
+
+RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    set -eux; \
+    curl -fsSL --retry 3 -o /usr/local/bin/bazel https://github.com/bazelbuild/bazel/releases/download/3.7.2/bazel-3.7.2-linux-arm64; \
+    printf '%s  %s\n' 6ebd9eccbcb8f63c92a324c0c86cec11963aa9dcb914dd4718f592fdfeda9823 /usr/local/bin/bazel | sha256sum -c -; \
+    chmod 0755 /usr/local/bin/bazel
+
+RUN set -eux; \
+    ln -sf /usr/bin/g++-7 /usr/local/bin/c++; \
+    ln -sf /usr/bin/gcc-7 /usr/local/bin/cc; \
+    ln -sf /usr/bin/g++-7 /usr/local/bin/g++; \
+    ln -sf /usr/bin/gcc-7 /usr/local/bin/gcc; \
+    python3.9 -m venv /opt/venv
+
+RUN --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    set -eux; \
+    python -m pip install numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wrapt==1.12.1 gast==0.4.0; \
+    python -m pip check
+
+RUN set -eux; \
+    groupadd --gid 10001 builder; \
+    useradd --uid 10001 --gid 10001 --no-log-init --create-home --shell /bin/bash builder; \
+    install -d -o 10001 -g 10001 /work
+
+COPY --chmod=0444 toolmatrix.lock arm.check.sh /usr/share/toolmatrix/
+WORKDIR /work
+USER 10001:10001
+
+# What was installed is what was resolved, or the build ends here.
+RUN ["sh", "/usr/share/toolmatrix/arm.check.sh"]
+
+ARG CREATED=""
+ARG REVISION=""
+ARG SOURCE=""
+LABEL org.opencontainers.image.created="${CREATED}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.source="${SOURCE}" \
+      io.github.toolmatrix.lock.digest="sha256:ec4507d45bc2f8e28edbea9cf708a4127f96410dcc49c8bd3cb353bfe71375d0" \
+      io.github.toolmatrix.target="arm" \
+      org.opencontainers.image.base.digest="" \
+      org.opencontainers.image.base.name="ubuntu:20.04" \
+      org.opencontainers.image.description="the resolved tools and nothing built with them, for CI images" \
+      org.opencontainers.image.title="toolchain for arm" \
+      org.opencontainers.image.version=""
+
+CMD ["/bin/bash"]

@@ -1,0 +1,44 @@
+"""The built-in matrix, and recipes from a text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolmatrix.facts import yamlfile
+from toolmatrix.facts.store import open_index
+from toolmatrix.recipes import read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.recipes.model import Recipe
+
+    Reading = Callable[[str], Recipe]
+
+HEAD = """\
+schema: toolmatrix.recipe/1
+name: mine
+about: a recipe of one's own
+sources:
+  here: {title: a page, at: somewhere, read: 2026-11-20}
+"""
+
+
+@pytest.fixture(scope="session")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """The built-in matrix."""
+    return open_index((), {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))})
+
+
+@pytest.fixture
+def reading(index: Index) -> Reading:
+    """`reading(text)`: the recipe that stands below the head of one."""
+
+    def parsed(text: str) -> Recipe:
+        root = yamlfile.parse((HEAD + text).encode(), "mine.yaml", read.RECIPE_FILE)
+        return read.parse(root, index)
+
+    return parsed

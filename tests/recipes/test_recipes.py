@@ -1,0 +1,398 @@
+"""Laws of the built-in recipes: what stands in them, and the steps that every release gets on every target."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolmatrix.errors import RecipeError
+from toolmatrix.finding import Way
+from toolmatrix.judge import sweep
+from toolmatrix.lock import make
+from toolmatrix.recipes import model, read, shell
+from toolmatrix.recipes.pick import Picker, settled
+from toolmatrix.render import answer as values
+from toolmatrix.report import answer
+from toolmatrix.resources import recipes_root
+from toolmatrix.solve.resolve import possible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.recipes.model import Book, Part, Recipe, Step
+
+    Answering = Callable[[str, str, str, str], LockedTarget | None]
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "recipes.md"
+NAMES = read.names()
+FRAMEWORKS = ("tensorflow", "torch", "jaxlib", "onnxruntime", "apache-tvm")
+ONCE = ("source", "build", "install", "import")
+"""Names of steps that every build of a framework has: whatever the release, one of each."""
+
+
+@pytest.fixture(scope="module")
+def recipes(index: Index) -> dict[str, Recipe]:
+    """The built-in recipes by name."""
+    return {name: read.recipe(name, index) for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def book(index: Index) -> Book:
+    """The built-in provisions."""
+    return read.provisions(index)
+
+
+@pytest.fixture(scope="module")
+def answering(index: Index) -> Answering:
+    """`answering(component, version, target, arch)`: what is locked for a build from source, or nothing."""
+
+    def answered(component: str, version: str, target: str, arch: str = "") -> LockedTarget | None:
+        way = Way(target=target, from_="source")
+        accelerator = sweep.default_accelerator(index, component, target)
+        request = sweep.request(index, (component, version), way, accelerator)
+        found = possible(index, request.replace(archs=(arch,) if arch else ()))
+        if found is None:
+            return None
+        return make.environment(answer.document(index, found), ()).targets[target]
+
+    return answered
+
+
+def picker(index: Index, book: Book, target: str, held: LockedTarget) -> Picker:
+    """What picks the parts that hold for an answer."""
+    components = index.header["components"]
+    schemes = {name: part["scheme"] for name, part in components.items()}
+    one = Picker(values.releases(target, held), schemes, values.values(target, held))
+    distro = one.first(book.distros)
+    more = values.of_distro(distro) if distro is not None else {}
+    return Picker(one.answer, schemes, {**one.values, **more})
+
+
+def parts(value: object) -> Iterator[Part]:
+    """Every statement of a recipe, at any depth."""
+    if isinstance(value, model.Part):
+        yield value
+    if isinstance(value, tuple):
+        for item in value:
+            yield from parts(item)
+    elif isinstance(value, (model.Part, model.Book)):
+        for field in value._fields:
+            yield from parts(getattr(value, field))
+
+
+# What stands in a file
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_is_called_as_its_file_and_says_where_it_is_from(
+    name: str, recipes: dict[str, Recipe]
+) -> None:
+    recipe = recipes[name]
+    assert recipe.name == name
+    used = {part.source for part in parts(recipe) if part.source}
+    assert used == set(recipe.sources), "a source that nothing uses, or none at all"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_are_single_commands(name: str, recipes: dict[str, Recipe]) -> None:
+    faults = {
+        line: shell.fault(line)
+        for step in recipes[name].steps
+        for line in step.run
+        if shell.fault(line)
+    }
+    assert faults == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_checksums_are_those_of_releases(
+    name: str, recipes: dict[str, Recipe], index: Index
+) -> None:
+    for part in parts(recipes[name]):
+        if not isinstance(part, model.Download) or not part.sha256:
+            continue
+        known = index.section("c:" + part.of)["versions"]
+        assert set(part.sha256) <= set(known), part.url
+        twice = [sha for sha, count in Counter(part.sha256.values()).items() if count > 1]
+        same = [[one for one in part.sha256 if part.sha256[one] == sha] for sha in twice]
+        assert same in ([], [["2.15.0", "2.15.0.post1"]]), "two releases are not one archive"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_are_not_wider_than_a_page(name: str) -> None:
+    path = recipes_root() + f"/{name}.yaml"
+    with open(path, encoding="utf-8") as file:
+        wide = [line for line in file if len(line.rstrip("\n")) > 260]
+    assert wide == []
+
+
+def test_the_page_names_every_recipe() -> None:
+    with open(PAGE, encoding="utf-8") as file:
+        rows = re.findall(r"^\| `([a-z0-9-]+)` \|", file.read(), re.MULTILINE)
+    assert set(NAMES) <= set(rows)
+
+
+def test_every_framework_that_can_be_built_has_a_recipe(recipes: dict[str, Recipe]) -> None:
+    assert {recipe.builds for recipe in recipes.values()} >= set(FRAMEWORKS)
+
+
+# What every release gets
+
+
+def steps(
+    recipe: Recipe, index: Index, book: Book, target: str, held: LockedTarget
+) -> tuple[Step, ...]:
+    """The steps of an answer before neighbours are joined; two values of a variable are refused on the way."""
+    found = picker(index, book, target, held).all(recipe.steps)
+    assert settled(sorted(found, key=lambda step: model.STAGES.index(step.stage)))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["x86", "arm", "amd"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_release_has_the_steps_it_needs_and_no_two_for_one_thing(
+    framework: str,
+    target: str,
+    recipes: dict[str, Recipe],
+    index: Index,
+    book: Book,
+    answering: Answering,
+) -> None:
+    (recipe,) = [one for one in recipes.values() if one.builds == framework]
+    answered = 0
+    for version in index.section("c:" + framework)["versions"]:
+        held = answering(framework, version, target, "")
+        if held is None:
+            continue
+        answered += 1
+        assert set(recipe.needs) <= set(held.components), version
+        found = steps(recipe, index, book, target, held)
+        names = Counter(step.name for step in found)
+        assert [name for name, count in names.items() if count > 1] == [], version
+        assert [name for name in ONCE if names[name] != 1] == [], version
+        assert {step.stage for step in found} == set(model.STAGES), version
+        fetched = [one for step in found for one in step.downloads]
+        cloned = [line for step in found for line in step.run if line.startswith("git clone ")]
+        assert len(fetched) + len(cloned) == 1, version
+    assert answered > 5
+
+
+@pytest.mark.parametrize("name", ["gcc", "numpy"])
+def test_every_release_of_a_tool_has_one_archive(
+    name: str, recipes: dict[str, Recipe], index: Index
+) -> None:
+    schemes = {one: part["scheme"] for one, part in index.header["components"].items()}
+    for release in index.section("c:" + name)["versions"]:
+        held = {name: (release,), "distro": ("debian12",), "python": ("3.11",)}
+        found = Picker(held, schemes, {name: release}).all(recipes[name].steps)
+        assert {step.stage for step in found} >= {"fetch", "build", "package", "verify"}, release
+        assert len([file for step in found for file in step.downloads]) == 1, release
+        names = Counter(step.name for step in found)
+        assert max(names.values()) == 1, release
+
+
+@pytest.mark.parametrize("version", ["5.6.1", "5.7.1", "6.0.2", "6.1.2", "6.4.3", "7.1.1"])
+def test_hip_is_built_of_runtime_headers_and_hipcc(
+    version: str, recipes: dict[str, Recipe], index: Index
+) -> None:
+    schemes = {one: part["scheme"] for one, part in index.header["components"].items()}
+    held = {"rocm": (version,), "distro": ("ubuntu22.04",), "arch": ("gfx90a",)}
+    one = Picker(held, schemes, {"rocm": version, "archs_gfx": "gfx90a"})
+    found = one.all(recipes["hip"].steps)
+    folders = {file.to for step in found for file in step.downloads}
+    own = version < "6.1"
+    assert folders == {"/work/clr", "/work/hip"} | ({"/work/hipcc"} if own else set())
+    assert [step.name for step in found].count("configure") == 1
+    assert ("hipcc" in {step.name for step in found}) is own
+
+
+def test_hip_says_nothing_of_releases_that_it_does_not_cover(
+    recipes: dict[str, Recipe], index: Index
+) -> None:
+    schemes = {one: part["scheme"] for one, part in index.header["components"].items()}
+    for version in ("5.5.1", "7.2.0"):
+        assert Picker({"rocm": (version,)}, schemes, {}).all(recipes["hip"].steps) == ()
+
+
+# What ./configure of TensorFlow is told
+
+ALWAYS = {
+    "PYTHON_BIN_PATH": "/opt/venv/bin/python",
+    "USE_DEFAULT_PYTHON_LIB_PATH": "1",
+    "TF_ENABLE_XLA": "1",
+    "TF_DOWNLOAD_CLANG": "0",
+    "TF_SET_ANDROID_WORKSPACE": "0",
+    "CC_OPT_FLAGS": "-Wno-sign-compare",
+}
+CONFIGURED = {
+    ("1.15.5", "x86", "sm_75"): {
+        "TF_NEED_MPI": "0",
+        "TF_NEED_OPENCL_SYCL": "0",
+        "TF_NEED_TENSORRT": "0",
+        "TF_NEED_CUDA": "1",
+        "TF_NEED_ROCM": "0",
+        "TF_CUDA_CLANG": "0",
+        "TF_CUDA_VERSION": "10.0",
+        "TF_CUDNN_VERSION": "7.4",
+        "TF_CUDA_PATHS": "/usr/local/cuda,/usr",
+        "TF_CUDA_COMPUTE_CAPABILITIES": "7.5",
+        "GCC_HOST_COMPILER_PATH": "/usr/bin/gcc-7",
+    },
+    ("2.6.5", "x86", ""): {
+        "TF_NEED_TENSORRT": "0",
+        "TF_NEED_CUDA": "1",
+        "TF_NEED_ROCM": "0",
+        "TF_CUDA_CLANG": "0",
+        "TF_CUDA_VERSION": "11.2",
+        "TF_CUDNN_VERSION": "8.1",
+        "TF_CUDA_PATHS": "/usr/local/cuda,/usr",
+        "GCC_HOST_COMPILER_PATH": "/usr/bin/gcc-7",
+    },
+    ("2.6.5", "arm", ""): {"TF_NEED_CUDA": "0", "TF_NEED_ROCM": "0"},
+    ("2.6.5", "amd", "gfx90a"): {
+        "TF_NEED_CUDA": "0",
+        "TF_NEED_ROCM": "1",
+        "TF_ROCM_AMDGPU_TARGETS": "gfx90a",
+    },
+    ("2.13.0", "arm", ""): {
+        "TF_NEED_CUDA": "0",
+        "TF_NEED_ROCM": "0",
+        "TF_NEED_CLANG": "1",
+        "CLANG_COMPILER_PATH": "/usr/bin/clang-16",
+    },
+    ("2.18.0", "x86", "sm_90"): {
+        "TF_NEED_CUDA": "1",
+        "TF_NEED_ROCM": "0",
+        "TF_PYTHON_VERSION": "3.12",
+        "HERMETIC_CUDA_VERSION": "12.5.1",
+        "HERMETIC_CUDNN_VERSION": "9.3.0",
+        "HERMETIC_CUDA_COMPUTE_CAPABILITIES": "9.0",
+        "TF_CUDA_CLANG": "1",
+        "CLANG_CUDA_COMPILER_PATH": "/usr/bin/clang-17",
+        "TF_NEED_CLANG": "1",
+        "CLANG_COMPILER_PATH": "/usr/bin/clang-17",
+    },
+}
+
+
+@pytest.mark.parametrize(("case", "expected"), CONFIGURED.items(), ids=str)
+def test_configure_gets_its_answers(
+    case: tuple[str, str, str],
+    expected: dict[str, str],
+    recipes: dict[str, Recipe],
+    index: Index,
+    book: Book,
+    answering: Answering,
+) -> None:
+    version, target, arch = case
+    held = answering("tensorflow", version, target, arch)
+    assert held is not None
+    done = settled(steps(recipes["tensorflow"], index, book, target, held))
+    (configure,) = [step for step in done if "./configure" in step.run]
+    assert configure.env == {**ALWAYS, **expected}
+
+
+@pytest.mark.parametrize(
+    ("version", "target", "lines"),
+    [
+        ("1.15.5", "x86", ["--config=cuda"]),
+        ("2.6.5", "x86", ["--config=v2"]),
+        ("2.6.5", "amd", ["--config=v2", "--config=rocm"]),
+        (
+            *("2.18.0", "x86"),
+            [
+                *("--config=v2", "--config=cuda_wheel"),
+                *("--repo_env=TF_PYTHON_VERSION=3.12", "--repo_env=WHEEL_NAME=tensorflow"),
+            ],
+        ),
+    ],
+)
+def test_lines_of_bazelrc(
+    version: str,
+    target: str,
+    lines: list[str],
+    recipes: dict[str, Recipe],
+    index: Index,
+    book: Book,
+    answering: Answering,
+) -> None:
+    held = answering("tensorflow", version, target, "")
+    assert held is not None
+    found = steps(recipes["tensorflow"], index, book, target, held)
+    written = [line for step in found for line in step.run if ".tf_configure.bazelrc" in line]
+    assert [line.partition("build ")[2].partition("'")[0] for line in written] == lines
+
+
+@pytest.mark.parametrize(
+    ("version", "made"),
+    [("2.16.1", "pip_package:build_pip_package"), ("2.17.0", "pip_package:wheel")],
+)
+def test_the_target_of_the_package_changed_its_name(
+    version: str,
+    made: str,
+    recipes: dict[str, Recipe],
+    index: Index,
+    book: Book,
+    answering: Answering,
+) -> None:
+    held = answering("tensorflow", version, "arm", "")
+    assert held is not None
+    found = steps(recipes["tensorflow"], index, book, "arm", held)
+    (build,) = [step for step in found if step.name == "build"]
+    assert build.run[0].endswith(made)
+
+
+def test_arm_flags_reach_what_does_not_read_variables(
+    recipes: dict[str, Recipe], index: Index, book: Book, answering: Answering
+) -> None:
+    for name, component, version in (
+        ("tensorflow", "tensorflow", "2.6.5"),
+        ("jaxlib", "jaxlib", "0.6.2"),
+    ):
+        held = answering(component, version, "arm", "")
+        assert held is not None
+        found = steps(recipes[name], index, book, "arm", held)
+        flags = [step.env["FLAGS"] for step in found if "FLAGS" in step.env]
+        assert flags == ["-fsigned-char -march=armv8-a+crc -frecord-gcc-switches"]
+
+
+def test_options_say_what_xla_dumps(recipes: dict[str, Recipe]) -> None:
+    for name in ("tensorflow", "jaxlib"):
+        options = {option.name: option.env for option in recipes[name].options}
+        assert options["xla-dump"]["XLA_FLAGS"].startswith("--xla_dump_to=")
+
+
+def test_settings_hold_for_the_next_commands_alone() -> None:
+    def step(name: str, *run: str, **env: str) -> Step:
+        return model.Step(name=name, stage="build", run=run, env=env)
+
+    done = settled(
+        [step("one", A="1"), step("two", B="2"), step("three", "make", C="3"), step("four", "test")]
+    )
+    assert [(one.name, one.env) for one in done] == [
+        ("three", {"A": "1", "B": "2", "C": "3"}),
+        ("four", {}),
+    ]
+
+
+def test_neighbours_without_variables_are_joined() -> None:
+    def step(name: str, run: str, workdir: str = "") -> Step:
+        return model.Step(name=name, stage="build", run=(run,), workdir=workdir)
+
+    done = settled([step("one", "a"), step("two", "b"), step("three", "c", "/work")])
+    assert [(one.name, one.run) for one in done] == [("one, two", ("a", "b")), ("three", ("c",))]
+
+
+def test_two_values_of_a_variable_are_refused() -> None:
+    def step(name: str, *run: str, **env: str) -> Step:
+        return model.Step(name=name, stage="build", run=run, env=env)
+
+    with pytest.raises(RecipeError, match="two steps of build set A"):
+        settled([step("one", A="1"), step("two", "make", A="2")])

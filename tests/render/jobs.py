@@ -1,0 +1,59 @@
+"""Jobs from the locks of tests/render/fixtures, which do not move with the matrix."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+from toolmatrix.facts.store import open_index
+from toolmatrix.lock import read as locks
+from toolmatrix.lock import write
+from toolmatrix.recipes import read as recipes
+from toolmatrix.render import dockerfile, make
+from toolmatrix.render.model import Choices
+
+if TYPE_CHECKING:
+    from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import Lock
+    from toolmatrix.recipes.model import Recipe
+    from toolmatrix.render.model import Job
+
+FIXTURES = Path(__file__).parent / "fixtures"
+LOCKS = tuple(sorted(path.stem for path in FIXTURES.glob("*.lock")))
+
+
+@cache
+def index() -> Index:
+    """The built-in matrix, compiled once."""
+    return open_index((), {"XDG_CACHE_HOME": mkdtemp(prefix="toolmatrix-test-")})
+
+
+@cache
+def lock(name: str) -> Lock:
+    """The lock of that name."""
+    return locks.read(str(FIXTURES / f"{name}.lock"))
+
+
+def job(
+    held: Lock,
+    *,
+    recipe: str | Recipe = "toolchain",
+    targets: tuple[str, ...] = (),
+    **choices: Any,
+) -> Job:
+    """Everything of one run, by a version and a command that do not move."""
+    made = recipes.recipe(recipe, index()) if isinstance(recipe, str) else recipe
+    modern = choices.get("dialect", "modern") == "modern"
+    chosen = Choices(**({"syntax_line": dockerfile.SYNTAX if modern else ""} | choices))
+    rules = make.Rules(made, recipes.provisions(index()), index(), chosen)
+    return make.job(
+        held,
+        write.text(held),
+        write.digest(held),
+        rules,
+        targets=targets,
+        command="toolmatrix render --lock toolmatrix.lock --output .",
+        version="0",
+    )

@@ -1,0 +1,196 @@
+"""The check of an image, run by a real shell on tools that print what they are told to."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.render.jobs import job, lock
+from tests.render.test_core_make import changed
+from toolmatrix.lock.model import LockedFlags
+from toolmatrix.render import check
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolmatrix.lock.model import Lock
+
+pytestmark = pytest.mark.process
+
+TOOLS = {
+    "uname": "echo x86_64",
+    "gcc": "echo 12.2.0",
+    "g++": "echo 12.2.0",
+    "bazel": "echo 'bazel 4.2.3- (@non-git)'",
+    "sh": "echo 'debian 12'",
+    "python": 'case $1 in --version) echo "Python 3.11.2" ;; *) echo 2.4.6 ;; esac',
+    "python3": "echo Python 3.11.2",
+    "hipcc": "echo 'HIP version: 5.2.21153-0'",
+}
+"""What the tools of an image that is as it should be print."""
+
+PASSED = (
+    "pass  machine  x86_64         wanted x86_64         uname -m\n",
+    "pass  gcc      12.2.0         wanted 12             gcc -dumpfullversion -dumpversion\n",
+    "pass  gcc      12.2.0         wanted 12             g++ -dumpfullversion -dumpversion\n",
+    "pass  bazel    4.2.3-         wanted 4.2.3          bazel --version\n",
+)
+
+OBJECT = 'while [ "$1" != -o ]; do shift; done; printf "%s" "$OBJECT" >"$2"'
+
+
+def run(
+    tmp_path: Path, held: Lock, target: str, tools: dict[str, str], *said: str, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """What the check says where the tools are these."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, body in {**TOOLS, **tools}.items():
+        tool = folder / name
+        tool.write_text(f"#!/bin/sh\n{body}\n")
+        tool.chmod(0o755)
+    made = job(held, targets=(target,))
+    script = tmp_path / "check.sh"
+    script.write_text(check.script(made, made.images[0]))
+    shell = shutil.which("dash") or "/bin/sh"
+    path = f"{folder}:/usr/bin:/bin"
+    return subprocess.run(
+        [shell, str(script), *said],
+        env={"PATH": path, "TMPDIR": str(tmp_path), **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_image_as_resolved_passes(tmp_path: Path) -> None:
+    found = run(tmp_path, lock("debian"), "x86", {})
+    assert set(PASSED) <= set(found.stdout.splitlines(keepends=True))
+    assert found.stdout.endswith("\n8 checked, 0 failed\n")
+    assert (found.stderr, found.returncode) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    ("tools", "said"),
+    [
+        (
+            {"gcc": "echo 11.4.0"},
+            "gcc: expected 12, found 11.4.0 by `gcc -dumpfullversion -dumpversion`\n",
+        ),
+        (
+            {"gcc": "echo 120.1"},
+            "gcc: expected 12, found 120.1 by `gcc -dumpfullversion -dumpversion`\n",
+        ),
+        ({"bazel": "exit 1"}, "bazel: expected 4.2.3, found nothing by `bazel --version`\n"),
+        ({"uname": "echo aarch64"}, "machine: expected x86_64, found aarch64 by `uname -m`\n"),
+        (
+            {"python3": "echo Python 3.1.1"},
+            "python: expected 3.11, found 3.1.1 by `python3 --version`\n",
+        ),
+    ],
+)
+def test_a_difference_is_one_sentence(tmp_path: Path, tools: dict[str, str], said: str) -> None:
+    found = run(tmp_path, lock("debian"), "x86", tools)
+    assert (found.stderr, found.returncode) == (said, 1)
+    assert found.stdout.endswith("\n8 checked, 1 failed\n")
+
+
+def test_a_version_that_begins_alike_is_another(tmp_path: Path) -> None:
+    python = TOOLS["python"].replace("2.4.6", "2.4.60")
+    found = run(tmp_path, lock("debian"), "x86", {"python": python})
+    assert "numpy: expected 2.4.6, found 2.4.60 by `python -c" in found.stderr
+    assert found.returncode == 1
+
+
+def test_a_runtime_image_is_asked_only_for_what_it_has(tmp_path: Path) -> None:
+    compilers = {"gcc": "exit 1", "g++": "exit 1", "bazel": "exit 1"}
+    found = run(tmp_path, lock("debian"), "x86", compilers, "runtime")
+    assert found.stdout.endswith("\n5 checked, 0 failed\n")
+    assert (found.stderr, found.returncode) == ("", 0)
+
+
+def test_another_distribution_of_that_number_is_none(tmp_path: Path) -> None:
+    found = run(tmp_path, lock("debian"), "x86", {"sh": "echo 'ubuntu 12'"})
+    assert found.stderr.startswith("distro: expected 12, found nothing by `sh -c")
+
+
+def signed() -> Lock:
+    """A lock that asks for a signed char, on the machine that runs the test."""
+    flags = LockedFlags(cflags=("-fsigned-char",), cxxflags=("-fsigned-char",))
+    return changed("debian", "x86", flags=flags)
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+@pytest.mark.parametrize(
+    ("compiler", "said"),
+    [
+        ('exec /usr/bin/gcc "$@"', ""),
+        (
+            'exec /usr/bin/gcc "$@" -funsigned-char',
+            "char: expected signed, found unsigned by `cc -fsigned-char`\n",
+        ),
+        ("exit 1", "char: expected signed, found no compiler by `cc -fsigned-char`\n"),
+    ],
+)
+def test_a_flag_is_seen_by_what_it_does(tmp_path: Path, compiler: str, said: str) -> None:
+    env = {"CFLAGS": "-O2 -fsigned-char", "CXXFLAGS": "-fsigned-char"}
+    found = run(tmp_path, signed(), "x86", {"cc": compiler}, **env)
+    assert found.stderr == said
+
+
+def test_a_flag_that_the_image_does_not_set_is_told(tmp_path: Path) -> None:
+    env = {"CFLAGS": "-fsigned-charm", "CXXFLAGS": "-fsigned-char"}
+    found = run(tmp_path, signed(), "x86", {"cc": "exit 0"}, **env)
+    assert found.stderr == (
+        "CFLAGS: expected -fsigned-char, found -fsigned-charm by `echo $CFLAGS`\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("archs", "said"),
+    [
+        ("gfx90a", ""),
+        (
+            "gfx90a hipv4-amdgcn-amd-amdhsa--gfx1030",
+            "gfx: expected gfx90a, found gfx1030,gfx90a by `hipcc --offload-arch=gfx90a`\n",
+        ),
+        (
+            "gfx90a:xnack+",
+            "gfx: expected gfx90a, found gfx90a:xnack+ by `hipcc --offload-arch=gfx90a`\n",
+        ),
+    ],
+)
+def test_an_object_holds_the_archs_and_no_other(tmp_path: Path, archs: str, said: str) -> None:
+    hipcc = f'[ "$1" = --version ] && echo "HIP version: 5.2.3" && exit\n{OBJECT}'
+    held = f"\x01host-x86_64-unknown-linux-gnu hipv4-amdgcn-amd-amdhsa--{archs}\x02"
+    found = run(tmp_path, lock("debian-amd"), "amd", {"hipcc": hipcc}, OBJECT=held)
+    assert (found.stderr, found.returncode) == (said, int(bool(said)))
+
+
+@pytest.mark.parametrize(
+    ("nvcc", "said"),
+    [
+        ("echo 'Cuda compilation tools, release 12.4, V12.4.131'", ""),
+        ("echo 'release 12.5, V12.5.1'", "cuda: expected 12.4.1, found 12.5 by `nvcc --version`\n"),
+        (
+            "case $2 in *code=sm_86) exit 1 ;; esac; echo 'release 12.4, V12.4.1'",
+            (
+                "nvcc: expected accepted, found refused by "
+                "`nvcc --dryrun -gencode=arch=compute_86,code=sm_86`\n"
+            ),
+        ),
+    ],
+)
+def test_nvcc_is_of_the_release_and_takes_each_arch(tmp_path: Path, nvcc: str, said: str) -> None:
+    tools = {
+        "nvcc": nvcc,
+        "rpm": "echo 9.1.0.70",
+        "gcc": "echo 11.4.1",
+        "g++": "echo 11.4.1",
+        "sh": "echo 'rocky 9.4'",
+    }
+    found = run(tmp_path, lock("rocky"), "x86", tools)
+    assert found.stderr == said

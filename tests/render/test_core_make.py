@@ -1,0 +1,206 @@
+"""From a lock and a recipe to images: what is picked, what is excluded, what is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.render.jobs import index, job, lock
+from toolmatrix.errors import NoImage, RecipeError, RenderError
+from toolmatrix.facts import yamlfile
+from toolmatrix.lock.model import Backed, LockedComponent, LockedFlags
+from toolmatrix.recipes import read
+
+if TYPE_CHECKING:
+    from toolmatrix.lock.model import Lock, LockedTarget
+    from toolmatrix.recipes.model import Recipe
+    from toolmatrix.render.model import Image
+
+
+def image(name: str, target: str, **choices: Any) -> Image:
+    """The image of one target."""
+    made = job(lock(name), targets=(target,), **choices)
+    assert [one.target for one in made.images] == [target]
+    return made.images[0]
+
+
+def changed(name: str, target: str, **changes: Any) -> Lock:
+    """A lock of which one target is another; a component None is taken out."""
+    held = lock(name)
+    environment = held.environments["default"]
+    old: LockedTarget = environment.targets[target]
+    components = {**old.components, **changes.pop("components", {})}
+    kept = {name: part for name, part in components.items() if part is not None}
+    new = old.replace(components=kept, **changes)
+    targets = {**environment.targets, target: new}
+    return held.replace(environments={"default": environment.replace(targets=targets)})
+
+
+def recipe(text: str) -> Recipe:
+    """A recipe of one's own."""
+    head = "schema: toolmatrix.recipe/1\nname: mine\nabout: mine\nsources:\n"
+    head += "  here: {title: a page, at: somewhere, read: 2026-11-20}\n"
+    return read.parse(
+        yamlfile.parse((head + text).encode(), "mine.yaml", read.RECIPE_FILE), index()
+    )
+
+
+def component(version: str) -> LockedComponent:
+    """A component at a version."""
+    return LockedComponent(version=version, evidence="stated")
+
+
+def test_an_image_holds_what_was_resolved() -> None:
+    made = image("tensorflow", "x86")
+    assert made.from_ == made.base == "nvidia/cuda:11.2.2-cudnn8-devel-ubuntu20.04"
+    assert made.packages[:2] == ("gcc-7", "g++-7")
+    assert "numpy==1.19.5" in made.pip
+    assert made.links["/usr/local/bin/cc"] == "/usr/bin/gcc-7"
+    assert made.path == ("/opt/venv/bin",)
+
+
+def test_what_is_built_from_source_is_not_installed() -> None:
+    assert not [word for word in image("tensorflow", "x86").pip if "tensorflow" in word]
+
+
+def test_a_checksum_comes_from_the_matrix() -> None:
+    found = {
+        target: image("tensorflow", target).downloads[0].checksum[:8] for target in ("x86", "arm")
+    }
+    assert found == {"x86": "70dc0bee", "arm": "6ebd9ecc"}
+
+
+def test_flags_of_the_lock_are_set_and_recorded() -> None:
+    made = image("tensorflow", "arm")
+    assert made.env["CFLAGS"] == "-fsigned-char -march=armv8-a+crc -frecord-gcc-switches"
+    assert made.env["CXXFLAGS"] == made.env["CFLAGS"]
+    assert [flag.effect.name for flag in made.flags] == ["char", "crc32"]
+    assert "CFLAGS" not in image("tensorflow", "x86").env
+
+
+def test_a_driver_is_a_label_and_nothing_else() -> None:
+    made = image("tensorflow", "x86")
+    assert made.labels["io.github.toolmatrix.driver.floor"] == "450.80.02"
+    assert not [word for word in made.packages if "driver" in word]
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "debian-amd"])
+def test_an_amd_image_installs_nothing_of_cuda(name: str) -> None:
+    made = image(name, "amd")
+    words = " ".join((*made.packages, *made.pip, made.from_)).lower()
+    assert "nvidia" not in words
+    assert "cuda" not in words
+
+
+def test_a_stand_in_replaces_the_reference_alone() -> None:
+    pinned = "debian@sha256:" + "0" * 64
+    made = image("debian", "x86", stand_ins={"debian:12": pinned})
+    assert (made.base, made.from_) == ("debian:12", pinned)
+    assert made.labels["org.opencontainers.image.base.name"] == "debian:12"
+    assert made.labels["org.opencontainers.image.base.digest"] == "sha256:" + "0" * 64
+    assert made.unpinned == ()
+
+
+def test_a_target_without_a_base_image_is_excluded_where_others_remain() -> None:
+    made = job(changed("tensorflow", "amd", components={"base-image": None}))
+    assert [one.target for one in made.images] == ["arm", "x86"]
+    assert made.excluded == (
+        ("amd", "the answer holds no base-image, which the recipe `toolchain` needs"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("components", "reason"),
+    [
+        ({"distro": component("centos7")}, "nothing says how packages get into centos7"),
+        (
+            {"cuda": component("11.1.1")},
+            "nothing says how cuda 11.1.1 gets into debian12",
+        ),
+    ],
+)
+def test_what_cannot_be_brought_in_is_told(components: dict[str, Any], reason: str) -> None:
+    held = changed("debian", "x86", components=components)
+    assert job(held).excluded == (("x86", reason),)
+    with pytest.raises(NoImage) as caught:
+        job(held, targets=("x86",))
+    assert caught.value.found == f"x86: {reason}"
+
+
+def test_a_target_that_the_lock_lacks_is_told() -> None:
+    with pytest.raises(NoImage) as caught:
+        job(lock("debian"), targets=("amd",))
+    assert caught.value.found == "amd: the lock has no answer for it"
+
+
+def test_a_recipe_for_other_targets_excludes() -> None:
+    with pytest.raises(NoImage, match="makes no image") as caught:
+        job(lock("debian"), recipe=recipe("targets: [amd]\n"))
+    assert caught.value.found == (
+        "arm: the recipe `mine` is made for amd; x86: the recipe `mine` is made for amd"
+    )
+
+
+def test_a_step_that_holds_nowhere_excludes() -> None:
+    made = recipe(
+        "steps:\n  - {name: one, stage: build, source: here, run: [make], when: {machine: x86_64}}\n"
+    )
+    assert job(lock("debian"), recipe=made).excluded == (
+        ("arm", "no step of the recipe `mine` holds for this answer"),
+    )
+
+
+def test_a_value_that_the_answer_lacks_is_an_error() -> None:
+    made = recipe("steps:\n  - {name: one, stage: build, source: here, run: ['echo {cuda}']}\n")
+    with pytest.raises(RecipeError, match="the answer holds no cuda"):
+        job(lock("debian"), recipe=made)
+
+
+def test_an_unknown_option_is_an_error() -> None:
+    with pytest.raises(RenderError, match="the recipe `toolchain` has no option `debug`"):
+        job(lock("debian"), options=("debug",))
+
+
+def test_provisions_of_a_recipe_go_first() -> None:
+    made = recipe("provisions:\n  - {component: gcc, packages: [my-gcc], source: here}\n")
+    assert job(lock("debian"), recipe=made).images[0].packages[0] == "my-gcc"
+
+
+HOSTILE = ("1.0; rm -rf /", "1.0\nUSER root", "$(id)", "`id`", '"', "a b", "\\", "1.0 # x", "")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("name", ["gcc", "python", "numpy", "base-image"])
+def test_no_release_of_a_lock_can_be_a_command(name: str, text: str) -> None:
+    with pytest.raises(RenderError, match="a value cannot be put where a template wants it"):
+        job(changed("debian", "x86", components={name: component(text)}))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("kind", ["cflags", "cxxflags", "nvcc", "hipcc"])
+def test_no_flag_of_a_lock_can_be_a_command(kind: str, text: str) -> None:
+    flags = LockedFlags().replace(**{kind: (text,)})
+    with pytest.raises(RenderError, match="a value cannot be put where a template wants it"):
+        job(changed("debian", "x86", flags=flags))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_arch_of_a_lock_can_be_a_command(text: str) -> None:
+    with pytest.raises(RenderError, match="a value cannot be put where a template wants it"):
+        job(changed("debian", "x86", archs={text: Backed(evidence="ran")}))
+
+
+def test_a_platform_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(RenderError, match="nobody knows this platform"):
+        job(changed("debian", "x86", platform="linux/riscv64"))
+
+
+def test_archs_are_written_as_each_build_system_wants_them() -> None:
+    variables = image("rocky", "x86").variables
+    assert {name: text for name, text in variables.items() if name.startswith("archs")} == {
+        "archs_sm": "compute_86,sm_86",
+        "archs_cuda": "8.6",
+        "archs_torch": "8.6;8.6+PTX",
+        "archs_cmake": "86-real;86-virtual",
+    }

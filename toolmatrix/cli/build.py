@@ -1,0 +1,130 @@
+"""`toolmatrix build`: hands what was rendered to docker or buildah; scheduling and caching are theirs."""
+
+from __future__ import annotations
+
+import os.path
+import shutil
+import subprocess
+import time
+
+from toolmatrix.errors import NothingMatched, Position, ToolMissing
+from toolmatrix.lock import read
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from toolmatrix.cli.context import Context
+
+_LOCK = "toolmatrix.lock"
+_BAKE = "docker-bake.json"
+_ENDING = ".Dockerfile"
+
+
+class _Build(Value):
+    """One call of an engine: what it builds, and its words."""
+
+    what: str
+    words: tuple[str, ...]
+
+
+def run(context: Context) -> int:
+    """Build each directory and return 0, or 1 if a build failed; raises ToolMissing where no engine is."""
+    folders = [context.path(text) for text in context.arguments] or ["."]
+    engine = _engine(context)
+    builds = [build for folder in folders for build in engine(context, folder)]
+    failed = [build.what for build in builds if not _done(context, build)]
+    context.say(f"{len(builds) - len(failed)} of {len(builds)} built")
+    return int(bool(failed))
+
+
+def _done(context: Context, build: _Build) -> bool:
+    """Run one build with its output as it comes, and say how it ended."""
+    context.say(f"building {build.what}: {' '.join(build.words)}")
+    began = time.monotonic()
+    try:
+        code = subprocess.run(build.words, check=False, env=_environment(context)).returncode  # noqa: S603
+    except OSError as error:
+        raise ToolMissing(
+            f"`{build.words[0]}` cannot be run", found=error.strerror or "an error"
+        ) from None
+    took = f"{time.monotonic() - began:.1f} s"
+    told = f"built {build.what} in {took}" if code == 0 else f"failed {build.what} after {took}"
+    context.say(told if code == 0 else f"{told}, exit code {code}")
+    return code == 0
+
+
+def _environment(context: Context) -> dict[str, str]:
+    """The variables of this run; BuildKit is what the classic dialect needs of Docker 20.10."""
+    return {**context.env, "DOCKER_BUILDKIT": "1"}
+
+
+def _engine(context: Context) -> Callable[[Context, str], Iterator[_Build]]:
+    """How to build, by what is installed: bake where docker has buildx, else one build for each Dockerfile."""
+    path = context.env.get("PATH")
+    if shutil.which("docker", path=path):
+        return _bake if _has_buildx(context) else _docker
+    if shutil.which("buildah", path=path):
+        return _buildah
+    raise ToolMissing(
+        "nothing here can build images",
+        expected="docker or buildah on PATH",
+        found="neither",
+        help="install docker with its buildx plugin (docs.docker.com/engine/install), or buildah",
+    )
+
+
+def _has_buildx(context: Context) -> bool:
+    words = ("docker", "buildx", "version")
+    return (
+        subprocess.run(  # noqa: S603
+            words, check=False, capture_output=True, env=_environment(context)
+        ).returncode
+        == 0
+    )
+
+
+def _bake(context: Context, folder: str) -> Iterator[_Build]:
+    """One call for all targets, where a bake file lies in the directory."""
+    if not os.path.isfile(os.path.join(folder, _BAKE)):
+        yield from _docker(context, folder)
+        return
+    names = context.options.target
+    words = ("docker", "buildx", "bake", "--file", os.path.join(folder, _BAKE))
+    yield _Build(what=folder, words=(*words, *context.passed, *names))
+
+
+def _docker(context: Context, folder: str) -> Iterator[_Build]:
+    for name, platform in _images(context, folder):
+        yield _one(context, folder, name, ("docker", "build", "--platform", platform))
+
+
+def _buildah(context: Context, folder: str) -> Iterator[_Build]:
+    for name, platform in _images(context, folder):
+        yield _one(context, folder, name, ("buildah", "build", "--platform", platform))
+
+
+def _one(context: Context, folder: str, name: str, words: tuple[str, ...]) -> _Build:
+    file = os.path.join(folder, name + _ENDING)
+    tag = f"{os.path.basename(os.path.abspath(folder)).lower()}:{name}"
+    return _Build(what=tag, words=(*words, "--tag", tag, "--file", file, *context.passed, folder))
+
+
+def _images(context: Context, folder: str) -> Iterator[tuple[str, str]]:
+    """The images of a directory with their platforms, as its lock names them; raises NothingMatched if it has none."""
+    lock = read.read(os.path.join(folder, _LOCK))
+    found = 0
+    for name, environment, target in lock.names():
+        wanted = context.options.target
+        if os.path.isfile(os.path.join(folder, name + _ENDING)) and (
+            not wanted or target in wanted
+        ):
+            found += 1
+            yield name, lock.environments[environment].targets[target].platform
+    if not found:
+        raise NothingMatched(
+            "there is no Dockerfile of this lock",
+            where=Position(folder),
+            help="`toolmatrix render --output DIR` writes them",
+        )

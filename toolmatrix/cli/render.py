@@ -1,0 +1,357 @@
+"""`toolmatrix render`: Dockerfiles, and what builds and schedules them, from a lock."""
+
+from __future__ import annotations
+
+import copy
+import os.path
+import shlex
+
+from toolmatrix import __version__
+from toolmatrix.cli import lock as locking
+from toolmatrix.cli import standing
+from toolmatrix.cli.context import replace_files
+from toolmatrix.cli.options import OPTIONS
+from toolmatrix.cli.parser import parse
+from toolmatrix.cli.resolve import refuse
+from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
+from toolmatrix.facts.store import open_index
+from toolmatrix.lock import read, write
+from toolmatrix.report.terminal import columns, plural
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolmatrix.cli.context import Context
+    from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import Lock
+    from toolmatrix.recipes.model import Recipe
+    from toolmatrix.render.model import Choices, Job
+
+LOCK = "toolmatrix.lock"
+"""What the lock is called beside the files made from it."""
+
+_HEAD = "#   toolmatrix render "
+"""How the line of a Dockerfile begins that says how to write it again."""
+
+_LOOKED_AT = 12
+"""So many lines of a Dockerfile are read for it."""
+
+_REMEMBERED = ("recipe", "target", "format", "dialect", "syntax_line", "base", "option_")
+"""Options that decide what is written; a directory that was rendered before keeps them."""
+
+
+def run(context: Context) -> int:
+    """Write the files and return 0, or 1 if there is no answer; with `--check` 1 where a file differs."""
+    if context.options.list_formats:
+        return _list(context)
+    _place(context)
+    index = open_index(context.options.matrix, context.env)
+    made = _remembering(context)
+    try:
+        job = _job(made, index)
+    except locking.Refused as refused:
+        context.say("no answer, nothing was written")
+        return refuse(context, index, refused.refusal)
+    files = {**_files(made, job), LOCK: job.lock_text}
+    for name, reason in job.excluded:
+        context.say_after(f"excluded {name}: {reason}")
+    if context.options.check:
+        return _check(context, files)
+    if context.options.stdout:
+        _print(context, files)
+        return 0
+    _write(context, files)
+    _tell_unpinned(context, job)
+    return 0
+
+
+def _list(context: Context) -> int:
+    from toolmatrix.render import formats
+
+    rows = [(name, form.SUMMARY) for name, form in formats.known().items()]
+    context.write("\n".join(columns(rows)) + "\n")
+    return 0
+
+
+def _place(context: Context) -> None:
+    options = context.options
+    if options.output == "-" and not options.stdout:
+        raise UsageError(
+            "nothing says where to write",
+            expected="`--output DIR`, or `--stdout`",
+            help="`toolmatrix render --output out`",
+        )
+    if options.stdout and options.check:
+        raise UsageError("`--stdout` and `--check` contradict each other")
+
+
+def _remembering(context: Context) -> Context:
+    """The run with the choices that its directory was rendered with, where this run says nothing else."""
+    command = _command_of(context.options.output)
+    if not command or context.arguments:
+        return context
+    given = parse(["render", *command]).given
+    changes = {
+        name: given[name]
+        for name in _REMEMBERED
+        if name in given and context.origins[name].kind == "default"
+    }
+    made = copy.copy(context)
+    made.options = context.options.replace(**changes)
+    return made
+
+
+def _command_of(folder: str) -> list[str]:
+    """The words by which the Dockerfiles of a directory can be written again, if it has any."""
+    if not os.path.isdir(folder):
+        return []
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".Dockerfile"):
+            continue
+        for line in (_held(os.path.join(folder, name)) or "").splitlines()[:_LOOKED_AT]:
+            if line.startswith(_HEAD):
+                return _words(line[len(_HEAD) :])
+    return []
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return []
+
+
+def _job(context: Context, index: Index) -> Job:
+    from toolmatrix.recipes import read as recipes
+    from toolmatrix.render import make
+
+    options = context.options
+    recipe = recipes.recipe(options.recipe, index)
+    rules = make.Rules(recipe, recipes.provisions(index), index, _choices(context))
+    lock, refused = _lock(context, index, recipe)
+    if lock.matrix_digest != index.header["digest"]:
+        raise LockError(
+            "the lock was made from another matrix",
+            expected=f"the matrix {index.header['digest']} of {index.header['date']}",
+            found=f"{lock.matrix_digest} of {lock.matrix_date}",
+            help="`--matrix FILE` names the one it came from; `toolmatrix lock` writes it anew",
+        )
+    job = make.job(
+        lock,
+        write.text(lock),
+        write.digest(lock),
+        rules,
+        targets=() if context.arguments else options.target,
+        command=_command(context),
+        version=__version__,
+    )
+    job = job.replace(excluded=(*job.excluded, *refused))
+    _check_bases(job)
+    if options.strict:
+        _refuse_unpinned(job)
+    return job
+
+
+def _choices(context: Context) -> Choices:
+    from toolmatrix.render import dockerfile, quote
+    from toolmatrix.render.model import Choices
+
+    options = context.options
+    stand_ins = {}
+    for text in options.base:
+        image, equals, other = text.partition("=")
+        if not (image and equals and other):
+            raise UsageError(
+                f"`--base {text}` cannot be read",
+                expected="`--base IMAGE=STAND-IN`",
+                found=f"`{text}`",
+            )
+        stand_ins[image] = str(quote.plain("reference", other))
+    line = options.syntax_line or ("on" if options.dialect == dockerfile.DIALECTS[0] else "off")
+    known = {"on": dockerfile.SYNTAX, "off": ""}
+    return Choices(
+        dialect=options.dialect,
+        syntax_line=known[line] if line in known else str(quote.plain("reference", line)),
+        stand_ins=stand_ins,
+        options=options.option_,
+    )
+
+
+def _check_bases(job: Job) -> None:
+    """A stand-in for an image that nothing starts from is a mistake in its name."""
+    used = {image.base for image in job.images}
+    for image in job.choices.stand_ins:
+        if image not in used:
+            raise UsageError(
+                f"no file starts from `{image}`",
+                expected="one of " + ", ".join(sorted(used)),
+                found=f"`--base {image}=...`",
+            )
+
+
+def _lock(
+    context: Context, index: Index, recipe: Recipe
+) -> tuple[Lock, tuple[tuple[str, str], ...]]:
+    """The lock of the request, of `--lock`, or of the directory; with targets that have no answer."""
+    if context.arguments:
+        return _solved(context, index, recipe)
+    beside = os.path.join(context.options.output, LOCK)
+    said = context.origins["lock"].kind != "default"
+    return read.read(context.options.lock if said or not os.path.exists(beside) else beside), ()
+
+
+def _solved(
+    context: Context, index: Index, recipe: Recipe
+) -> tuple[Lock, tuple[tuple[str, str], ...]]:
+    """The answers of the targets that have one; raises Refused where none has, or where they must agree."""
+    asking = _needing(context, recipe)
+    try:
+        return _locked(asking, index), ()
+    except locking.Refused:
+        targets = asking.options.target
+        if len(targets) < 2 or asking.options.align:
+            raise
+    answered = tuple(target for target in targets if _has_answer(asking, index, target))
+    refused = tuple(
+        (target, "it has no answer; `toolmatrix resolve` with this target alone says why")
+        for target in targets
+        if target not in answered
+    )
+    return _locked(_with(asking, target=answered or targets), index), refused
+
+
+def _has_answer(context: Context, index: Index, target: str) -> bool:
+    try:
+        _locked(_with(context, target=(target,)), index)
+    except locking.Refused:
+        return False
+    return True
+
+
+def _locked(context: Context, index: Index) -> Lock:
+    wanted = standing.environments(context, None)
+    return locking.solved(index, wanted, dict.fromkeys(wanted, ()))
+
+
+def _needing(context: Context, recipe: Recipe) -> Context:
+    """The request with what the recipe needs beside it."""
+    named = " ".join((*context.arguments, *context.options.with_))
+    needs = tuple(name for name in recipe.needs if name not in named)
+    return _with(context, with_=(*context.options.with_, *needs))
+
+
+def _with(context: Context, **changes: object) -> Context:
+    made = copy.copy(context)
+    made.options = context.options.replace(**changes)
+    return made
+
+
+def _command(context: Context) -> str:
+    """The command that writes the files again, from the directory that they lie in."""
+    words = ["toolmatrix", "render", "--lock", LOCK, "--output", "."]
+    for name in _REMEMBERED:
+        option, value = OPTIONS[name], context.options[name]
+        if name == "target" and context.arguments:
+            continue
+        if value == option.default and name != "recipe":
+            continue
+        several = value if option.kind == "list" and not option.split else (option.show(value),)
+        for one in several:
+            words += [option.flags[0], one.replace(", ", ",")]
+    return shlex.join(words)
+
+
+def _refuse_unpinned(job: Job) -> None:
+    loose = [f"{image.name}: {what}" for image in job.images for what in image.unpinned]
+    if loose:
+        raise Unpinned(
+            "something would be taken as it comes",
+            expected="a checksum for every download, and base images by digest",
+            found="; ".join(loose),
+            help="`--base IMAGE=IMAGE@sha256:...` pins an image; a recipe may name checksums",
+        )
+
+
+def _files(context: Context, job: Job) -> dict[str, str]:
+    from toolmatrix.render import formats
+
+    known = formats.known()
+    wanted = context.options.format
+    chosen = known if wanted == "text" else wanted.split(",")
+    return {path: text for name in chosen for path, text in known[name].files(job).items()}
+
+
+def _check(context: Context, files: Mapping[str, str]) -> int:
+    """Print what differs between the files and what would be written."""
+    differing = 0
+    for name, text in sorted(files.items()):
+        path = os.path.join(context.options.output, name)
+        held = _held(path)
+        if held != text:
+            differing += 1
+            context.write("".join(_difference(path, held, text)))
+    if differing:
+        context.say_after(
+            f"{plural(differing, 'file')} of {len(files)} differ; `toolmatrix render` writes them anew"
+        )
+        return 1
+    context.write(f"{context.options.output} is up to date: {plural(len(files), 'file')}\n")
+    return 0
+
+
+def _held(path: str) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise OutputError(
+            "cannot read what was rendered", where=Position(path), found=error.strerror or ""
+        ) from None
+
+
+def _difference(path: str, held: str | None, text: str) -> Iterator[str]:
+    import difflib
+
+    before = [] if held is None else held.splitlines(keepends=True)
+    old = "/dev/null" if held is None else path
+    for line in difflib.unified_diff(before, text.splitlines(keepends=True), old, path):
+        yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+
+
+def _print(context: Context, files: Mapping[str, str]) -> None:
+    shown = {name: text for name, text in files.items() if name != LOCK}
+    for name, text in sorted(shown.items()):
+        context.write(text if len(shown) == 1 else f"==> {name} <==\n{text}\n")
+
+
+def _write(context: Context, files: Mapping[str, str]) -> None:
+    """Write what differs from what is there, all of it or nothing."""
+    paths = {os.path.join(context.options.output, name): text for name, text in files.items()}
+    changed = {path: text for path, text in paths.items() if _held(path) != text}
+    for folder in dict.fromkeys(os.path.dirname(path) or "." for path in changed):
+        _make(folder)
+    replace_files(changed)
+    for path in sorted(paths):
+        context.write(f"{'wrote' if path in changed else 'unchanged'} {path}\n")
+
+
+def _make(folder: str) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            "cannot make the directory",
+            where=Position(folder),
+            found=error.strerror or "",
+            help="nothing was written",
+        ) from None
+
+
+def _tell_unpinned(context: Context, job: Job) -> None:
+    loose = {what for image in job.images for what in image.unpinned}
+    if loose:
+        context.say_after(f"unpinned: {', '.join(sorted(loose))}; `--strict` refuses these")
+    context.say_after(f"hint: `toolmatrix build {context.options.output}` builds them")

@@ -1,0 +1,184 @@
+"""What a recipe says. Every part holds `when`: conditions on the components of an answer, as in the facts.
+
+Texts may name values of the answer in braces, such as `{python}` (see `variables`); `pick` puts them in. What each
+part means is described in docs/recipes.md.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolmatrix.errors import Position
+
+RECIPE = "toolmatrix.recipe/1"
+PROVISIONS = "toolmatrix.provisions/1"
+
+STAGES = ("fetch", "configure", "build", "package", "verify")
+"""The stages of a recipe's steps, in the order in which they run."""
+
+MATCHES = ("series", "minor", "exact")
+MANAGERS = ("apt", "dnf")
+
+
+class Part(Value):
+    """One statement of a recipe: when it holds, where it comes from (a source id), and where it stands."""
+
+    when: tuple[tuple[str, str], ...] = ()
+    source: str = ""
+    at: Position | None = None
+
+
+class Download(Part):
+    """One file from the network.
+
+    Its checksum stands in `sha256` by version of `of`, or in the matrix: `checksum` is the id of the row that has it.
+    What `unpack`s is a tar archive whose one folder becomes `to`. A `url` such as `pypi:numpy=={numpy}` is left to pip
+    and the index that it is set up for: `to` is then a file of requirements that names the release and its checksum.
+    """
+
+    of: str = ""
+    url: str
+    to: str
+    sha256: Mapping[str, str] = {}
+    checksum: str = ""
+    mode: str = ""
+    unpack: bool = False
+
+
+class Repository(Part):
+    """A package repository beyond those of the base image: its key, the key's fingerprint, and its line.
+
+    What it has is preferred to the packages of the distribution.
+    """
+
+    name: str
+    key_url: str
+    fingerprint: str
+    uri: str
+    suite: str
+    components: tuple[str, ...] = ()
+    origin: str = ""
+
+
+class Probe(Part):
+    """How to see inside an image that a component is what was resolved.
+
+    `run` prints the version behind the text `after`, or first of all numbers; `match` says how much of it must agree:
+    `exact`, `minor` (two numbers), or `series` (as many numbers as the answer has). `wanted` is the version itself
+    where nothing is said. In the runtime image only what holds at `runtime` is asked.
+    """
+
+    run: tuple[str, ...]
+    after: str = ""
+    wanted: str = ""
+    match: str = "series"
+    runtime: bool = False
+
+
+class Provision(Part):
+    """One way to get a component into an image: packages, a download, a Python package, or the base image itself.
+
+    `packages` are names for the manager of the distribution (apt, dnf), and `runtime` those of the runtime image;
+    `areas` are parts of the distribution's archive to be switched on; `pip` are requirements; `run` are commands once
+    the packages are there; `links` are names under which files are found as well; `path` and `env` are set for all
+    that follows. What has no part in an image says so in `because`.
+    """
+
+    component: str
+    packages: tuple[str, ...] = ()
+    runtime: tuple[str, ...] = ()
+    repositories: tuple[Repository, ...] = ()
+    areas: tuple[str, ...] = ()
+    downloads: tuple[Download, ...] = ()
+    pip: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+    links: Mapping[str, str] = {}
+    path: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    probes: tuple[Probe, ...] = ()
+    in_base: bool = False
+    because: str = ""
+
+
+class Distro(Part):
+    """A distribution as an image sees it: its package manager, names, and the day its support ends."""
+
+    family: str
+    manager: str
+    codename: str = ""
+    os: str
+    os_version: str
+    ends: str = ""
+
+
+class Effect(Part):
+    """What a compiler flag does that a preprocessor can see: `holds` is the condition of an `#if`."""
+
+    flag: str
+    name: str
+    expected: str
+    otherwise: str
+    holds: str
+
+
+class Step(Part):
+    """Commands of one stage: lines of shell, each one command; `env` holds for these lines alone."""
+
+    name: str
+    stage: str
+    run: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    packages: tuple[str, ...] = ()
+    downloads: tuple[Download, ...] = ()
+    workdir: str = ""
+
+
+class Source(Value):
+    """Where a statement of a recipe comes from, as in the facts."""
+
+    id: str
+    title: str
+    at: str
+    read: str
+
+
+class Option(Part):
+    """A variant that a user can switch on, such as debug dumps: environment variables of the image."""
+
+    name: str
+    about: str
+    env: Mapping[str, str]
+
+
+class Book(Value):
+    """One file: what it says about distributions, provisions and flags, and where that comes from."""
+
+    distros: tuple[Distro, ...] = ()
+    provisions: tuple[Provision, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    sources: Mapping[str, Source] = {}
+    path: str = ""
+
+
+class Recipe(Book):
+    """One recipe: what it builds, what it needs, and its steps. Its own provisions are looked at before all others.
+
+    `builds` is a component, empty where nothing is built; `needs` are components the answer must hold; `assumes` are
+    properties of the machine, such as `char: signed`; `artifacts` are the paths that the runtime image takes over,
+    and without them there is none.
+    """
+
+    name: str
+    about: str
+    builds: str = ""
+    targets: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    assumes: Mapping[str, str] = {}
+    resources: Mapping[str, str] = {}
+    steps: tuple[Step, ...] = ()
+    artifacts: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()

@@ -1,0 +1,146 @@
+"""What of a recipe holds for an answer, and its texts with the values of that answer.
+
+Raises RecipeError where a text names a value that the answer does not have.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TypeVar, cast
+
+from toolmatrix.errors import RecipeError
+from toolmatrix.facts.versions import Scale
+from toolmatrix.recipes import variables
+from toolmatrix.recipes.model import Part
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from toolmatrix.errors import Position
+    from toolmatrix.recipes.model import Step
+
+    Answer = Mapping[str, tuple[str, ...]]
+
+P = TypeVar("P", bound=Part)
+
+_KEPT = ("when", "source", "at", "match", "stage")
+
+
+class Picker:
+    """One answer: the releases of each component, the schemes they are compared by, and the values of texts."""
+
+    def __init__(
+        self, answer: Answer, schemes: Mapping[str, str], values: Mapping[str, str]
+    ) -> None:
+        self.answer = answer
+        self.schemes = schemes
+        self.values = values
+
+    def holds(self, part: Part) -> bool:
+        """Whether every condition admits one of the releases that the answer has of its component."""
+        return all(
+            _admits(self.schemes[component], self.answer.get(component, ()), selector)
+            for component, selector in part.when
+        )
+
+    def fill(self, part: P, **more: str) -> P:
+        """The part with values put in and, inside it, only the parts that hold."""
+        return cast("P", self._filled(part, {**self.values, **more}, part.at))
+
+    def all(self, parts: Iterable[P], **more: str) -> tuple[P, ...]:
+        """The parts that hold, in their order, with values put in."""
+        return tuple(self.fill(part, **more) for part in parts if self.holds(part))
+
+    def first(self, parts: Iterable[P], **more: str) -> P | None:
+        """The first part that holds, with values put in."""
+        return next((self.fill(part, **more) for part in parts if self.holds(part)), None)
+
+    def texts(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Texts that stand in no part, with values put in."""
+        return tuple(_put(text, self.values, None) for text in texts)
+
+    def _filled(self, value: Any, values: Mapping[str, str], at: Position | None) -> Any:
+        if isinstance(value, str):
+            return _put(value, values, at) if "{" in value else value
+        if isinstance(value, tuple):
+            parts = (part for part in value if not isinstance(part, Part) or self.holds(part))
+            return tuple(self._filled(part, values, at) for part in parts)
+        if isinstance(value, Value):
+            here = value.at if isinstance(value, Part) else at
+            changes = {
+                field: self._filled(getattr(value, field), values, here)
+                for field in value._fields
+                if field not in _KEPT
+            }
+            return value.replace(**changes)
+        if hasattr(value, "items"):
+            return {
+                self._filled(name, values, at): self._filled(part, values, at)
+                for name, part in value.items()
+            }
+        return value
+
+
+def settled(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Steps that do something, each with its variables and those of the settings before it, neighbours joined.
+
+    A setting is a step with variables and no commands: it holds for the next step of its stage that has some. Two
+    values of one variable are refused.
+    """
+    waiting: dict[str, dict[str, str]] = {}
+    done: list[Step] = []
+    for step in steps:
+        held = waiting.setdefault(step.stage, {})
+        for name, text in step.env.items():
+            if held.setdefault(name, text) != text:
+                raise RecipeError(
+                    f"two steps of {step.stage} set {name}",
+                    where=step.at,
+                    expected=f"`{held[name]}`, as before",
+                    found=f"`{text}`",
+                    help="give the steps conditions that exclude each other",
+                )
+        if step.run:
+            step = step.replace(env=waiting.pop(step.stage))
+            if done and _alike(done[-1], step):
+                step = _joined(done.pop(), step)
+            done.append(step)
+        elif step.packages or step.downloads:
+            done.append(step.replace(env={}))
+    return tuple(done)
+
+
+def _alike(step: Step, following: Step) -> bool:
+    """Whether the commands of two neighbours can run one after the other in one place."""
+    apart = (step.env, following.env, following.downloads)
+    same = (step.stage, step.workdir) == (following.stage, following.workdir)
+    return bool(step.run) and same and not any(apart)
+
+
+def _joined(step: Step, following: Step) -> Step:
+    return step.replace(
+        name=f"{step.name}, {following.name}",
+        run=step.run + following.run,
+        packages=step.packages + following.packages,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _admits(scheme: str, versions: tuple[str, ...], selector: str) -> bool:
+    scale = Scale(scheme, versions)
+    return bool(scale.select(selector) & (scale.everything or 1))
+
+
+def _put(text: str, values: Mapping[str, str], at: Position | None) -> str:
+    try:
+        return variables.put(text, values)
+    except KeyError as error:
+        raise RecipeError(
+            f"the answer holds no {error.args[0]}",
+            where=at,
+            expected=f"a `when:` that asks for {error.args[0]}, or an answer that has it",
+            found=f"`{text}`",
+        ) from None

@@ -1,0 +1,217 @@
+"""Recipes and provisions from their files.
+
+Raises RecipeError with file, line and column for everything that docs/recipes.md does not allow: unknown keys, values
+that nobody knows, lines of shell that reach beyond their end, conditions that no release meets, statements without a
+source.
+"""
+
+from __future__ import annotations
+
+import os.path
+from itertools import product
+from typing import cast
+
+from toolmatrix import resources
+from toolmatrix.errors import RecipeError
+from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.recipes import fields as tables
+from toolmatrix.recipes import model, shapes, variables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.yamlfile import Node
+
+RECIPE_FILE = yamlfile.Kind(
+    noun="the recipe",
+    error=RecipeError,
+    help="docs/recipes.md shows the shape of a recipe",
+    missing="`--recipe` takes the name of a built-in recipe, or the path of a file",
+)
+
+
+def names() -> tuple[str, ...]:
+    """The built-in recipes."""
+    folder = resources.recipes_root()
+    found = (os.path.splitext(name) for name in os.listdir(folder))
+    return tuple(
+        sorted(stem for stem, end in found if end == ".yaml" and stem != tables.PROVISIONS_NAME)
+    )
+
+
+def recipe(name: str, index: Index) -> model.Recipe:
+    """The recipe of that name, or in that file."""
+    path = name
+    if os.path.basename(name) == name and not name.endswith((".yaml", ".yml")):
+        if name not in names():
+            raise RecipeError(
+                f"there is no recipe `{name}`",
+                expected="one of " + ", ".join(names()) + ", or the path of a file",
+                found=f"`{name}`",
+                help=RECIPE_FILE.missing,
+            )
+        path = os.path.join(resources.recipes_root(), name + ".yaml")
+    return parse(yamlfile.read(path, shown=path, of=RECIPE_FILE), index)
+
+
+def provisions(index: Index) -> model.Book:
+    """What the built-in provisions say."""
+    path = os.path.join(resources.recipes_root(), tables.PROVISIONS_NAME + ".yaml")
+    root = yamlfile.read(path, of=RECIPE_FILE)
+    return cast("model.Book", _book(root, index, model.PROVISIONS, tables.BOOK))
+
+
+def parse(root: Node, index: Index) -> model.Recipe:
+    """A recipe from its nodes."""
+    return cast("model.Recipe", _book(root, index, model.RECIPE, tables.RECIPE))
+
+
+def _book(root: Node, index: Index, schema: str, shape: tables.Shape) -> Any:
+    given = root.only("the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",))
+    given["schema"].choice("schema", (schema,))
+    sources = {
+        name: _source(name, node)
+        for name, node in (
+            given["sources"].mapping("sources") if "sources" in given else {}
+        ).items()
+    }
+    reader = _Reader(index, sources)
+    made = reader.one(root, shape, extra=("schema", "sources"))
+    return made.replace(sources=sources, path=root.file)
+
+
+def _source(name: str, node: Node) -> model.Source:
+    keys = ("title", "at", "read")
+    given = node.only(f"source `{name}`", keys, keys)
+    return model.Source(
+        id=name,
+        title=given["title"].string("title"),
+        at=given["at"].string("at"),
+        read=pieces.date(given["read"], "read"),
+    )
+
+
+class _Reader:
+    """Reads parts by the tables of `fields`."""
+
+    def __init__(self, index: Index, sources: Mapping[str, model.Source]) -> None:
+        self.components = index.header["components"]
+        self.index = index
+        self.sources = sources
+        self._scales: dict[str, Scale] = {}
+
+    def one(self, node: Node, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
+        """The part that a mapping describes."""
+        place = (*(("when", "source") if shape.part else ()), *extra)
+        given = node.only(shape.noun, (*shape.fields, *shape.lists, *place), shape.required)
+        made: dict[str, Any] = {}
+        for name, part in given.items():
+            if name in shape.fields:
+                made[name] = self.field(part, name, shape.fields[name])
+            elif name in shape.lists:
+                inner = tables.SHAPES[shape.lists[name]]
+                made[name] = tuple(
+                    one for item in part.sequence(name) for one in self.several(item, inner)
+                )
+        if shape.part:
+            made["at"] = node.where
+            made["source"] = self.source(node, given, shape)
+        return shape.kind(**made)
+
+    def several(self, node: Node, shape: tables.Shape) -> list[Any]:
+        """The parts that a mapping describes: one for each of its conditions and components."""
+        given = node.mapping(shape.noun)
+        made = self.one(node, shape)
+        whens = (
+            [self.conditions(part) for part in given["when"].several()] if "when" in given else [()]
+        )
+        spread = (
+            [()]
+            if shape.spread not in given
+            else [
+                (self.text(part, shape.spread, "component"),)
+                for part in given[shape.spread].several()
+            ]
+        )
+        return [
+            made.replace(when=when, **dict(zip((shape.spread,), named, strict=False)))
+            for named, when in product(spread, whens)
+        ]
+
+    def source(self, node: Node, given: Mapping[str, Node], shape: tables.Shape) -> str:
+        """The source of a statement; parts inside another may leave it to that one."""
+        if "source" not in given:
+            if shape.sourced:
+                node.fail(
+                    f"{shape.noun} has no `source`", expected="`source:`", found="no such key"
+                )
+            return ""
+        name = given["source"].string("source")
+        if name not in self.sources:
+            given["source"].fail(
+                "no such source", expected="an entry of `sources:`", help="declare it there"
+            )
+        return name
+
+    def conditions(self, node: Node) -> tuple[tuple[str, str], ...]:
+        """`{component: selector}` as in the facts; each selector admits a release that is known."""
+        found = []
+        for name, part in node.mapping("conditions").items():
+            if name not in self.components:
+                node.key(name).fail(
+                    "no component is called that", expected="a component of the matrix"
+                )
+            found.append((name, self.selector(name, part)))
+        return tuple(found)
+
+    def selector(self, component: str, node: Node) -> str:
+        """A selector that at least one known release meets."""
+        text = node.string(f"a selector of {component}")
+        if component not in self._scales:
+            releases = self.index.section("c:" + component)["versions"]
+            self._scales[component] = Scale(self.components[component]["scheme"], releases)
+        try:
+            admitted = self._scales[component].select(text)
+        except SelectorError as error:
+            node.fail("a selector cannot be read", expected="a selector", found=str(error))
+        if not admitted:
+            node.fail(
+                f"no release of {component} meets this condition",
+                expected=f"a selector that admits a release of {component}",
+                help=f"`toolmatrix matrix --rows {component}` lists its releases",
+            )
+        return text
+
+    def field(self, node: Node, name: str, rule: str) -> Any:
+        """A value by its rule: `shape`, `[shape]` for a list, `{shape: shape}` for a mapping, `?` for a flag."""
+        if rule == "?":
+            return node.flag(name)
+        if rule.startswith("["):
+            return tuple(self.text(item, name, rule[1:-1]) for item in node.several())
+        if rule.startswith("{"):
+            first, _, second = rule[1:-1].partition(": ")
+            return {
+                self.text(node.key(key), name, first): self.text(part, name, second)
+                for key, part in node.mapping(name).items()
+            }
+        if "|" in rule:
+            return node.choice(name, tuple(rule.split("|")))
+        return self.text(node, name, rule)
+
+    def text(self, node: Node, name: str, shape: str) -> str:
+        """One text of a shape, of which every value in braces is known."""
+        text = node.text if shape == "value" and node.text == "" else node.string(name)
+        strange = variables.unknown(text, self.components)
+        if strange:
+            node.fail(
+                f"no value is called `{{{strange}}}`",
+                expected="a component of the matrix or a name of docs/recipes.md",
+            )
+        expected, found = shapes.fault(shape, text)
+        if expected:
+            node.fail(f"{name} cannot be used", expected=expected, found=found)
+        return text

@@ -1,0 +1,50 @@
+"""Which lines of shell a recipe may hold: one command on one line that stays one wherever it is put.
+
+A line ends up in a heredoc or between `; \\` of a RUN instruction, so what would reach beyond its end is refused:
+open quotes, a backslash or operator at the end, a comment, a heredoc, control characters.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.recipes.variables import LISTS, NAMED
+
+END = "EOF"
+"""The word that ends the heredocs of the Dockerfiles."""
+
+_OPEN_ENDS = (";", "&", "|", "\\")
+
+
+def fault(line: str) -> str:
+    """What is wrong with a line, or nothing."""
+    if not line.strip() or line != line.strip():
+        return "it is empty or has blanks around it"
+    if not line.isprintable():
+        return "it holds a control character or a line break"
+    if line == END:
+        return f"`{END}` ends the script that it would stand in"
+    if line.endswith(_OPEN_ENDS):
+        return f"it ends with `{line[-1]}`, which reaches into the next line"
+    return _scan(line)
+
+
+def _scan(line: str) -> str:
+    """Faults that depend on what is quoted."""
+    lists = {found.start() for found in NAMED.finditer(line) if found[1] in LISTS}
+    quote, skip, before = "", False, " "
+    for place, letter in enumerate(line):
+        if skip:
+            skip = False
+        elif letter == "\\" and quote != "'":
+            skip = True
+        elif quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter == "#" and before in " ;(":
+            return "it holds a comment"
+        elif line.startswith("<<", place):
+            return "it holds a heredoc"
+        elif place in lists:
+            return f"`{line[place:].partition('}')[0]}}}` is a list and needs quotes around it"
+        before = letter
+    return f"the quote {quote} is left open" if quote else ""

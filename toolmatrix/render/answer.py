@@ -1,0 +1,121 @@
+"""The values of one answer: what conditions are judged by, and what texts may name, each held to its pattern.
+
+A lock is read from a file, and what it holds ends up in scripts; so everything is refused here that does not look like
+a release, a flag, an arch or an image reference. Raises RenderError.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.errors import RenderError
+from toolmatrix.recipes.variables import MACHINES
+from toolmatrix.render import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.recipes.model import Distro
+
+_NAMED = {"base-image": "reference"}
+"""Components whose releases are no versions."""
+
+_REAL = re.compile(r"sm_(\d+)(\d)([a-z]?)")
+_VIRTUAL = re.compile(r"compute_(\d+)(\d)([a-z]?)")
+
+
+def checked(place: str, text: str) -> str:
+    """A value of the lock that looks as it must."""
+    return str(quote.plain(place, text))
+
+
+def machine(held: LockedTarget) -> str:
+    """The machine of a target as the kernel calls it."""
+    _, _, wanted = held.platform.partition("/")
+    for name, spelled in MACHINES.items():
+        if spelled["debian_arch"] == wanted:
+            return name
+    raise RenderError(
+        "nobody knows this platform",
+        expected=" or ".join(f"linux/{part['debian_arch']}" for part in MACHINES.values()),
+        found=f"`{held.platform}`",
+    )
+
+
+def releases(target: str, held: LockedTarget) -> dict[str, tuple[str, ...]]:
+    """What the answer holds of each component, the given ones among them."""
+    return {
+        **{name: (part.version,) for name, part in held.components.items()},
+        "arch": tuple(held.archs),
+        "device": tuple(held.devices),
+        "target": (target,),
+        "machine": (machine(held),),
+        "accelerator": (held.accelerator,),
+        "from": (held.from_,),
+    }
+
+
+def values(target: str, held: LockedTarget) -> dict[str, str]:
+    """What texts of recipes may name; see `recipes.variables`."""
+    flags = held.flags
+    for flag in (*flags.cflags, *flags.cxxflags, *flags.nvcc, *flags.hipcc):
+        checked("flag", flag)
+    for arch in (*held.archs, *held.devices):
+        checked("word", arch)
+    for name in flags.env:
+        checked("name", name)
+    found = {
+        name: checked(_NAMED.get(name, "release"), part.version)
+        for name, part in held.components.items()
+    }
+    found |= {
+        "target": checked("release", target),
+        "accelerator": checked("release", held.accelerator),
+        "from": checked("release", held.from_),
+        "machine": machine(held),
+        "cflags": " ".join(flags.cflags),
+        "cxxflags": " ".join(flags.cxxflags),
+        "nvcc_flags": " ".join(flags.nvcc),
+        "hipcc_flags": " ".join(flags.hipcc),
+    }
+    return {**found, **MACHINES[machine(held)], **_archs(held.archs)}
+
+
+def _archs(archs: Iterable[str]) -> dict[str, str]:
+    """The codegen archs as each build system writes them; a name that is not there has no arch of its kind."""
+    cuda = [arch for arch in archs if _REAL.fullmatch(arch) or _VIRTUAL.fullmatch(arch)]
+    gfx = [arch for arch in archs if arch.startswith("gfx")]
+    found = {"archs_gfx": ",".join(gfx), "archs_hip": ";".join(gfx)} if gfx else {}
+    if not cuda:
+        return found
+    real = [_capability(one) for arch in cuda if (one := _REAL.fullmatch(arch))]
+    virtual = [_capability(one) for arch in cuda if (one := _VIRTUAL.fullmatch(arch))]
+    return found | {
+        "archs_sm": ",".join(cuda),
+        "archs_cuda": ",".join(dict.fromkeys((*real, *virtual))),
+        "archs_torch": ";".join((*real, *(f"{one}+PTX" for one in virtual))),
+        "archs_cmake": ";".join(
+            (
+                *(f"{one.replace('.', '')}-real" for one in real),
+                *(f"{one.replace('.', '')}-virtual" for one in virtual),
+            )
+        ),
+    }
+
+
+def _capability(found: re.Match[str]) -> str:
+    """The compute capability that an arch names: the last digit is the minor one."""
+    return f"{found[1]}.{found[2]}{found[3]}"
+
+
+def of_distro(distro: Distro) -> dict[str, str]:
+    """What is known once the distribution is."""
+    given = {
+        "family": distro.family,
+        "codename": distro.codename,
+        "os": distro.os,
+        "os_version": distro.os_version,
+    }
+    return {name: text for name, text in given.items() if text}

@@ -1,0 +1,82 @@
+"""What the formats around the Dockerfiles share: the lines that open a file, YAML below them, names of images."""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.errors import RenderError
+from toolmatrix.render import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from toolmatrix.render.model import Image, Job
+
+
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
+"""What the name of a target in a bake file cannot hold (docs.docker.com, Bake file reference)."""
+
+
+def file_name(image: Image, ending: str) -> str:
+    """What a file of an image is called; raises RenderError for an image whose name is more than a word."""
+    return f"{quote.plain('release', image.name)}{ending}"
+
+
+def targets(job: Job) -> dict[str, Image]:
+    """The images by the name of their target in the bake file; raises RenderError where two would have one name."""
+    found: dict[str, Image] = {}
+    for image in job.images:
+        name = _NO_NAME.sub("_", quote.plain("release", image.name))
+        if name in found:
+            raise RenderError(
+                "two images would have one name in the bake file",
+                expected="environments whose names differ in letters and digits",
+                found=f"`{found[name].name}` and `{image.name}`",
+            )
+        found[name] = image
+    return found
+
+
+def lines(job: Job) -> tuple[str, ...]:
+    """Who wrote a file, how to write it again, and the lock that it came from."""
+    return (
+        f"Written by toolmatrix {job.version}; an edit by hand is lost. To write it again:",
+        f"  {job.command}",
+        f"lock    {job.digest}",
+        f"matrix  {job.lock.matrix_date} {job.lock.matrix_digest}",
+    )
+
+
+def excluded(job: Job) -> tuple[str, ...]:
+    """A line for each target that has no image, with the reason."""
+    return tuple(f"excluded {name}: {reason}" for name, reason in job.excluded)
+
+
+def comment(texts: Iterable[str]) -> str:
+    """Comment lines, as shell, YAML, Bazel and pip write them."""
+    return "".join(f"# {quote.comment(text)}".rstrip() + "\n" for text in texts)
+
+
+def as_yaml(texts: Iterable[str], data: Mapping[str, object]) -> str:
+    """A YAML document below comment lines; keys stay in their order."""
+    import yaml
+
+    body: str = yaml.dump(data, Dumper=_dumper(), sort_keys=False, width=120, allow_unicode=False)
+    return comment(texts) + "\n" + body
+
+
+def _dumper() -> type:
+    """A dumper that indents lists below their key, as people write them."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+            del indentless
+            super().increase_indent(flow, indentless=False)
+
+        def ignore_aliases(self, data: object) -> bool:
+            del data
+            return True
+
+    return Dumper

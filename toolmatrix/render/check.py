@@ -1,0 +1,56 @@
+"""The check of an image: POSIX shell rendered from the lock, which needs nothing of toolmatrix inside the image."""
+
+from __future__ import annotations
+
+from toolmatrix.render import templates
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.render.model import Image, Job
+
+FOLDER = "/usr/share/toolmatrix"
+"""Where the lock and the check lie inside an image."""
+
+_LONGEST = 24
+"""So many letters of a name are given a column."""
+
+
+class Row(Value):
+    """One comparison of the script."""
+
+    component: str
+    wanted: str
+    match: str
+    after: str
+    run: tuple[str, ...]
+    runtime: bool
+
+
+def script(job: Job, image: Image) -> str:
+    """The text of the script."""
+    rows = tuple(_rows(image))
+    names = ["machine", *(row.component for row in rows)]
+    return templates.render(
+        "check.sh.j2",
+        job=job,
+        image=image,
+        probes=rows,
+        gfx=",".join(sorted(arch for arch in image.locked.archs if arch.startswith("gfx"))),
+        width=str(min(max(map(len, names)), _LONGEST)),
+    )
+
+
+def _rows(image: Image) -> Iterator[Row]:
+    for component, probe in image.probes:
+        version = image.locked.components[component].version
+        yield Row(
+            component=component,
+            wanted=probe.wanted or version,
+            match=probe.match,
+            after=probe.after,
+            run=probe.run,
+            runtime=probe.runtime,
+        )

@@ -1,0 +1,76 @@
+"""The Dockerfile of an image, from the templates: layout is theirs, what stands in it was decided by `make`."""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.render import check, quote, templates
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.render.model import Image, Job
+
+DIALECTS = ("modern", "classic")
+SYNTAX = "docker/dockerfile:1"
+"""What `# syntax=` names where nothing else is said (docs.docker.com, Dockerfile reference)."""
+
+_BLANKS = re.compile(r"\n{3,}")
+"""More than one empty line, as parts that wrote nothing leave them."""
+
+_CA = "/etc/ssl/certs/ca-certificates.crt"
+_SECRET = f"type=secret,id=ca,target={_CA},mode=0444"
+"""Certificates of a company, if the build is given any; they leave no trace in the image."""
+
+_FETCHING = ("ca-certificates", "curl")
+"""Packages by which the classic dialect downloads; the modern one lets the builder do it."""
+
+
+def text(job: Job, image: Image) -> str:
+    """The text of the file."""
+    return fill("Dockerfile.j2", job, image, modern=job.choices.dialect == DIALECTS[0])
+
+
+def fill(template: str, job: Job, image: Image, *, modern: bool, **more: object) -> str:
+    """The text of a template that builds an image."""
+    rendered = templates.render(
+        template,
+        job=job,
+        image=image,
+        modern=modern,
+        packages=_packages(image, modern=modern),
+        manager=image.distro.manager,
+        components=_columns(image),
+        caches=f"{image.variables['distro']}-{image.variables['debian_arch']}",
+        debian_arch=image.variables["debian_arch"],
+        secret=_SECRET,
+        check=check_name(image),
+        folder=check.FOLDER,
+        **more,
+    )
+    return _BLANKS.sub("\n\n", rendered)
+
+
+def _columns(image: Image) -> list[str]:
+    """What the image holds, one component to a line, in columns."""
+    held = image.locked.components
+    versions = {name: (">=" if part.floor else "") + part.version for name, part in held.items()}
+    names, widest = max(map(len, versions)), max(map(len, versions.values()))
+    return [
+        f"{name:{names}}  {versions[name]:{widest}}  {held[name].evidence}" for name in sorted(held)
+    ]
+
+
+def name(image: Image) -> str:
+    """What the Dockerfile of an image is called."""
+    return f"{quote.plain('release', image.name)}.Dockerfile"
+
+
+def check_name(image: Image) -> str:
+    """What the check of an image is called."""
+    return f"{quote.plain('release', image.name)}.check.sh"
+
+
+def _packages(image: Image, *, modern: bool) -> tuple[str, ...]:
+    fetches = any((image.downloads, *(step.downloads for step in image.steps)))
+    more = _FETCHING if fetches and not modern else ()
+    return (*image.packages, *(word for word in more if word not in image.packages))

@@ -1,0 +1,49 @@
+"""Definitions for Apptainer: the packages, downloads and steps of the Dockerfile as scripts, and the same check.
+
+Apptainer begins a section at every line whose first word begins with `%`, a stage at every line that begins with
+`bootstrap:`, and puts a value where a name stands in double braces (apptainer/apptainer, pkg/build/types/parser and
+internal/pkg/build/args). So a definition is refused that holds more of these than its template.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.errors import RenderError
+from toolmatrix.render import around, dockerfile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.render.model import Image, Job
+
+NAME = "apptainer"
+SUMMARY = "a definition for Apptainer for each image"
+
+_SECTIONS = ("%files", "%post", "%environment", "%test", "%labels", "%runscript")
+_STAGED = ("%post", "%files", *_SECTIONS)
+"""What opens a part of a definition with one stage, and with two."""
+
+_OPENS = re.compile(r"^(?:\s*(%\S*)|bootstrap:)", re.MULTILINE | re.IGNORECASE)
+_HADOLINT = re.compile(r"^# hadolint .*\n", re.MULTILINE)
+
+
+def files(job: Job) -> dict[str, str]:
+    """`NAME.def` for each image; raises RenderError for a text that would open a section or name a variable."""
+    plain = job.replace(choices=job.choices.replace(syntax_line=""))
+    return {around.file_name(image, ".def"): _definition(plain, image) for image in job.images}
+
+
+def _definition(job: Job, image: Image) -> str:
+    text = dockerfile.fill("apptainer.def.j2", job, image, modern=False)
+    text = _HADOLINT.sub("", text)
+    wanted = _STAGED if image.artifacts else _SECTIONS
+    opened = [found[1] for found in _OPENS.finditer(text) if found[1]]
+    stages = len(_OPENS.findall(text)) - len(opened)
+    if tuple(opened) != wanted or stages != (2 if image.artifacts else 1) or "{{" in text:
+        raise RenderError(
+            "a line cannot stand in a definition for Apptainer",
+            expected="lines that begin neither with `%` nor with `bootstrap:`, and no `{{`",
+            found=f"the recipe `{job.recipe.name}`",
+            help="write the line so that it begins with another word",
+        )
+    return text

@@ -1,0 +1,86 @@
+"""The bake file: one target for each image, with its platform, cache, provenance and the image that it starts from.
+
+What depends on who builds is a variable with a default that works everywhere: no registry, no cache, no attestations
+(Docker's own driver has none, docs.docker.com, Bake file reference), and the base image that the Dockerfile names.
+A property named `//` is a comment (HCL, JSON syntax specification).
+"""
+
+from __future__ import annotations
+
+import json
+
+from toolmatrix.render import around, dockerfile, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.render.model import Image, Job
+
+NAME = "bake"
+SUMMARY = "a bake file with a target for each image"
+
+_BUILD_ARGS = ("CREATED", "REVISION", "SOURCE")
+"""Arguments of the Dockerfiles that a lock cannot know."""
+
+_SWITCH = "ATTEST"
+_VARIABLES = {
+    "PREFIX": "in front of every tag, such as registry.example/team/",
+    "CACHE": "a repository for caches, such as registry.example/team/cache",
+    "CREATED": "when the image was made, RFC 3339",
+    "REVISION": "the revision that the files come from",
+    "SOURCE": "the address of the repository that they lie in",
+    _SWITCH: "true attaches provenance and a list of parts",
+}
+_SHORT = 12
+"""So many digits of the lock's digest stand in a tag."""
+
+
+def files(job: Job) -> dict[str, str]:
+    """The file `docker-bake.json`; raises RenderError for a name that is no plain word."""
+    images = around.targets(job)
+    variables = {
+        **_VARIABLES,
+        **{_variable(name): f"in the place of {image.from_}" for name, image in images.items()},
+    }
+    about = (
+        *around.lines(job),
+        *around.excluded(job),
+        "Variables of the environment, empty where nothing is said:",
+        *(f"  {name}: {what}" for name, what in variables.items()),
+    )
+    document = {
+        "//": [str(quote.comment(line)) for line in about],
+        "variable": {name: {"default": False if name == _SWITCH else ""} for name in variables},
+        "group": {"default": {"targets": list(images)}},
+        "target": {name: _target(job, name, image) for name, image in images.items()},
+    }
+    return {"docker-bake.json": json.dumps(document, indent=2) + "\n"}
+
+
+def _target(job: Job, name: str, image: Image) -> dict[str, object]:
+    tag = f"${{PREFIX}}{quote.plain('release', job.recipe.name)}:{name}"
+    lock = quote.plain("digest", job.digest).partition(":")[2][:_SHORT]
+    cache = f"type=registry,ref=${{CACHE}}:{name}"
+    base, variable = quote.plain("reference", image.from_), _variable(name)
+    return {
+        "context": ".",
+        "dockerfile": dockerfile.name(image),
+        "platforms": [str(quote.plain("path", image.platform))],
+        "tags": [tag, f"{tag}-{lock}"],
+        "args": {word: f"${{{word}}}" for word in _BUILD_ARGS},
+        "contexts": _where(variable, f'{{"{base}" = {variable}}}', "{}"),
+        "cache-from": _where("CACHE", f'["{cache}"]', "[]"),
+        "cache-to": _where("CACHE", f'["{cache},mode=max"]', "[]"),
+        "attest": [
+            f"type={kind},disabled=${{!{_SWITCH}}}" for kind in ("provenance,mode=max", "sbom")
+        ],
+    }
+
+
+def _where(variable: str, then: str, otherwise: str) -> str:
+    """An expression of HCL: what holds where a variable is set."""
+    return f'${{{variable} != "" ? {then} : {otherwise}}}'
+
+
+def _variable(name: str) -> str:
+    """The variable that names another image for the base of a target, with its scheme: `docker-image://...`."""
+    return "BASE_" + name.upper().replace("-", "_")

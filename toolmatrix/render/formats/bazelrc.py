@@ -1,0 +1,58 @@
+"""Compiler flags of the answer as options of Bazel, one configuration for each image: `bazel build --config=arm`.
+
+Flags hold for what is built and for the tools that the build makes for itself, which run on the same machine. An
+option that C and C++ share is a `copt` (Bazel, command-line reference, `--copt`, `--host_copt`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.errors import RenderError
+from toolmatrix.render import around, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.render.model import Image, Job
+
+NAME = "bazelrc"
+SUMMARY = "compiler flags as configurations of Bazel, for images that have any"
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+=, -]*", re.ASCII)
+"""What Bazel takes as it is; its quotes, backslashes and comments are left alone (Bazel, bazelrc files)."""
+
+
+def files(job: Job) -> dict[str, str]:
+    """The file `.bazelrc`, if an image has flags; raises RenderError for a value with letters that Bazel reads."""
+    made = [line for image in job.images for line in _lines(image)]
+    if not made:
+        return {}
+    use = "bazel build --config=NAME, with the name of an image; `import` it where there is another"
+    return {".bazelrc": around.comment((*around.lines(job), "", use)) + "\n".join(made) + "\n"}
+
+
+def _lines(image: Image) -> Iterator[str]:
+    """The options of an image; where C and C++ have the same flags they are said once."""
+    c, cxx = (image.env.get(name, "").split() for name in ("CFLAGS", "CXXFLAGS"))
+    named = {"copt": c} if c == cxx else {"conlyopt": c, "cxxopt": cxx}
+    for option, flags in named.items():
+        for flag in flags:
+            for prefix in ("", "host_"):
+                yield _line(image.name, f"--{prefix}{option}={quote.plain('flag', flag)}")
+    for name, text in sorted(image.locked.flags.env.items()):
+        for option in ("action_env", "host_action_env"):
+            yield _line(image.name, f"--{option}={quote.plain('name', name)}={text}")
+
+
+def _line(config: str, option: str) -> str:
+    if not _PLAIN.fullmatch(option):
+        raise RenderError(
+            "a value cannot be put into a file of Bazel",
+            expected="letters that Bazel takes as they are",
+            found=f"`{ascii(option)[1:-1]}`",
+            help="correct the lock or the recipe that it comes from",
+        )
+    word = f'"{option}"' if " " in option else option
+    return f"build:{quote.plain('release', config)} {word}"

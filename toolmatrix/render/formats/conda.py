@@ -1,0 +1,58 @@
+"""Environments of conda: what conda-forge packages of the answer, and the Python packages by pip.
+
+Which releases the channel has is not known here: where one is missing, conda says so and installs nothing.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.render import around, outside, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.render.model import Image, Job
+
+NAME = "conda"
+SUMMARY = "an environment of conda for each image with Python"
+
+
+def files(job: Job) -> dict[str, str]:
+    """`NAME.environment.yml` for each image with Python; raises RenderError for a value that is no plain word."""
+    return {
+        around.file_name(image, ".environment.yml"): around.as_yaml(
+            (*around.lines(job), *_notes(image), "", _use(image)), _environment(job, image)
+        )
+        for image in job.images
+        if "python" in image.locked.components
+    }
+
+
+def _use(image: Image) -> str:
+    return f"conda env create --file {image.name}.environment.yml"
+
+
+def _environment(job: Job, image: Image) -> dict[str, object]:
+    wanted: list[object] = list(_packages(image))
+    pip = [str(quote.plain("requirement", one)) for one in image.pip]
+    return {
+        "name": f"{quote.plain('release', job.recipe.name)}-{quote.plain('release', image.name)}",
+        "channels": ["conda-forge", "nodefaults"],
+        "dependencies": [*wanted, *([{"pip": pip}] if pip else [])],
+    }
+
+
+def _packages(image: Image) -> Iterator[str]:
+    for name, part in sorted(image.locked.components.items()):
+        found = outside.conda(name, part.version)
+        for package in found.packages if found else ():
+            version = quote.plain("release", part.version)
+            yield package if package == "pip" else f"{package}={version}"
+
+
+def _notes(image: Image) -> Iterator[str]:
+    """What an environment has in part or not at all."""
+    for name, part in sorted(image.locked.components.items()):
+        found = outside.conda(name, part.version)
+        if found is not None and found.note:
+            yield f"{name} {part.version}: {found.note}"

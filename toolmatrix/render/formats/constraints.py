@@ -1,0 +1,42 @@
+"""Constraints of pip: the Python packages of the answer at their releases, for one environment or another.
+
+pip takes a constraint only where something else asks for the package, so what the recipe builds stands here as well:
+whoever installs what was built gets that release (pip's user guide, constraints files).
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.render import around, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.render.model import Image, Job
+
+NAME = "constraints"
+SUMMARY = "constraints of pip for each image with Python packages"
+
+_EXTRAS = re.compile(r"\[.*\]")
+
+
+def files(job: Job) -> dict[str, str]:
+    """`NAME.constraints.txt` for each image with Python packages; raises RenderError for one that is no requirement."""
+    return {
+        around.file_name(image, ".constraints.txt"): around.comment(
+            (*around.lines(job), "", f"pip install --constraint {image.name}.constraints.txt ...")
+        )
+        + "".join(f"{line}\n" for line in pinned)
+        for image in job.images
+        if (pinned := _pinned(image))
+    }
+
+
+def _pinned(image: Image) -> list[str]:
+    """Requirements without extras, which a constraint may not have."""
+    found = {_EXTRAS.sub("", quote.plain("requirement", one)) for one in image.pip}
+    built = image.recipe.builds
+    if found and built in image.locked.components:
+        version = image.locked.components[built].version
+        found.add(quote.plain("requirement", f"{built}=={version}"))
+    return sorted(found)

@@ -1,0 +1,50 @@
+"""Development containers: one configuration for each image, built from its Dockerfile.
+
+The file is plain JSON, so it names its lock under `customizations`. A text with `${` would be read as a variable
+(Development Containers, variables in devcontainer.json), so nothing that can hold one stands in it.
+"""
+
+from __future__ import annotations
+
+import json
+
+from toolmatrix.render import dockerfile, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.render.model import Image, Job
+
+NAME = "devcontainer"
+SUMMARY = "a development container for each image"
+USER = "builder"
+"""Who the Dockerfiles make; its numbers are fitted to those of whoever opens the container."""
+
+_UP = "../.."
+
+
+def files(job: Job) -> dict[str, str]:
+    """`.devcontainer/NAME/devcontainer.json` for each image; raises RenderError for a name that is no plain word."""
+    return {
+        f".devcontainer/{quote.plain('release', image.name)}/devcontainer.json": json.dumps(
+            _container(job, image), indent=2
+        )
+        + "\n"
+        for image in job.images
+    }
+
+
+def _container(job: Job, image: Image) -> dict[str, object]:
+    made: dict[str, object] = {
+        "name": f"{quote.plain('release', job.recipe.name)} for {image.name}",
+        "build": {
+            "dockerfile": f"{_UP}/{dockerfile.name(image)}",
+            "context": _UP,
+            "args": {"REVISION": "${localEnv:REVISION}", "SOURCE": "${localEnv:SOURCE}"},
+            "options": [f"--platform={quote.plain('path', image.platform)}"],
+        },
+        "remoteUser": USER,
+        "customizations": {"toolmatrix": {"lock": str(quote.plain("digest", job.digest))}},
+    }
+    if image.locked.accelerator != "none":
+        made["hostRequirements"] = {"gpu": "optional"}
+    return made

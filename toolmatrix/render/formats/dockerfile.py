@@ -1,0 +1,21 @@
+"""One Dockerfile for each image, and the check that its last step runs."""
+
+from __future__ import annotations
+
+from toolmatrix.render import check, dockerfile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.render.model import Job
+
+NAME = "dockerfile"
+SUMMARY = "a Dockerfile for each image, and the check inside it"
+
+
+def files(job: Job) -> dict[str, str]:
+    """The Dockerfiles and checks."""
+    made = {}
+    for image in job.images:
+        made[dockerfile.name(image)] = dockerfile.text(job, image)
+        made[dockerfile.check_name(image)] = check.script(job, image)
+    return made

@@ -1,0 +1,20 @@
+"""What a build sends to the builder: the lock and the checks, and nothing that lies beside them."""
+
+from __future__ import annotations
+
+from toolmatrix.render import around, dockerfile, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.render.model import Job
+
+NAME = "dockerignore"
+SUMMARY = "what a build sends to the builder"
+LOCK = "toolmatrix.lock"
+
+
+def files(job: Job) -> dict[str, str]:
+    """The file `.dockerignore`; raises RenderError for a name that is no plain path."""
+    sent = [LOCK, *(quote.plain("path", dockerfile.check_name(image)) for image in job.images)]
+    about = ("Only what the Dockerfiles copy is sent to the builder.", "", *around.lines(job))
+    return {".dockerignore": around.comment(about) + "*\n" + "".join(f"!{one}\n" for one in sent)}

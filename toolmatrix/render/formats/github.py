@@ -1,0 +1,91 @@
+"""A workflow of GitHub Actions: one job for each image, on a machine of its platform.
+
+Nothing of the lock stands in a script or an expression: jobs read names from their matrix through the environment
+(GitHub, security hardening for GitHub Actions). Actions are named by commit.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.render import around, outside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.render.model import Image, Job
+
+NAME = "github"
+SUMMARY = "a workflow of GitHub Actions with a job for each image"
+PATH = ".github/workflows/toolmatrix.yml"
+
+_PATHS = ("**.Dockerfile", "**.check.sh", "**docker-bake.json", "**toolmatrix.lock", PATH)
+"""What a build depends on: other changes of a repository start none."""
+
+_PINNED = re.compile(r"(uses: \S+@[0-9a-f]{40})$", re.MULTILINE)
+
+
+def files(job: Job) -> dict[str, str]:
+    """The workflow; raises RenderError for a name that is no plain word, and for a platform without a machine."""
+    about = (
+        *around.lines(job),
+        *around.excluded(job),
+        "",
+        "GitHub reads workflows at the root of a repository alone; DIRECTORY is where the bake file lies.",
+    )
+    text = around.as_yaml(about, _workflow(job))
+    return {PATH: _tagged(text)}
+
+
+def _workflow(job: Job) -> dict[str, object]:
+    return {
+        "name": "toolmatrix",
+        "on": {
+            "push": {"paths": list(_PATHS)},
+            "pull_request": {"paths": list(_PATHS)},
+            "workflow_dispatch": None,
+        },
+        "permissions": {"contents": "read"},
+        "concurrency": {
+            "group": "${{ github.workflow }}-${{ github.ref }}",
+            "cancel-in-progress": True,
+        },
+        "env": {"DIRECTORY": "."},
+        "jobs": {
+            "image": {
+                "name": "${{ matrix.image }}",
+                "runs-on": "${{ matrix.runner }}",
+                "strategy": {
+                    "fail-fast": False,
+                    "matrix": {"include": [_cell(*one) for one in around.targets(job).items()]},
+                },
+                "steps": [
+                    {"uses": _uses("checkout"), "with": {"persist-credentials": False}},
+                    {"uses": _uses("buildx")},
+                    {
+                        "name": "Build and check",
+                        "working-directory": "${{ env.DIRECTORY }}",
+                        "env": {"IMAGE": "${{ matrix.image }}"},
+                        "run": 'docker buildx bake --progress=plain "$IMAGE"',
+                    },
+                ],
+            }
+        },
+    }
+
+
+def _cell(name: str, image: Image) -> dict[str, str]:
+    return {
+        "image": name,
+        "runner": outside.runner("github", image.platform),
+    }
+
+
+def _uses(name: str) -> str:
+    action = outside.action(name)
+    return f"{action.uses}@{action.commit}"
+
+
+def _tagged(text: str) -> str:
+    """The tags that people know the commits by, as comments behind them."""
+    tags = {_uses(name): outside.action(name).tag for name in ("checkout", "buildx")}
+    return _PINNED.sub(lambda found: f"{found[1]} # {tags[found[1].partition(' ')[2]]}", text)

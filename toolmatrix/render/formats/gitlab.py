@@ -1,0 +1,57 @@
+"""A child pipeline of GitLab: one job for each image, on a runner of its platform.
+
+Docker's engine runs as a service beside the job, with TLS; buildx takes its address from a context and not from the
+environment (GitLab, use Docker to build Docker images).
+"""
+
+from __future__ import annotations
+
+from toolmatrix.render import around, outside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.render.model import Image, Job
+
+NAME = "gitlab"
+SUMMARY = "a child pipeline of GitLab with a job for each image"
+PATH = "toolmatrix.gitlab-ci.yml"
+
+
+def files(job: Job) -> dict[str, str]:
+    """The pipeline; raises RenderError for a name that is no plain word."""
+    about = (
+        *around.lines(job),
+        *around.excluded(job),
+        "",
+        f"In .gitlab-ci.yml: {{trigger: {{include: {PATH}, strategy: depend}}}}. DIRECTORY is where the bake file",
+        "lies; on other than GitLab's own machines RUNNER is the tag of yours.",
+    )
+    return {PATH: around.as_yaml(about, _pipeline(job))}
+
+
+def _pipeline(job: Job) -> dict[str, object]:
+    cli, service = outside.engine()
+    return {
+        "variables": {"DIRECTORY": "."},
+        "toolmatrix": {
+            "stage": "build",
+            "image": cli,
+            "services": [service],
+            "tags": ["$RUNNER"],
+            "parallel": {"matrix": [_cell(*one) for one in around.targets(job).items()]},
+            "variables": {"DOCKER_TLS_CERTDIR": "/certs"},
+            "script": [
+                "docker context create engine",
+                "docker buildx create --use engine",
+                'cd "$DIRECTORY"',
+                'docker buildx bake --progress=plain "$IMAGE"',
+            ],
+        },
+    }
+
+
+def _cell(name: str, image: Image) -> dict[str, str]:
+    return {
+        "IMAGE": name,
+        "RUNNER": outside.runner("gitlab", image.platform),
+    }

@@ -1,0 +1,271 @@
+"""From a lock and a recipe to what the renderers are handed: one Image for each target that can have one.
+
+A target without an answer, without a step, or with a component that nothing brings into an image is excluded, with the
+reason. Raises RenderError for a value of the lock that does not look like what it is, NoImage where every target is
+excluded, and RecipeError where a text names a value that the answer does not have.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from toolmatrix.errors import NoImage, RenderError
+from toolmatrix.recipes.model import STAGES, Download
+from toolmatrix.recipes.pick import Picker, settled
+from toolmatrix.render import answer
+from toolmatrix.render.model import Flag, Image, Job
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import TypeVar
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import Lock, LockedTarget
+    from toolmatrix.recipes.model import Book, Distro, Option, Provision, Recipe, Step
+    from toolmatrix.render.model import Choices
+
+    T = TypeVar("T")
+
+_APT = "apt"
+_LABEL = "io.github.toolmatrix."
+_RECORD = "-frecord-gcc-switches"
+"""Beside flags of the lock: the compiler writes them into what it makes, so that a binary tells its own flags."""
+
+
+class _Excluded(Exception):
+    """Why a target has no image."""
+
+
+class Rules:
+    """What holds beside the lock: the recipe, the provisions, the matrix, and the user's choices."""
+
+    def __init__(self, recipe: Recipe, book: Book, index: Index, choices: Choices) -> None:
+        self.recipe = recipe
+        self.index = index
+        self.choices = choices
+        self.distros = (*recipe.distros, *book.distros)
+        self.provisions = (*recipe.provisions, *book.provisions)
+        self.effects = (*recipe.effects, *book.effects)
+        self.schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
+        self._rows = index.section("ids")
+
+    def cell(self, row: str, column: str) -> str:
+        """A cell of a row of the matrix, or nothing."""
+        if row not in self._rows:
+            return ""
+        cells: Mapping[str, str] = dict(self.index.record(self._rows[row]).get("cells", ()))
+        return cells.get(column, "")
+
+
+def job(
+    lock: Lock,
+    lock_text: str,
+    digest: str,
+    rules: Rules,
+    *,
+    targets: Sequence[str] = (),
+    command: str = "",
+    version: str = "",
+) -> Job:
+    """Everything of one run; `targets` are those wanted, all of the lock where none is named."""
+    images: list[Image] = []
+    excluded = [(target, "the lock has no answer for it") for target in _missing(lock, targets)]
+    for name, environment, target in lock.names():
+        if targets and target not in targets:
+            continue
+        held = lock.environments[environment].targets[target]
+        try:
+            images.append(_image(name, target, held, rules, digest))
+        except _Excluded as reason:
+            excluded.append((name, str(reason)))
+    if not images:
+        raise NoImage(
+            f"the recipe `{rules.recipe.name}` makes no image of this lock",
+            found="; ".join(f"{name}: {reason}" for name, reason in excluded) or "no target",
+        )
+    return Job(
+        lock=lock,
+        lock_text=lock_text,
+        digest=digest,
+        recipe=rules.recipe,
+        images=tuple(images),
+        choices=rules.choices,
+        command=command,
+        version=version,
+        excluded=tuple(excluded),
+    )
+
+
+def _missing(lock: Lock, targets: Iterable[str]) -> list[str]:
+    held = {target for _, _, target in lock.names()}
+    return [target for target in targets if target not in held]
+
+
+def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str) -> Image:
+    recipe = rules.recipe
+    _needed(target, held, recipe)
+    picker = Picker(answer.releases(target, held), rules.schemes, answer.values(target, held))
+    distro = picker.first(rules.distros)
+    if distro is None:
+        where = held.components["distro"].version
+        raise _Excluded(f"nothing says how packages get into {where}")
+    picker = Picker(picker.answer, rules.schemes, {**picker.values, **answer.of_distro(distro)})
+    provisions = tuple(_provisions(held, rules, picker))
+    _installable(distro, provisions)
+    steps = _steps(recipe, picker)
+    if recipe.steps and not steps:
+        raise _Excluded(f"no step of the recipe `{recipe.name}` holds for this answer")
+    options = _options(recipe, picker, rules.choices)
+    downloads = tuple(_pinned(one, held, rules) for part in provisions for one in part.downloads)
+    steps = tuple(
+        step.replace(downloads=tuple(_pinned(one, held, rules) for one in step.downloads))
+        for step in steps
+    )
+    base = answer.checked("reference", held.components["base-image"].version)
+    from_ = rules.choices.stand_ins.get(base, base)
+    return Image(
+        name=name,
+        target=target,
+        platform=held.platform,
+        machine=answer.machine(held),
+        locked=held,
+        recipe=recipe,
+        base=base,
+        from_=from_,
+        distro=distro,
+        provisions=provisions,
+        packages=_once(
+            (
+                *(word for part in provisions for word in part.packages),
+                *(word for step in steps for word in step.packages),
+            )
+        ),
+        runtime=_once(word for part in provisions for word in part.runtime),
+        areas=_once(word for part in provisions for word in part.areas),
+        repositories=_once(one for part in provisions for one in part.repositories),
+        downloads=downloads,
+        run=_once(line for part in provisions for line in part.run),
+        links={name: to for part in provisions for name, to in part.links.items()},
+        pip=_once(word for part in provisions for word in part.pip),
+        steps=steps,
+        artifacts=picker.texts(recipe.artifacts),
+        probes=tuple((part.component, probe) for part in provisions for probe in part.probes),
+        flags=_flags(held, rules, picker),
+        env=_env(held, provisions, options),
+        path=_once(folder for part in reversed(provisions) for folder in part.path),
+        labels=_labels(target, held, recipe, base, from_, digest),
+        unpinned=_unpinned(from_, (*downloads, *(one for step in steps for one in step.downloads))),
+        variables=picker.values,
+    )
+
+
+def _needed(target: str, held: LockedTarget, recipe: Recipe) -> None:
+    if recipe.targets and target not in recipe.targets:
+        raise _Excluded(f"the recipe `{recipe.name}` is made for {', '.join(recipe.targets)}")
+    for need in ("base-image", "distro", recipe.builds, *recipe.needs):
+        if need and need not in held.components:
+            raise _Excluded(f"the answer holds no {need}, which the recipe `{recipe.name}` needs")
+
+
+def _provisions(held: LockedTarget, rules: Rules, picker: Picker) -> Iterator[Provision]:
+    """For each component the first provision that holds; a recipe does not provide what it builds."""
+    order = [name for name in rules.index.header["components"] if name in held.components]
+    for name in order:
+        if name == rules.recipe.builds:
+            continue
+        version = held.components[name].version
+        offered = [part for part in rules.provisions if part.component == name]
+        found = picker.first(offered, component=name, version=version)
+        if found is None:
+            where = held.components["distro"].version
+            raise _Excluded(f"nothing says how {name} {version} gets into {where}")
+        yield found
+
+
+def _steps(recipe: Recipe, picker: Picker) -> tuple[Step, ...]:
+    """The steps that hold, by stage; of one stage in the order of the recipe."""
+    return settled(sorted(picker.all(recipe.steps), key=lambda step: STAGES.index(step.stage)))
+
+
+def _installable(distro: Distro, provisions: Iterable[Provision]) -> None:
+    """Repositories and areas are written for apt alone."""
+    for part in provisions:
+        if (part.repositories or part.areas) and distro.manager != _APT:
+            raise _Excluded(f"{part.component} comes from a repository that only apt can read")
+
+
+def _options(recipe: Recipe, picker: Picker, choices: Choices) -> tuple[Option, ...]:
+    known = {option.name for option in recipe.options}
+    for name in choices.options:
+        if name not in known:
+            raise RenderError(
+                f"the recipe `{recipe.name}` has no option `{name}`",
+                expected="one of " + ", ".join(sorted(known)) if known else "no option",
+                found=f"`--option {name}`",
+            )
+    return picker.all(option for option in recipe.options if option.name in choices.options)
+
+
+def _pinned(download: Download, held: LockedTarget, rules: Rules) -> Download:
+    """The download with the checksum itself in `checksum`, empty where nobody knows it."""
+    if download.checksum:
+        return download.replace(checksum=rules.cell(download.checksum, "sha256"))
+    version = held.components[download.of].version if download.of in held.components else ""
+    return download.replace(checksum=download.sha256.get(version, ""))
+
+
+def _unpinned(from_: str, downloads: Iterable[Download]) -> tuple[str, ...]:
+    loose = [one.url for one in downloads if not one.checksum]
+    return tuple(loose if "@sha256:" in from_ else [from_, *loose])
+
+
+def _flags(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[Flag, ...]:
+    said = held.flags.cflags
+    return tuple(
+        Flag(effect=effect, flags=said)
+        for effect in picker.all(rules.effects)
+        if any(fnmatchcase(flag, effect.flag) for flag in said)
+    )
+
+
+def _env(
+    held: LockedTarget, provisions: Iterable[Provision], options: Iterable[Option]
+) -> dict[str, str]:
+    env = {name: text for part in provisions for name, text in part.env.items()}
+    env |= {name: text for part in options for name, text in part.env.items()}
+    for name, flags in (("CFLAGS", held.flags.cflags), ("CXXFLAGS", held.flags.cxxflags)):
+        if flags:
+            env[name] = " ".join((*flags, _RECORD))
+    return env | dict(held.flags.env)
+
+
+def _labels(
+    target: str, held: LockedTarget, recipe: Recipe, base: str, from_: str, digest: str
+) -> dict[str, str]:
+    """Every label that a base image may bring is set anew, so that none speaks for another image."""
+    version = held.components[recipe.builds].version if recipe.builds else ""
+    labels = {
+        "org.opencontainers.image.title": f"{recipe.name} for {target}",
+        "org.opencontainers.image.description": recipe.about,
+        "org.opencontainers.image.version": version,
+        "org.opencontainers.image.base.name": base,
+        "org.opencontainers.image.base.digest": from_.partition("@")[2],
+        _LABEL + "lock.digest": digest,
+        _LABEL + "target": target,
+    }
+    floors = {
+        f"{_LABEL}{name}.floor": part.version
+        for name, part in sorted(held.components.items())
+        if part.floor
+    }
+    return labels | floors
+
+
+def _once(found: Iterable[T]) -> tuple[T, ...]:
+    """What was found, each at its first mention."""
+    seen: list[T] = []
+    for one in found:
+        if one not in seen:
+            seen.append(one)
+    return tuple(seen)

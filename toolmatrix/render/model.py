@@ -1,0 +1,111 @@
+"""What the renderers are handed: for each target of a lock everything that its files need, decided and ready."""
+
+from __future__ import annotations
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Protocol
+
+    from toolmatrix.lock.model import Lock, LockedTarget
+    from toolmatrix.recipes.model import (
+        Distro,
+        Download,
+        Effect,
+        Probe,
+        Provision,
+        Recipe,
+        Repository,
+        Step,
+    )
+
+
+class Choices(Value):
+    """What a user chooses about the files and no fact decides.
+
+    `dialect` is modern or classic; `syntax_line` is empty (none) or the reference to name; `stand_ins` are base images
+    by the name that they replace; `options` are switched-on options of the recipe.
+    """
+
+    dialect: str = "modern"
+    syntax_line: str = ""
+    stand_ins: Mapping[str, str] = {}
+    options: tuple[str, ...] = ()
+
+
+class Flag(Value):
+    """A flag of the lock with what it does that the compiler can tell."""
+
+    effect: Effect
+    flags: tuple[str, ...]
+
+
+class Image(Value):
+    """One image to build: a target of the lock with what its recipe does there, values put in.
+
+    `name` is the stem of its files, such as `x86`; `base` the reference that the lock names and `from_` the one its
+    stages start from; `packages` are all packages of the distribution's manager in the order of their first mention,
+    `runtime` those of the runtime image; `probes` are pairs of component and probe; `steps` are in the order of their
+    stages; `labels` stand on the last stage; `unpinned` is what no checksum or digest pins; `variables` are the values
+    that texts of recipes may name.
+    """
+
+    name: str
+    target: str
+    platform: str
+    machine: str
+    locked: LockedTarget
+    recipe: Recipe
+    base: str
+    from_: str
+    distro: Distro
+    provisions: tuple[Provision, ...]
+    packages: tuple[str, ...]
+    runtime: tuple[str, ...]
+    areas: tuple[str, ...]
+    repositories: tuple[Repository, ...]
+    downloads: tuple[Download, ...]
+    run: tuple[str, ...]
+    links: Mapping[str, str]
+    pip: tuple[str, ...]
+    steps: tuple[Step, ...]
+    artifacts: tuple[str, ...]
+    probes: tuple[tuple[str, Probe], ...]
+    flags: tuple[Flag, ...]
+    env: Mapping[str, str]
+    path: tuple[str, ...]
+    labels: Mapping[str, str]
+    unpinned: tuple[str, ...]
+    variables: Mapping[str, str]
+
+
+class Job(Value):
+    """Everything of one `render`: the lock with its text and digest, the recipe, the images, and the choices.
+
+    `digest` is `sha256:...` of the lock's text; `command` is what makes the files again; `excluded` are pairs of a
+    target and the reason why it has no image.
+    """
+
+    lock: Lock
+    lock_text: str
+    digest: str
+    recipe: Recipe
+    images: tuple[Image, ...]
+    choices: Choices
+    command: str
+    version: str
+    excluded: tuple[tuple[str, str], ...] = ()
+
+
+if TYPE_CHECKING:
+
+    class Format(Protocol):
+        """One output format: a module of `render` with these names."""
+
+        NAME: str
+        SUMMARY: str
+
+        def files(self, job: Job) -> dict[str, str]:
+            """The texts of this format by path relative to the output directory."""

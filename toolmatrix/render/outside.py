@@ -1,0 +1,91 @@
+"""What CI services and package channels call the things that rendered files name: `outside.yaml`, with its sources."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from toolmatrix.errors import RenderError
+from toolmatrix.facts.versions import Scale
+from toolmatrix.resources import outside_path
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+class Action(Value):
+    """An action of GitHub at one commit, with the tag that people know it by."""
+
+    uses: str
+    commit: str
+    tag: str
+
+
+class Conda(Value):
+    """How a component is packaged by conda-forge; `note` says what is lacking there."""
+
+    component: str
+    when: str = "*"
+    scheme: str = "pep440"
+    packages: tuple[str, ...] = ()
+    note: str = ""
+
+    def holds(self, version: str) -> bool:
+        """Whether it speaks of this release of its component."""
+        return bool(Scale(self.scheme, (version,)).select(self.when))
+
+
+def runner(service: str, platform: str) -> str:
+    """The label of the service's machines that run a platform natively; raises RenderError for another platform."""
+    known = _read()["runners"]
+    if platform not in known:
+        raise RenderError(
+            f"nobody knows a machine of {service} for this platform",
+            expected=" or ".join(known),
+            found=f"`{ascii(platform)[1:-1]}`",
+        )
+    return next(str(one["label"]) for one in known[platform] if one["service"] == service)
+
+
+def action(name: str) -> Action:
+    """An action by the name that the formats know it by."""
+    entry = _read()["actions"][name]
+    return Action(uses=entry["uses"], commit=entry["commit"], tag=entry["tag"])
+
+
+def engine() -> tuple[str, str]:
+    """The images of Docker's client and of its engine as a service."""
+    entry = _read()["engine"]
+    return entry["cli"], entry["service"]
+
+
+def conda(component: str, version: str) -> Conda | None:
+    """How a release is packaged, if conda-forge has anything of its kind."""
+    return next(
+        (one for one in _conda() if one.component == component and one.holds(version)), None
+    )
+
+
+@lru_cache(maxsize=1)
+def _conda() -> tuple[Conda, ...]:
+    return tuple(
+        Conda(**{name: value for name, value in _fields(entry) if name != "source"})
+        for entry in _read()["conda"]
+    )
+
+
+def _fields(entry: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [
+        (name, tuple(value) if isinstance(value, list) else value) for name, value in entry.items()
+    ]
+
+
+@lru_cache(maxsize=1)
+def _read() -> Mapping[str, Any]:
+    import yaml
+
+    with open(outside_path(), encoding="utf-8") as file:
+        found: Mapping[str, Any] = yaml.safe_load(file)
+    return found

@@ -1,0 +1,160 @@
+"""Quoting, one function for each place where a value can stand; each refuses what cannot be quoted there.
+
+Every function gives `Quoted`, and the templates take nothing else: a value that was not quoted for its place does not
+get into a file. Raises RenderError.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+from markupsafe import Markup
+
+from toolmatrix.errors import RenderError
+from toolmatrix.recipes import shapes, shell
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+Quoted = Markup
+"""Text that is ready for its place."""
+
+PLACES: Mapping[str, tuple[re.Pattern[str], str]] = {
+    name: (re.compile(pattern, re.ASCII), expected)
+    for name, pattern, expected in (
+        ("release", r"[A-Za-z0-9][A-Za-z0-9._+-]*", "a release"),
+        (
+            "reference",
+            r"[a-z0-9][A-Za-z0-9._-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*(:[A-Za-z0-9_][A-Za-z0-9._-]*)?(@sha256:[0-9a-f]{64})?",
+            "an image reference such as `debian:12`",
+        ),
+        ("flag", r"--?[A-Za-z0-9][A-Za-z0-9_=+.,:/-]*", "a compiler flag"),
+        ("arch", r"[a-z][a-z0-9_-]*(:[a-z0-9]+[+-])*", "a codegen arch"),
+        ("path", r"/?[A-Za-z0-9._+@-]+(/[A-Za-z0-9._+@-]+)*", "a path of plain letters"),
+        ("word", r"[A-Za-z0-9_./:@%+=,-]+", "one word of plain letters"),
+        ("name", r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable"),
+        ("url", r"https?://[A-Za-z0-9.:-]+(/[A-Za-z0-9._~+%@=&?,-]*)*", "an address"),
+        ("sha256", r"[0-9a-f]{64}", "a checksum"),
+        ("digest", r"sha256:[0-9a-f]{64}", "a digest"),
+        ("condition", r"[A-Za-z0-9_()!&|<>= ]+", "a condition of the preprocessor"),
+        ("requirement", shapes.SHAPES["requirement"][0].pattern, "a requirement of pip"),
+    )
+}
+"""Places where a value stands without quotes: what it may look like there."""
+
+
+def plain(place: str, text: str) -> Quoted:
+    """A value that needs no quotes because it looks as its place wants it."""
+    pattern, expected = PLACES[place]
+    if not pattern.fullmatch(_text(text)):
+        raise _refused(text, expected)
+    return Quoted(text)
+
+
+def sh(text: str) -> Quoted:
+    """One word of shell, inside a script or a RUN instruction."""
+    _one_line(text, "a word of shell")
+    if "<<" in text or text.endswith("\\"):
+        raise _refused(text, "a word of shell without `<<` that does not end with a backslash")
+    return Quoted(shlex.quote(text))
+
+
+def words(texts: Iterable[str]) -> Quoted:
+    """Several words of shell."""
+    return Quoted(" ".join(sh(text) for text in texts))
+
+
+def value(text: str) -> Quoted:
+    """The value of an ENV, ARG or LABEL: in double quotes, nothing put in by Docker."""
+    _one_line(text, "a value of an instruction")
+    if "\\" in text:
+        raise _refused(text, "a value without a backslash")
+    escaped = text.replace('"', '\\"').replace("$", "\\$")
+    return Quoted(f'"{escaped}"')
+
+
+def comment(text: str) -> Quoted:
+    """The rest of a comment line; a backslash at its end would take the next line into it in files of Bazel."""
+    _one_line(text, "one line")
+    if text.endswith("\\"):
+        raise _refused(text, "a comment that does not end with a backslash")
+    return Quoted(text)
+
+
+def line(text: str) -> Quoted:
+    """A line of shell out of a recipe; what `recipes.shell` refuses is refused here as well."""
+    found = shell.fault(text)
+    if found:
+        raise _refused(text, f"one command on one line: {found}")
+    return Quoted(text)
+
+
+def in_double(text: str) -> Quoted:
+    """Text between double quotes of shell."""
+    _one_line(text, "text between quotes")
+    if set(text) & set('"\\$`'):
+        raise _refused(text, 'text without `"`, `$`, backslash and backtick')
+    return Quoted(text)
+
+
+def sed_argument(text: str) -> Quoted:
+    """A word of shell that a pattern of sed between slashes takes as it is."""
+    if set(text) & set("'\\/*[]^$.&"):
+        raise _refused(text, "text without letters that mean something in a pattern")
+    return sh(text)
+
+
+def layout(text: str, shown: object = True) -> Quoted:
+    """Punctuation that a template writes itself where it is `shown`, such as the backslash of a line that goes on."""
+    if text.strip(" ;\\\n") not in ("", "<<EOF", "set -eux"):
+        raise _refused(text, "blanks, semicolons, backslashes and line breaks")
+    return Quoted(text if shown else "")
+
+
+def as_json(data: object) -> Quoted:
+    """A JSON value on one line; it is YAML as well."""
+    return Quoted(json.dumps(data, ensure_ascii=True))
+
+
+def _one_line(text: str, place: str) -> None:
+    if not _text(text).isprintable():
+        raise _refused(text, f"{place}: printable, on one line")
+
+
+def _text(value: object) -> str:
+    """A text, which is all that can be quoted; a name that a template misspells is none."""
+    if not isinstance(value, str):
+        raise _refused(type(value).__name__, "a text")
+    return value
+
+
+def _refused(text: str, expected: str) -> RenderError:
+    return RenderError(
+        "a value cannot be put where a template wants it",
+        expected=expected,
+        found=f"`{ascii(text)[1:-1]}`",
+        help="correct the lock, the recipe or the option that it comes from",
+    )
+
+
+def filters() -> dict[str, Callable[..., Quoted]]:
+    """The filters of the templates, by name."""
+
+    def of(place: str) -> Callable[[str], Quoted]:
+        return lambda text: plain(place, text)
+
+    named: dict[str, Callable[..., Quoted]] = {place: of(place) for place in PLACES}
+    return named | {
+        "sh": sh,
+        "words": words,
+        "value": value,
+        "comment": comment,
+        "line": line,
+        "in_double": in_double,
+        "sed_argument": sed_argument,
+        "json": as_json,
+        "layout": layout,
+    }
