@@ -68,9 +68,12 @@ def test_each_dockerfile_is_built_for_its_platform(
 @pytest.mark.process
 def test_bake_builds_all_at_once_where_buildx_is(real: Cli, here: Path, out: Path) -> None:
     (out / "docker-bake.json").write_text("{}")
-    outcome = real("build", "out", "--target", "arm", PATH=engine(here, "docker"))
+    path = engine(here, "docker", f'pwd >>"{here}/folders"')
+    outcome = real("build", "out", "--target", "arm", PATH=path)
     assert outcome.code == 0
-    assert calls(here) == ["docker buildx bake --file out/docker-bake.json arm"]
+    assert calls(here) == ["docker buildx bake --file docker-bake.json arm"]
+    # Bake takes paths of its file from where it runs, not from where the file lies.
+    assert (here / "folders").read_text().splitlines()[-1] == str(out.resolve())
 
 
 @pytest.mark.process

@@ -23,6 +23,9 @@ PREFIX = "local/debian"
 EMULATORS = {"amd64": "x86_64", "arm64": "aarch64"}
 """What qemu calls an architecture of Debian."""
 
+VARIANTS = {"arm64": {"variant": "v8"}}
+"""What an image says beside its architecture (OCI image index, platform variants)."""
+
 _BINFMT = Path("/proc/sys/fs/binfmt_misc")
 _AUTHORITIES = Path("/usr/local/share/ca-certificates")
 _HOOKS = "/usr/share/mmdebstrap/hooks/maybe-merged-usr"
@@ -138,6 +141,7 @@ def _wrap(base: Base, layer: Path, to: Path) -> None:
     config = json.dumps(
         {
             "architecture": base.arch,
+            **VARIANTS.get(base.arch, {}),
             "os": "linux",
             "config": {
                 "Cmd": ["bash"],

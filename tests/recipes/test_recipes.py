@@ -74,6 +74,12 @@ def picker(index: Index, book: Book, target: str, held: LockedTarget) -> Picker:
     return Picker(one.answer, schemes, {**one.values, **more})
 
 
+def alone(index: Index, **held: str) -> Picker:
+    """What picks the parts that hold where an answer has these releases and no others."""
+    schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
+    return Picker({name: (version,) for name, version in held.items()}, schemes, held)
+
+
 def parts(value: object) -> Iterator[Part]:
     """Every statement of a recipe, at any depth."""
     if isinstance(value, model.Part):
@@ -184,28 +190,30 @@ def test_every_release_has_the_steps_it_needs_and_no_two_for_one_thing(
     assert answered > 5
 
 
-@pytest.mark.parametrize("name", ["gcc", "numpy"])
-def test_every_release_of_a_tool_has_one_archive(
-    name: str, recipes: dict[str, Recipe], index: Index
-) -> None:
-    schemes = {one: part["scheme"] for one, part in index.header["components"].items()}
-    for release in index.section("c:" + name)["versions"]:
-        held = {name: (release,), "distro": ("debian12",), "python": ("3.11",)}
-        found = Picker(held, schemes, {name: release}).all(recipes[name].steps)
-        assert {step.stage for step in found} >= {"fetch", "build", "package", "verify"}, release
+def test_every_series_of_gcc_has_one_archive(recipes: dict[str, Recipe], index: Index) -> None:
+    for release in index.section("c:gcc")["versions"]:
+        found = alone(index, gcc=release, distro="debian12").all(recipes["gcc"].steps)
+        assert {step.stage for step in found} == set(model.STAGES), release
         assert len([file for step in found for file in step.downloads]) == 1, release
-        names = Counter(step.name for step in found)
-        assert max(names.values()) == 1, release
+        assert max(Counter(step.name for step in found).values()) == 1, release
+
+
+def test_every_release_of_numpy_has_one_checksum(recipes: dict[str, Recipe], index: Index) -> None:
+    checksums = set()
+    for release in index.section("c:numpy")["versions"]:
+        found = alone(index, numpy=release).all(recipes["numpy"].steps)
+        checksum, wheel, install, verify = settled(found)[0].env, *found[1:]
+        assert [wheel.name, install.name, verify.name] == ["wheel", "install", "import"], release
+        assert len(checksum["SHA256"]) == 64, release
+        checksums.add(checksum["SHA256"])
+    assert len(checksums) == len(index.section("c:numpy")["versions"])
 
 
 @pytest.mark.parametrize("version", ["5.6.1", "5.7.1", "6.0.2", "6.1.2", "6.4.3", "7.1.1"])
 def test_hip_is_built_of_runtime_headers_and_hipcc(
     version: str, recipes: dict[str, Recipe], index: Index
 ) -> None:
-    schemes = {one: part["scheme"] for one, part in index.header["components"].items()}
-    held = {"rocm": (version,), "distro": ("ubuntu22.04",), "arch": ("gfx90a",)}
-    one = Picker(held, schemes, {"rocm": version, "archs_gfx": "gfx90a"})
-    found = one.all(recipes["hip"].steps)
+    found = alone(index, rocm=version, distro="ubuntu22.04").all(recipes["hip"].steps)
     folders = {file.to for step in found for file in step.downloads}
     own = version < "6.1"
     assert folders == {"/work/clr", "/work/hip"} | ({"/work/hipcc"} if own else set())
@@ -216,9 +224,8 @@ def test_hip_is_built_of_runtime_headers_and_hipcc(
 def test_hip_says_nothing_of_releases_that_it_does_not_cover(
     recipes: dict[str, Recipe], index: Index
 ) -> None:
-    schemes = {one: part["scheme"] for one, part in index.header["components"].items()}
     for version in ("5.5.1", "7.2.0"):
-        assert Picker({"rocm": (version,)}, schemes, {}).all(recipes["hip"].steps) == ()
+        assert alone(index, rocm=version).all(recipes["hip"].steps) == ()
 
 
 # What ./configure of TensorFlow is told

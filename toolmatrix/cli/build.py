@@ -23,10 +23,11 @@ _ENDING = ".Dockerfile"
 
 
 class _Build(Value):
-    """One call of an engine: what it builds, and its words."""
+    """One call of an engine: what it builds, its words, and the directory in which it runs."""
 
     what: str
     words: tuple[str, ...]
+    folder: str | None = None
 
 
 def run(context: Context) -> int:
@@ -44,7 +45,9 @@ def _done(context: Context, build: _Build) -> bool:
     context.say(f"building {build.what}: {' '.join(build.words)}")
     began = time.monotonic()
     try:
-        code = subprocess.run(build.words, check=False, env=_environment(context)).returncode  # noqa: S603
+        code = subprocess.run(  # noqa: S603
+            build.words, check=False, env=_environment(context), cwd=build.folder
+        ).returncode
     except OSError as error:
         raise ToolMissing(
             f"`{build.words[0]}` cannot be run", found=error.strerror or "an error"
@@ -86,13 +89,13 @@ def _has_buildx(context: Context) -> bool:
 
 
 def _bake(context: Context, folder: str) -> Iterator[_Build]:
-    """One call for all targets, where a bake file lies in the directory."""
+    """One call for all targets, where a bake file lies in the directory: its paths are relative to where bake runs."""
     if not os.path.isfile(os.path.join(folder, _BAKE)):
         yield from _docker(context, folder)
         return
     names = context.options.target
-    words = ("docker", "buildx", "bake", "--file", os.path.join(folder, _BAKE))
-    yield _Build(what=folder, words=(*words, *context.passed, *names))
+    words = ("docker", "buildx", "bake", "--file", _BAKE)
+    yield _Build(what=folder, words=(*words, *context.passed, *names), folder=folder)
 
 
 def _docker(context: Context, folder: str) -> Iterator[_Build]:

@@ -23,6 +23,20 @@ def file_name(image: Image, ending: str) -> str:
     return f"{quote.plain('release', image.name)}{ending}"
 
 
+def requirement(text: str) -> str:
+    """A requirement that pip takes (PEP 508); raises RenderError for another text."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    plain = str(quote.plain("requirement", text))
+    try:
+        Requirement(plain)
+    except InvalidRequirement as error:
+        raise RenderError(
+            "a requirement cannot be read", expected="one that pip takes", found=f"`{plain}`"
+        ) from error
+    return plain
+
+
 def targets(job: Job) -> dict[str, Image]:
     """The images by the name of their target in the bake file; raises RenderError where two would have one name."""
     found: dict[str, Image] = {}

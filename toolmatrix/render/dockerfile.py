@@ -21,6 +21,9 @@ _CA = "/etc/ssl/certs/ca-certificates.crt"
 _SECRET = f"type=secret,id=ca,target={_CA},mode=0444"
 """Certificates of a company, if the build is given any; they leave no trace in the image."""
 
+_PER_CACHE = ("distro", "debian_arch")
+"""What images must share to share the caches of their builds."""
+
 _FETCHING = ("ca-certificates", "curl")
 """Packages by which the classic dialect downloads; the modern one lets the builder do it."""
 
@@ -40,7 +43,7 @@ def fill(template: str, job: Job, image: Image, *, modern: bool, **more: object)
         packages=_packages(image, modern=modern),
         manager=image.distro.manager,
         components=_columns(image),
-        caches=f"{image.variables['distro']}-{image.variables['debian_arch']}",
+        caches="-".join(quote.plain("release", image.variables[one]) for one in _PER_CACHE),
         debian_arch=image.variables["debian_arch"],
         secret=_SECRET,
         check=check_name(image),

@@ -35,6 +35,8 @@ PLACES: Mapping[str, tuple[re.Pattern[str], str]] = {
         ("arch", r"[a-z][a-z0-9_-]*(:[a-z0-9]+[+-])*", "a codegen arch"),
         ("path", r"/?[A-Za-z0-9._+@-]+(/[A-Za-z0-9._+@-]+)*", "a path of plain letters"),
         ("word", r"[A-Za-z0-9_./:@%+=,-]+", "one word of plain letters"),
+        ("label", r"[A-Za-z0-9][A-Za-z0-9._/-]*", "the name of a label"),
+        ("mode", r"0[0-7]{3}", "a mode such as `0755`"),
         ("name", r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable"),
         ("url", r"https?://[A-Za-z0-9.:-]+(/[A-Za-z0-9._~+%@=&?,-]*)*", "an address"),
         ("sha256", r"[0-9a-f]{64}", "a checksum"),

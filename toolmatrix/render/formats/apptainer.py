@@ -34,6 +34,13 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _definition(job: Job, image: Image) -> str:
+    for value in image.labels.values():
+        if value != value.strip():
+            raise RenderError(
+                "a label cannot stand in a definition for Apptainer",
+                expected="a text without blanks around it",
+                found=f"`{ascii(value)[1:-1]}`",
+            )
     text = dockerfile.fill("apptainer.def.j2", job, image, modern=False)
     text = _HADOLINT.sub("", text)
     wanted = _STAGED if image.artifacts else _SECTIONS

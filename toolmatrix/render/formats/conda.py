@@ -34,7 +34,7 @@ def _use(image: Image) -> str:
 
 def _environment(job: Job, image: Image) -> dict[str, object]:
     wanted: list[object] = list(_packages(image))
-    pip = [str(quote.plain("requirement", one)) for one in image.pip]
+    pip = [around.requirement(one) for one in image.pip]
     return {
         "name": f"{quote.plain('release', job.recipe.name)}-{quote.plain('release', image.name)}",
         "channels": ["conda-forge", "nodefaults"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.render import around, quote
+from toolmatrix.render import around
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def files(job: Job) -> dict[str, str]:
 
 def _pinned(image: Image) -> list[str]:
     """Requirements without extras, which a constraint may not have."""
-    found = {_EXTRAS.sub("", quote.plain("requirement", one)) for one in image.pip}
+    found = {_EXTRAS.sub("", around.requirement(one)) for one in image.pip}
     built = image.recipe.builds
     if found and built in image.locked.components:
         version = image.locked.components[built].version
-        found.add(quote.plain("requirement", f"{built}=={version}"))
+        found.add(around.requirement(f"{built}=={version}"))
     return sorted(found)
