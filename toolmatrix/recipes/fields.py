@@ -122,7 +122,7 @@ SHAPES: Mapping[str, Shape] = {
         kind=model.Download,
         fields={
             "of": "component",
-            "url": "file",
+            "url": "url",
             "to": "path",
             "sha256": "{word: sha256}",
             "checksum": "id",

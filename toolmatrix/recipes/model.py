@@ -36,8 +36,7 @@ class Download(Part):
     """One file from the network.
 
     Its checksum stands in `sha256` by version of `of`, or in the matrix: `checksum` is the id of the row that has it.
-    What `unpack`s is a tar archive whose one folder becomes `to`. A `url` such as `pypi:numpy=={numpy}` is left to pip
-    and the index that it is set up for: `to` is then a file of requirements that names the release and its checksum.
+    What `unpack`s is a tar archive whose one folder becomes `to`.
     """
 
     of: str = ""

@@ -29,11 +29,6 @@ SHAPES: Mapping[str, tuple[re.Pattern[str], str]] = {
             r"https?://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~+%@=&?,-]*)*",
             "an address (http or https)",
         ),
-        (
-            "file",
-            r"https?://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~+%@=&?,-]*)*|pypi:[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+",
-            "an address (http or https), or `pypi:NAME==RELEASE`",
-        ),
         ("path", r"/[A-Za-z0-9._+@/-]*[A-Za-z0-9._+@-]", "an absolute path"),
         ("mode", r"0[0-7]{3}", "a mode such as `0755`"),
         ("sha256", r"[0-9a-f]{64}", "64 hexadecimal digits"),

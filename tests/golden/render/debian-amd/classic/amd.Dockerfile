@@ -44,7 +44,7 @@ RUN set -eux; \
     useradd --uid 10001 --gid 10001 --no-log-init --create-home --shell /bin/bash builder; \
     install -d -o 10001 -g 10001 /work
 
-COPY --chmod=0444 toolmatrix.lock amd.check.sh /usr/share/toolmatrix/
+COPY --chmod=0555 toolmatrix.lock amd.check.sh /usr/share/toolmatrix/
 WORKDIR /work
 USER 10001:10001
 

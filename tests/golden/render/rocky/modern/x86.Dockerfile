@@ -33,7 +33,7 @@ useradd --uid 10001 --gid 10001 --no-log-init --create-home --shell /bin/bash bu
 install -d -o 10001 -g 10001 /work
 EOF
 
-COPY --link --chmod=0444 toolmatrix.lock x86.check.sh /usr/share/toolmatrix/
+COPY --link --chmod=0555 toolmatrix.lock x86.check.sh /usr/share/toolmatrix/
 WORKDIR /work
 USER 10001:10001
 
