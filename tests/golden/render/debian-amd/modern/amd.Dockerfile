@@ -41,6 +41,8 @@ ln -sf /usr/bin/g++-12 /usr/local/bin/c++
 ln -sf /usr/bin/gcc-12 /usr/local/bin/cc
 ln -sf /usr/bin/g++-12 /usr/local/bin/g++
 ln -sf /usr/bin/gcc-12 /usr/local/bin/gcc
+ln -sf /usr/bin/g++-12 /usr/local/bin/x86_64-linux-gnu-g++
+ln -sf /usr/bin/gcc-12 /usr/local/bin/x86_64-linux-gnu-gcc
 python3.11 -m venv /opt/venv
 EOF
 
