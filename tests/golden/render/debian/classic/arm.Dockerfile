@@ -36,6 +36,9 @@ ENV CFLAGS="-fsigned-char -march=armv8-a+crc -frecord-gcc-switches" \
     PATH="/opt/venv/bin:${PATH}"
 
 RUN set -eux; \
+    ln -sf /usr/bin/g++-12 /usr/local/bin/aarch64-linux-gnu-g++; \
+    ln -sf /usr/bin/gcc-12 /usr/local/bin/aarch64-linux-gnu-gcc; \
+    ln -sf /usr/bin/gcc-ar-12 /usr/local/bin/aarch64-linux-gnu-gcc-ar; \
     ln -sf /usr/bin/g++-12 /usr/local/bin/c++; \
     ln -sf /usr/bin/gcc-12 /usr/local/bin/cc; \
     ln -sf /usr/bin/g++-12 /usr/local/bin/g++; \

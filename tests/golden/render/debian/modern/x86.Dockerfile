@@ -42,6 +42,9 @@ ln -sf /usr/bin/g++-12 /usr/local/bin/c++
 ln -sf /usr/bin/gcc-12 /usr/local/bin/cc
 ln -sf /usr/bin/g++-12 /usr/local/bin/g++
 ln -sf /usr/bin/gcc-12 /usr/local/bin/gcc
+ln -sf /usr/bin/g++-12 /usr/local/bin/x86_64-linux-gnu-g++
+ln -sf /usr/bin/gcc-12 /usr/local/bin/x86_64-linux-gnu-gcc
+ln -sf /usr/bin/gcc-ar-12 /usr/local/bin/x86_64-linux-gnu-gcc-ar
 python3.11 -m venv /opt/venv
 EOF
 

@@ -70,6 +70,9 @@ RUN set -eux; \
     ln -sf /usr/bin/gcc-7 /usr/local/bin/cc; \
     ln -sf /usr/bin/g++-7 /usr/local/bin/g++; \
     ln -sf /usr/bin/gcc-7 /usr/local/bin/gcc; \
+    ln -sf /usr/bin/g++-7 /usr/local/bin/x86_64-linux-gnu-g++; \
+    ln -sf /usr/bin/gcc-7 /usr/local/bin/x86_64-linux-gnu-gcc; \
+    ln -sf /usr/bin/gcc-ar-7 /usr/local/bin/x86_64-linux-gnu-gcc-ar; \
     python3.9 -m venv /opt/venv
 
 RUN --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \

@@ -48,6 +48,9 @@ RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=044
     chmod 0755 /usr/local/bin/bazel
 
 RUN set -eux; \
+    ln -sf /usr/bin/g++-7 /usr/local/bin/aarch64-linux-gnu-g++; \
+    ln -sf /usr/bin/gcc-7 /usr/local/bin/aarch64-linux-gnu-gcc; \
+    ln -sf /usr/bin/gcc-ar-7 /usr/local/bin/aarch64-linux-gnu-gcc-ar; \
     ln -sf /usr/bin/g++-7 /usr/local/bin/c++; \
     ln -sf /usr/bin/gcc-7 /usr/local/bin/cc; \
     ln -sf /usr/bin/g++-7 /usr/local/bin/g++; \

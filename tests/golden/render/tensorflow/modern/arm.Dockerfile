@@ -48,6 +48,9 @@ ADD --link --checksum=sha256:6ebd9eccbcb8f63c92a324c0c86cec11963aa9dcb914dd4718f
 
 RUN <<EOF
 set -eux
+ln -sf /usr/bin/g++-7 /usr/local/bin/aarch64-linux-gnu-g++
+ln -sf /usr/bin/gcc-7 /usr/local/bin/aarch64-linux-gnu-gcc
+ln -sf /usr/bin/gcc-ar-7 /usr/local/bin/aarch64-linux-gnu-gcc-ar
 ln -sf /usr/bin/g++-7 /usr/local/bin/c++
 ln -sf /usr/bin/gcc-7 /usr/local/bin/cc
 ln -sf /usr/bin/g++-7 /usr/local/bin/g++

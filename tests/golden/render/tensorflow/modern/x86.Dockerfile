@@ -53,6 +53,9 @@ ln -sf /usr/bin/g++-7 /usr/local/bin/c++
 ln -sf /usr/bin/gcc-7 /usr/local/bin/cc
 ln -sf /usr/bin/g++-7 /usr/local/bin/g++
 ln -sf /usr/bin/gcc-7 /usr/local/bin/gcc
+ln -sf /usr/bin/g++-7 /usr/local/bin/x86_64-linux-gnu-g++
+ln -sf /usr/bin/gcc-7 /usr/local/bin/x86_64-linux-gnu-gcc
+ln -sf /usr/bin/gcc-ar-7 /usr/local/bin/x86_64-linux-gnu-gcc-ar
 python3.9 -m venv /opt/venv
 EOF
 

@@ -1,0 +1,109 @@
+"""What the matrix says of frameworks: the answers that people expect, from source and by a wheel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolmatrix.facts.store import open_index
+from toolmatrix.facts.versions import Scale
+from toolmatrix.finding import Way
+from toolmatrix.judge import sweep
+from toolmatrix.solve.resolve import possible
+
+if TYPE_CHECKING:
+    from toolmatrix.facts.index import Index
+
+FROM_SOURCE = [
+    (
+        "torch",
+        "2.6.0",
+        "x86",
+        {"cuda": "12.4", "cudnn": "9.1", "base-image": "nvidia/cuda:12.4.1*"},
+    ),
+    ("torch", "2.6.0", "arm", {"gcc": "11", "distro": "ubuntu22.04", "cuda": "absent"}),
+    ("torch", "2.6.0", "amd", {"rocm": "6.2.4", "cuda": "absent"}),
+    ("torch", "2.2.2", "x86", {"cuda": "11.8", "cudnn": "8.7", "numpy": "<2", "gcc": "9"}),
+    (
+        "jaxlib",
+        "0.6.2",
+        "x86",
+        {"cuda": "12.8.0", "cudnn": "9.8", "bazel": "7.4.1", "gcc": "absent"},
+    ),
+    ("jaxlib", "0.8.0", "arm", {"clang": "18", "bazel": "7.4.1"}),
+    ("jaxlib", "0.6.2", "amd", {"rocm": "6.*", "clang": "18"}),
+    ("onnxruntime", "1.22.0", "x86", {"cuda": "12.8", "cudnn": "9"}),
+    ("apache-tvm", "0.19.0", "x86", {"cuda": "12.4", "clang": "15", "distro": "ubuntu22.04"}),
+]
+BY_WHEEL = [
+    ("torch", "2.6.0", "x86", {"cuda": "12.4", "cudnn": "9.1", "python": "3.9-3.13"}),
+    ("torch", "1.13.1", "x86", {"cuda": "11.7", "cudnn": "8.5", "python": "3.7-3.11"}),
+    ("apache-tvm", "0.26.0", "arm", {"gcc": "absent", "clang": "absent"}),
+]
+REFUSED = [
+    ("torch", "2.6.0", "amd", "its wheel brings NVIDIA's libraries"),
+    ("jaxlib", "0.6.2", "x86", "its wheel is for the CPU, CUDA comes as a plugin"),
+    ("onnxruntime", "1.22.0", "x86", "its wheel is for the CPU"),
+    ("apache-tvm", "0.19.0", "arm", "there was no wheel"),
+]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """The built-in matrix."""
+    return open_index((), {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))})
+
+
+def resolved(index: Index, component: str, version: str, target: str, from_: str) -> dict[str, str]:
+    """The releases of the answer by component, or nothing where there is none."""
+    accelerator = sweep.default_accelerator(index, component, target)
+    way = Way(target=target, from_=from_)
+    found = possible(index, sweep.request(index, (component, version), way, accelerator))
+    if found is None:
+        return {}
+    return {choice.component: choice.version for choice in found.targets[target]}
+
+
+def unlike(index: Index, found: dict[str, str], wanted: dict[str, str]) -> dict[str, str]:
+    """What an answer holds that it should not, of the components that are looked at."""
+    schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
+    wrong = {}
+    for component, selector in wanted.items():
+        held = (found[component],) if component in found else ()
+        scale = Scale(schemes[component], held)
+        if not scale.select(selector) & (scale.everything or 1):
+            wrong[component] = found.get(component, "absent")
+    return wrong
+
+
+@pytest.mark.parametrize(("component", "version", "target", "wanted"), FROM_SOURCE)
+def test_a_build_gets_what_its_makers_build_with(
+    component: str, version: str, target: str, wanted: dict[str, str], index: Index
+) -> None:
+    found = resolved(index, component, version, target, "source")
+    assert found
+    assert unlike(index, found, wanted) == {}
+
+
+@pytest.mark.parametrize(("component", "version", "target", "wanted"), BY_WHEEL)
+def test_a_wheel_gets_what_it_was_built_with(
+    component: str, version: str, target: str, wanted: dict[str, str], index: Index
+) -> None:
+    found = resolved(index, component, version, target, "wheel")
+    assert found
+    assert unlike(index, found, wanted) == {}
+
+
+@pytest.mark.parametrize(("component", "version", "target", "reason"), REFUSED)
+def test_a_wheel_that_does_not_fit_is_refused(
+    component: str, version: str, target: str, reason: str, index: Index
+) -> None:
+    assert resolved(index, component, version, target, "wheel") == {}, reason
+
+
+def test_the_comparison_can_fail(index: Index) -> None:
+    assert unlike(index, {"cuda": "12.4.1"}, {"cuda": "11.8", "gcc": "9"}) == {
+        "cuda": "12.4.1",
+        "gcc": "absent",
+    }
