@@ -6,7 +6,7 @@ import gc
 from contextlib import contextmanager
 
 from toolmatrix.stages.model import Diagnostic, Log
-from toolmatrix.stages.prefixes import clean
+from toolmatrix.lines import clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

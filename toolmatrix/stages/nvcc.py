@@ -11,7 +11,7 @@ import re
 from toolmatrix.stages import nvcc_plan, words
 from toolmatrix.stages.nvcc_runs import Run, Runs, pid_of
 from toolmatrix.stages.nvcc_tools import Draft, draft, is_compiler, is_known
-from toolmatrix.stages.prefixes import MARK
+from toolmatrix.lines import MARK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
