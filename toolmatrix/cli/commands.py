@@ -177,6 +177,21 @@ _ALL = (
         ),
     ),
     Command(
+        name="diagnose",
+        summary="known failures in a log, the facts behind them, and the way out",
+        usage="LOG",
+        at_least=1,
+        at_most=1,
+        completer="file",
+        own=("limit",),
+        formats=("text", "json", "sarif", "github"),
+        examples=(
+            "toolmatrix diagnose build.log",
+            "docker build . 2>&1 | toolmatrix diagnose - --lock toolmatrix.lock",
+            "toolmatrix diagnose build.log --format github --limit 3",
+        ),
+    ),
+    Command(
         name="rule",
         summary="what a code such as TM101 means",
         usage="[CODE...]",
@@ -190,7 +205,7 @@ _ALL = (
         request=True,
         own=(
             *_MATRIX_OWN,
-            *("check", "upgrade", "invert", "source", "stale", "exit_code"),
+            *("check", "upgrade", "invert", "source", "stale", "exit_code", "limit"),
             *_STAGES_OWN,
         ),
         examples=("toolmatrix config", "toolmatrix config --json"),

@@ -159,6 +159,9 @@ class Options:
     stale: int | None = option(
         "--stale", metavar="DAYS", group="own", help="report facts read more than DAYS days ago"
     )
+    limit: int | None = option(
+        "--limit", metavar="N", group="own", help="tell at most so many, 0 for all"
+    )
     exit_code: bool = option("--exit-code", group="own", help="exit with 1 when there is a change")
 
     from_log: str = option(
