@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from tests.judge import small
-from toolmatrix.cli import check
+from toolmatrix.cli import check, progress
 from toolmatrix.cli.main import main
 from toolmatrix.resources import schema_path
 
@@ -185,7 +185,7 @@ def test_progress_is_for_those_who_wait(
     words: tuple[str, ...],
     shown: bool,
 ) -> None:
-    monkeypatch.setattr(check, "_PATIENCE", patience)
+    monkeypatch.setattr(progress, "PATIENCE", patience)
     out, err = io.StringIO(), Screen()
     assert main(["check", "--matrix", sound, *words], {}, io.StringIO(), out, err) == 0
     assert ("solving 8/8 releases" in err.getvalue()) == shown

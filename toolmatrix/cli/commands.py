@@ -192,6 +192,21 @@ _ALL = (
         ),
     ),
     Command(
+        name="validate",
+        summary="whether images are what a lock says",
+        usage="SUBJECT...",
+        at_least=1,
+        at_most=None,
+        completer="file",
+        own=("target", "expect", "expect_file", "only", "platform", "all", "jobs", "resume"),
+        formats=("text", "json", "jsonl", "junit", "sarif", "github", "html"),
+        examples=(
+            "toolmatrix validate archive:image.tar --lock toolmatrix.lock",
+            "toolmatrix validate oci:layout --expect 'gcc==12.*' --expect arch==arm64",
+            "toolmatrix validate --all images.txt --jobs 2 --resume results.jsonl",
+        ),
+    ),
+    Command(
         name="rule",
         summary="what a code such as TM101 means",
         usage="[CODE...]",

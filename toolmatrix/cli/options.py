@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EVIDENCE = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown")
 FORMATS = (
-    *("text", "json", "csv", "md", "html", "sarif", "github"),
+    *("text", "json", "jsonl", "csv", "md", "html", "sarif", "junit", "github"),
     *("raw", "dot", "mermaid", "svg", "script", "ninja"),
 )
 TARGETS = ("x86", "arm", "amd")
@@ -109,7 +109,9 @@ class Options:
         "--depth", metavar="N", group="request", help="how deep a tree or derivation is printed"
     )
     ascii: bool = option("--ascii", group="request", help="draw trees with plain characters")
-    all: bool = option("--all", group="request", help="show what is usually left out")
+    all: bool = option(
+        "--all", group="request", help="show what is usually left out; take subjects from files"
+    )
 
     rows: str = option(
         "--rows",
@@ -186,11 +188,11 @@ class Options:
     )
     only: tuple[str, ...] = option(
         "--only",
-        metavar="ARCH",
+        metavar="NAME",
         group="own",
         completer="arch",
         configurable=False,
-        help="leave out stages of other codegen archs; repeatable",
+        help="leave out stages of other codegen archs, or checks of another name or kind; repeatable",
     )
     since: str = option(
         "--since",
@@ -239,6 +241,40 @@ class Options:
         shape="path",
         configurable=False,
         help="add what stages cost, from the CSV of `nvcc -time` or the JSON of a run",
+    )
+
+    expect: tuple[str, ...] = option(
+        "--expect",
+        metavar="WORD",
+        group="own",
+        split=False,
+        configurable=False,
+        help="what must hold, such as `gcc==12.*` or `arch==arm64`; repeatable",
+    )
+    expect_file: str = option(
+        "--expect-file",
+        metavar="FILE",
+        group="own",
+        completer="file",
+        shape="path",
+        configurable=False,
+        help="expectations, one a line",
+    )
+    platform: str = option(
+        "--platform",
+        metavar="NAME",
+        group="own",
+        configurable=False,
+        help="which image of an index, such as linux/arm64",
+    )
+    resume: str = option(
+        "--resume",
+        metavar="FILE",
+        group="own",
+        completer="file",
+        shape="path",
+        configurable=False,
+        help="keep results there as they come, and leave out those it has",
     )
 
     help: bool = option("-h", "--help", only_flag=True, help="show this help")

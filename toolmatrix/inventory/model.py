@@ -88,6 +88,9 @@ class Inventory(Value):
                 }
                 for one in self.sonames
             ],
+            "history": [
+                {"layer": layer, "instruction": instruction} for layer, instruction in self.history
+            ],
             "skipped": [{"what": one.what, "reason": one.reason} for one in self.skipped],
         }
 

@@ -6,7 +6,7 @@ What was read out of an image is written by strangers: it passes through `termin
 from __future__ import annotations
 
 from toolmatrix.errors import Position
-from toolmatrix.finding import FAIL, PASS, SEVERITY_OF, SKIP, UNKNOWN, WARN, WORDS, outcome
+from toolmatrix.finding import FAIL, PASS, SEVERITY_OF, SKIP, UNKNOWN, WARN, WORDS, Verdict, outcome
 from toolmatrix.report import terminal
 from toolmatrix.report.annotations import Annotation, commands
 from toolmatrix.report.terminal import printable
@@ -14,14 +14,15 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.finding import Verdict
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.verdicts/1"
 
+_PLAIN = ("kind", "name", "seen_by", "help", "evidence", "reason", "code")
+"""Fields that a document has under the same name."""
 _COLOURS = {PASS: "yes", WARN: "partial", FAIL: "no", SKIP: "unknown", UNKNOWN: "unknown"}
 _COUNTED = {WARN: "warned", FAIL: "failed", UNKNOWN: "unknown", SKIP: "skipped"}
 _MARKUP = frozenset("\\`*_[]<>|&!~#@")
@@ -71,14 +72,12 @@ def document(judged: Judged) -> dict[str, Any]:
 
 def entry(verdict: Verdict) -> dict[str, Any]:
     """One verdict as JSON values."""
-    plain = ("kind", "name", "help", "evidence", "reason", "code")
     return {
         "verdict": verdict.word,
-        **{name: getattr(verdict, name) or None for name in plain},
+        **{name: getattr(verdict, name) or None for name in _PLAIN},
         "severity": SEVERITY_OF.get(verdict.word),
         "expected": verdict.wanted or None,
         "actual": verdict.found or None,
-        "seen_by": verdict.seen_by or None,
         "where": {
             "path": verdict.where or None,
             "layer": verdict.layer or None,
@@ -87,6 +86,35 @@ def entry(verdict: Verdict) -> dict[str, Any]:
         "others": [{"version": version, "where": where} for version, where in verdict.others],
         "facts": list(verdict.facts),
     }
+
+
+def restored(body: Mapping[str, Any]) -> Judged:
+    """A subject out of its document. Raises KeyError or TypeError for what is none."""
+    lock = body["lock"] or {"path": "", "digest": "", "target": ""}
+    return Judged(
+        subject=body["subject"],
+        platform=body["platform"] or "",
+        digest=body["digest"] or "",
+        lock=lock["path"],
+        lock_digest=lock["digest"],
+        target=lock["target"],
+        verdicts=tuple(map(_restored, body["verdicts"])),
+    )
+
+
+def _restored(held: Mapping[str, Any]) -> Verdict:
+    where = held["where"]
+    return Verdict(
+        word=held["verdict"],
+        wanted=held["expected"] or "",
+        found=held["actual"] or "",
+        where=where["path"] or "",
+        layer=where["layer"] or "",
+        made_by=where["instruction"] or "",
+        others=tuple((one["version"], one["where"]) for one in held["others"]),
+        facts=tuple(held["facts"]),
+        **{name: held[name] or "" for name in _PLAIN},
+    )
 
 
 def text(judged: Judged, screen: Terminal) -> str:
