@@ -207,6 +207,17 @@ _ALL = (
         ),
     ),
     Command(
+        name="doctor",
+        summary="whether this machine is ready",
+        own=("target", "only", "list_checks"),
+        formats=("text", "json", "junit", "github", "html"),
+        examples=(
+            "toolmatrix doctor",
+            "toolmatrix doctor --lock toolmatrix.lock --target x86",
+            "toolmatrix doctor --only engine,driver",
+        ),
+    ),
+    Command(
         name="rule",
         summary="what a code such as TM101 means",
         usage="[CODE...]",

@@ -243,6 +243,9 @@ class Options:
         help="add what stages cost, from the CSV of `nvcc -time` or the JSON of a run",
     )
 
+    list_checks: bool = option(
+        "--list-checks", group="own", configurable=False, help="say what can be checked"
+    )
     expect: tuple[str, ...] = option(
         "--expect",
         metavar="WORD",
