@@ -116,6 +116,13 @@ class NoImage(ToolmatrixError):
     exit_code = 1
 
 
+class SubjectError(ToolmatrixError):
+    """An image, archive or directory that cannot be read, is damaged, or is not what it says it is."""
+
+    code = "TM907"
+    exit_code = 2
+
+
 class NothingMatched(ToolmatrixError):
     """A well-formed request for a component, release, arch, device, CPU or fact that nobody knows."""
 

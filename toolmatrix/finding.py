@@ -1,4 +1,7 @@
-"""A finding: one judged difference, with a code, a place and the facts behind it. Judges make it, `report` words it."""
+"""A finding: one judged difference, with a code, a place and the facts behind it. Judges make it, `report` words it.
+
+A verdict is what came of one check of an image or a machine, whether it found something or not.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from toolmatrix.errors import Position
 
 SEVERITIES = ("error", "warning", "info")
@@ -58,3 +63,42 @@ class Finding(Value):
     where: Position | None = None
     plan: int | None = None
     stage: int | None = None
+
+
+PASS, WARN, FAIL, SKIP, UNKNOWN = "pass", "warn", "FAIL", "skip", "unknown"
+WORDS = (PASS, WARN, FAIL, SKIP, UNKNOWN)
+SEVERITY_OF = {FAIL: "error", UNKNOWN: "warning", WARN: "warning", SKIP: "info"}
+
+
+class Verdict(Value):
+    """What came of one check: `word` is pass, warn, FAIL, skip or unknown.
+
+    `wanted` and `found` are versions or values. `seen_by` and `where` are the witness that decided and its place,
+    `layer` the digest of the layer that brought it, `made_by` the instruction that made that; `others` are pairs of
+    what is there besides and where. `reason` says in a few words why a check was skipped or cannot be decided, `help`
+    what to do. A check that passed has no `code`.
+    """
+
+    word: str
+    kind: str
+    name: str
+    wanted: str = ""
+    found: str = ""
+    seen_by: str = ""
+    where: str = ""
+    layer: str = ""
+    made_by: str = ""
+    others: tuple[tuple[str, str], ...] = ()
+    code: str = ""
+    reason: str = ""
+    help: str = ""
+    evidence: str = ""
+    facts: tuple[str, ...] = ()
+
+
+def outcome(verdicts: Iterable[Verdict]) -> str:
+    """`yes` when what was checked holds, `no` when something is wrong, `unknown` when that cannot be said."""
+    words = {verdict.word for verdict in verdicts}
+    if FAIL in words:
+        return "no"
+    return "unknown" if UNKNOWN in words or not words & {PASS, WARN} else "yes"

@@ -43,6 +43,11 @@ def rules_path() -> str:
     return os.path.join(_PACKAGE, "rules.yaml")
 
 
+def signatures_path() -> str:
+    """How known failures look in logs."""
+    return os.path.join(matrix_root(), "matrix", "signatures.yaml")
+
+
 def flags_path() -> str:
     """What words of a dry run mean."""
     return os.path.join(_PACKAGE, "stages", "flags.yaml")

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from tests.judge import small
-from toolmatrix.cli import check
+from toolmatrix.cli import check, progress
 from toolmatrix.cli.main import main
 from toolmatrix.resources import schema_path
 
@@ -157,10 +157,10 @@ def test_github_tells_how_many_more_there_are(cli: Cli, here: Path) -> None:
 
 
 def test_what_github_would_read_as_its_own_is_escaped() -> None:
-    from toolmatrix.report import findings
+    from toolmatrix.report import annotations
 
-    assert findings._escaped("a%b\nc,d:e") == "a%25b%0Ac,d:e"
-    assert findings._escaped("a,b:c", ":,") == "a%2Cb%3Ac"
+    assert annotations.escaped("a%b\nc,d:e") == "a%25b%0Ac,d:e"
+    assert annotations.escaped("a,b:c", ":,") == "a%2Cb%3Ac"
 
 
 def test_there_is_no_option_that_would_do_nothing(cli: Cli) -> None:
@@ -185,7 +185,7 @@ def test_progress_is_for_those_who_wait(
     words: tuple[str, ...],
     shown: bool,
 ) -> None:
-    monkeypatch.setattr(check, "_PATIENCE", patience)
+    monkeypatch.setattr(progress, "PATIENCE", patience)
     out, err = io.StringIO(), Screen()
     assert main(["check", "--matrix", sound, *words], {}, io.StringIO(), out, err) == 0
     assert ("solving 8/8 releases" in err.getvalue()) == shown

@@ -122,7 +122,7 @@ def test_completion_is_a_valid_script(cli: Cli, tmp_path: Path, shell: str) -> N
         (["resolve", "--tar"], "--target"),
         (["resolve", "--target", "x86,a"], "x86,arm x86,amd"),
         (["resolve", "--target", "=", "x"], "x86"),
-        (["--format", "js"], "json"),
+        (["--format", "js"], "json jsonl"),
         (["rule", "TM10"], "TM101 TM102 TM103 TM104 TM105"),
         (["completion", ""], "bash zsh fish"),
     ],

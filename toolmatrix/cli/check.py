@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 from toolmatrix import resources
 from toolmatrix.cli import clock
-from toolmatrix.errors import OutputError, Position
+from toolmatrix.cli.progress import Progress, summarize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from toolmatrix.judge.sweep import Release, Verdict, Worker
     from toolmatrix.report.findings import Report
 
-_PATIENCE = 0.5
-"""Seconds without a word; then a progress line, where somebody watches."""
 _WORTHWHILE = 4
 """Parts of the work that are worth starting a process for."""
 
@@ -46,7 +43,7 @@ def run(context: Context) -> int:
         return 0
     elif options.format == "github":
         context.write(report.github())
-        _summarize(context, report)
+        summarize(context, report.markdown())
     else:
         context.write(report.text(context.terminal))
     return 1 if report.failed else 0
@@ -65,7 +62,7 @@ def judge(context: Context, index: Index, today: date) -> Report:
     with _Workers(sweep.Worker(context.matrices, env), parts) as workers:
         files = _files(context)
         matrix = load.load([_front(), *context.matrices])
-        progress = _Progress(context, sum(map(len, parts)))
+        progress = Progress(context, sum(map(len, parts)), "solving", "releases")
         for held in workers.results():
             verdicts += held
             progress.at(len(verdicts))
@@ -147,47 +144,3 @@ def _end_at_once() -> None:
 def _processors() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-class _Progress:
-    """One line that is written over, on a terminal and after a while."""
-
-    def __init__(self, context: Context, total: int) -> None:
-        options = context.options
-        stream = context.stderr
-        self.stream = stream
-        self.total = total
-        self.shown = False
-        self.wanted = stream.isatty() and not options.quiet and not options.no_progress
-        self.began = time.monotonic()
-
-    def at(self, done: int) -> None:
-        """Say how far it is."""
-        elapsed = time.monotonic() - self.began
-        if self.wanted and elapsed > _PATIENCE:
-            self.shown = True
-            self.stream.write(f"\rsolving {done}/{self.total} releases, {elapsed:.0f} s ")
-            self.stream.flush()
-
-    def end(self) -> None:
-        """Take the line away."""
-        if self.shown:
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
-
-
-def _summarize(context: Context, report: Report) -> None:
-    """The table of a GitHub step, where one runs."""
-    path = context.env.get("GITHUB_STEP_SUMMARY", "")
-    if not path:
-        return
-    try:
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(report.markdown())
-    except OSError as error:
-        raise OutputError(
-            "cannot write the summary of the step",
-            where=Position(path),
-            found=error.strerror or "",
-            help="`GITHUB_STEP_SUMMARY` names the file",
-        ) from None

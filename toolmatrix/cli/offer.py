@@ -14,6 +14,8 @@ from toolmatrix.solve.resolve import possible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.repair import Repair
@@ -50,11 +52,17 @@ def _aloud(request: Request) -> Request:
 
 def _pasted(context: Context, index: Index, request: Request) -> Resolution | None:
     """What the command of a request answers."""
-    parsed = parse(shlex.split(report.command(index, request, carried(context)))[1:])
-    command = parsed.command or context.command
-    streams = context.stdin, context.stdout, context.stderr
+    return answered(
+        context, index, shlex.split(report.command(index, request, carried(context)))[1:]
+    )
+
+
+def answered(context: Context, index: Index, words: Sequence[str]) -> Resolution | None:
+    """What a command line answers when it is pasted where this one ran, None where it gives no answer."""
     try:
-        fresh = make_context(parsed, command, context.env, *streams)
+        parsed = parse(words)
+        streams = context.stdin, context.stdout, context.stderr
+        fresh = make_context(parsed, parsed.command or context.command, context.env, *streams)
         return possible(index, ask.build(fresh, index))
     except ToolmatrixError:
         return None

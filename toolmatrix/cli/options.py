@@ -24,7 +24,7 @@ FILE_FORMATS = (
 FORMATS = tuple(
     dict.fromkeys(
         (
-            *("text", "json", "csv", "md", "html", "sarif", "github"),
+            *("text", "json", "jsonl", "csv", "md", "html", "sarif", "junit", "github"),
             *("raw", "dot", "mermaid", "svg", "script", "ninja"),
             *FILE_FORMATS,
         )
@@ -119,7 +119,9 @@ class Options:
         "--depth", metavar="N", group="request", help="how deep a tree or derivation is printed"
     )
     ascii: bool = option("--ascii", group="request", help="draw trees with plain characters")
-    all: bool = option("--all", group="request", help="show what is usually left out")
+    all: bool = option(
+        "--all", group="request", help="show what is usually left out; take subjects from files"
+    )
 
     rows: str = option(
         "--rows",
@@ -169,6 +171,9 @@ class Options:
     stale: int | None = option(
         "--stale", metavar="DAYS", group="own", help="report facts read more than DAYS days ago"
     )
+    limit: int | None = option(
+        "--limit", metavar="N", group="own", help="tell at most so many, 0 for all"
+    )
     exit_code: bool = option("--exit-code", group="own", help="exit with 1 when there is a change")
 
     from_log: str = option(
@@ -193,11 +198,11 @@ class Options:
     )
     only: tuple[str, ...] = option(
         "--only",
-        metavar="ARCH",
+        metavar="NAME",
         group="own",
         completer="arch",
         configurable=False,
-        help="leave out stages of other codegen archs; repeatable",
+        help="leave out stages of other codegen archs, or checks of another name or kind; repeatable",
     )
     since: str = option(
         "--since",
@@ -290,6 +295,42 @@ class Options:
     )
     list_formats: bool = option(
         "--list-formats", group="own", only_flag=True, help="show what can be written"
+    )
+    list_checks: bool = option(
+        "--list-checks", group="own", configurable=False, help="say what can be checked"
+    )
+    expect: tuple[str, ...] = option(
+        "--expect",
+        metavar="WORD",
+        group="own",
+        split=False,
+        configurable=False,
+        help="what must hold, such as `gcc==12.*` or `arch==arm64`; repeatable",
+    )
+    expect_file: str = option(
+        "--expect-file",
+        metavar="FILE",
+        group="own",
+        completer="file",
+        shape="path",
+        configurable=False,
+        help="expectations, one a line",
+    )
+    platform: str = option(
+        "--platform",
+        metavar="NAME",
+        group="own",
+        configurable=False,
+        help="which image of an index, such as linux/arm64",
+    )
+    resume: str = option(
+        "--resume",
+        metavar="FILE",
+        group="own",
+        completer="file",
+        shape="path",
+        configurable=False,
+        help="keep results there as they come, and leave out those it has",
     )
 
     help: bool = option("-h", "--help", only_flag=True, help="show this help")

@@ -27,17 +27,18 @@ _MARKS = (
 _EXPECTED = (
     "lines that begin with `#$ ` (nvcc --dryrun), or commands in quotes (hipcc -###, clang -###)"
 )
+_STDIN = "`--from-log -` reads stdin"
 _HELP = "drivers speak on stderr: `nvcc --dryrun ... 2> FILE`, `hipcc -### ... 2> FILE`"
 
 
 def read(context: Context, path: str) -> Log:
     """The plans of a log, `-` for stdin; raises LogError for one that cannot be read or in which no driver speaks."""
-    with closing(_open(context, path)) as stream:
+    with closing(opened(context, path)) as stream:
         lines = _Lines(stream)
         try:
             log = parse_log(lines)
         except OSError as error:
-            raise _unreadable(path, error) from None
+            raise unreadable(path, error) from None
     if not log.plans:
         raise LogError(
             "no driver speaks in this log",
@@ -86,7 +87,8 @@ def _escaped(line: str) -> bool:
     return any("\udc80" <= letter <= "\udcff" for letter in line)
 
 
-def _open(context: Context, path: str) -> TextIO:
+def opened(context: Context, path: str, help: str = _STDIN) -> TextIO:
+    """A log, `-` for stdin, in whatever encoding it was saved; raises LogError for one that cannot be opened."""
     if path == "-":
         buffer = getattr(context.stdin, "buffer", None)
         if not isinstance(buffer, io.BufferedReader):
@@ -95,7 +97,7 @@ def _open(context: Context, path: str) -> TextIO:
     try:
         return _text(open(path, "rb"))
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error, help) from None
 
 
 def _text(stream: io.BufferedReader) -> TextIO:
@@ -107,10 +109,11 @@ def _text(stream: io.BufferedReader) -> TextIO:
     return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
 
 
-def _unreadable(path: str, error: OSError) -> LogError:
+def unreadable(path: str, error: OSError, help: str = _STDIN) -> LogError:
+    """What is wrong with a log that cannot be read."""
     return LogError(
         "cannot read the log",
         where=Position(called(path)),
         found=error.strerror or str(error),
-        help="`--from-log -` reads stdin",
+        help=help,
     )

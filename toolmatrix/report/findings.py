@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.report import claims, cores, terminal
+from toolmatrix.report.annotations import Annotation, commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.findings/1"
-PER_KIND = 10
-"""GitHub drops what exceeds this many annotations of a kind in a step."""
-
 _FROM = {"source": "from source", "wheel": "as wheel"}
 _HELP = {
     "TM104": "",
@@ -133,22 +131,16 @@ class Report:
 
     def github(self) -> str:
         """Workflow commands: at most ten of a kind, then how many more there are."""
-        lines = []
-        for severity, command in (("error", "error"), ("warning", "warning"), ("info", "notice")):
-            held = [finding for finding in self.findings if finding.severity == severity]
-            shown = held if len(held) <= PER_KIND else held[: PER_KIND - 1]
-            lines += [self._command(command, finding) for finding in shown]
-            if len(shown) < len(held):
-                more = terminal.plural(len(held) - len(shown), f"more {severity}")
-                lines.append(f"::{command} title=toolmatrix::and {more}")
+        lines = commands(
+            Annotation(
+                severity=finding.severity,
+                code=finding.code,
+                text=in_full(self.index, finding),
+                where=finding.where,
+            )
+            for finding in self.findings
+        )
         return "".join(line + "\n" for line in [*lines, self.closing().replace("\n", "; ")])
-
-    def _command(self, command: str, finding: Finding) -> str:
-        where = finding.where
-        fields = [("file", where.path), ("line", str(where.line or 1))] if where else []
-        fields.append(("title", finding.code))
-        given = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in fields)
-        return f"::{command} {given}::{_escaped(in_full(self.index, finding))}"
 
     def markdown(self) -> str:
         """The table for the summary of a GitHub step."""
@@ -158,12 +150,6 @@ class Report:
         ]
         head = ["| severity | code | finding |", "|---|---|---|"]
         return "\n".join([*(head if rows else []), *rows, "", *self.closing().splitlines()]) + "\n"
-
-
-def _escaped(text: str, more: str = "") -> str:
-    for letter in "%\r\n" + more:
-        text = text.replace(letter, f"%{ord(letter):02X}")
-    return text
 
 
 def place(where: Position | None) -> dict[str, Any] | None:

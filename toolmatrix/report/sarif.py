@@ -7,19 +7,26 @@ from toolmatrix.report.rules import load_rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
+    from toolmatrix.errors import Position
     from toolmatrix.finding import Finding
     from toolmatrix.report.findings import Report
 
 VERSION = "2.1.0"
-_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
 def document(report: Report, program: str) -> dict[str, Any]:
     """One run of `program` (its version) with a rule for each code found."""
+    return log(program, [_result(report, finding) for finding in report.findings])
+
+
+def log(program: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The log of one run: results that name their rule, level and message, and a rule for each code they name."""
     pages = load_rules()
-    codes = sorted({finding.code for finding in report.findings})
+    codes = sorted({result["ruleId"] for result in results})
     rules = [
         {
             "id": code,
@@ -27,7 +34,7 @@ def document(report: Report, program: str) -> dict[str, Any]:
             "shortDescription": {"text": pages[code].name},
             "fullDescription": {"text": pages[code].what},
             "help": {"text": pages[code].remedy},
-            "defaultConfiguration": {"level": _LEVELS[pages[code].severity]},
+            "defaultConfiguration": {"level": LEVELS[pages[code].severity]},
         }
         for code in codes
     ]
@@ -39,29 +46,28 @@ def document(report: Report, program: str) -> dict[str, Any]:
                 "tool": {"driver": {"name": "toolmatrix", "version": program, "rules": rules}},
                 "columnKind": "unicodeCodePoints",
                 "results": [
-                    _result(report, finding, codes.index(finding.code))
-                    for finding in report.findings
+                    result | {"ruleIndex": codes.index(result["ruleId"])} for result in results
                 ],
             }
         ],
     }
 
 
-def _result(report: Report, finding: Finding, rule: int) -> dict[str, Any]:
+def _result(report: Report, finding: Finding) -> dict[str, Any]:
     told = words.in_full(report.index, finding)
     help = words.help_of(finding)
-    found: dict[str, Any] = {
+    return {
         "ruleId": finding.code,
-        "ruleIndex": rule,
-        "level": _LEVELS[finding.severity],
+        "level": LEVELS[finding.severity],
         "message": {"text": f"{told}. {help}".rstrip(". ")},
         "properties": {"facts": list(finding.facts)},
-        "locations": [],
+        "locations": [physical(finding.where)] if finding.where else [],
     }
-    where = finding.where
-    if where is not None:
-        place: dict[str, Any] = {"artifactLocation": {"uri": where.path.replace("\\", "/")}}
-        if where.line:
-            place["region"] = {"startLine": where.line, "startColumn": where.column or 1}
-        found["locations"] = [{"physicalLocation": place}]
-    return found
+
+
+def physical(where: Position) -> dict[str, Any]:
+    """A location in a file of the repository."""
+    place: dict[str, Any] = {"artifactLocation": {"uri": where.path.replace("\\", "/")}}
+    if where.line:
+        place["region"] = {"startLine": where.line, "startColumn": where.column or 1}
+    return {"physicalLocation": place}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 
+from toolmatrix.lines import clean
 from toolmatrix.stages.model import Diagnostic, Log
-from toolmatrix.stages.prefixes import clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

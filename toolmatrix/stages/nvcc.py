@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
+from toolmatrix.lines import MARK
 from toolmatrix.stages import nvcc_plan, words
 from toolmatrix.stages.nvcc_runs import Run, Runs, pid_of
 from toolmatrix.stages.nvcc_tools import Draft, draft, is_compiler, is_known
-from toolmatrix.stages.prefixes import MARK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stages import corpus
+from toolmatrix.lines import clean
 from toolmatrix.stages import Plan, parse_log
-from toolmatrix.stages.prefixes import clean
 
 PREFIXES = [
     "2026-11-20T10:00:00.1234567Z ",

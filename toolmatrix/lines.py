@@ -7,7 +7,7 @@ import re
 MARK = "#$ "
 """What nvcc puts in front of everything it says of its plan."""
 
-_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 # Pieces that nobody but a log writer puts at the beginning of a line; each takes the one blank after it.
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
@@ -49,7 +49,7 @@ def clean(line: str) -> str:
         return line
     line = line.rstrip("\r\n")
     if "\x1b" in line:
-        line = _ANSI.sub("", line)
+        line = without_colours(line)
     if "\r" in line:
         line = line[line.rindex("\r") + 1 :]
     end = _run(_SURE, line, _after_mark(line))
@@ -59,6 +59,11 @@ def clean(line: str) -> str:
     if mark > end and _run_of_both(line, end, mark) == mark:
         return line[mark:]
     return line[end:]
+
+
+def without_colours(text: str) -> str:
+    """Text of one or more lines without what a terminal would obey; the lines stay."""
+    return _ANSI.sub("", text)
 
 
 def _after_mark(line: str) -> int:

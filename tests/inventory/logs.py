@@ -1,0 +1,46 @@
+"""Logs of failures and of none, from files beside this one."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+CLEAN = sorted((HERE / "clean").glob("*.log"))
+
+
+@cache
+def failures() -> list[dict[str, Any]]:
+    """Real lines that failures left, with what they are between."""
+    held: list[dict[str, Any]] = yaml.safe_load((HERE / "failures.yaml").read_text())["failures"]
+    return held
+
+
+@cache
+def variants() -> dict[str, dict[str, list[str]]]:
+    """Further lines of each signature, and lines that are unlike it."""
+    held: dict[str, dict[str, list[str]]] = yaml.safe_load((HERE / "variants.yaml").read_text())
+    return held
+
+
+def noise(count: int, seed: int = 0) -> list[str]:
+    """So many lines of a build that nothing is wrong with, the same for a seed; they name no version."""
+    draw = random.Random(seed)
+    kinds = (
+        "[{0}/9000] Building CXX object core/CMakeFiles/core.dir/error_codes_{1}.cc.o",
+        "  CC      drivers/gpu/fatal_{1}.o",
+        "[{0} / 9,000] Compiling core/kernels/not_found_{1}_op.cc; 3s local",
+        "/usr/bin/c++ -O2 -Wall -Wno-narrowing -fsigned-char -c -o obj/k{1}.o src/k{1}.cc",
+        "src/k{1}.cc:{0}:7: warning: unused variable 'x{1}' [-Wunused-variable]",
+        "test_{1} ... ok",
+        "-- Looking for symbol_{1} - not found",
+        "",
+    )
+    return [
+        draw.choice(kinds).format(draw.randrange(1, 9000), draw.randrange(10**6))
+        for _ in range(count)
+    ]

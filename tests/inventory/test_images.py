@@ -1,0 +1,190 @@
+"""Images out of archives and layouts: each form gives the same, whiteouts take away, links stay inside."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.inventory import images
+from tests.inventory.images import hard_link, link
+from toolmatrix.errors import SubjectError
+from toolmatrix.inventory import directory
+from toolmatrix.inventory.limits import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    Files = Mapping[str, bytes | tarfile.TarInfo]
+
+FIRST: Files = {"etc/a": b"1", "usr/lib/b": b"2", "lib": link("usr/lib"), "opt/deep/c": b"3"}
+SECOND: Files = {"etc/.wh.a": b"", "lib/d": b"4", "opt/deep/.wh..wh..opq": b"", "opt/deep/e": b"5"}
+MERGED = {"usr/lib/b": b"2", "usr/lib/d": b"4", "opt/deep/e": b"5"}
+
+
+def zstd(data: bytes) -> bytes:
+    """Packed with zstd."""
+    return pytest.importorskip("zstandard").ZstdCompressor().compress(data)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("pack", "media"), [(None, ""), (images.gzipped, "+gzip"), (zstd, "+zstd")]
+)
+def test_every_form_gives_the_same_image(
+    pack: Callable[[bytes], bytes] | None, media: str, tmp_path: Path
+) -> None:
+    made = images.image(
+        FIRST, SECOND, pack=pack, media=f"{images.OCI}.layer.v1.tar{media}", User="me"
+    )
+    files = images.layout(made)
+    forms = [
+        images.from_layout(images.put(tmp_path, files)),
+        images.from_archive(files),
+        images.from_archive(images.gzipped(images.tar(files))),
+        images.from_archive(images.saved(made)),
+    ]
+    for image, tree in forms:
+        assert {path: entry.held for path, entry in tree.files()} == MERGED
+        assert (image.platform, image.config["config"]) == ("linux/amd64", {"User": "me"})
+        assert [step for _, step in image.history] == ["COPY 0", "COPY 1"]
+    assert {image.digest for image, _ in forms} == {made.entry["digest"], ""}
+    layer = forms[0][1].entry("lib/d")
+    assert layer is not None
+    assert layer.layer == forms[0][0].layers[1]
+
+
+def test_a_layer_that_older_archives_link_to_is_found() -> None:
+    files = images.saved(images.image({"a": b"1"}))
+    files["0/layer.tar"], files["x/layer.tar"] = link("../x/layer.tar"), files["0/layer.tar"]
+    assert images.paths(images.from_archive(files)[1]) == ["a"]
+
+
+def test_a_directory_is_read_in_place(tmp_path: Path) -> None:
+    (tmp_path / "usr/lib").mkdir(parents=True)
+    (tmp_path / "usr/lib/a").write_bytes(b"1")
+    (tmp_path / "lib").symlink_to("usr/lib")
+    (tmp_path / "out").symlink_to("/etc/passwd")
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cpuinfo").write_bytes(b"")
+    _, tree = directory.read(str(tmp_path), images.everything, Budget("root"))
+    assert (images.paths(tree), tree.held("lib/a"), tree.entry("out")) == (
+        ["usr/lib/a"],
+        b"1",
+        None,
+    )
+
+
+def test_a_missing_directory_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SubjectError, match="cannot read the directory"):
+        directory.read(str(tmp_path / "none"), images.everything, Budget("root"))
+
+
+# Platforms
+
+
+def two(*extra: dict[str, object]) -> dict[str, bytes]:
+    """An index of two platforms."""
+    made = [images.image({"a": name.encode()}, platform=name) for name in PLATFORMS]
+    return images.layout(*made, entries=extra)
+
+
+PLATFORMS = ("linux/amd64", "linux/arm64")
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_platform_picks_from_an_index(platform: str) -> None:
+    image, tree = images.from_archive(two(), platform)
+    assert (image.indexed, image.platform, tree.text("a")) == (platform,) * 3
+
+
+@pytest.mark.parametrize("platform", ["linux/arm64", "linux/arm64/v8"])
+def test_a_nested_index_is_followed(platform: str, tmp_path: Path) -> None:
+    files = two()
+    index = files["index.json"]
+    files[images.blob_path(images.digest(index))] = index
+    outer = {"manifests": [images.described(index, images.INDEX)]}
+    files["index.json"] = images.as_json(outer)
+    image, _ = images.from_layout(images.put(tmp_path, files), platform)
+    assert image.platform == "linux/arm64"
+
+
+def test_attestations_are_no_images() -> None:
+    statement = images.image({"b": b""}, platform="unknown/unknown")
+    notes = {"vnd.docker.reference.type": "attestation-manifest"}
+    files = images.layout(
+        images.image({"a": b""}), statement, entries=[statement.entry | {"annotations": notes}]
+    )
+    assert images.from_archive(files)[0].platform == "linux/amd64"
+
+
+@pytest.mark.parametrize(
+    ("platform", "what", "found"),
+    [
+        ("", "there are several images in it", "2: linux/amd64, linux/arm64"),
+        ("linux/riscv64", "there is no image for this platform", "linux/amd64, linux/arm64"),
+    ],
+)
+def test_a_platform_that_does_not_decide_is_told(platform: str, what: str, found: str) -> None:
+    with pytest.raises(SubjectError) as caught:
+        images.from_archive(two(), platform)
+    assert (caught.value.what, caught.value.found) == (what, found)
+
+
+# Merging
+
+
+def test_whiteouts_take_away_links_and_leave_what_they_lead_to() -> None:
+    tree = images.tree_of(
+        {"usr/a": b"1", "alias": link("usr"), "gone/x": b"2"}, {".wh.alias": b"", ".wh.gone": b""}
+    )
+    assert (images.paths(tree), tree.entry("alias", follow=False)) == (["usr/a"], None)
+
+
+def test_whiteouts_reach_the_layers_below_and_not_their_own() -> None:
+    tree = images.tree_of({"d/a": b"1"}, {"d/b": b"2", "d/.wh..wh..opq": b"", ".wh.d": b""})
+    assert images.paths(tree) == ["d/b"]
+
+
+def test_what_another_kind_replaces_is_gone() -> None:
+    tree = images.tree_of({"a/b": b"1", "c": b"2"}, {"a": b"3", "c/d": b"4"})
+    assert images.paths(tree) == ["a", "c/d"]
+
+
+def test_hard_links_are_the_file_they_name() -> None:
+    tree = images.tree_of({"a": b"1"}, {"b": hard_link("a"), "c": hard_link("none")})
+    assert (tree.held("b"), images.paths(tree)) == (b"1", ["a", "b"])
+
+
+def test_links_stay_inside_the_root_as_the_kernel_holds_them() -> None:
+    tree = images.tree_of(
+        {"etc/a": b"1", "up": link("../../etc/a"), "abs": link("/etc"), "self": link("self")}
+    )
+    assert (tree.held("up"), tree.real("abs/a"), tree.entry("self")) == (b"1", "etc/a", None)
+    assert (tree.circles("self"), tree.circles("up")) == (True, False)
+
+
+def test_devices_are_ignored() -> None:
+    kinds = (tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE)
+    tree = images.tree_of(
+        {f"dev/{number}": images.special(kind) for number, kind in enumerate(kinds)}
+    )
+    assert images.paths(tree) == []
+
+
+def test_names_from_the_root_are_names_below_it() -> None:
+    assert images.paths(images.tree_of({"/a": b"", "./b": b""})) == ["a", "b"]
+
+
+def test_patterns_go_through_linked_directories() -> None:
+    tree = images.tree_of({"usr/lib/x1": b"", "usr/lib/x2": b"", "lib": link("usr/lib")})
+    assert tree.glob("lib/x*") == ["lib/x1", "lib/x2"]
+    assert tree.glob("*/x1") == ["lib/x1"]
+
+
+def test_the_configuration_is_kept_as_it_is() -> None:
+    made = images.image({}, Env=["A=1"])
+    image, _ = images.from_archive(images.saved(made))
+    assert image.config == json.loads(made.config)

@@ -1,0 +1,169 @@
+"""Observing logs: every signature finds its lines and only them, whatever stands in front; memory is bounded."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.inventory import logs
+from tests.stages import corpus
+from tests.test_lines import PREFIXES
+from toolmatrix.inventory import log, signatures
+from toolmatrix.resources import schema_path, signatures_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOOK = signatures.load()
+LINES = [(entry["signature"], entry["line"]) for entry in logs.failures()] + [
+    (name, line) for name, entry in logs.variants().items() for line in entry["lines"]
+]
+UNLIKE = [(name, line) for name, entry in logs.variants().items() for line in entry["unlike"]]
+
+
+def observed(text: str) -> log.Log:
+    return log.observe(io.StringIO(text), BOOK, "x.log")
+
+
+def names(text: str) -> list[str]:
+    return [match.signature.name for match in observed(text).matches]
+
+
+@pytest.mark.parametrize(("name", "line"), LINES)
+def test_a_line_is_known_for_what_it_is(name: str, line: str) -> None:
+    assert names(line) == [name]
+
+
+@pytest.mark.parametrize(("name", "line"), UNLIKE)
+def test_a_line_that_only_looks_like_it_is_not(name: str, line: str) -> None:
+    assert name not in names(line)
+
+
+def test_every_signature_has_both() -> None:
+    held = logs.variants()
+    assert set(held) == {one.name for one in BOOK.signatures}
+    assert all(entry["lines"] and entry["unlike"] for entry in held.values())
+
+
+@pytest.mark.parametrize("path", logs.CLEAN, ids=lambda path: path.stem)
+def test_a_clean_log_tells_no_failure(path: Path) -> None:
+    assert names(path.read_text()) == []
+
+
+def test_dry_runs_tell_no_failure_but_refusals() -> None:
+    told = {
+        name
+        for case in corpus.cases()
+        for name in names(case.text)
+        if "fatal" not in case.text and "error:" not in case.text
+    }
+    assert told <= {"arch-deprecated"}
+
+
+@given(st.sampled_from(LINES), st.lists(st.sampled_from(PREFIXES), max_size=2), st.booleans())
+def test_prefixes_and_colours_change_nothing(
+    known: tuple[str, str], prefixes: list[str], coloured: bool
+) -> None:
+    name, line = known
+    if coloured:
+        line = line.replace("error: ", "\x1b[01;31m\x1b[Kerror: \x1b[m\x1b[K", 1)
+    before, after = observed(known[1]), observed("".join(prefixes) + line + "\r\n")
+    assert [match.signature.name for match in after.matches] == [name]
+    assert [match.values for match in after.matches] == [match.values for match in before.matches]
+
+
+@given(st.text(), st.lists(st.sampled_from(LINES), max_size=4))
+def test_any_text_can_be_observed(noise: str, known: list[tuple[str, str]]) -> None:
+    text = noise.join(line for _, line in known)
+    seen = observed(text + noise)
+    assert all(1 <= match.line <= seen.lines for match in seen.matches)
+
+
+@given(st.lists(st.text(st.characters(blacklist_characters="\n")), max_size=20))
+def test_lines_are_counted_as_they_stand(lines: list[str]) -> None:
+    text = "\n".join([*lines, "make: *** [all] Error 2", LINES[0][1], ""])
+    seen = observed(text)
+    assert seen.lines == text.count("\n")
+    assert seen.matches[-1].line == len(lines) + 2 or any(LINES[0][1] in one for one in lines)
+
+
+@pytest.mark.parametrize("block", [7, 64, 1000])
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    text = "\n".join([*logs.noise(40), LINES[3][1], *logs.noise(40, 1), LINES[9][1], ""])
+    whole = observed(text)
+    monkeypatch.setattr(log, "BLOCK", block)
+    assert observed(text) == whole
+    assert whole.lines == 82
+
+
+def test_a_line_without_end_is_cut() -> None:
+    long = "x" * (3 * log.BLOCK) + "\n" + LINES[0][1] + "\n"
+    seen = observed(long)
+    assert (seen.lines, [match.line for match in seen.matches]) == (2, [2])
+
+
+class Endless(io.TextIOBase):
+    """A log of many blocks that remembers how much was asked for at a time."""
+
+    def __init__(self, block: str, count: int) -> None:
+        self.block, self.left, self.asked = block, count, 0
+
+    def read(self, size: int | None = -1, /) -> str:
+        self.asked = max(self.asked, size or 0)
+        self.left -= 1
+        return self.block if self.left >= 0 else ""
+
+
+def test_what_is_kept_of_a_long_log_is_bounded() -> None:
+    text = "".join(
+        f"ImportError: lib{number}.so.{number}: cannot open shared object file: No such file\n"
+        f"Successfully installed pkg{number}-1.{number}\n"
+        for number in range(3000)
+    )
+    stream = Endless(text, 3)
+    seen = log.observe(stream, BOOK, "x")  # type: ignore[arg-type]
+    assert stream.asked == log.BLOCK
+    assert len(seen.matches) == log.MATCHES
+    assert seen.more == 3 * (3000 - log.MATCHES)
+    assert len(seen.inventory.components) <= 2001
+
+
+def test_a_version_is_the_nearest_above() -> None:
+    text = (
+        "FROM nvidia/cuda:11.0-devel\nnvcc fatal   : Unsupported gpu architecture 'compute_86'\n"
+        "FROM nvidia/cuda:10.2-devel\nnvcc fatal   : Unsupported gpu architecture 'compute_80'\n"
+    )
+    seen = observed(text)
+    assert [match.seen["cuda"].version for match in seen.matches] == ["11.0", "10.2"]
+    assert [seen.where for seen in seen.inventory.components["cuda"]] == ["x.log:1", "x.log:3"]
+
+
+def test_lines_of_one_failure_are_one() -> None:
+    text = (
+        "TypeError: Descriptors cannot not be created directly.\n"
+        "If this call came from a _pb2.py file, your generated code is out of date and must be "
+        "regenerated with protoc >= 3.19.0.\n"
+    )
+    (match,) = observed(text).matches
+    assert (match.line, match.count, match.values) == (1, 2, {"least": "3.19.0"})
+
+
+def test_the_book_keeps_its_schema() -> None:
+    with open(schema_path("signatures"), encoding="utf-8") as file:
+        schema: dict[str, Any] = json.load(file)
+    with open(signatures_path(), encoding="utf-8") as file:
+        held = yaml.safe_load(file)
+    jsonschema.validate(held, schema)
+    assert len({one.name for one in BOOK.signatures}) == len(BOOK.signatures)
+    for signature in BOOK.signatures:
+        groups = {name for one in signature.lines for name in one.line.groupindex}
+        assert "library" not in signature.between or {"file", "symbol"} & groups
+        assert re.fullmatch(r"TM\d{3}", signature.code)

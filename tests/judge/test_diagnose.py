@@ -1,0 +1,143 @@
+"""Diagnoses: the pair, the facts and the fix of every known failure, in logs as long as real ones."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.inventory import logs
+from toolmatrix.facts.store import open_index
+from toolmatrix.inventory import log, signatures
+from toolmatrix.judge.diagnose import diagnose
+from toolmatrix.report.rules import load_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.inventory.diagnosis import Diagnosis
+
+BOOK = signatures.load()
+
+
+@pytest.fixture(scope="session")
+def index(cache: str) -> Index:
+    return open_index((), {"XDG_CACHE_HOME": cache})
+
+
+def told(
+    index: Index, text: str, locked: Mapping[str, str] | None = None, *resolving: str
+) -> Diagnosis:
+    """A diagnosis in which the requests `resolving` are the ones that resolve, all where there are none."""
+
+    def solve(words: Sequence[str]) -> Mapping[str, str] | None:
+        joined = " ".join(words)
+        return {"asked": joined} if not resolving or joined in resolving else None
+
+    seen = log.observe(io.StringIO(text), BOOK, "x.log")
+    return diagnose(index, BOOK, seen, locked or {}, solve)
+
+
+def pairs(found: Diagnosis) -> list[str]:
+    return [cause.finding.actual for cause in found.causes]
+
+
+@pytest.mark.parametrize("entry", logs.failures(), ids=lambda entry: entry["source"])
+def test_every_failure_names_its_pair_in_a_long_log(index: Index, entry: dict[str, Any]) -> None:
+    noise = logs.noise(2000)
+    text = [*noise[:900], *entry.get("above", ()), *noise[900:910], entry["line"], *noise[910:]]
+    found = told(index, "\n".join(text) + "\n")
+    assert pairs(found) == [" and ".join(entry["between"])]
+    assert found.causes[0].signature == entry["signature"]
+
+
+def test_all_failures_are_found_in_one_log_of_50000_lines(index: Index) -> None:
+    entries = logs.failures()
+    noise = logs.noise(50_000 - 2 * len(entries), seed=7)
+    step = len(noise) // len(entries)
+    text: list[str] = []
+    placed = {}
+    for number, entry in enumerate(entries):
+        text += noise[number * step : (number + 1) * step]
+        text.append(entry["line"])
+        placed[len(text)] = entry["signature"]
+    seen = log.observe(io.StringIO("\n".join(text) + "\n"), BOOK, "x")
+    assert {match.signature.name for match in seen.matches} == set(placed.values())
+    assert all(placed[match.line] == match.signature.name for match in seen.matches)
+    assert sum(match.count for match in seen.matches) == len(entries)
+    assert diagnose(index, BOOK, seen, {}, lambda _: None).left == 0
+
+
+def test_the_facts_say_what_would_go(index: Index) -> None:
+    found = told(
+        index,
+        "FROM nvidia/cuda:11.0-devel\nnvcc fatal   : Unsupported gpu architecture 'compute_86'\n",
+        {"cuda": "11.2.2"},
+    )
+    (cause,) = found.causes
+    assert cause.finding.code == "TM201"
+    assert cause.finding.grounds[0].subject == "cuda"
+    assert "arch-toolkits/sm_86" in cause.finding.facts
+    assert cause.allowed is not None
+    assert cause.allowed[0] == "cuda"
+    assert "11.1.0" in cause.allowed[1]
+    assert "11.0.3" not in cause.allowed[1]
+    assert cause.between[0].wanted == "11.2.2"
+    assert cause.fix is not None
+    assert cause.fix.request == ("cuda", "--arch", "compute_86")
+
+
+def test_a_fix_is_one_that_resolves(index: Index) -> None:
+    text = "Successfully installed tensorflow-2.4.0\nRuntimeError: _ARRAY_API not found\n"
+    assert told(index, text, None, "numpy<2").causes[0].fix is not None
+    assert told(index, text, None, "something else").causes[0].fix is None
+
+
+def test_an_older_interface_names_the_numpy_that_has_it(index: Index) -> None:
+    text = (
+        "RuntimeError: module compiled against API version 0x10 but this version of numpy is 0xf\n"
+    )
+    (cause,) = told(index, text).causes
+    assert cause.finding.expected == "numpy >= 1.23.0"
+    assert cause.finding.facts == ("numpy-abi/1.23.0",)
+
+
+def test_causes_stand_before_what_follows(index: Index) -> None:
+    text = (
+        "make[1]: *** [sub] Error 1\n"
+        "nvcc warning : The 'compute_35' and 'sm_35' architectures are deprecated\n"
+        "a.cc:1:10: fatal error: cudnn.h: No such file or directory\n"
+        "make: *** [all] Error 2\n"
+        "ImportError: libcudart.so.11.0: cannot open shared object file: No such file or directory\n"
+        "Failed to create CUDAExecutionProvider.\n"
+        "ninja: build stopped: subcommand failed.\n"
+    )
+    found = told(index, text)
+    assert [(cause.finding.where and cause.finding.where.line) for cause in found.causes] == [
+        *(3, 5, 2),
+        6,  # follows from the line above it
+    ]
+    assert (found.following, found.followed and found.followed.line) == (3, 1)
+
+
+def test_a_log_of_consequences_alone_tells_nothing(index: Index) -> None:
+    found = told(index, "make: *** [all] Error 2\n")
+    assert (found.causes, found.followed, found.following) == ((), None, 0)
+
+
+def test_what_follows_names_its_cause(index: Index) -> None:
+    text = (
+        "[E] Failed to load library libonnxruntime_providers_cuda.so with error: libcublas.so.11: "
+        "cannot open shared object file: No such file or directory\n"
+        "[W] Failed to create CUDAExecutionProvider.\n"
+    )
+    assert [cause.follows for cause in told(index, text).causes] == [0, 1]
+
+
+def test_every_fact_and_code_of_the_book_is_there(index: Index) -> None:
+    ids, codes = index.section("ids"), load_rules()
+    named = [fact for one in BOOK.signatures for fact in one.facts if "{" not in fact]
+    assert [fact for fact in named if fact not in ids] == []
+    assert [one.code for one in BOOK.signatures if one.code not in codes] == []

@@ -1,0 +1,82 @@
+"""`toolmatrix diagnose`: known failures in the log of a build or a run, the facts behind them, and the way out."""
+
+from __future__ import annotations
+
+import os.path
+from contextlib import closing
+from functools import partial
+
+from toolmatrix.cli import offer, stage_log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolmatrix.cli.context import Context
+    from toolmatrix.facts.index import Index
+    from toolmatrix.inventory.log import Log
+    from toolmatrix.inventory.signatures import Book
+
+MOST = 10
+"""So many causes are told where `--limit` says nothing."""
+
+
+def run(context: Context) -> int:
+    """Print what is known of the failures in a log; 1 when there is one, but 0 where a SARIF reader judges."""
+    from toolmatrix.inventory import signatures
+    from toolmatrix.judge.diagnose import diagnose
+    from toolmatrix.report.diagnosis import Report
+
+    path = context.arguments[0]
+    book = signatures.load()
+    locked = _locked(context)
+    log = _observed(context, path, book)
+    index = context.index()
+    limit = MOST if context.options.limit is None else context.options.limit
+    found = diagnose(index, book, log, locked, partial(_answer, context, index), limit)
+    report = Report(index, found, context.options.lock if locked else "")
+    form = context.options.format
+    if form == "json":
+        context.write_json(report.document())
+    elif form == "sarif":
+        from toolmatrix import __version__
+
+        context.write_json(report.sarif(__version__))
+        return 0
+    else:
+        context.write(report.github() if form == "github" else report.text(context.terminal))
+    return 1 if found.causes else 0
+
+
+def _observed(context: Context, path: str, book: Book) -> Log:
+    from toolmatrix.inventory.log import observe
+
+    stream = stage_log.opened(context, context.path(path), "`-` reads stdin")
+    with closing(stream):
+        try:
+            return observe(stream, book, stage_log.called(path))
+        except OSError as error:
+            raise stage_log.unreadable(path, error, "`-` reads stdin") from None
+
+
+def _locked(context: Context) -> Mapping[str, str]:
+    """What the lock holds, of the first target that holds it; nothing where no lock was named and none is there."""
+    options = context.options
+    if context.origins["lock"].kind == "default" and not os.path.isfile(options.lock):
+        return {}
+    from toolmatrix.lock import read
+
+    held: dict[str, str] = {}
+    for target in read.read(options.lock).targets.values():
+        for name, version in target.chosen.items():
+            held.setdefault(name, version)
+    return held
+
+
+def _answer(context: Context, index: Index, words: Sequence[str]) -> Mapping[str, str] | None:
+    """The releases that `toolmatrix resolve WORDS...` gives on its first target, None where it gives none."""
+    command = ["resolve", *words, *offer.carried(context)]
+    resolution = offer.answered(context, index, command)
+    if resolution is None:
+        return None
+    return resolution.chosen(next(iter(resolution.targets)))

@@ -1,0 +1,190 @@
+"""One subject observed and judged: what a process of its own can do as well as this one."""
+
+from __future__ import annotations
+
+import os.path
+from functools import lru_cache
+
+from toolmatrix.errors import NothingMatched, Position, ToolmatrixError, UsageError
+from toolmatrix.finding import UNKNOWN, Verdict
+from toolmatrix.judge import expectations, images
+from toolmatrix.judge.expectations import LABEL, BadExpectation, Expectation
+from toolmatrix.report.verdicts import Judged
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.inventory.model import Inventory
+    from toolmatrix.lock.model import Lock, LockedTarget
+
+
+class Yardstick(Value):
+    """What subjects are held against: expectations, and a lock with its path, its digest and the targets that count."""
+
+    expected: tuple[Expectation, ...] = ()
+    lock: Lock | None = None
+    path: str = ""
+    digest: str = ""
+    targets: tuple[str, ...] = ()
+
+    def target(self, inventory: Inventory) -> str:
+        """The target that an image was made for: the one named, of its label, or of its platform."""
+        held = self.held
+        if len(self.targets) > 1:
+            raise UsageError(
+                "an image is held against one target",
+                expected="`--target NAME`",
+                found=f"`--target {','.join(self.targets)}`",
+            )
+        if self.targets and self.targets[0] not in held:
+            raise NothingMatched(
+                f"{self.path} holds no target `{self.targets[0]}`", expected=", ".join(held)
+            )
+        if self.targets or len(held) == 1:
+            return self.targets[0] if self.targets else next(iter(held))
+        label = inventory.features.get(f"label:{LABEL}target", ())
+        fitting = [name for name in held if label and label[0].version == name] or [
+            name
+            for name in held
+            if inventory.platform
+            and _platform(held[name].platform) == _platform(inventory.platform)
+        ]
+        if len(fitting) != 1:
+            raise UsageError(
+                "the image does not tell which target of the lock it was made for",
+                expected="`--target` with one of " + ", ".join(fitting or held),
+                found=inventory.platform or "no platform",
+            )
+        return fitting[0]
+
+    @property
+    def held(self) -> dict[str, LockedTarget]:
+        """The targets of the lock, whatever environment asks for them; of one name the last."""
+        environments = self.lock.environments.values() if self.lock else ()
+        return {name: part for one in environments for name, part in one.targets.items()}
+
+
+def _platform(text: str) -> str:
+    """`linux/arm64/v8` without its variant."""
+    return "/".join(text.split("/")[:2])
+
+
+class Bench(Value):
+    """Everything that judging a subject takes; it can be sent to another process."""
+
+    matrices: tuple[str, ...]
+    env: Mapping[str, str]
+    yardstick: Yardstick
+    directory: str = ""
+    platform: str = ""
+    only: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What decides verdicts besides the subjects, as a digest."""
+        from hashlib import sha256
+
+        stick = self.yardstick
+        said = (self.index.header["digest"], stick.digest, stick.targets, stick.expected)
+        return sha256(repr((*said, self.platform, self.only)).encode()).hexdigest()
+
+    @property
+    def index(self) -> Index:
+        """The matrix in force, opened once in each process."""
+        return _index(self.matrices, tuple(sorted(self.env.items())))
+
+    def judge(self, subject: str) -> Judged:
+        """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed."""
+        inventory = observe(subject, self.platform, self.directory)
+        stick = self.yardstick
+        expected = list(stick.expected)
+        target = ""
+        if stick.lock is not None:
+            target = stick.target(inventory)
+            expected += expectations.of_lock(self.index, stick.held[target], stick.digest)
+        return Judged(
+            subject=subject,
+            platform=inventory.platform,
+            digest=inventory.digest,
+            lock=stick.path,
+            lock_digest=stick.digest,
+            target=target,
+            verdicts=self._wanted(images.judge(inventory, expected, self.index)),
+        )
+
+    def _wanted(self, found: Iterable[Verdict]) -> tuple[Verdict, ...]:
+        """Those that `--only` names by kind or name."""
+        held = tuple(found)
+        kinds = {word for one in held for word in (one.kind, one.name)}
+        odd = next((word for word in self.only if word not in kinds), "")
+        if odd:
+            raise NothingMatched(
+                f"no check is called `{odd}`",
+                expected="one of " + ", ".join(dict.fromkeys(one.kind for one in held)),
+                found=f"`--only {odd}`",
+            )
+        return tuple(one for one in held if not self.only or {one.kind, one.name} & {*self.only})
+
+    def attempt(self, subject: str) -> Judged:
+        """The verdicts, or the one that says why there are none: a bad subject never stops the rest."""
+        try:
+            return self.judge(subject)
+        except ToolmatrixError as error:
+            where = f"{error.where}: " if error.where else ""
+            found = f", found {error.found}" if error.found else ""
+            reason, code, help = f"{where}{error.what}{found}", error.code, error.help
+        except Exception as error:  # noqa: BLE001 - a defect that one subject shows
+            reason, code, help = f"{type(error).__name__}: {error}", "TM900", "report it"
+        return refused(subject, reason, code, help)
+
+
+def refused(subject: str, reason: str, code: str, help: str = "") -> Judged:
+    """A subject that could not be observed: nobody can say what it is."""
+    verdict = Verdict(
+        word=UNKNOWN, kind="subject", name="subject", reason=reason, code=code, help=help
+    )
+    return Judged(subject=subject, verdicts=(verdict,))
+
+
+@lru_cache(maxsize=1)
+def _index(matrices: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> Index:
+    from toolmatrix.facts.store import open_index
+
+    return open_index(matrices, dict(env))
+
+
+def observe(subject: str, platform: str, directory: str) -> Inventory:
+    """The inventory of a subject by its address; `inventory:FILE` was observed before."""
+    scheme, _, path = subject.partition(":")
+    if scheme == "inventory":
+        from toolmatrix.inventory import saved
+
+        found = saved.read(os.path.join(directory, path))
+        if platform and _platform(found.platform) != _platform(platform):
+            raise NothingMatched(
+                f"{subject} is of another platform",
+                expected=platform,
+                found=found.platform or "no platform",
+            )
+        return found
+    raise UsageError("this is no subject", expected="`inventory:FILE.json`", found=f"`{subject}`")
+
+
+def expectations_of(words: Iterable[tuple[str, Position | None]]) -> tuple[Expectation, ...]:
+    """The expectations of some words with their places. Raises UsageError for one that expects nothing."""
+    return tuple(_expectation(word, where) for word, where in words)
+
+
+def _expectation(word: str, where: Position | None) -> Expectation:
+    try:
+        return expectations.of_word(word)
+    except BadExpectation as error:
+        raise UsageError(
+            "an expectation cannot be read",
+            where=where,
+            expected=error.expected,
+            found=f"`{word}`",
+        ) from None

@@ -1,0 +1,149 @@
+"""Archives of images: what `docker save` and `podman save` write, old or in the OCI shape, packed or not, or a pipe.
+
+An archive is read once from its start, since a pipe cannot be read twice and older archives name the order of their
+layers at the end. Each layer is taken to memory without its contents and put in its place when the order is known.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+
+from toolmatrix.inventory import image as images
+from toolmatrix.inventory import oci, streams
+from toolmatrix.inventory.image import Image, Manifest
+from toolmatrix.inventory.layer import damaged, inner_path, is_tar, members, read_layer
+from toolmatrix.inventory.limits import LARGEST_DOCUMENT
+from toolmatrix.inventory.streams import Hashed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from tarfile import TarFile, TarInfo
+    from typing import Any
+
+    from toolmatrix.inventory.layer import Layer, Look
+    from toolmatrix.inventory.limits import Budget
+    from toolmatrix.inventory.streams import Readable
+    from toolmatrix.inventory.tree import Tree
+
+_BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})")
+_LAYER = re.compile(r"blobs/sha256/[0-9a-f]{64}|.*\.tar(\.gz|\.zst)?")
+_DOCUMENT = (b"{", b"[")
+_HELP = "`docker save NAME -o FILE` and `podman save` write one; a bare directory is `dir:ROOT`"
+
+
+def read(stream: Readable, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    """The image of an archive; raises SubjectError for one that is incomplete or damaged."""
+    held = _Archive(look, budget)
+    try:
+        unpacked = streams.Unpacked(Hashed(stream), budget)
+        if not unpacked.peek().strip(b"\0"):
+            raise budget.refusal(
+                "this is no archive", "a tar archive of an image", "nothing", _HELP
+            )
+        for tar, member in members(unpacked):
+            budget.enter(member.name)
+            held.add(tar, member)
+    except streams.errors() as error:
+        raise damaged(budget, error) from None
+    return held.image(platform)
+
+
+class _Archive:
+    """What an archive held: documents as bytes, layers read, links by name."""
+
+    def __init__(self, look: Look, budget: Budget) -> None:
+        self.look = look
+        self.budget = budget
+        self.documents: dict[str, bytes] = {}
+        self.layers: dict[str, Layer] = {}
+        self.links: dict[str, str] = {}
+
+    def add(self, tar: TarFile, member: TarInfo) -> None:
+        """Take one entry of the archive."""
+        path = inner_path(member.name, self.budget)
+        if member.issym():
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.linkname))
+            self.links[path] = target
+        elif member.islnk():
+            self.links[path] = inner_path(member.linkname, self.budget)
+        elif member.isreg() and (contents := tar.extractfile(member)) is not None:
+            self._add(path, Hashed(contents), member.size)
+
+    def _add(self, path: str, blob: Hashed, size: int) -> None:
+        digest = _BLOB.fullmatch(path)
+        head = blob.peek()
+        if head[:1] in _DOCUMENT and not is_tar(head) and size <= LARGEST_DOCUMENT:
+            if self.budget.can_hold(size):
+                self.documents[path] = b"".join(iter(blob.read, b""))
+        elif _LAYER.fullmatch(path):
+            self.layers[path] = read_layer(blob, self.budget, self.look)
+        else:
+            return
+        if digest:
+            images.check_digest(f"sha256:{digest[1]}", blob.digest, self.budget)
+
+    def image(self, platform: str) -> tuple[Image, Tree]:
+        """The image for a platform, put together."""
+        if "index.json" in self.documents:
+            index = images.parse(self.documents["index.json"], self.budget)
+            found = images.manifests(index, self._by_digest, self.budget)
+        else:
+            found = self._saved()
+        chosen = oci.pick(found, self._document, platform, self.budget)
+        image = Image(subject=self.budget.subject, digest=chosen.digest, indexed=chosen.platform)
+        config = self._document(chosen.config)
+        return images.assemble(image, config, self._ordered(chosen.layers), self.budget)
+
+    def _saved(self) -> list[Manifest]:
+        """The images of a manifest.json, as Docker wrote it from 1.10 on."""
+        if "manifest.json" not in self.documents:
+            raise self.budget.refusal(
+                "this is no archive of an image", "index.json or manifest.json", "neither", _HELP
+            )
+        told = images.parse(self.documents["manifest.json"], self.budget)
+        found: list[Manifest] = []
+        for one in told if isinstance(told, list) else [told]:
+            config = one.get("Config") if isinstance(one, dict) else None
+            layers = one.get("Layers") if isinstance(one, dict) else None
+            names = [config, *layers] if isinstance(layers, list) else [None]
+            if not all(isinstance(name, str) for name in names):
+                raise self.budget.refusal(
+                    "manifest.json is damaged", "`Config` and `Layers`", f"{one!r}"[:80]
+                )
+            found.append(
+                Manifest(digest="", platform="", config=str(config), layers=tuple(layers or ()))
+            )
+        return found
+
+    def _by_digest(self, digest: str) -> Any:
+        return self._document(digest)
+
+    def _document(self, name: str) -> Any:
+        data = self.documents.get(self._path(name))
+        if data is None:
+            raise self._missing(name)
+        return images.read_document(io.BytesIO(data), self.budget)
+
+    def _ordered(self, names: Sequence[str]) -> Iterator[Layer]:
+        for name in names:
+            layer = self.layers.get(self._path(name))
+            if layer is None:
+                raise self._missing(name)
+            yield layer
+
+    def _path(self, name: str) -> str:
+        """Where a digest or a name of manifest.json stands; links are followed once, as Docker writes them."""
+        path = name.replace(":", "/", 1) if name.startswith("sha256:") else ""
+        path = f"blobs/{path}" if path else name
+        return self.links.get(path, path)
+
+    def _missing(self, name: str) -> Exception:
+        return self.budget.refusal(
+            "the archive is incomplete",
+            f"`{name}`, which its index names",
+            "not there",
+            "save the image again",
+        )

@@ -1,0 +1,67 @@
+"""What a diagnosis is: the causes found in a log, who is involved, and the way out. A judge makes it."""
+
+from __future__ import annotations
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolmatrix.finding import Finding
+    from toolmatrix.inventory.log import Followed
+
+
+class Involved(Value):
+    """One side of a failure: a component or what stands for one, its version where the log tells it, and where.
+
+    `needed` is the library, header or symbol that is asked of it, `wanted` what the lock holds of it, and `bring` the
+    packages that would bring it.
+    """
+
+    component: str
+    version: str = ""
+    where: str = ""
+    needed: str = ""
+    wanted: str = ""
+    bring: str = ""
+
+
+class Fix(Value):
+    """A request that was solved, and the releases that it gives."""
+
+    request: tuple[str, ...]
+    answer: Mapping[str, str]
+
+
+class Cause(Value):
+    """One diagnosed failure: the finding, who is involved, the line of the log, and how to mend it.
+
+    `allowed` are releases of the first side that the facts let go with the second, as far as they are known.
+    `follows` is the line of what it is a consequence of, 0 for a cause.
+    """
+
+    signature: str
+    finding: Finding
+    what: str
+    between: tuple[Involved, ...]
+    text: str
+    count: int
+    do: str
+    source: str
+    evidence: str
+    fix: Fix | None = None
+    allowed: tuple[str, tuple[str, ...]] | None = None
+    follows: int = 0
+
+
+class Diagnosis(Value):
+    """Causes, the worst and earliest first, then what follows from them; `left` are causes beyond the limit."""
+
+    subject: str
+    lines: int
+    causes: tuple[Cause, ...]
+    followed: Followed | None = None
+    following: int = 0
+    left: int = 0
+    components: Mapping[str, tuple[str, ...]] = {}

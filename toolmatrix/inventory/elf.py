@@ -1,0 +1,201 @@
+"""ELF files: what they need and give, how they were compiled, and which device code they carry.
+
+A file is read in one pass. A small one is taken whole; of a large one its head, its dynamic section and its end are,
+which hold what a loader reads. What lies elsewhere in a large file is left out and `partial` says so.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+
+from toolmatrix.inventory import dynamic, offload
+from toolmatrix.inventory.dynamic import Dynamic
+from toolmatrix.inventory.streams import BLOCK
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from toolmatrix.inventory.streams import Readable
+
+MAGIC = dynamic.MAGIC
+_WHOLE = 24 << 20
+_TAIL = 2 << 20
+_DYNAMIC = 1 << 20
+_MOST_TOLD = 16
+
+_COMMAND_LINE = ".GCC.command.line"
+_DEBUG = (b".debug_info\0", b".zdebug_info\0")
+_MOST_OPTIONS = 400
+
+
+class Elf(Value):
+    """What an ELF file says.
+
+    `options` are compiler options that were recorded, each with the section that tells. `char` is `signed` or
+    `unsigned` where debug information tells. `told` are version texts that match what was looked for. `device` are
+    codegen archs of device code in it. `damaged` says why no more could be read.
+    """
+
+    machine: str
+    dynamic: Dynamic = Dynamic()
+    options: tuple[tuple[str, str], ...] = ()
+    char: str = ""
+    told: tuple[str, ...] = ()
+    device: tuple[str, ...] = ()
+    partial: bool = False
+    damaged: str = ""
+
+
+class Unseen(Exception):
+    """A piece of a large file that was not kept."""
+
+
+class Windows:
+    """A file of which only some ranges are known; reading elsewhere raises Unseen."""
+
+    def __init__(self, size: int, ranges: Iterable[tuple[int, bytes]]) -> None:
+        self.size = size
+        self.place = 0
+        self.ranges = tuple(ranges)
+
+    def seek(self, place: int, /) -> None:
+        """Go to a place."""
+        self.place = place
+
+    def read(self, size: int, /) -> bytes:
+        """Bytes from there on, fewer at the end of the file or of a range."""
+        if self.place >= self.size:
+            return b""
+        for start, data in self.ranges:
+            if start <= self.place < start + len(data):
+                return data[self.place - start :][:size]
+        raise Unseen
+
+
+def read(
+    head: bytes, stream: Readable, size: int, told: re.Pattern[bytes] | None, *, debug: bool = True
+) -> Elf:
+    """An ELF file that begins with `head` and goes on in `stream`, which is read to its end.
+
+    `told` looks for version texts; without `debug` recorded options are not looked for. A file that is damaged gives
+    what could be read of it, and says so.
+    """
+    kept, scan = _Kept(size), _Scan(told)
+    data = head
+    while data:
+        kept.add(data)
+        scan.add(data)
+        data = stream.read(BLOCK)
+    file = kept.file()
+    found: dict[str, Any] = {"told": tuple(scan.told), "device": tuple(sorted(scan.archs))}
+    try:
+        found["dynamic"] = dynamic.read(file)
+    except Unseen:
+        pass
+    except dynamic.Damaged as error:
+        found["damaged"] = str(error)
+    if debug and kept.whole:
+        found |= _recorded(file.getvalue())
+    return Elf(machine=dynamic.machine(head), partial=not kept.whole, **found)
+
+
+class _Scan:
+    """What is looked for in every byte of a file."""
+
+    def __init__(self, told: re.Pattern[bytes] | None) -> None:
+        self.pattern = told
+        self.told: dict[str, None] = {}
+        self.archs: set[str] = set()
+        self.before = b""
+
+    def add(self, data: bytes) -> None:
+        """Look at the next bytes, and again at the last of those before."""
+        data = self.before + data
+        self.archs |= offload.archs(data)
+        if self.pattern is not None and len(self.told) < _MOST_TOLD:
+            found = (one.decode("ascii", "replace") for one in self.pattern.findall(data))
+            self.told |= dict.fromkeys(found)
+        self.before = data[-offload.OVERLAP :]
+
+
+class _Kept:
+    """Which pieces of a file are kept as it passes."""
+
+    def __init__(self, size: int) -> None:
+        self.whole = size <= _WHOLE
+        self.pieces: list[bytes] = []
+        self.count = 0
+        self.tail = b""
+        self.start = -1
+        self.dynamic = b""
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes."""
+        begin = self.count
+        self.count += len(data)
+        if self.whole or begin < _WHOLE:
+            self.pieces.append(data)
+            return
+        if self.start < 0:
+            self.start = self._start()
+        if self.start < self.count and begin < self.start + _DYNAMIC:
+            self.dynamic += data[max(0, self.start - begin) :][: _DYNAMIC - len(self.dynamic)]
+        self.tail = (self.tail + data)[-_TAIL:]
+
+    def file(self) -> Any:
+        """What was kept, as a file."""
+        head = b"".join(self.pieces)
+        if self.whole:
+            return io.BytesIO(head)
+        ranges = [
+            (0, head),
+            (self.start, self.dynamic),
+            (self.count - len(self.tail), self.tail),
+        ]
+        return Windows(self.count, ranges)
+
+    def _start(self) -> int:
+        try:
+            return dynamic.dynamic_offset(b"".join(self.pieces))
+        except dynamic.Damaged:
+            return 0
+
+
+def _recorded(data: bytes) -> dict[str, Any]:
+    """Compiler options by `-frecord-gcc-switches` and by debug information, and the sign of char."""
+    if _COMMAND_LINE.encode() not in data and not any(name in data for name in _DEBUG):
+        return {}
+    try:
+        return _by_sections(data)
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - on damaged files pyelftools raises whatever its parts do
+        return {"damaged": f"{type(error).__name__}: {error}"[:200]}
+
+
+def _by_sections(data: bytes) -> dict[str, Any]:
+    from elftools.elf.elffile import ELFFile
+
+    from toolmatrix.inventory import dwarf
+
+    elf = ELFFile(io.BytesIO(data))
+    options: dict[tuple[str, str], None] = {}
+    section = elf.get_section_by_name(_COMMAND_LINE)
+    if section is not None:
+        words = re.split(rb"[\0\s]+", section.data()[: 1 << 20])
+        options |= dict.fromkeys((word, _COMMAND_LINE) for word in _options(words))
+    producers, char = dwarf.read(elf) if elf.has_dwarf_info(strict=True) else ([], "")
+    for producer in producers:
+        words = producer.split()
+        options |= dict.fromkeys((word, "DW_AT_producer") for word in _options(words))
+    return {"options": tuple(options), "char": char}
+
+
+def _options(words: Iterable[bytes]) -> list[str]:
+    """Those of some words that are options, each once."""
+    found = dict.fromkeys(word.decode("utf-8", "replace") for word in words if word[:1] == b"-")
+    return list(found)[:_MOST_OPTIONS]

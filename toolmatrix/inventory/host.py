@@ -1,0 +1,247 @@
+"""The machine that this runs on: engine, compilers, driver and GPUs, processor, libraries, disk and memory.
+
+Everything is read through a `Machine`, so that a captured one can stand in for the real. Programs are asked for their
+version alone, without a shell, for a bounded time, and none that would download something to answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from toolmatrix.inventory.model import Inventory, Seen, Skipped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_LARGEST = 1 << 20
+_PATIENCE = 20
+"""Bytes that are read of a file, and seconds that a program may take."""
+
+_PROGRAMS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "gcc": (("gcc", "-dumpfullversion", "-dumpversion"), r"(\d[\d.]*)"),
+    "clang": (("clang", "--version"), r"version (\d[\d.]*)"),
+    "cuda": (("nvcc", "--version"), r"V(\d[\d.]*)"),
+    "python": (("python3", "--version"), r"Python (\d[\w.]*)"),
+    "glibc": (("getconf", "GNU_LIBC_VERSION"), r"glibc (\d[\d.]*)"),
+}
+"""Components, the program that tells of each, and how the version stands in what it prints."""
+_FILES: Mapping[str, tuple[str, str]] = {
+    "rocm": ("/opt/rocm/.info/version", r"(\d[\d.]*)"),
+    "driver": ("/proc/driver/nvidia/version", r"NVRM version:.*?\s(\d+\.[\d.]+)\s"),
+}
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""Machines by the names of the kernel, and as the OCI image specification calls them."""
+_BINFMT = "/proc/sys/fs/binfmt_misc"
+_SMI = ("nvidia-smi", "--format=csv,noheader")
+_PCI = "/sys/bus/pci/devices"
+_KFD = "/sys/class/kfd/kfd/topology/nodes"
+_DISPLAY = "0x03"
+"""The class of display controllers (PCI code and ID assignment specification)."""
+_VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD"}
+
+
+class Machine:
+    """Reads of one machine: the files below `root`, and the programs on `path`."""
+
+    def __init__(self, root: str = "/", path: str | None = None) -> None:
+        self.root = root
+        self.path = path
+
+    def text(self, path: str) -> str:
+        """The beginning of a file, nothing where it cannot be read."""
+        try:
+            with open(self._inside(path), "rb") as file:
+                return file.read(_LARGEST).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def names(self, path: str) -> list[str]:
+        """What a directory holds, sorted; nothing where it cannot be read."""
+        try:
+            return sorted(os.listdir(self._inside(path)))
+        except OSError:
+            return []
+
+    def where(self, program: str) -> str:
+        """The path of a program, or nothing."""
+        import shutil
+
+        return shutil.which(program, path=self.path) or ""
+
+    def run(self, *argv: str) -> str | None:
+        """What a program prints on stdout; None where it is missing, fails or takes too long."""
+        import subprocess
+
+        program = self.where(argv[0])
+        if not program:
+            return None
+        env = {**os.environ, "LC_ALL": "C"}
+        try:
+            ended = subprocess.run(  # noqa: S603 - the programs are those of this module
+                [program, *argv[1:]],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PATIENCE,
+                env=env,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return ended.stdout.decode("utf-8", "replace") if ended.returncode == 0 else None
+
+    def free(self, path: str) -> int:
+        """Bytes free for users where a path lies, -1 where that cannot be asked."""
+        try:
+            held = os.statvfs(self._inside(path))
+        except (OSError, AttributeError):
+            return -1
+        return held.f_bavail * held.f_frsize
+
+    def _inside(self, path: str) -> str:
+        return os.path.join(self.root, path.lstrip("/"))
+
+
+def observe(machine: Machine, directory: str = "/") -> Inventory:
+    """What a machine holds; the disk is that of `directory`."""
+    kernel = (machine.run("uname", "-m") or "").strip()
+    arch = _MACHINES.get(kernel, kernel)
+    features: dict[str, tuple[Seen, ...]] = {}
+    for name, seen in (
+        *_engine(machine, arch),
+        *_processor(machine, kernel),
+        *_gpus(machine),
+        *_resources(machine, directory),
+    ):
+        features[name] = (*features.get(name, ()), seen)
+    components = {name: (seen,) for name, seen in _components(machine)}
+    return Inventory(
+        subject="host",
+        platform=f"linux/{arch}" if arch else "",
+        components=components,
+        features=features,
+        skipped=tuple(_unasked(machine)),
+    )
+
+
+def _components(machine: Machine) -> Iterator[tuple[str, Seen]]:
+    for name, (argv, form) in _PROGRAMS.items():
+        found = re.search(form, machine.run(*argv) or "")
+        if found:
+            where = machine.where(argv[0])
+            yield name, Seen(version=found[1], seen_by="ran", where=where, default=True)
+    for name, (path, form) in _FILES.items():
+        found = re.search(form, machine.text(path))
+        if found:
+            yield name, Seen(version=found[1], seen_by="file", where=path, default=True)
+
+
+def _unasked(machine: Machine) -> Iterator[Skipped]:
+    if machine.where("bazel"):
+        yield Skipped(what="bazel", reason="bazelisk would download the Bazel it is asked for")
+
+
+def _engine(machine: Machine, arch: str) -> Iterator[tuple[str, Seen]]:
+    """The container engine, and the platforms it can run: its own, and those that the kernel hands to an emulator."""
+    try:
+        told = json.loads(machine.run("docker", "info", "--format", "{{json .}}") or "{}")
+    except ValueError:
+        return
+    version = told.get("ServerVersion") if isinstance(told, dict) else None
+    if not isinstance(version, str) or not version:
+        return
+    yield "engine", Seen(version=version, seen_by="docker info", where=machine.where("docker"))
+    yield "platforms", Seen(version=f"linux/{arch}", seen_by="uname", where="native")
+    for kernel, name in _MACHINES.items():
+        path = f"{_BINFMT}/qemu-{kernel}"
+        if name != arch and machine.text(path).startswith("enabled"):
+            yield "platforms", Seen(version=f"linux/{name}", seen_by="binfmt_misc", where=path)
+
+
+def _processor(machine: Machine, kernel: str) -> Iterator[tuple[str, Seen]]:
+    """The features of the first processor, its name by archspec, and how many there are."""
+    path = "/proc/cpuinfo"
+    first, *_ = machine.text(path).partition("\n\n")
+    pairs = (line.partition(":")[::2] for line in first.splitlines())
+    held = {name.strip(): value.strip() for name, value in pairs}
+    flags = (held.get("flags") or held.get("Features") or "").split()
+    for flag in flags:
+        yield f"cpu:{flag}", Seen(version="yes", seen_by="cpuinfo", where=path)
+    name = _named(kernel, held, frozenset(flags)) if flags else ""
+    if name:
+        yield "cpu", Seen(version=name, seen_by="archspec", where=path)
+
+
+def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
+    """The most specific processor of archspec all of whose features are there."""
+    from archspec.cpu import TARGETS
+    from archspec.cpu.schema import TARGETS_JSON
+
+    aliases = TARGETS_JSON["feature_aliases"].items()
+    flags |= {name for name, rule in aliases if flags & {*rule.get("any_of", ())}}
+    vendors = TARGETS_JSON["conversions"]["arm_vendors"]
+    implementer = held.get("CPU implementer", "")
+    vendor = held.get("vendor_id") or vendors.get(implementer.lower(), implementer)
+    fitting = [
+        target
+        for target in TARGETS.values()
+        if target.family.name == kernel
+        and target.vendor in ("generic", vendor)
+        and target.features <= flags
+    ]
+    best = max(
+        fitting, key=lambda one: (len(one.ancestors), len(one.features), one.name), default=None
+    )
+    return str(best.name) if best else ""
+
+
+def _gpus(machine: Machine) -> Iterator[tuple[str, Seen]]:
+    """GPUs: the devices that the tools or the kernel name, and cards on the bus that no driver has taken."""
+    devices = list(_nvidia(machine)) + list(_amd(machine))
+    yield from devices
+    for slot in machine.names(_PCI):
+        folder = f"{_PCI}/{slot}"
+        vendor = _VENDORS.get(machine.text(f"{folder}/vendor").strip(), "")
+        if vendor and machine.text(f"{folder}/class").startswith(_DISPLAY):
+            yield "gpu", Seen(version=vendor, seen_by="sysfs", where=folder)
+
+
+def _nvidia(machine: Machine) -> Iterator[tuple[str, Seen]]:
+    """Compute capabilities; drivers whose nvidia-smi does not tell them give the name of the product."""
+    capabilities = machine.run(*_SMI, "--query-gpu=compute_cap")
+    for number, line in enumerate((capabilities or "").splitlines()):
+        if re.fullmatch(r"\d+\.\d+", line.strip()):
+            yield "device", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {number}")
+    if capabilities is None:
+        names = machine.run(*_SMI, "--query-gpu=name") or ""
+        for number, line in enumerate(names.splitlines()):
+            yield "product", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {number}")
+
+
+def _amd(machine: Machine) -> Iterator[tuple[str, Seen]]:
+    """The gfx of each GPU, by rocminfo or by the nodes of the kernel driver, which number them MMmmss."""
+    told = machine.run("rocminfo")
+    if told is not None:
+        for number, name in enumerate(re.findall(r"^ *Name: +(gfx\w+) *$", told, re.MULTILINE)):
+            yield "device", Seen(version=name, seen_by="rocminfo", where=f"agent {number}")
+        return
+    for node in machine.names(_KFD):
+        path = f"{_KFD}/{node}/properties"
+        found = re.search(r"^gfx_target_version (\d+)$", machine.text(path), re.MULTILINE)
+        if found and int(found[1]):
+            major, rest = divmod(int(found[1]), 10_000)
+            minor, step = divmod(rest, 100)
+            yield "device", Seen(version=f"gfx{major}{minor:x}{step:x}", seen_by="kfd", where=path)
+
+
+def _resources(machine: Machine, directory: str) -> Iterator[tuple[str, Seen]]:
+    """Bytes of memory and of free disk."""
+    found = re.search(r"^MemTotal: +(\d+) kB", machine.text("/proc/meminfo"), re.MULTILINE)
+    if found:
+        amount = str(int(found[1]) << 10)
+        yield "memory", Seen(version=amount, seen_by="kernel", where="/proc/meminfo")
+    free = machine.free(directory)
+    if free >= 0:
+        yield "disk", Seen(version=str(free), seen_by="statvfs", where=directory)

@@ -1,0 +1,273 @@
+"""What an image says of itself: index, manifest and configuration, read as data and checked against their digests.
+
+Documents are those of https://github.com/opencontainers/image-spec and of `docker save` before version 25.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from types import MappingProxyType
+
+from toolmatrix.inventory.limits import LARGEST_DOCUMENT, MOST_LAYERS
+from toolmatrix.inventory.streams import Hashed
+from toolmatrix.inventory.tree import Tree
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.inventory.layer import Layer
+    from toolmatrix.inventory.limits import Budget
+    from toolmatrix.inventory.streams import Readable
+
+    Document = Mapping[str, Any]
+    Fetch = Callable[[str], Document]
+
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_DEEPEST_INDEX = 4
+_MOST_MANIFESTS = 1000
+_INDEXES = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+_MANIFESTS = (
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+_CONFIGS = (
+    "application/vnd.oci.image.config.v1+json",
+    "application/vnd.docker.container.image.v1+json",
+)
+_LAYERS = re.compile(
+    r"application/vnd\.(oci\.image\.layer\.(nondistributable\.)?v1\.tar(\+gzip|\+zstd)?"
+    r"|docker\.image\.rootfs\.(foreign\.)?diff\.tar(\.gzip|\.zstd)?)"
+)
+_REFERENCE_TYPE = "vnd.docker.reference.type"
+"""An annotation of entries that hold a statement on another entry, https://docs.docker.com/build/metadata/attestations/"""
+
+
+class Image(Value):
+    """An image apart from its files.
+
+    `indexed` is the platform that the index gives it and `platform` what its own configuration says; `layers` are diff
+    ids from the bottom up, `history` pairs of a layer's diff id and the instruction that made it.
+    """
+
+    subject: str
+    digest: str = ""
+    indexed: str = ""
+    platform: str = ""
+    config: Document = MappingProxyType({})
+    layers: tuple[str, ...] = ()
+    history: tuple[tuple[str, str], ...] = ()
+
+
+class Manifest(Value):
+    """One image of an index: where its configuration and layers are. A layer is a digest and, if known, a diff id."""
+
+    digest: str
+    platform: str
+    config: str
+    layers: tuple[str, ...]
+
+
+def digest_hex(digest: object, budget: Budget) -> str:
+    """The hexadecimal part of a digest; raises SubjectError for what is none."""
+    found = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
+    if found is None:
+        raise budget.refusal("a digest is not readable", "`sha256:` and 64 digits", f"{digest!r}")
+    return found[1]
+
+
+def read_document(stream: Readable, budget: Budget, *, digest: str = "") -> Any:
+    """JSON out of a stream; raises SubjectError if it is too large, damaged, or has another digest than the given."""
+    hashed = Hashed(stream)
+    pieces: list[bytes] = []
+    while hashed.count <= LARGEST_DOCUMENT and (data := hashed.read()):
+        pieces.append(data)
+    if hashed.count > LARGEST_DOCUMENT:
+        raise budget.refusal(
+            "a document of the image is too large",
+            f"at most {LARGEST_DOCUMENT >> 20} MiB",
+            "more than that",
+        )
+    if digest:
+        check_digest(digest, hashed.digest, budget)
+    return parse(b"".join(pieces), budget)
+
+
+def parse(data: bytes, budget: Budget) -> Any:
+    """JSON; raises SubjectError."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise budget.refusal(
+            "a document of the image is damaged", "JSON", str(error)[:200]
+        ) from None
+
+
+def check_digest(expected: str, found: str, budget: Budget) -> None:
+    """Raise SubjectError where content is not what its name promises."""
+    if expected != found:
+        raise budget.refusal(
+            "content has another digest than its name says",
+            expected,
+            found,
+            "it was damaged or replaced on the way: save or pull the image again",
+        )
+
+
+def manifests(index: object, fetch: Fetch, budget: Budget) -> list[Manifest]:
+    """The images of an index, nested ones too; attestations and other artifacts are none.
+
+    `fetch` gives the document of a digest. Raises SubjectError for entries that are not what they should be.
+    """
+    found: list[Manifest] = []
+    todo: list[tuple[Any, str, str, int]] = [(index, "", "", 0)]
+    for _ in range(_MOST_MANIFESTS):
+        if not todo:
+            return found
+        document, digest, platform, depth = todo.pop()
+        kind = _kind(document, budget)
+        if kind == "manifest":
+            found += _manifest(document, digest, platform, budget)
+            continue
+        if depth > _DEEPEST_INDEX:
+            raise budget.refusal(
+                "the index is nested too deeply", f"at most {_DEEPEST_INDEX} levels", "more"
+            )
+        for entry in reversed(_list(document, "manifests", budget)):
+            if _is_image(entry):
+                digest_hex(entry.get("digest"), budget)
+                inner = platform_of(entry.get("platform")) or platform
+                todo.append((fetch(entry["digest"]), entry["digest"], inner, depth + 1))
+    raise budget.refusal("the index is too long", f"at most {_MOST_MANIFESTS} entries", "more")
+
+
+def _kind(document: object, budget: Budget) -> str:
+    if isinstance(document, dict):
+        media = document.get("mediaType", "")
+        if media in _INDEXES or (not media and "manifests" in document):
+            return "index"
+        if media in _MANIFESTS or (not media and "config" in document):
+            return "manifest"
+        raise budget.refusal(
+            "a media type is not known", "an index or a manifest of an image", f"{media!r}"
+        )
+    raise budget.refusal("a document is no manifest", "an object", type(document).__name__)
+
+
+def _is_image(entry: object) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    notes = entry.get("annotations") or {}
+    about = isinstance(notes, dict) and _REFERENCE_TYPE in notes
+    return not about and platform_of(entry.get("platform")) != "unknown/unknown"
+
+
+def _manifest(document: Document, digest: str, platform: str, budget: Budget) -> list[Manifest]:
+    config = document.get("config")
+    if not isinstance(config, dict):
+        raise budget.refusal("a manifest has no configuration", "`config`", f"{config!r}"[:80])
+    if config.get("mediaType", _CONFIGS[0]) not in _CONFIGS:
+        return []
+    digest_hex(config.get("digest"), budget)
+    layers: list[str] = []
+    for entry in _list(document, "layers", budget):
+        media = entry.get("mediaType", "") if isinstance(entry, dict) else entry
+        if not (isinstance(media, str) and _LAYERS.fullmatch(media)):
+            raise budget.refusal(
+                "a media type is not known", "a layer: tar, plain or gzip or zstd", f"{media!r}"
+            )
+        digest_hex(entry.get("digest"), budget)
+        layers.append(entry["digest"])
+    made = Manifest(digest=digest, platform=platform, config=config["digest"], layers=tuple(layers))
+    return [made]
+
+
+def _list(document: Document, key: str, budget: Budget) -> list[Any]:
+    found = document.get(key)
+    if not isinstance(found, list):
+        raise budget.refusal(f"`{key}` is missing", "a list", f"{found!r}"[:80])
+    return found
+
+
+def platform_of(held: object) -> str:
+    """A platform as a word such as `linux/arm64/v8`, out of the object of an index or configuration; else empty."""
+    if not isinstance(held, dict):
+        return ""
+    parts = [held.get(key) for key in ("os", "architecture", "variant")]
+    return "/".join(part for part in parts if isinstance(part, str) and part)
+
+
+def choose(found: Sequence[tuple[str, Manifest]], wanted: str, budget: Budget) -> Manifest:
+    """The image of a platform, or the only one; raises SubjectError where that does not decide."""
+    fitting = [one for platform, one in found if not wanted or _fits(platform, wanted)]
+    if len(fitting) == 1:
+        return fitting[0]
+    held = ", ".join(sorted({platform or "unknown" for platform, _ in found})) or "none"
+    if not found:
+        raise budget.refusal("there is no image in it", "a manifest of an image", "none")
+    if not fitting:
+        raise budget.refusal("there is no image for this platform", f"`{wanted}`", held)
+    raise budget.refusal(
+        "there are several images in it",
+        "one image, or one for each platform",
+        f"{len(fitting)}: {held}",
+        "choose with `--platform`, or save one image alone",
+    )
+
+
+def _fits(platform: str, wanted: str) -> bool:
+    """Whether a platform is the wanted one; one that is asked for without its variant takes any."""
+    mine, theirs = platform.split("/"), wanted.split("/")
+    if mine[1:2] == theirs[1:2] == ["arm64"]:  # v8 is what arm64 means
+        mine, theirs = ([one for one in words if one != "v8"] for words in (mine, theirs))
+    return mine[: len(theirs)] == theirs
+
+
+def assemble(
+    image: Image, config: object, layers: Iterable[Layer], budget: Budget
+) -> tuple[Image, Tree]:
+    """An image with its files, out of its configuration and its layers from the bottom up.
+
+    Raises SubjectError where the layers are not those that the configuration names.
+    """
+    if not isinstance(config, dict):
+        raise budget.refusal("the configuration is damaged", "an object", type(config).__name__)
+    root = config.get("rootfs")
+    promised = root.get("diff_ids") if isinstance(root, dict) else None
+    if not isinstance(promised, list) or len(promised) > MOST_LAYERS:
+        raise budget.refusal(
+            "the configuration names no layers",
+            f"`rootfs.diff_ids`, at most {MOST_LAYERS}",
+            f"{promised!r}"[:80],
+        )
+    tree = Tree()
+    found: list[str] = []
+    for layer in layers:
+        if len(found) < len(promised):
+            check_digest(str(promised[len(found)]), layer.diff_id, budget)
+        found.append(layer.diff_id)
+        tree.apply(layer, budget)
+    if len(found) != len(promised):
+        raise budget.refusal(
+            "layers are missing or too many", f"{len(promised)} layers", f"{len(found)}"
+        )
+    whole = image.replace(
+        platform=platform_of(config),
+        config=config,
+        layers=tuple(found),
+        history=_history(config.get("history"), found),
+    )
+    return whole, tree
+
+
+def _history(steps: object, layers: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Which instruction made which layer; instructions that made none are left out."""
+    told = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
+    made = [str(one.get("created_by", "")) for one in told if not one.get("empty_layer")]
+    return tuple(zip(layers, made, strict=True)) if len(made) == len(layers) else ()

@@ -1,0 +1,79 @@
+"""How much of an image is read: bounds that no honest image meets, and the count of what was used."""
+
+from __future__ import annotations
+
+from toolmatrix.errors import Position, SubjectError
+
+MOST_ENTRIES = 1_000_000
+"""Files, directories and links of all layers."""
+LONGEST_NAME = 4096
+"""Bytes of a path, PATH_MAX of Linux."""
+DEEPEST = 256
+"""Directories above a file."""
+MOST_LAYERS = 1024
+MOST_BYTES = 256 << 30
+"""Bytes of all layers, unpacked."""
+LARGEST_DOCUMENT = 16 << 20
+"""Bytes of a manifest or a configuration."""
+MOST_HELD = 192 << 20
+"""Bytes of file contents in memory."""
+MOST_PADDING = 16 << 20
+"""Bytes of zeros after the end of an archive; tar pads to a record, 10 KiB by default."""
+SUSPICIOUS_RATIO = 400
+"""Bytes unpacked per packed one, of which a layer of this size is no more a layer but a bomb."""
+SUSPICIOUS_SIZE = 1 << 30
+
+
+class Budget:
+    """What reading one subject has used so far; every method raises SubjectError beyond a bound."""
+
+    __slots__ = ("entries", "held", "subject", "unpacked")
+
+    def __init__(self, subject: str) -> None:
+        self.subject = subject
+        self.entries = 0
+        self.held = 0
+        self.unpacked = 0
+
+    def enter(self, name: str) -> None:
+        """Count one entry of an archive or directory."""
+        self.entries += 1
+        if self.entries > MOST_ENTRIES:
+            raise self.refusal(
+                "too many files", f"at most {MOST_ENTRIES} entries in all layers", "more than that"
+            )
+        if len(name) > LONGEST_NAME or name.count("/") > DEEPEST:
+            raise self.refusal(
+                "a file name is too long or too deep",
+                f"at most {LONGEST_NAME} bytes and {DEEPEST} directories",
+                f"{len(name)} bytes, {name.count('/')} directories: `{name[:60]}...`",
+            )
+
+    def unpack(self, count: int, total: int, packed: int) -> None:
+        """Count bytes that came out of a layer, of which `total` did so far, from `packed` bytes."""
+        self.unpacked += count
+        if self.unpacked > MOST_BYTES:
+            raise self.refusal(
+                "the layers are too large",
+                f"at most {MOST_BYTES >> 30} GiB unpacked",
+                "more than that",
+            )
+        if total > SUSPICIOUS_SIZE and total > SUSPICIOUS_RATIO * packed:
+            raise self.refusal(
+                "a layer unpacks to too much",
+                f"at most {SUSPICIOUS_RATIO} bytes for each packed one",
+                f"{total} bytes from {packed}",
+            )
+
+    def can_hold(self, size: int) -> bool:
+        """Whether so many bytes more may be kept in memory; they are counted if so."""
+        if self.held + size > MOST_HELD:
+            return False
+        self.held += size
+        return True
+
+    def refusal(self, what: str, expected: str, found: str, help: str = "") -> SubjectError:
+        """The error for what was found in this subject."""
+        return SubjectError(
+            what, where=Position(self.subject), expected=expected, found=found, help=help
+        )

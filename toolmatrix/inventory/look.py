@@ -1,0 +1,89 @@
+"""What is kept of a file as its layer passes: all of the few that are read later, and what an ELF file says."""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.inventory import dynamic, elf
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.inventory.limits import Budget
+    from toolmatrix.inventory.streams import Readable
+
+_KIB, _MIB = 1 << 10, 1 << 20
+
+_KEPT = (
+    (r"etc/os-release|usr/lib/os-release", 64 * _KIB),
+    (r"etc/ld\.so\.conf|etc/ld\.so\.conf\.d/[^/]+|etc/ld-musl-[^/]+\.path", 64 * _KIB),
+    (r"var/lib/dpkg/status", 32 * _MIB),
+    (r"var/lib/dpkg/status\.d/[^/]+", 64 * _KIB),
+    (r"(lib|usr/lib)/apk/db/installed", 32 * _MIB),
+    (r".*\.dist-info/METADATA|.*\.egg-info/PKG-INFO|.*/EGG-INFO/PKG-INFO", 4 * _KIB),
+    (r".*\.egg-info", 4 * _KIB),
+    (r".*/pyvenv\.cfg", 64 * _KIB),
+    (r".*/include/python[^/]+/patchlevel\.h", 64 * _KIB),
+    (r".*/torch/version\.py", 64 * _KIB),
+    (r".*/numpy/_?core/include/numpy/_numpyconfig\.h", 64 * _KIB),
+    (r".*/cuda[^/]*/version\.(json|txt)", 64 * _KIB),
+    (r".*/(cudnn_version|nccl|NvInferVersion)[^/]*\.h", _MIB),
+    (r".*/\.info/version[^/]*|.*/\.hipVersion|.*/share/hip/version", 4 * _KIB),
+    (r".*/?(\.bazelrc|bazel\.bazelrc)", 64 * _KIB),
+)
+"""Paths of files that are kept, and how many of their first bytes."""
+
+_TOLD = (
+    (r"(.*-)?(gcc|g\+\+|cc1|cc1plus)(-\d+)?", rb"\0(\d+\.\d+\.\d+)\0"),
+    (r"python\d(\.\d+)?[a-z]*|libpython.*\.so.*", rb"\0(\d\.\d+\.\d+(?:(?:a|b|rc)\d+)?\+?)\0"),
+    (r"clang(-\d+)?|libclang-cpp\.so.*", rb"clang version (\d+\.\d+\.\d+)"),
+    (r"nvcc", rb"release \d+\.\d+, V(\d+\.\d+\.\d+)"),
+    (r"ld-linux.*|ld-.*\.so|libc\.so\..*|libc-.*\.so", rb"stable release version (\d+\.\d+)"),
+)
+"""Names of programs and libraries, and how the version stands in them."""
+
+_MOST_DEBUG = 200
+"""Files whose debug information is read; the first ones tell what the rest repeats."""
+
+
+def _either(rules: tuple[tuple[str, object], ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"({rule.replace('(', '(?:')})" for rule, _ in rules))
+
+
+_KEEP = _either(_KEPT)
+_TELL = _either(_TOLD)
+_TELLING = tuple(re.compile(text) for _, text in _TOLD)
+
+
+class Look:
+    """Looks at the files of one subject; see `layer.read_layer`."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.debug = 0
+        self.left_out: list[str] = []
+
+    def __call__(self, path: str, size: int, stream: Readable) -> bytes | elf.Elf | None:
+        """What to keep of a file."""
+        kept = _KEEP.fullmatch(path)
+        if kept is not None and kept.lastindex is not None:
+            return self._whole(path, min(size, _KEPT[kept.lastindex - 1][1]), stream)
+        if size < 64:
+            return None
+        head = stream.read(64)
+        if not head.startswith(dynamic.MAGIC):
+            return None
+        told = _TELL.fullmatch(path.rpartition("/")[2])
+        pattern = _TELLING[told.lastindex - 1] if told is not None and told.lastindex else None
+        found = elf.read(head, stream, size, pattern, debug=self.debug < _MOST_DEBUG)
+        self.debug += bool(found.options)
+        return found
+
+    def _whole(self, path: str, size: int, stream: Readable) -> bytes | None:
+        if not self.budget.can_hold(size):
+            self.left_out.append(path)
+            return None
+        pieces: list[bytes] = []
+        while size > 0 and (data := stream.read(size)):
+            pieces.append(data)
+            size -= len(data)
+        return b"".join(pieces)

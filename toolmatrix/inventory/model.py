@@ -1,0 +1,99 @@
+"""What was observed of one subject: components with their versions, features, and what could not be seen."""
+
+from __future__ import annotations
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+SCHEMA = "toolmatrix.inventory/1"
+
+
+class Seen(Value):
+    """One sighting of a value.
+
+    `seen_by` names the witness (`dpkg`, `dist-info`, `soname`, `elf`, `configuration`, `version file`, `ran`...),
+    `where` the place in the subject (a path, a key of the configuration), `layer` the digest of the layer that brought
+    it where that is known. `default`: it is what a user gets who just calls the program or imports the package.
+    """
+
+    version: str
+    seen_by: str
+    where: str
+    layer: str = ""
+    default: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The sighting as `toolmatrix.inventory/1` holds it."""
+        return {field: getattr(self, field) for field in self._fields}
+
+
+class Soname(Value):
+    """A shared library that a file needs, as the loader would look it up.
+
+    `found` is the path that it gets, empty where it gets none; `others` are sonames of the same library under another
+    major that are there instead.
+    """
+
+    name: str
+    needed_by: tuple[str, ...]
+    found: str = ""
+    others: tuple[str, ...] = ()
+
+
+class Skipped(Value):
+    """Something that could not be seen, and why."""
+
+    what: str
+    reason: str
+
+
+class Inventory(Value):
+    """Everything observed of one subject.
+
+    `subject` is the address as the user gave it; `platform` such as `linux/arm64`, by the configuration or the files.
+    `components` are sightings by component, best witness first. `features` are properties by name, such as
+    `char` (signed or unsigned), `crc32`, `arch`, `flag:-fsigned-char`, `label:NAME`, `env:NAME`, `user`, `entrypoint`,
+    `codegen` (sm_ and gfx names inside ELF files), each with its sightings, `version` holding the value.
+    """
+
+    subject: str
+    platform: str = ""
+    digest: str = ""
+    components: Mapping[str, tuple[Seen, ...]] = {}
+    features: Mapping[str, tuple[Seen, ...]] = {}
+    sonames: tuple[Soname, ...] = ()
+    history: tuple[tuple[str, str], ...] = ()
+    """Pairs of a layer's digest and the instruction that made it."""
+    skipped: tuple[Skipped, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.inventory/1`."""
+        return {
+            "schema": SCHEMA,
+            "subject": self.subject,
+            "platform": self.platform or None,
+            "digest": self.digest or None,
+            "components": _listed(self.components),
+            "features": _listed(self.features),
+            "sonames": [
+                {
+                    "name": one.name,
+                    "needed_by": list(one.needed_by),
+                    "found": one.found,
+                    "others": list(one.others),
+                }
+                for one in self.sonames
+            ],
+            "history": [
+                {"layer": layer, "instruction": instruction} for layer, instruction in self.history
+            ],
+            "skipped": [{"what": one.what, "reason": one.reason} for one in self.skipped],
+        }
+
+
+def _listed(held: Mapping[str, tuple[Seen, ...]]) -> dict[str, list[dict[str, Any]]]:
+    return {name: [seen.to_json() for seen in several] for name, several in held.items()}

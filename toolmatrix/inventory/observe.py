@@ -1,0 +1,90 @@
+"""An inventory out of an image's files: every observer asked in turn, and what they leave open told."""
+
+from __future__ import annotations
+
+from toolmatrix.inventory import flags, loader, packages, programs, python, toolkits
+from toolmatrix.inventory.model import Inventory
+from toolmatrix.inventory.record import Record, View, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.inventory.image import Image
+    from toolmatrix.inventory.look import Look
+    from toolmatrix.inventory.tree import Tree
+
+_SETTINGS = {
+    "User": "user",
+    "Entrypoint": "entrypoint",
+    "Cmd": "cmd",
+    "WorkingDir": "workdir",
+    "StopSignal": "stop-signal",
+}
+"""Keys of an image's configuration and the features that they are."""
+_MOST_TOLD = 20
+
+
+def observe(image: Image, tree: Tree, look: Look) -> Inventory:
+    """Everything that the files and the configuration of an image tell."""
+    view = View(image, tree)
+    record = Record(view)
+    _configuration(view, record)
+    _architecture(view, record)
+    packages.observe(view, record)
+    toolkits.observe(view, record)
+    defaults = programs.observe(view, record)
+    python.observe(view, record, defaults.get("python"))
+    flags.observe(view, record)
+    sonames = loader.observe(view, record)
+    _unread(view, record, look)
+    machine = f"linux/{view.machine}" if view.machine else ""
+    return Inventory(
+        subject=image.subject,
+        platform=image.platform or machine,
+        digest=image.digest,
+        components=listed(record.components),
+        features=listed(record.features),
+        sonames=sonames,
+        history=image.history,
+        skipped=tuple(record.skipped),
+    )
+
+
+def _configuration(view: View, record: Record) -> None:
+    labels = view.settings.get("Labels")
+    for name, value in (labels if isinstance(labels, dict) else {}).items():
+        record.feature(f"label:{name}", str(value), "configuration", f"Labels {name}")
+    for name, value in view.env.items():
+        record.feature(f"env:{name}", value, "configuration", f"Env {name}")
+    for key, name in _SETTINGS.items():
+        held = view.settings.get(key)
+        words = held if isinstance(held, list) else [held] if held else []
+        record.feature(name, " ".join(map(str, words)), "configuration", key)
+
+
+def _architecture(view: View, record: Record) -> None:
+    """The architecture three ways; files of another than most are a feature of their own."""
+    image = view.image
+    for platform, seen_by in ((image.indexed, "index"), (image.platform, "configuration")):
+        record.feature("arch", "/".join(platform.split("/")[1:2]), seen_by, platform)
+    count = sum(elf.machine == view.machine for elf in view.elves.values())
+    record.feature("arch", view.machine, "elf", f"{count} of {len(view.elves)} ELF files")
+    for path, elf in view.elves.items():
+        if elf.machine != view.machine:
+            record.feature("foreign-arch", elf.machine, "elf", path)
+
+
+def _unread(view: View, record: Record, look: Look) -> None:
+    """What was left out, or could not be read to its end."""
+    for path in look.left_out[:_MOST_TOLD]:
+        record.skip(path, "the files that are kept would be too large together")
+    damaged = [(path, elf.damaged) for path, elf in view.elves.items() if elf.damaged]
+    for path, why in damaged[:_MOST_TOLD]:
+        record.skip(path, f"damaged: {why}")
+    partial = [path for path, elf in view.elves.items() if elf.partial]
+    if partial:
+        reason = (
+            "too large to be kept whole, so options and debug information in them were not read"
+        )
+        record.skip("large files", f"{len(partial)}, such as /{partial[0]}: {reason}")
+    if len(damaged) > _MOST_TOLD:
+        record.skip("damaged files", f"{len(damaged) - _MOST_TOLD} more")

@@ -1,0 +1,116 @@
+"""Python packages by their own records, and which of several a bare `import` of the default interpreter gets.
+
+PyPA's "Recording installed projects" and "Core metadata"; the order of directories is that of the module `site`, and of
+Debian's changes to it (python3's README.Debian).
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.inventory.packages import upstream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.inventory.programs import Default
+    from toolmatrix.inventory.record import Record, View
+
+_RECORD = re.compile(
+    r"(?P<site>.*?)/(?P<name>[^/]+)\.(?P<kind>dist-info/METADATA|egg-info(?:/PKG-INFO)?|egg/EGG-INFO/PKG-INFO)"
+)
+_FIELD = re.compile(r"^(Name|Version):\s*(\S+)\s*$", re.MULTILINE)
+_SAME = re.compile(r"[-_.]+")
+"""Names that differ in these alone are the same, PEP 503."""
+
+_PROGRAMS = frozenset(
+    ("python", "gcc", "clang", "nvcc", "hip", "bazel", "cuda", "rocm", "glibc", "distro")
+)
+"""Components that are no Python packages, though there are packages of these names."""
+_CARRIED = (
+    (r"nvidia-cuda-runtime(-cu\d+)?", "cuda", 2),
+    (r"nvidia-cudnn(-cu\d+)?", "cudnn", 3),
+    (r"nvidia-nccl(-cu\d+)?", "nccl", 3),
+    (r"tensorrt(-cu\d+)?", "tensorrt", 3),
+    (r"nvidia-cuda-nvcc(-cu\d+)?", "nvcc", 3),
+)
+"""Wheels that carry a component, and how many of their numbers are its own."""
+_LOCAL = {"cu": "cuda", "rocm": "rocm"}
+"""How PyTorch calls toolkits in local versions such as 2.1.0+cu121 and 2.1.0+rocm5.6."""
+
+
+def observe(view: View, record: Record, default: Default | None) -> None:
+    """Put in every package as a component, and toolkits that packages carry."""
+    sites = [*_sites(view, default)] if default is not None else []
+    first = _first(view, sites)
+    for path, data in view.kept.items():
+        found = _RECORD.fullmatch(path)
+        if not found:
+            continue
+        fields = dict(_FIELD.findall(data.decode("utf-8", "replace")))
+        name = normal(fields.get("Name", ""))
+        version = fields.get("Version", "")
+        if not name or not version:
+            record.skip(path, "it names no package and version")
+            continue
+        seen_by = "dist-info" if found["kind"].startswith("dist-info") else "egg-info"
+        is_default = first.get(name) == path
+        record.feature(f"dist:{name}", version, seen_by, path)
+        if name not in _PROGRAMS:
+            record.component(name, version, seen_by, path, default=is_default)
+        _carried(record, name, version, path)
+
+
+def normal(name: str) -> str:
+    """A name of a package as PyPI compares it."""
+    return _SAME.sub("-", name).lower()
+
+
+def _carried(record: Record, name: str, version: str, path: str) -> None:
+    for pattern, component, numbers in _CARRIED:
+        if re.fullmatch(pattern, name):
+            record.component(component, upstream(version, numbers), "wheel", path)
+    local = re.fullmatch(r"(cu|rocm)([\d.]+)", version.partition("+")[2])
+    if name.startswith("torch") and local:
+        number = local[2] if "." in local[2] else f"{local[2][:-1]}.{local[2][-1:]}"
+        record.component(_LOCAL[local[1]], number, f"{name} +{local[0]}", path)
+
+
+def _first(view: View, sites: list[str]) -> dict[str, str]:
+    """The record of each package that is found first in the directories."""
+    first: dict[str, str] = {}
+    for site in sites:
+        for path, data in view.kept.items():
+            found = _RECORD.fullmatch(path)
+            if found and found["site"] == site:
+                name = dict(_FIELD.findall(data.decode("utf-8", "replace"))).get("Name", "")
+                first.setdefault(normal(name), path)
+    return first
+
+
+def _sites(view: View, default: Default) -> list[str]:
+    """The directories that the default interpreter imports from, in its order."""
+    series = ".".join(default.version.split(".")[:2])
+    prefix = _above(default.real)
+    home = _above(default.called)
+    settings = view.tree.text(f"{home}/pyvenv.cfg")
+    own = [prefix, "usr/local"] if prefix == "usr" else [prefix]
+    if settings:
+        shared = re.search(r"^include-system-site-packages\s*=\s*true", settings, re.MULTILINE)
+        own = [home, *(own if shared else ())]
+    found = view.folders("PYTHONPATH")
+    for folder in own:
+        debian = [
+            f"{folder}/lib/python{series}/dist-packages",
+            f"{folder}/lib/python3/dist-packages",
+        ]
+        usual = [f"{folder}/{lib}/python{series}/site-packages" for lib in ("lib", "lib64")]
+        found += [*usual, *debian]
+    if "usr/local" in own:
+        found.sort(key=lambda path: not path.startswith("usr/local/"))
+    reals = (view.tree.real(path) for path in found)
+    return list(dict.fromkeys(path for path in reals if path is not None))
+
+
+def _above(path: str) -> str:
+    """The directory that holds the bin of a program."""
+    return path.rpartition("/")[0].rpartition("/")[0]

@@ -1,0 +1,106 @@
+"""What observers write their sightings into, and what they look at: an image with its files in one pass."""
+
+from __future__ import annotations
+
+from toolmatrix.inventory.elf import Elf
+from toolmatrix.inventory.model import Seen, Skipped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.inventory.image import Image
+    from toolmatrix.inventory.tree import Tree
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The PATH of a container whose image sets none, as Docker and Podman have it."""
+_MOST_SIGHTINGS = 16
+"""Sightings of one value that are kept; a thousand files that say the same say it once."""
+
+
+class View:
+    """An image as observers see it: `env` of its configuration, `kept` files and `elves` by path."""
+
+    def __init__(self, image: Image, tree: Tree) -> None:
+        self.image = image
+        self.tree = tree
+        held = image.config.get("config") or image.config.get("container_config")
+        self.settings = held if isinstance(held, dict) else {}
+        words = self.settings.get("Env")
+        pairs = [one.partition("=") for one in words or () if isinstance(one, str)]
+        self.env = {name: value for name, _, value in pairs}
+        self.kept: dict[str, bytes] = {}
+        self.elves: dict[str, Elf] = {}
+        self.layers: dict[str, str] = {}
+        for path, entry in tree.files():
+            if isinstance(entry.held, bytes):
+                self.kept[path] = entry.held
+            elif isinstance(entry.held, Elf):
+                self.elves[path] = entry.held
+            else:
+                continue
+            self.layers[path] = entry.layer
+        self.machine = _most(self.elves)
+
+    def folders(self, variable: str, default: str = "") -> list[str]:
+        """The absolute directories of a variable such as PATH, as paths of the tree."""
+        words = (self.env.get(variable) or default).split(":")
+        return [word.strip("/") for word in words if word.startswith("/")]
+
+    def path(self) -> list[str]:
+        """The directories of PATH."""
+        return self.folders("PATH", _PATH)
+
+
+def _most(elves: dict[str, Elf]) -> str:
+    """The architecture of most files; by name where two are even."""
+    counts: dict[str, int] = {}
+    for elf in elves.values():
+        counts[elf.machine] = counts.get(elf.machine, 0) + 1
+    return max(sorted(counts), key=lambda name: counts[name], default="")
+
+
+class Record:
+    """Sightings in the making; what was put in first is the better witness, and defaults come before others."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.components: dict[str, dict[Seen, None]] = {}
+        self.features: dict[str, dict[Seen, None]] = {}
+        self.skipped: dict[Skipped, None] = {}
+
+    def component(
+        self, name: str, version: str, seen_by: str, where: str, *, default: bool = False
+    ) -> None:
+        """Put in a version of a component; nothing where there is none."""
+        self._put(self.components.setdefault(name, {}), version, seen_by, where, default=default)
+
+    def feature(self, name: str, value: str, seen_by: str, where: str) -> None:
+        """Put in the value of a feature; nothing where there is none."""
+        self._put(self.features.setdefault(name, {}), value, seen_by, where)
+
+    def skip(self, what: str, reason: str) -> None:
+        """Put in what could not be seen."""
+        self.skipped[Skipped(what=what, reason=reason)] = None
+
+    def _put(
+        self,
+        several: dict[Seen, None],
+        version: str,
+        seen_by: str,
+        where: str,
+        *,
+        default: bool = False,
+    ) -> None:
+        alike = sum(one.version == version and one.seen_by == seen_by for one in several)
+        if version and alike < _MOST_SIGHTINGS:
+            layer = self.view.layers.get(where, "")
+            seen = Seen(version=version, seen_by=seen_by, where=where, layer=layer, default=default)
+            several[seen] = None
+
+
+def listed(held: dict[str, dict[Seen, None]]) -> dict[str, tuple[Seen, ...]]:
+    """Sightings by name, defaults first and else in the order in which they were put in."""
+    return {
+        name: tuple(sorted(several, key=lambda seen: not seen.default))
+        for name, several in sorted(held.items())
+        if several
+    }

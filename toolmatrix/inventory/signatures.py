@@ -1,0 +1,113 @@
+"""The book of signatures: how known failures and the versions of components look in logs (matrix/signatures.yaml)."""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.resources import signatures_path
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+
+class Pattern(Value):
+    """A regular expression over a clean line, and a text that a line must hold before it is worth trying."""
+
+    has: str
+    line: re.Pattern[str]
+
+
+class Signature(Value):
+    """One kind of failure; the fields are those of the file, and docs/diagnose.md says what each means."""
+
+    name: str
+    code: str
+    what: str
+    between: tuple[str, ...]
+    lines: tuple[Pattern, ...]
+    do: str
+    source: str
+    evidence: str
+    severity: str = "error"
+    expected: str = ""
+    fix: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    rows: Mapping[str, str] = {}
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The names of `between` without what stands for nobody."""
+        return tuple(role.partition("|")[0] for role in self.between)
+
+
+class Part(Value):
+    """Names of libraries, headers and symbols by how they begin, the component whose they are, and what brings them."""
+
+    component: str
+    bring: str
+    names: tuple[str, ...]
+
+
+class Book(Value):
+    """Everything the file says."""
+
+    signatures: tuple[Signature, ...]
+    witnesses: tuple[Pattern, ...]
+    callers: tuple[Pattern, ...]
+    consequences: tuple[Pattern, ...]
+    parts: tuple[Part, ...]
+    aliases: Mapping[str, str]
+    programs: tuple[str, ...]
+
+    def part(self, name: str) -> Part | None:
+        """Whose a library, header or symbol is: the part with the longest beginning that fits, None for a stranger."""
+        best, found = 0, None
+        for given in dict.fromkeys((name, "lib" + name)):
+            for part in self.parts:
+                for start in part.names:
+                    if given.startswith(start) and len(start) > best:
+                        best, found = len(start), part
+        return found
+
+    def called(self, name: str) -> str:
+        """The component that a file, a package or a word in a message stands for; nothing for one that tells nobody."""
+        plain = name.replace("\\", "/").rpartition("/")[2].partition(".so")[0]
+        plain = plain.removeprefix("_").lower()
+        words = [plain]
+        if plain.startswith("lib"):
+            words += [plain.removeprefix("lib"), plain.removeprefix("lib").partition("_")[0]]
+        for word in words:
+            if word in self.aliases:
+                return self.aliases[word]
+        return plain.replace("_", "-")
+
+
+def load(path: str = "") -> Book:
+    """The book that comes with the program, or that at `path`."""
+    import yaml
+
+    with open(path or signatures_path(), encoding="utf-8") as file:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        held = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
+    return Book(
+        signatures=tuple(_signature(fields) for fields in held["signatures"]),
+        witnesses=_patterns(held["witnesses"]),
+        callers=_patterns(held["callers"]),
+        consequences=_patterns(held["consequences"]),
+        parts=tuple(Part(**fields | {"names": tuple(fields["names"])}) for fields in held["parts"]),
+        aliases=held["aliases"],
+        programs=tuple(held["programs"]),
+    )
+
+
+def _signature(fields: Mapping[str, Any]) -> Signature:
+    lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+    return Signature(**{**fields, **lists, "lines": _patterns(fields["lines"])})
+
+
+def _patterns(held: Iterable[Mapping[str, str]]) -> tuple[Pattern, ...]:
+    return tuple(Pattern(has=one["has"], line=re.compile(one["line"])) for one in held)

@@ -1,0 +1,139 @@
+"""Streams of blobs: told apart by their first bytes, unpacked on the way, counted and hashed."""
+
+from __future__ import annotations
+
+import hashlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    from toolmatrix.inventory.limits import Budget
+
+    class Readable(Protocol):
+        """What is needed of a stream: bytes in order."""
+
+        def read(self, size: int, /) -> bytes:
+            """At most so many bytes, none at the end."""
+
+
+BLOCK = 1 << 20
+_LONGEST_HEAD = 512
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_OTHER = {
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"PK\x03\x04": "zip",
+    b"\x7fELF": "ELF",
+}
+_ZSTD_WINDOW = 128 << 20
+"""Bytes of the largest window that is honoured; that of `zstd --ultra -22`."""
+
+
+class Hashed:
+    """A stream that counts and hashes what is read of it, and can be looked into without reading."""
+
+    __slots__ = ("_head", "_sha", "_stream", "count")
+
+    def __init__(self, stream: Readable) -> None:
+        self._stream = stream
+        self._head = b""
+        self._sha = hashlib.sha256()
+        self.count = 0
+
+    def peek(self, size: int = _LONGEST_HEAD) -> bytes:
+        """The next bytes, which will be read again; fewer at the end."""
+        while len(self._head) < size and (more := self._stream.read(size - len(self._head))):
+            self._head += more
+        return self._head
+
+    def read(self, size: int = BLOCK, /) -> bytes:
+        """At most so many bytes, none at the end."""
+        size = BLOCK if size < 0 else size
+        if self._head:
+            data, self._head = self._head[:size], self._head[size:]
+        else:
+            data = self._stream.read(size)
+        self._sha.update(data)
+        self.count += len(data)
+        return data
+
+    @property
+    def digest(self) -> str:
+        """The digest of what was read so far, as OCI descriptors write it."""
+        return f"sha256:{self._sha.hexdigest()}"
+
+
+class Unpacked:
+    """A blob without its compression; `digest` is that of the unpacked bytes, OCI's diff id."""
+
+    __slots__ = ("_budget", "_inside", "_packed", "compression")
+
+    def __init__(self, packed: Hashed, budget: Budget) -> None:
+        self._packed = packed
+        self._budget = budget
+        self.compression, opened = _opened(packed, budget)
+        self._inside = packed if opened is None else Hashed(opened)
+
+    def peek(self, size: int = _LONGEST_HEAD) -> bytes:
+        """The next bytes, which will be read again."""
+        return self._inside.peek(size)
+
+    def read(self, size: int = BLOCK, /) -> bytes:
+        """At most so many bytes; raises SubjectError for what unpacks beyond reason."""
+        data = self._inside.read(size)
+        self._budget.unpack(len(data), self._inside.count, self._packed.count)
+        return data
+
+    @property
+    def digest(self) -> str:
+        """The digest of the unpacked bytes so far."""
+        return self._inside.digest
+
+
+def _opened(packed: Hashed, budget: Budget) -> tuple[str, Any]:
+    head = packed.peek()
+    if head.startswith(_GZIP):
+        import gzip
+
+        return "gzip", gzip.GzipFile(fileobj=packed, mode="rb")  # type: ignore[call-overload]
+    if head.startswith(_ZSTD):
+        return "zstd", _zstd(packed, budget)
+    for mark, name in _OTHER.items():
+        if head.startswith(mark):
+            raise budget.refusal(
+                "a blob is packed in a way that no image uses",
+                "tar, plain or packed with gzip or zstd",
+                name,
+            )
+    return "", None
+
+
+def _zstd(packed: Hashed, budget: Budget) -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise budget.refusal(
+            "a layer is packed with zstd and nothing here unpacks it",
+            "the Python package zstandard",
+            "it is not installed",
+            "`pip install 'toolmatrix[images]'`",
+        ) from None
+    made = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    return made.stream_reader(packed, read_across_frames=True)  # type: ignore[arg-type]
+
+
+def errors() -> tuple[type[Exception], ...]:
+    """What the unpackers raise for damaged data."""
+    import tarfile
+    import zlib
+
+    found: list[type[Exception]] = [tarfile.TarError, zlib.error, EOFError, OSError]
+    found += [ValueError, OverflowError, IndexError, KeyError]
+    try:
+        import zstandard
+    except ImportError:
+        return tuple(found)
+    return (*found, zstandard.ZstdError)

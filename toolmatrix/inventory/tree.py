@@ -1,0 +1,200 @@
+"""The file system that layers make together: whiteouts applied, links followed inside its root, nothing on disk."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+
+from toolmatrix.inventory.layer import DIRECTORY, FILE, HARD_LINK, LINK, Entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from toolmatrix.inventory.layer import Layer
+    from toolmatrix.inventory.limits import Budget
+
+    Names = dict[str, "Node"]
+
+_MOST_LINKS = 40
+"""Links that Linux follows in one path, see path_resolution(7)."""
+
+
+class Node:
+    """A place in the tree: its entry, and what is below it where that is a directory."""
+
+    __slots__ = ("below", "entry")
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.below: Names | None = {} if entry.kind == DIRECTORY else None
+
+
+class LinkError(Exception):
+    """A link that goes in circles."""
+
+
+class Tree:
+    """A merged file system. Paths have no leading slash; the root is the empty path."""
+
+    def __init__(self) -> None:
+        self.root = Node(Entry(DIRECTORY))
+
+    def apply(self, layer: Layer, budget: Budget) -> None:
+        """Put a layer on top; raises SubjectError where it writes through links that go in circles."""
+        try:
+            for path in layer.opaque:
+                node = self._node(path)
+                if node is not None and node.below:
+                    node.below.clear()
+            for path in layer.gone:
+                folder, _, name = path.rpartition("/")
+                above = self._node(folder)
+                if above is not None and above.below:
+                    above.below.pop(name, None)
+            for path, entry in layer.entries:
+                entry.layer = layer.diff_id
+                self._put(path, entry)
+        except LinkError as error:
+            raise budget.refusal(
+                "a file lies below a link that goes in circles",
+                "directories above every file",
+                f"`{error}`",
+            ) from None
+
+    def _put(self, path: str, entry: Entry) -> None:
+        if entry.kind == HARD_LINK:
+            target = self._node(entry.link, follow=False)
+            if target is None or target.entry.kind == DIRECTORY:
+                return
+            entry = target.entry
+        folder, _, name = path.rpartition("/")
+        below = self._folder(folder)
+        if not name:
+            return
+        held = below.get(name)
+        if held is not None and entry.kind == held.entry.kind == DIRECTORY:
+            held.entry = entry
+        else:
+            below[name] = Node(entry)
+
+    def _folder(self, path: str) -> Names:
+        """The names in a directory, which is made where it is missing or something else stands there."""
+        node = self.root
+        done = ""
+        for name in path.split("/") if path else ():
+            assert node.below is not None  # noqa: S101 - a directory by construction
+            held = node.below.get(name)
+            if held is not None and held.entry.kind == LINK:
+                held = self._node(f"{done}/{name}")
+            if held is None or held.below is None:
+                held = node.below[name] = Node(Entry(DIRECTORY))
+            node = held
+            done = f"{done}/{name}"
+        assert node.below is not None  # noqa: S101
+        return node.below
+
+    def _node(self, path: str, *, follow: bool = True) -> Node | None:
+        found = self._walk(path, follow=follow)
+        return found[1] if found else None
+
+    def _walk(self, path: str, *, follow: bool = True) -> tuple[str, Node] | None:
+        """The real path and node that a path leads to, as the kernel would go from `/`; raises LinkError."""
+        todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+        trail: list[tuple[str, Node]] = [("", self.root)]
+        links = 0
+        while todo:
+            name = todo.pop()
+            if name == "..":
+                if len(trail) > 1:
+                    trail.pop()
+                continue
+            node = trail[-1][1].below.get(name) if trail[-1][1].below is not None else None
+            if node is None:
+                return None
+            if node.entry.kind == LINK and (todo or follow):
+                links += 1
+                if links > _MOST_LINKS:
+                    raise LinkError(path)
+                if node.entry.link.startswith("/"):
+                    del trail[1:]
+                target = node.entry.link.split("/")
+                todo += [part for part in reversed(target) if part not in ("", ".")]
+                continue
+            trail.append((name, node))
+        return "/".join(name for name, _ in trail[1:]), trail[-1][1]
+
+    def real(self, path: str) -> str | None:
+        """The path without links that a path leads to; none where nothing is there, or links go in circles."""
+        try:
+            found = self._walk(path)
+        except LinkError:
+            return None
+        return found[0] if found else None
+
+    def circles(self, path: str) -> bool:
+        """Whether a path leads into links that go in circles."""
+        try:
+            self._walk(path)
+        except LinkError:
+            return True
+        return False
+
+    def entry(self, path: str, *, follow: bool = True) -> Entry | None:
+        """What is at a path; links are followed."""
+        try:
+            node = self._node(path, follow=follow)
+        except LinkError:
+            return None
+        return node.entry if node is not None else None
+
+    def held(self, path: str) -> bytes | None:
+        """The contents of a file, where they were kept."""
+        entry = self.entry(path)
+        return entry.held if entry is not None and isinstance(entry.held, bytes) else None
+
+    def text(self, path: str) -> str:
+        """The contents of a text file that were kept; empty where there are none."""
+        return (self.held(path) or b"").decode("utf-8", "replace")
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a directory, sorted; none where there is no directory."""
+        try:
+            node = self._node(folder)
+        except LinkError:
+            return []
+        return sorted(node.below) if node is not None and node.below else []
+
+    def glob(self, pattern: str) -> list[str]:
+        """The paths that a shell pattern matches, links of directories followed; sorted."""
+        found = [""]
+        for part in pattern.strip("/").split("/"):
+            found = [
+                f"{folder}/{name}".lstrip("/")
+                for folder in found
+                for name in self._matching(folder, part)
+            ]
+        return found
+
+    def _matching(self, folder: str, part: str) -> Iterable[str]:
+        if not re.search(r"[*?\[]", part):
+            return (part,) if self.entry(f"{folder}/{part}", follow=False) is not None else ()
+        return fnmatch.filter(self.names(folder), part)
+
+    def files(self) -> Iterator[tuple[str, Entry]]:
+        """All regular files with their paths, each by the names it was written under, in a fixed order."""
+        todo = [("", self.root)]
+        while todo:
+            path, node = todo.pop()
+            if node.below is None:
+                if node.entry.kind == FILE:
+                    yield path, node.entry
+                continue
+            todo += [
+                (f"{path}/{name}" if path else name, below)
+                for name, below in sorted(node.below.items(), key=_name, reverse=True)
+            ]
+
+
+def _name(held: tuple[str, Node]) -> str:
+    return held[0]

@@ -1,0 +1,291 @@
+"""Judging what a log told: which components do not go together, by which facts, and the request that resolves.
+
+Causes are ranked before what follows from them: an error before a warning, then by the place in the log.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from toolmatrix.errors import Position
+from toolmatrix.finding import SEVERITIES, Finding
+from toolmatrix.inventory.diagnosis import Cause, Diagnosis, Fix, Involved
+from toolmatrix.judge import stage_facts as facts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.finding import Ground
+    from toolmatrix.inventory.log import Log, Match
+    from toolmatrix.inventory.signatures import Book, Part, Signature
+
+    Solve = Callable[[Sequence[str]], Mapping[str, str] | None]
+    """Answers the words of a request with the releases chosen, None where it does not resolve."""
+
+_PLACE = re.compile(r"\{(\w+)(?::(\d))?\}")
+
+
+def diagnose(
+    index: Index, book: Book, log: Log, locked: Mapping[str, str], solve: Solve, limit: int = 0
+) -> Diagnosis:
+    """Judge every failure of a log; `locked` are releases of a lock, `limit` how many causes are told, 0 for all."""
+    ranked = sorted(_consequent(log.matches), key=_rank)
+    told = ranked[:limit] if limit else ranked
+    judge = _Judge(index, book, locked, solve)
+    return Diagnosis(
+        subject=log.inventory.subject,
+        lines=log.lines,
+        causes=tuple(judge.cause(match, follows, log.inventory.subject) for match, follows in told),
+        followed=log.followed if log.matches else None,
+        following=log.following if log.matches else 0,
+        left=len(ranked) - len(told) + log.more,
+        components={
+            name: tuple(seen.version for seen in several)
+            for name, several in log.inventory.components.items()
+        },
+    )
+
+
+def _consequent(matches: Sequence[Match]) -> Iterator[tuple[Match, int]]:
+    """Each failure with the line of the one above it that it follows from, 0 where it is a cause."""
+    for match in matches:
+        above = [
+            other.line
+            for other in matches
+            if other.line < match.line and other.signature.name in match.signature.follows
+        ]
+        yield match, min(above, default=0)
+
+
+def _rank(told: tuple[Match, int]) -> tuple[bool, int, int]:
+    match, follows = told
+    return follows > 0, SEVERITIES.index(match.signature.severity), match.line
+
+
+class _Judge:
+    """Looks up what belongs to a failure; requests that were solved are remembered."""
+
+    def __init__(self, index: Index, book: Book, locked: Mapping[str, str], solve: Solve) -> None:
+        self.index = index
+        self.book = book
+        self.locked = locked
+        self.solve = solve
+        self.solved: dict[tuple[str, ...], Mapping[str, str] | None] = {}
+
+    def cause(self, match: Match, follows: int, subject: str) -> Cause:
+        """A failure with all that is known about it."""
+        signature = match.signature
+        values = self.values(match)
+        between = tuple(self.involved(role, match, values) for role in signature.between)
+        looked_up = self.rows(signature.rows, values)
+        ground, allowed = self.ground(between, match)
+        named = [
+            name
+            for name in (_filled(template, values) for template in signature.facts)
+            if name is not None and self.known(name)
+        ]
+        cited = (*(ground.facts if ground else ()), *looked_up, *named)
+        return Cause(
+            signature=signature.name,
+            finding=Finding(
+                code=signature.code,
+                severity=signature.severity,
+                component=between[0].component,
+                names=tuple(side.component for side in between),
+                grounds=() if ground is None else (ground,),
+                expected=_filled(signature.expected, values) or "",
+                actual=" and ".join(_named(side) for side in between),
+                facts=tuple(dict.fromkeys(cited)),
+                where=Position(subject, match.line),
+            ),
+            what=signature.what,
+            between=between,
+            text=match.text,
+            count=match.count,
+            do=_filled(signature.do, values) or _without(signature.do),
+            source=signature.source,
+            evidence=signature.evidence,
+            fix=self.fix(signature, values),
+            allowed=allowed,
+            follows=follows,
+        )
+
+    def values(self, match: Match) -> dict[str, str]:
+        """What the places of templates are filled with: groups, what was seen, and what follows from them."""
+        values = {name.replace("-", "_"): seen.version for name, seen in match.seen.items()}
+        values |= match.values
+        part = self.part(match)
+        if part is not None:
+            soname = match.values.get("file", "").partition(".so.")[2]
+            values |= {"library": part.component, "major": soname.partition(".")[0]}
+            values["bring"] = part.bring.replace("{major}", values["major"] or "*")
+        if values.get("value") and values.get("cpu_flag"):
+            values["cpu_flag"] = f"{values['cpu_flag'].rstrip('=')}={values['value']}"
+        if values.get("arch"):
+            plain = facts.sass(facts.twin(self.index, values["arch"]))
+            number = facts.number(plain)
+            values["sass"] = plain
+            values.setdefault("device", f"{number // 10}.{number % 10}" if number else plain)
+        elif re.fullmatch(r"\d+\.\d", values.get("device", "")):
+            values["sass"] = facts.SASS + values["device"].replace(".", "")
+        others = {role.partition("|")[0] for role in match.signature.between} | {
+            values.get("library")
+        }
+        shown = [name for name in self.book.programs if name in match.seen and name not in others]
+        called = [name for name in match.callers if name not in others]
+        values["user"] = next(iter(called or (shown if len(shown) == 1 else ())), "")
+        return {name: value for name, value in values.items() if value}
+
+    def part(self, match: Match) -> Part | None:
+        """Whose the missing library, header or symbol is."""
+        return self.book.part(match.values.get("file") or match.values.get("symbol") or "")
+
+    def involved(self, role: str, match: Match, values: Mapping[str, str]) -> Involved:
+        """Who stands in a place of `between`."""
+        role, _, nobody = role.partition("|")
+        component, version, needed = role, "", ""
+        if role == "library":
+            needed = match.values.get("file") or match.values.get("symbol", "")
+            component = values.get(role) or needed or role
+        elif role in ("user", "package", "other"):
+            component = values.get(role, nobody) or role
+            if role == "package":
+                version = values.get("spec", "").removeprefix("==") or values.get("version", "")
+        else:
+            version = values.get(role.replace("-", "_"), "")
+        seen = match.seen.get(component)
+        if not version and seen is not None:
+            version = seen.version
+        return Involved(
+            component=component,
+            version=version,
+            where=seen.where if seen is not None and seen.version == version else "",
+            needed=needed,
+            wanted=self.locked.get(component, ""),
+            bring=values.get("bring", "") if role == "library" else "",
+        )
+
+    def ground(
+        self, between: Sequence[Involved], match: Match
+    ) -> tuple[Ground | None, tuple[str, tuple[str, ...]] | None]:
+        """The hard fact by which two sides do not go together, and the releases of the first that the second allows."""
+        known = self.index.header["components"]
+        first, second = between[0], between[-1]
+        if first.component not in known or second.component not in known or first is second:
+            return None, None
+        given = self.given(match)
+        found = None
+        if first.version and second.version:
+            found = self.refusal(first, second, given)
+            found = found and found.replace(clashing=self.listed(second))
+        if not second.version or known[first.component]["scheme"] == "names":
+            return found, None
+        every = facts.scale_of(self.index, first.component).versions
+        going = tuple(
+            name
+            for name in every
+            if self.refusal(first.replace(version=name), second, given) is None
+        )
+        return found, (first.component, going) if 0 < len(going) < len(every) else None
+
+    def refusal(self, one: Involved, other: Involved, given: Mapping[str, str]) -> Ground | None:
+        """The hard fact of either side by which it does not go with the other."""
+        for subject, object_ in ((one, other), (other, one)):
+            held = facts.releases(self.index, subject.component, self.version(subject))
+            version = self.version(object_)
+            ground = facts.refusal(
+                self.index, subject.component, held, object_.component, version, given
+            )
+            if ground is not None:
+                return ground
+        return None
+
+    def version(self, side: Involved) -> str:
+        """The version of a side as the matrix names it."""
+        return facts.twin(self.index, side.version) if side.component == "arch" else side.version
+
+    def listed(self, side: Involved) -> tuple[str, ...]:
+        """The one release of the matrix that the version of a side is, none where it is no such."""
+        scale = facts.scale_of(self.index, side.component)
+        mask = facts.selected(scale, self.version(side))
+        found = tuple(name for name in scale.versions if scale.bit(name) & mask)
+        return found if len(found) == 1 else ()
+
+    def given(self, match: Match) -> dict[str, str]:
+        """Where the log was written: the machine it names, or that of the first target."""
+        machine = next(iter(self.index.header["targets"].values()))["context"]["machine"]
+        seen = match.seen.get("machine")
+        return {"machine": match.values.get("machine") or (seen.version if seen else machine)}
+
+    def rows(self, rows: Mapping[str, str], values: dict[str, str]) -> tuple[str, ...]:
+        """Look a value up in a column of a table; the oldest release that has it becomes a value of its own."""
+        if not rows or rows["is"] not in values:
+            return ()
+        found = [
+            (name, cells)
+            for name, cells in facts.rows(self.index, rows["table"])
+            if _same(cells.get(rows["column"], ""), values[rows["is"]])
+        ]
+        if not found:
+            return ()
+        key = next(iter(found[0][1]))
+        versions = facts.scale_of(self.index, key).versions
+        name, cells = min(found, key=lambda row: versions.index(row[1][key]))
+        values[rows["gives"]] = cells[key]
+        return (name,)
+
+    def known(self, name: str) -> bool:
+        """Whether a fact or a table of the matrix is called that."""
+        ids = self.index.section("ids")
+        return name in ids
+
+    def fix(self, signature: Signature, values: Mapping[str, str]) -> Fix | None:
+        """The first request that can be filled in and resolves."""
+        for template in signature.fix:
+            filled = _filled(template, values)
+            if filled is None:
+                continue
+            words = tuple(shlex.split(filled))
+            if words not in self.solved:
+                self.solved[words] = self.solve(words)
+            answer = self.solved[words]
+            if answer is not None:
+                return Fix(request=words, answer=answer)
+        return None
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str | None:
+    """A template with its places filled, None where one cannot be; `{cuda:2}` is cut to two numbers of the version."""
+    for name, count in _PLACE.findall(template):
+        if not values.get(name):
+            return None
+        if count and not values[name][0].isdigit():
+            return None
+
+    def fill(found: re.Match[str]) -> str:
+        value = values[found[1]]
+        return ".".join(value.split(".")[: int(found[2])]) if found[2] else value
+
+    return _PLACE.sub(fill, template)
+
+
+def _without(template: str) -> str:
+    """A sentence without what stands in brackets or after a comma around a place that nobody can fill."""
+    plain = re.sub(r" ?\([^()]*\{\w+\}[^()]*\)|, [^,;]*\{\w+\}[^,;]*", "", template)
+    return _PLACE.sub("...", plain)
+
+
+def _named(side: Involved) -> str:
+    named = f"{side.component} {side.version}".strip()
+    return named + (f" ({side.needed})" if side.needed not in ("", side.component) else "")
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two texts are the same, as hexadecimal numbers where they are such."""
+    try:
+        return int(one, 16) == int(other, 16)
+    except ValueError:
+        return one == other

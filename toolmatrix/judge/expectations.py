@@ -1,0 +1,155 @@
+"""What an image is held against: the expectations that follow from a lock, and those that a user writes down.
+
+An expectation is a kind of thing, its name and what is wanted of it. A word such as `gcc==12.*` expects a component;
+`arch==amd64`, `soname==libcudart.so.12`, `label==NAME`, `flag==-fsigned-char`, `feature==crc32`, `env==NAME` and
+`codegen==sm_86` expect properties. Behind a property may stand the value that it must have: `label==NAME=VALUE`.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts.versions import SelectorError, parse
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import LockedTarget
+
+LABEL = "io.github.toolmatrix."
+"""What the labels of rendered images begin with."""
+DIGEST = LABEL + "lock.digest"
+COMPONENTS = LABEL + "components"
+"""The label that lists, with blanks between them, the components that an image holds."""
+BASE = "org.opencontainers.image.base.name"
+"""The label that names the base image (OCI image specification, annotations)."""
+
+PROPERTIES = ("arch", "codegen", "env", "feature", "flag", "label", "soname")
+_OPERATORS = ("==", "!=", "~=", ">=", "<=", ">", "<")
+_VALUED = ("env", "feature", "label")
+
+
+class BadExpectation(ValueError):
+    """A word that expects nothing; `expected` says what would."""
+
+    def __init__(self, word: str, expected: str) -> None:
+        super().__init__(f"`{word}` expects nothing that can be checked")
+        self.word = word
+        self.expected = expected
+
+
+class Expectation(Value):
+    """One thing to be checked.
+
+    `kind` is component or one of PROPERTIES; `wanted` is a selector of a component, or the value of a property, where
+    nothing means that it only has to be there. `excused` says why it may be absent, where it may.
+    """
+
+    kind: str
+    name: str
+    wanted: str = ""
+    evidence: str = ""
+    facts: tuple[str, ...] = ()
+    excused: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What is wanted, as people write it."""
+        return self.wanted.removeprefix("==") or self.name
+
+
+def of_word(word: str) -> Expectation:
+    """The expectation of one word; raises BadExpectation."""
+    text = word.strip()
+    cut = next((place for place, letter in enumerate(text) if letter in "=!~<>"), len(text))
+    name, rest = text[:cut].strip().lower(), text[cut:].strip()
+    operator = next((sign for sign in _OPERATORS if rest.startswith(sign)), "")
+    value = rest[len(operator) :].strip()
+    if not (name and operator and value):
+        raise BadExpectation(word, "`NAME==VALUE`, such as `python==3.11.2` or `arch==amd64`")
+    if name not in PROPERTIES:
+        return _component(name.replace("_", "-"), rest, word)
+    if operator != "==":
+        raise BadExpectation(word, f"`{name}==VALUE`: a property has no order")
+    if name == "arch":
+        return Expectation(kind="arch", name="platform", wanted=value)
+    named, equals, held = value.partition("=") if name in _VALUED else (value, "", "")
+    if not named or (equals and not held):
+        raise BadExpectation(word, f"`{name}==NAME` or `{name}==NAME=VALUE`")
+    return Expectation(kind=name, name=named, wanted=held)
+
+
+def _component(name: str, selector: str, word: str) -> Expectation:
+    try:
+        parse(selector)
+    except SelectorError:
+        if not selector.startswith("=="):
+            raise BadExpectation(word, "a version behind the operator") from None
+    return Expectation(kind="component", name=name, wanted=selector)
+
+
+def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expectation]:
+    """Everything that a target of the lock with that digest (`sha256:...`) promises of an image."""
+    yield Expectation(kind="arch", name="platform", wanted=target.platform)
+    framework = _framework(index, target)
+    for name, part in target.components.items():
+        yield Expectation(
+            kind="component",
+            name=name,
+            wanted=f">={part.version}" if part.floor else f"=={part.version}",
+            evidence=part.evidence,
+            facts=part.facts,
+            excused=_excuse(index, target, framework, name),
+        )
+    for arch, backed in target.archs.items():
+        yield Expectation(
+            kind="codegen",
+            name=arch,
+            evidence=backed.evidence,
+            facts=backed.facts,
+            excused=_NO_CODE,
+        )
+    for flag in dict.fromkeys((*target.flags.cflags, *target.flags.cxxflags)):
+        yield Expectation(kind="flag", name=flag, facts=_about(target.flags.facts, flag))
+    yield from _named("env", target.flags.env)
+    yield from _named("label", {DIGEST: digest})
+    yield Expectation(kind="soname", name="*")
+
+
+_NO_CODE = "no file in the image holds code for devices"
+
+
+def _named(kind: str, held: Mapping[str, str]) -> Iterator[Expectation]:
+    for name, value in held.items():
+        yield Expectation(kind=kind, name=name, wanted=value)
+
+
+def _about(facts: tuple[str, ...], flag: str) -> tuple[str, ...]:
+    """The facts of a lock's flags whose rows are about one of them."""
+    return tuple(fact for fact in facts if flag in fact.partition("/")[2].partition("#")[0])
+
+
+def _framework(index: Index, target: LockedTarget) -> str:
+    known = index.header["components"]
+    return next((name for name in target.components if known.get(name, {}).get("framework")), "")
+
+
+def _excuse(index: Index, target: LockedTarget, framework: str, name: str) -> str:
+    """Why an image made from the lock may lack a component.
+
+    An image to build a framework in need not hold the framework, nor what only its package requires.
+    """
+    if target.components[name].floor:
+        return f"the {name} belongs to the machine, not to the image"
+    if target.from_ != "source" or not framework:
+        return ""
+    if name == framework:
+        return "it is built from source, and an image to build it in need not hold it"
+    ids = index.section("ids")
+    claims = [index.record(ids[fact]) for fact in target.components[name].facts if fact in ids]
+    required = [
+        claim.get("kind") == "requires" and claim["when"][0][0] == framework for claim in claims
+    ]
+    only = bool(required) and all(required) and len(claims) == len(target.components[name].facts)
+    return f"only the package of {framework} is known to require it" if only else ""

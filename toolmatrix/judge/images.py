@@ -1,0 +1,413 @@
+"""An inventory of an image held against expectations: one verdict for each, in their order.
+
+What a user gets who just calls a program or imports a package counts; what is there besides is told. A witness that is
+coarser than what is wanted does not decide, and what could not be seen is a skip with its reason.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
+from toolmatrix.inventory.model import Seen
+from toolmatrix.judge.expectations import BASE, COMPONENTS, Expectation
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.inventory.model import Inventory, Soname
+
+_MACHINES = {"x86_64": "amd64", "x86-64": "amd64", "x64": "amd64", "aarch64": "arm64"}
+"""Other names of the architectures that the OCI image specification calls by Go's names."""
+_DRIVER_LIBRARIES = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
+"""What the NVIDIA container toolkit mounts from the host; its list is the component table of libnvidia-container."""
+_EFFECTS = {"-fsigned-char": ("char", "signed"), "-funsigned-char": ("char", "unsigned")}
+"""What a flag does that debug information shows: a feature, and the value that the flag gives it (GCC manual)."""
+_WITNESSES = {"base-image": "label:" + BASE}
+"""Features that name a component no file can name."""
+_RAN = "ran"
+
+_SETTLE = (
+    "a finer witness settles it, such as the package's own record or `--expect` with fewer numbers"
+)
+
+
+class Subject(Value):
+    """An inventory to be judged, with the matrix in force."""
+
+    inventory: Inventory
+    index: Index
+
+    def made_by(self, seen: Seen) -> str:
+        """The instruction that made the layer of a sighting, as far as history tells."""
+        return dict(self.inventory.history).get(seen.layer, "") if seen.layer else ""
+
+    def skipped(self, *names: str) -> str:
+        """Why something could not be seen, or nothing."""
+        return next((one.reason for one in self.inventory.skipped if one.what in names), "")
+
+    def sightings(self, name: str) -> tuple[Seen, ...]:
+        """Where a component was seen, the best witness first."""
+        found = tuple(self.inventory.components.get(name, ()))
+        return found or tuple(self.inventory.features.get(_WITNESSES.get(name, ""), ()))
+
+    def listed(self) -> tuple[str, ...]:
+        """The components that the image says it holds, nothing where it does not say."""
+        labels = self.inventory.features.get("label:" + COMPONENTS, ())
+        return tuple(labels[0].version.split()) if labels else ()
+
+
+def judge(inventory: Inventory, expectations: Iterable[Expectation], index: Index) -> list[Verdict]:
+    """The verdicts, with one more for each component that answers otherwise when run than when read."""
+    subject = Subject(inventory=inventory, index=index)
+    found: list[Verdict] = []
+    for expectation in expectations:
+        found += _JUDGES[expectation.kind](subject, expectation)
+    return [*found, *_differing(subject)]
+
+
+def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
+    seen = subject.sightings(expectation.name)
+    if not seen:
+        yield _absent(subject, expectation)
+        return
+    defaults = [one for one in seen if one.default] or [seen[0]]
+    decided = defaults[0]
+    word, reason = _compare(subject.index, expectation, decided)
+    if word == UNKNOWN:
+        for finer in seen:
+            if finer is not decided and _admits(f"=={decided.version}", finer.version):
+                again = _compare(subject.index, expectation, finer)
+                if again[0] != UNKNOWN:
+                    decided, (word, reason) = finer, again
+                    break
+    yield _seen(
+        subject,
+        expectation,
+        word,
+        decided,
+        code={FAIL: "TM401", UNKNOWN: "TM480"}.get(word, ""),
+        reason=reason,
+        help=_SETTLE if word == UNKNOWN else "",
+        others=_besides(seen, decided),
+    )
+
+
+def _absent(subject: Subject, expectation: Expectation) -> Verdict:
+    reason = subject.skipped(expectation.name)
+    listed = subject.listed()
+    if not reason and listed and expectation.name not in listed:
+        reason = "the image does not say that it holds it"
+    excused = expectation.excused if expectation.name not in listed else ""
+    if reason or excused or expectation.name in _WITNESSES:
+        return _verdict(
+            expectation,
+            SKIP,
+            "TM490",
+            reason=reason or excused or "nothing in the image names it",
+        )
+    return _verdict(expectation, FAIL, "TM402", help=f"install {expectation.name} in the image")
+
+
+def _compare(index: Index, expectation: Expectation, seen: Seen) -> tuple[str, str]:
+    """Whether a sighting is what is wanted: a word, and why it cannot be said."""
+    name, wanted = expectation.name, expectation.wanted
+    known = index.header["components"]
+    if name in known and known[name]["scheme"] == "names":
+        return _same_name(wanted, seen.version), ""
+    try:
+        Scale("pep440", [_plain(seen.version)])
+    except SelectorError:
+        return UNKNOWN, f"`{seen.version}` is not a version"
+    if _admits(wanted, seen.version):
+        return PASS, ""
+    may_be = _releases(index, name, seen.version) if name in known else ()
+    fitting = [one for one in may_be if _admits(wanted, one)]
+    if may_be and len(fitting) == len(may_be):
+        return PASS, ""
+    if fitting or (not may_be and _admits(wanted, seen.version, "series")):
+        what = " or ".join(may_be[:3]) if may_be else f"any {seen.version}.*"
+        return UNKNOWN, f"{seen.version} may be {what}"
+    return FAIL, ""
+
+
+def _same_name(wanted: str, version: str) -> str:
+    """Names are compared as they are; an image's may carry Docker's own registry and a digest."""
+    plain = version.partition("@")[0].removeprefix("docker.io/").removeprefix("library/")
+    try:
+        return PASS if Scale("names", [plain]).select(wanted) & 2 else FAIL
+    except SelectorError:
+        return UNKNOWN
+
+
+def _plain(version: str) -> str:
+    """A version without its local part (PEP 440), which says how it was built."""
+    return version.partition("+")[0]
+
+
+def _admits(selector: str, version: str, scheme: str = "pep440") -> bool:
+    """Whether a version is within a selector; by the scheme `series`, whether a finer version of it could be."""
+    try:
+        return bool(Scale(scheme, [_plain(version)]).select(selector) & 2)
+    except SelectorError:
+        return False
+
+
+def _releases(index: Index, name: str, version: str) -> tuple[str, ...]:
+    """The known releases that a version may be: those that bring a tool of it, or those that it begins.
+
+    nvcc has numbers of its own (attribute `nvcc` of a release). A series has no releases that could be told apart.
+    """
+    if index.header["components"][name]["scheme"] == "series":
+        return ()
+    section = index.component(name)
+    shipped = tuple(
+        release
+        for release, record in zip(section["versions"], section["releases"], strict=True)
+        if index.record(record)["attributes"].get("nvcc") == version
+    )
+    scale = index.scale(name)
+    mask = 0 if shipped else scale.select(f"=={_plain(version)}")
+    return shipped or tuple(one for one in scale.versions if scale.bit(one) & mask)
+
+
+def _besides(seen: Sequence[Seen], decided: Seen) -> tuple[Seen, ...]:
+    """What is there too: other versions, each where it was first seen."""
+    found: dict[str, Seen] = {}
+    for one in seen:
+        if one.version != decided.version:
+            found.setdefault(one.version, one)
+    return tuple(found.values())
+
+
+def _differing(subject: Subject) -> Iterator[Verdict]:
+    """Components of which running tells another version than reading."""
+    for name, seen in subject.inventory.components.items():
+        ran = next((one for one in seen if one.seen_by == _RAN), None)
+        read = next((one for one in seen if one.seen_by != _RAN and one.default), None)
+        if ran and read and not _agree(ran.version, read.version):
+            yield _seen(
+                subject,
+                Expectation(kind="component", name=name, wanted=f"=={read.version}"),
+                FAIL,
+                ran,
+                code="TM409",
+                reason=f"reading {read.where} gives {read.version}",
+                others=(read,),
+            )
+
+
+def _agree(one: str, other: str) -> bool:
+    """Whether two versions are the same, or one begins the other."""
+    return _admits(f"=={one}", other) or _admits(f"=={other}", one)
+
+
+def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
+    """Every witness of the platform must agree: the configuration, the index, the files."""
+    inventory = subject.inventory
+    said = [Seen(version=inventory.platform, seen_by="configuration", where="platform")]
+    seen = [one for one in (*said, *inventory.features.get("arch", ())) if one.version]
+    if not seen:
+        reason = subject.skipped("arch", "platform") or "nothing tells the architecture"
+        yield _verdict(expectation, SKIP, "TM490", reason=reason)
+        return
+    wanted = _machine(expectation.wanted)
+    odd = next((one for one in seen if _machine(one.version) != wanted), None)
+    if odd is None:
+        yield _seen(subject, expectation, PASS, seen[0])
+        return
+    help = "build it with `--platform`, or take the image of that platform from the index"
+    yield _seen(
+        subject, expectation, FAIL, odd, code="TM403", help=help, others=_besides(seen, odd)
+    )
+
+
+def _machine(text: str) -> str:
+    """`linux/arm64/v8`, `aarch64` and `arm64` as one name."""
+    parts = text.lower().removeprefix("linux/").split("/")
+    return _MACHINES.get(parts[0], parts[0])
+
+
+def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
+    """A flag is there where a command line, the configuration or a file carries it, or its effect is seen."""
+    features = subject.inventory.features
+    seen = features.get("flag:" + expectation.name, ())
+    if seen:
+        yield _seen(subject, expectation, PASS, seen[0].replace(version=expectation.name))
+        return
+    feature, value = _EFFECTS.get(expectation.name, ("", ""))
+    effect = features.get(feature, ())
+    if effect:
+        word = PASS if effect[0].version == value else FAIL
+        yield _seen(
+            subject, expectation, word, effect[0], code="TM404" if word == FAIL else "", help=_FLAGS
+        )
+        return
+    reason = subject.skipped("flags", "flag:" + expectation.name)
+    if reason:
+        yield _verdict(expectation, SKIP, "TM490", reason=reason)
+    elif any(name.startswith(("flag:", "env:")) for name in features):
+        yield _verdict(expectation, FAIL, "TM404", reason="nothing carries it", help=_FLAGS)
+    else:
+        reason = "neither flags nor settings were recorded"
+        yield _verdict(expectation, UNKNOWN, "TM480", reason=reason, help=_RECORD)
+
+
+_FLAGS = "set it in CFLAGS and CXXFLAGS of the image, as a rendered Dockerfile does"
+_RECORD = "compile with -frecord-gcc-switches or -g, and a file tells its own flags"
+
+
+def _codegen(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
+    seen = subject.inventory.features.get("codegen", ())
+    hit = next((one for one in seen if one.version == expectation.name), None)
+    if hit:
+        yield _seen(subject, expectation, PASS, hit)
+    elif seen:
+        held = seen[0].replace(version=", ".join(sorted({one.version for one in seen})))
+        help = "compile for it, or take libraries that hold code for it"
+        yield _seen(subject, expectation, FAIL, held, code="TM408", help=help)
+    else:
+        reason = subject.skipped("codegen") or expectation.excused or "no device code was seen"
+        yield _verdict(expectation, SKIP, "TM490", reason=reason)
+
+
+def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
+    """A label, a variable or another feature: that it is there, and its value where one is wanted."""
+    kind = expectation.kind
+    key = expectation.name if kind == "feature" else f"{kind}:{expectation.name}"
+    code = "TM407" if kind == "label" else "TM410"
+    seen = subject.inventory.features.get(key, ())
+    if not seen:
+        reason = subject.skipped(key, kind)
+        if reason:
+            yield _verdict(expectation, SKIP, "TM490", reason=reason)
+        else:
+            yield _verdict(
+                expectation, FAIL, code, reason=f"there is no such {kind}", help=_SET[kind]
+            )
+        return
+    wrong = seen[0].version != expectation.wanted if expectation.wanted else seen[0].version in _NO
+    if wrong:
+        yield _seen(subject, expectation, FAIL, seen[0], code=code, help=_SET[kind])
+    else:
+        yield _seen(subject, expectation, PASS, seen[0])
+
+
+_NO = ("no", "false", "absent")
+_SET = {
+    "label": "build from the Dockerfile that `toolmatrix render` writes; `--only` checks the rest of another image",
+    "env": "set it in the image with ENV",
+    "feature": "compile for a processor that has it",
+}
+
+
+def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
+    """One library by its soname; `*` stands for every one that a file needs."""
+    held = subject.inventory.sonames
+    if expectation.name != "*":
+        mine = [one for one in held if one.name == expectation.name]
+        there = subject.inventory.features.get("soname:" + expectation.name, ())
+        if there:
+            yield _seen(subject, expectation, PASS, there[0])
+        elif mine or held:
+            yield _loaded(expectation, mine[0] if mine else None)
+        else:
+            yield _unseen_sonames(subject, expectation)
+        return
+    if not held:
+        yield _unseen_sonames(subject, expectation.replace(name="sonames"))
+        return
+    bad = [one for one in held if not one.found]
+    for one in bad:
+        yield _loaded(Expectation(kind="soname", name=one.name), one)
+    good = len(held) - len(bad)
+    if good:
+        yield _verdict(Expectation(kind="soname", name="sonames"), PASS, found=f"{good} found")
+
+
+def _unseen_sonames(subject: Subject, expectation: Expectation) -> Verdict:
+    reason = subject.skipped("sonames", "soname") or "no file that needs libraries was read"
+    return _verdict(expectation, SKIP, "TM490", reason=reason)
+
+
+def _loaded(expectation: Expectation, one: Soname | None) -> Verdict:
+    """What the loader makes of one soname."""
+    if one and one.found:
+        return _verdict(expectation, PASS, found=one.found)
+    by = f"needed by {one.needed_by[0]}" if one and one.needed_by else "nothing brings it"
+    if expectation.name.startswith(_DRIVER_LIBRARIES):
+        return _verdict(expectation, SKIP, "TM490", reason="the driver of the host brings it")
+    if one and one.others:
+        others = ", ".join(one.others)
+        help = f"{others} is of another major: take what was built for it, or install {one.name}"
+        return _verdict(expectation, FAIL, "TM406", found=others, reason=by, help=help)
+    return _verdict(
+        expectation,
+        FAIL,
+        "TM405",
+        reason=by,
+        help=f"install the package that brings {expectation.name}",
+    )
+
+
+def _verdict(
+    expectation: Expectation,
+    word: str,
+    code: str = "",
+    found: str = "",
+    reason: str = "",
+    help: str = "",
+) -> Verdict:
+    return Verdict(
+        word=word,
+        kind=expectation.kind,
+        name=expectation.name,
+        wanted=expectation.shown,
+        found=found,
+        code=code,
+        reason=reason,
+        help=help,
+        evidence=expectation.evidence,
+        facts=expectation.facts,
+    )
+
+
+def _seen(
+    subject: Subject,
+    expectation: Expectation,
+    word: str,
+    seen: Seen,
+    *,
+    code: str = "",
+    reason: str = "",
+    help: str = "",
+    others: tuple[Seen, ...] = (),
+) -> Verdict:
+    """A verdict by a sighting, with the instruction that brought it."""
+    made_by = subject.made_by(seen)
+    if word == FAIL and not help:
+        came = f"`{made_by}`" if made_by else seen.layer and f"layer {seen.layer}"
+        help = f"{seen.version} came in with {came}" if came else f"correct {seen.where}"
+    return _verdict(
+        expectation, word, code, seen.version, reason, help if word != PASS else ""
+    ).replace(
+        seen_by=seen.seen_by,
+        where=seen.where,
+        layer=seen.layer,
+        made_by=made_by,
+        others=tuple((one.version, one.where) for one in others),
+    )
+
+
+_JUDGES: dict[str, Callable[[Subject, Expectation], Iterator[Verdict]]] = {
+    "component": _component,
+    "arch": _arch,
+    "flag": _flag,
+    "codegen": _codegen,
+    "env": _property,
+    "label": _property,
+    "feature": _property,
+    "soname": _soname,
+}
