@@ -1,7 +1,7 @@
 """Measures rendering inside one warm process, ours and HPCCM's in turn.
 
 Run by `render.py` with the interpreter that both are installed for: `_rendering.py CELLS ROUNDS`. Prints JSON. A cell
-is an NVIDIA image with one of the GCC series that its distribution has, and the best Python; both are given the three.
+is an NVIDIA image with a GCC and a Python that its distribution has; both are given the three.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from toolmatrix.render.model import Job
 
 QUESTION = ("cuda", "gcc", "python", "base-image==nvidia/cuda:*", "--target=x86")
+VARIED = ("base-image", "gcc", "python")
 RECIPE = "toolchain"
 
 
 def cells(index: Index, rules: make.Rules) -> Iterator[Lock]:
     """Locks of one target each that the recipe has an image for, the preferred first."""
     asked = Assembly(index, ask(index, QUESTION))
-    image, gcc = (asked.by_name["x86", name][0] for name in ("base-image", "gcc"))
-    for chosen in combinations(asked.problem(), [image.number, gcc.number]):
-        versions = [
-            asked.version(part, one) for part, one in zip((image, gcc), chosen, strict=True)
-        ]
-        words = ("cuda", "python", f"base-image=={versions[0]}", f"gcc=={versions[1]}")
+    parts = [asked.by_name["x86", name][0] for name in VARIED]
+    for chosen in combinations(asked.problem(), [part.number for part in parts]):
+        versions = map(asked.version, parts, chosen)
+        exact = (f"{name}=={version}" for name, version in zip(VARIED, versions, strict=True))
+        words = ("cuda", *exact)
         found = possible(index, ask(index, words))
         if found is None:
             raise SystemExit(f"no answer to {' '.join(words)}")

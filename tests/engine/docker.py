@@ -101,10 +101,11 @@ def engine() -> Iterator[Engine]:
 def _started(folder: Path, client: Engine) -> Iterator[Engine]:
     """Docker's engine with everything it keeps below `folder`; its network is the default one, so it must be alone."""
     socket = f"unix://{folder}/socket"
-    words = ["--data-root", "data", "--exec-root", "run", "--pidfile", "pid", "--host", socket]
+    kept = {"--data-root": "data", "--exec-root": "run", "--pidfile": "pid"}
+    words = [f"{option}={folder / name}" for option, name in kept.items()]
     with (folder / "log").open("wb") as log:
         daemon = subprocess.Popen(
-            [_which("dockerd"), *words], cwd=folder, stdout=log, stderr=subprocess.STDOUT
+            [_which("dockerd"), f"--host={socket}", *words], stdout=log, stderr=subprocess.STDOUT
         )
     try:
         own = Engine({**client.environment, "DOCKER_HOST": socket})
