@@ -232,7 +232,7 @@ class Options:
         help="end a driver that takes longer",
     )
     jobs: int | None = option(
-        "--jobs", metavar="N", group="own", help="run at most so many stages at a time"
+        "--jobs", metavar="N", group="own", help="do at most so many at a time"
     )
     keep_dir: str = option(
         "--keep-dir",

@@ -25,7 +25,8 @@ class View:
         held = image.config.get("config") or image.config.get("container_config")
         self.settings = held if isinstance(held, dict) else {}
         words = self.settings.get("Env")
-        pairs = [one.partition("=") for one in words or () if isinstance(one, str)]
+        several = words if isinstance(words, list) else []
+        pairs = [one.partition("=") for one in several if isinstance(one, str)]
         self.env = {name: value for name, _, value in pairs}
         self.kept: dict[str, bytes] = {}
         self.elves: dict[str, Elf] = {}

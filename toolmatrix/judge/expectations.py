@@ -93,7 +93,9 @@ def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expecta
     """Everything that a target of the lock with that digest (`sha256:...`) promises of an image."""
     yield Expectation(kind="arch", name="platform", wanted=target.platform)
     framework = _framework(index, target)
-    for name, part in target.components.items():
+    places = {name: place for place, name in enumerate(index.header["components"])}
+    for name in sorted(target.components, key=lambda name: places.get(name, len(places))):
+        part = target.components[name]
         yield Expectation(
             kind="component",
             name=name,

@@ -214,14 +214,13 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         yield _verdict(expectation, SKIP, "TM490", reason=reason)
         return
     wanted = _machine(expectation.wanted)
+    agreeing = tuple(one for one in seen if _machine(one.version) == wanted)[:1]
     odd = next((one for one in seen if _machine(one.version) != wanted), None)
     if odd is None:
         yield _seen(subject, expectation, PASS, seen[0])
         return
     help = "build it with `--platform`, or take the image of that platform from the index"
-    yield _seen(
-        subject, expectation, FAIL, odd, code="TM403", help=help, others=_besides(seen, odd)
-    )
+    yield _seen(subject, expectation, FAIL, odd, code="TM403", help=help, others=agreeing)
 
 
 def _machine(text: str) -> str:

@@ -1,0 +1,202 @@
+"""ELF files made by real compilers: read as pyelftools reads them, large and damaged ones too."""
+
+from __future__ import annotations
+
+import io
+import struct
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.inventory import images
+from tests.stages.real import nvcc, program
+from toolmatrix.inventory import dynamic, elf, offload
+from toolmatrix.inventory.limits import Budget
+from toolmatrix.inventory.look import Look
+from toolmatrix.inventory.observe import observe
+
+if TYPE_CHECKING:
+    import re
+
+    from toolmatrix.inventory.elf import Elf
+
+pytestmark = pytest.mark.process
+
+SOURCE = "#include <stdio.h>\nchar c = 'a';\nint f(void) { return puts(&c); }\n"
+LINK = ("-Wl,-soname,libf.so.2", "-Wl,-rpath,$ORIGIN/../lib:/opt/lib", "-Wl,--no-as-needed", "-lm")
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with libraries of one source, built in several ways."""
+    folder = tmp_path_factory.mktemp("elf")
+    (folder / "f.c").write_text(SOURCE)
+    ways = {
+        "plain": ("-O1",),
+        "debug": ("-g", "-funsigned-char"),
+        "recorded": ("-frecord-gcc-switches", "-fsigned-char", "-O2"),
+        "zipped": ("-g", "-gz", "-fsigned-char"),
+        "old": ("-Wl,--disable-new-dtags",),
+    }
+    for name, flags in ways.items():
+        args = [program("gcc"), *flags, "-shared", "-fPIC", "f.c", "-o", name, *LINK]
+        subprocess.run(args, cwd=folder, check=True)
+    return folder
+
+
+def read(data: bytes, told: re.Pattern[bytes] | None = None) -> Elf:
+    """What is read of an ELF file."""
+    return elf.read(data[:64], io.BytesIO(data[64:]), len(data), told)
+
+
+def test_what_the_loader_reads(built: Path) -> None:
+    found = read((built / "plain").read_bytes())
+    held = found.dynamic
+    assert (held.soname, held.needed) == ("libf.so.2", ("libm.so.6", "libc.so.6"))
+    assert (held.runpath, held.rpath) == (("$ORIGIN/../lib", "/opt/lib"), ())
+    assert dict(held.wants).keys() == {"GLIBC"}
+    assert (found.options, found.char, found.damaged, found.partial) == ((), "", "", False)
+    old = read((built / "old").read_bytes()).dynamic
+    assert (old.rpath, old.runpath) == (("$ORIGIN/../lib", "/opt/lib"), ())
+
+
+def test_options_and_the_sign_of_char(built: Path) -> None:
+    debug = read((built / "debug").read_bytes())
+    assert debug.char == "unsigned"
+    assert ("-funsigned-char", "DW_AT_producer") in debug.options
+    assert read((built / "zipped").read_bytes()).char == "signed"
+    recorded = read((built / "recorded").read_bytes())
+    assert {("-fsigned-char", ".GCC.command.line"), ("-O2", ".GCC.command.line")} <= {
+        *recorded.options
+    }
+
+
+def test_the_same_as_pyelftools_for_libraries_of_this_machine() -> None:
+    folders = sorted(Path("/usr/lib").glob("*-linux-gnu*"))
+    paths = [one for folder in folders for one in sorted(folder.glob("*.so*")) if one.is_file()]
+    paths = [one for one in paths if one.stat().st_size < 4 << 20][:60]
+    compared = 0
+    for path in paths:
+        data = path.read_bytes()
+        if data.startswith(dynamic.MAGIC):
+            compared += 1
+            assert dynamic.read(io.BytesIO(data)) == by_pyelftools(data), path
+    assert compared or not folders
+
+
+def by_pyelftools(data: bytes) -> dynamic.Dynamic:
+    """The same out of another reader."""
+    file = ELFFile(io.BytesIO(data))
+    told: dict[str, list[str]] = {"needed": [], "soname": [], "rpath": [], "runpath": []}
+    for segment in file.iter_segments("PT_DYNAMIC"):
+        for tag in segment.iter_tags():  # type: ignore[attr-defined]
+            field = (
+                tag.entry.d_tag.removeprefix("DT_").lower()
+                if isinstance(tag.entry.d_tag, str)
+                else ""
+            )
+            if field in told:
+                told[field].append(getattr(tag, field))
+    wants: list[bytes] = []
+    gives: list[bytes] = []
+    for section in file.iter_sections():
+        if isinstance(section, GNUVerNeedSection):
+            wants += [one.name.encode() for _, some in section.iter_versions() for one in some]
+        elif isinstance(section, GNUVerDefSection):
+            gives += [next(some).name.encode() for _, some in section.iter_versions()]
+    folders = {
+        key: tuple(part for one in told[key] for part in one.split(":") if part)
+        for key in ("rpath", "runpath")
+    }
+    return dynamic.Dynamic(
+        needed=tuple(told["needed"]),
+        soname="".join(told["soname"][:1]),
+        wants=dynamic.newest(wants),
+        gives=dynamic.newest(gives),
+        **folders,
+    )
+
+
+def test_a_large_file_is_read_by_its_head_its_dynamic_section_and_its_end(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = (built / "plain").read_bytes()
+    whole = read(data)
+    monkeypatch.setattr(elf, "_WHOLE", 4096)
+    monkeypatch.setattr(elf, "BLOCK", 4096)
+    monkeypatch.setattr(elf, "_TAIL", 512)
+    found = read(data)
+    assert (found.dynamic, found.partial) == (whole.dynamic, True)
+
+
+def test_a_library_of_an_image_is_found_by_its_program(built: Path) -> None:
+    files = {
+        "opt/bin/app": (built / "plain").read_bytes(),
+        "opt/lib/libm.so.6": (built / "recorded").read_bytes(),
+    }
+    look = Look(Budget("image.tar"))
+    inventory = observe(*images.from_archive(images.saved(images.image(files)), look=look), look)
+    found = {one.name: one.found for one in inventory.sonames}
+    assert found == {"libm.so.6": "opt/lib/libm.so.6", "libc.so.6": ""}
+    assert "flag:-fsigned-char" in inventory.features
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    name=st.sampled_from(["plain", "debug", "recorded", "zipped"]),
+    changes=st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=8)), max_size=12),
+    head=st.lists(st.tuples(st.integers(4, 63), st.integers(0, 255)), max_size=3),
+    end=st.floats(0, 1),
+)
+def test_damage_anywhere_is_told_and_raises_nothing(
+    built: Path,
+    name: str,
+    changes: list[tuple[float, bytes]],
+    head: list[tuple[int, int]],
+    end: float,
+) -> None:
+    data = bytearray((built / name).read_bytes())
+    for share, piece in changes:
+        place = int(share * (len(data) - 9))
+        data[place : place + len(piece)] = piece
+    for place, value in head:
+        data[place] = value
+    read(bytes(data[: max(64, int(end * len(data)))]))
+
+
+# Device code
+
+
+def test_archs_of_a_fat_binary_of_nvcc(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text("__global__ void k(float *a) { a[0] = 1; }\n")
+    wanted = [("compute_80", "sm_80"), ("compute_90", "compute_90")]
+    flags = [f"-gencode=arch={virtual},code={real}" for virtual, real in wanted]
+    args = [nvcc(), *flags, "-c", "k.cu", "-o", "k.o"]
+    subprocess.run(args, cwd=tmp_path, check=True)
+    assert read((tmp_path / "k.o").read_bytes()).device == ("compute_90", "sm_80")
+
+
+def bundle(*names: bytes) -> bytes:
+    """A bundle of offloading code as clang lays it out."""
+    parts = b"".join(struct.pack("<QQQ", 0, 0, len(name)) + name for name in names)
+    return b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", len(names)) + parts
+
+
+def test_gfx_names_of_a_bundle() -> None:
+    names = (b"host-x86_64-unknown-linux--", b"hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+")
+    assert offload.archs(b"x" * 99 + bundle(*names)) == {"gfx90a:xnack+"}
+
+
+@given(st.lists(st.sampled_from([b"\x50\xed\x55\xba", bundle(b"gfx906"), b"\x01\0"]) | st.binary()))
+def test_any_bytes_have_archs(pieces: list[bytes]) -> None:
+    assert all(
+        name.startswith(("sm_", "compute_", "gfx")) for name in offload.archs(b"".join(pieces))
+    )
