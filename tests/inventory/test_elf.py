@@ -35,6 +35,7 @@ LINK = ("-Wl,-soname,libf.so.2", "-Wl,-rpath,$ORIGIN/../lib:/opt/lib", "-Wl,--no
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with libraries of one source, built in several ways."""
+    program("g++")  # whose package brings gcc
     folder = tmp_path_factory.mktemp("elf")
     (folder / "f.c").write_text(SOURCE)
     ways = {
@@ -45,7 +46,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "old": ("-Wl,--disable-new-dtags",),
     }
     for name, flags in ways.items():
-        args = [program("gcc"), *flags, "-shared", "-fPIC", "f.c", "-o", name, *LINK]
+        args = ["gcc", *flags, "-shared", "-fPIC", "f.c", "-o", name, *LINK]
         subprocess.run(args, cwd=folder, check=True)
     return folder
 
