@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ LINK = ("-Wl,-soname,libf.so.2", "-Wl,-rpath,$ORIGIN/../lib:/opt/lib", "-Wl,--no
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with libraries of one source, built in several ways."""
+    program("g++")  # whose package brings gcc
     folder = tmp_path_factory.mktemp("elf")
     (folder / "f.c").write_text(SOURCE)
     ways = {
@@ -45,7 +47,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "old": ("-Wl,--disable-new-dtags",),
     }
     for name, flags in ways.items():
-        args = [program("gcc"), *flags, "-shared", "-fPIC", "f.c", "-o", name, *LINK]
+        args = ["gcc", *flags, "-shared", "-fPIC", "f.c", "-o", name, *LINK]
         subprocess.run(args, cwd=folder, check=True)
     return folder
 
@@ -75,6 +77,15 @@ def test_options_and_the_sign_of_char(built: Path) -> None:
     assert {("-fsigned-char", ".GCC.command.line"), ("-O2", ".GCC.command.line")} <= {
         *recorded.options
     }
+
+
+def test_without_pyelftools_options_are_unread_and_the_rest_is_read(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "elftools.elf.elffile", None)
+    found = read((built / "recorded").read_bytes())
+    assert (found.dynamic.soname, found.options) == ("libf.so.2", ())
+    assert found.damaged.startswith("unread without pyelftools")
 
 
 def test_the_same_as_pyelftools_for_libraries_of_this_machine() -> None:

@@ -228,6 +228,20 @@ _ALL = (
         ),
     ),
     Command(
+        name="inventory",
+        summary="what an image or a directory holds, and how it was seen",
+        usage="SUBJECT",
+        at_least=1,
+        at_most=1,
+        completer="file",
+        own=("platform", "all"),
+        examples=(
+            "toolmatrix inventory archive:image.tar",
+            "docker save app | toolmatrix inventory archive:- --json",
+            "toolmatrix inventory oci:layout --platform linux/arm64",
+        ),
+    ),
+    Command(
         name="validate",
         summary="whether images are what a lock says",
         usage="SUBJECT...",

@@ -171,7 +171,9 @@ def _recorded(data: bytes) -> dict[str, Any]:
         return {}
     try:
         return _by_sections(data)
-    except (ImportError, MemoryError):
+    except ImportError:
+        return {"damaged": "unread without pyelftools: `pip install 'toolmatrix[images]'`"}
+    except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - on damaged files pyelftools raises whatever its parts do
         return {"damaged": f"{type(error).__name__}: {error}"[:200]}

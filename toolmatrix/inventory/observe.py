@@ -79,7 +79,7 @@ def _unread(view: View, record: Record, look: Look) -> None:
         record.skip(path, "the files that are kept would be too large together")
     damaged = [(path, elf.damaged) for path, elf in view.elves.items() if elf.damaged]
     for path, why in damaged[:_MOST_TOLD]:
-        record.skip(path, f"damaged: {why}")
+        record.skip(path, why)
     partial = [path for path, elf in view.elves.items() if elf.partial]
     if partial:
         reason = (

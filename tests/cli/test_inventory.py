@@ -1,0 +1,103 @@
+"""`toolmatrix inventory`: every kind of subject, what it prints, and what it refuses."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.test_documents import validated
+from tests.inventory import images
+from toolmatrix.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Cli
+
+MADE = images.image(
+    {
+        "etc/os-release": b"ID=debian\nVERSION_ID=12\n",
+        "var/lib/dpkg/status.d/a": b"Package: a\nVersion: 1\n",
+    },
+    Labels={"evil": "\x1b]0;x\x07<script>"},
+    Env=["CFLAGS=-fsigned-char"],
+)
+
+
+@pytest.fixture
+def subjects(here: Path) -> Path:
+    """One image in every form."""
+    (here / "image.tar").write_bytes(images.tar(images.saved(MADE)))
+    images.put(here / "layout", images.layout(MADE))
+    images.put(here / "root", {"etc/os-release": b"ID=debian\nVERSION_ID=12\n"})
+    return here
+
+
+@pytest.mark.parametrize("subject", ["archive:image.tar", "oci:layout", "dir:root"])
+def test_every_form_is_read(cli: Cli, subjects: Path, subject: str) -> None:
+    run = cli("inventory", subject, "--json")
+    document = run.json()
+    validated(document, "inventory")
+    assert (run.code, document["subject"], subjects.name) == (0, subject, "work")
+    assert document["components"]["distro"][0]["version"] == "debian12"
+    (subjects / "i.json").write_text(run.out)
+    assert cli("inventory", "inventory:i.json", "--json").out == run.out
+
+
+def test_a_pipe_is_read(here: Path) -> None:
+    data = images.gzipped(images.tar(images.saved(MADE)))
+    stdin, screen = io.TextIOWrapper(io.BytesIO(data)), io.StringIO()
+    code = main(["inventory", "archive:-", "--json"], {"HOME": str(here)}, stdin, screen, screen)
+    said = json.loads(screen.getvalue())
+    assert (code, said["platform"], list(here.iterdir())) == (0, "linux/amd64", [])
+
+
+def test_text_shows_how_each_value_was_seen(cli: Cli, subjects: Path) -> None:
+    run = cli("inventory", "archive:image.tar")
+    assert subjects.is_dir()
+    assert run.out.splitlines() == [
+        "archive:image.tar  linux/amd64",
+        "",
+        "components",
+        "  distro  debian12  default  os-release  etc/os-release",
+        "",
+        "features",
+        "  arch                amd64          configuration  linux/amd64",
+        "  flag:-fsigned-char  -fsigned-char  configuration  Env CFLAGS",
+        "",
+        "not seen",
+        "  recorded options  no file was compiled with -frecord-gcc-switches or -g",
+        "  sonames           no ELF file is in it",
+        "",
+        "1 component, 5 features, 0 libraries needed, 0 missing",
+    ]
+
+
+def test_nothing_that_an_image_says_reaches_a_terminal_raw(cli: Cli, subjects: Path) -> None:
+    run = cli("inventory", "archive:image.tar", "--all")
+    assert "label:evil" in run.out
+    assert "\x1b" not in run.out + str(subjects)
+    assert "\\x1b]0;x\\x07<script>" in run.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["image.tar"], 2, "error[TM901]: this is no subject"),
+        (["archive:"], 2, "error[TM901]: this is no subject"),
+        (["archive:none.tar"], 2, "error[TM907]: cannot read the image"),
+        (["archive:root"], 2, "error[TM907]: cannot read the image"),
+        (["oci:root"], 2, "error[TM907]: cannot read the image"),
+        (["dir:image.tar"], 2, "error[TM907]: cannot read the directory"),
+        (["archive:image.tar", "--platform", "linux/arm64"], 2, "error[TM907]: there is no image"),
+    ],
+)
+def test_bad_subjects_give_one_error(
+    cli: Cli, subjects: Path, words: list[str], code: int, said: str
+) -> None:
+    run = cli("inventory", *words)
+    assert (run.code, run.out) == (code, ""), subjects
+    assert run.err.startswith(said)
