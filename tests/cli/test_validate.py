@@ -12,6 +12,7 @@ import pytest
 from tests.cli.test_documents import validated
 from tests.judge.test_images import ARM, good, seen, with_component, with_feature
 from toolmatrix.cli import fleet, judging
+from toolmatrix.inventory import subjects
 from toolmatrix.judge.expectations import DIGEST
 from toolmatrix.lock import write
 from toolmatrix.lock.model import Lock, LockedEnvironment
@@ -201,14 +202,14 @@ def test_one_bad_subject_never_stops_the_rest(real: Cli, images: Path) -> None:
 def test_a_defect_that_one_subject_shows_does_not_either(
     real: Cli, images: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = judging.observe
+    before = subjects.observe
 
-    def odd(subject: str, *given: str) -> Inventory:
+    def odd(subject: str, *given: Any) -> Inventory:
         if "bad" in subject:
             raise MemoryError("too much")
         return before(subject, *given)
 
-    monkeypatch.setattr(judging, "observe", odd)
+    monkeypatch.setattr(subjects, "observe", odd)
     run = real("validate", "--all", listed(images, "bad", "good"), "--json")
     assert [one["outcome"] for one in run.json()["subjects"]] == ["unknown", "yes"]
 
@@ -229,13 +230,13 @@ def test_a_run_goes_on_where_it_was_killed(
     assert len(lines) == len(whole.out.splitlines()) == 4
     (images / "results.jsonl").write_text("".join(lines[:2]) + lines[2][:40])
     asked: list[str] = []
-    before = judging.observe
+    before = subjects.observe
 
-    def counted(subject: str, *given: str) -> Inventory:
+    def counted(subject: str, *given: Any) -> Inventory:
         asked.append(subject)
         return before(subject, *given)
 
-    monkeypatch.setattr(judging, "observe", counted)
+    monkeypatch.setattr(subjects, "observe", counted)
     again = real(*words)
     assert asked == ["inventory:doubtful.json", "inventory:broken.json"]
     assert (again.code, again.out) == (whole.code, whole.out)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os.path
 from functools import lru_cache
 
 from toolmatrix.errors import NothingMatched, Position, ToolmatrixError, UsageError
 from toolmatrix.finding import UNKNOWN, Verdict
+from toolmatrix.inventory import subjects
 from toolmatrix.judge import expectations, images
 from toolmatrix.judge.expectations import LABEL, BadExpectation, Expectation
 from toolmatrix.report.verdicts import Judged
@@ -98,7 +98,7 @@ class Bench(Value):
 
     def judge(self, subject: str) -> Judged:
         """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed."""
-        inventory = observe(subject, self.platform, self.directory)
+        inventory = subjects.observe(subject, self.platform, self.directory)
         stick = self.yardstick
         expected = list(stick.expected)
         target = ""
@@ -154,23 +154,6 @@ def _index(matrices: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> Index
     from toolmatrix.facts.store import open_index
 
     return open_index(matrices, dict(env))
-
-
-def observe(subject: str, platform: str, directory: str) -> Inventory:
-    """The inventory of a subject by its address; `inventory:FILE` was observed before."""
-    scheme, _, path = subject.partition(":")
-    if scheme == "inventory":
-        from toolmatrix.inventory import saved
-
-        found = saved.read(os.path.join(directory, path))
-        if platform and _platform(found.platform) != _platform(platform):
-            raise NothingMatched(
-                f"{subject} is of another platform",
-                expected=platform,
-                found=found.platform or "no platform",
-            )
-        return found
-    raise UsageError("this is no subject", expected="`inventory:FILE.json`", found=f"`{subject}`")
 
 
 def expectations_of(words: Iterable[tuple[str, Position | None]]) -> tuple[Expectation, ...]:

@@ -131,7 +131,8 @@ def _head(judged: Judged) -> str:
 
 def _rows(verdicts: Sequence[Verdict], screen: Terminal) -> Iterator[tuple[str, ...]]:
     for one in verdicts:
-        wanted = f"wanted {shown(one.wanted)}" if one.wanted and one.wanted != one.found else ""
+        said = one.wanted in ("", one.found, one.name)
+        wanted = "" if said else f"wanted {shown(one.wanted)}"
         how = one.reason or one.where or one.seen_by
         yield (
             screen.style(one.word, _COLOURS[one.word]),
