@@ -223,7 +223,7 @@ _ALL = (
         formats=("text", "json", "sarif", "github"),
         examples=(
             "toolmatrix diagnose build.log",
-            "docker build . 2>&1 | toolmatrix diagnose - --lock toolmatrix.lock",
+            "toolmatrix diagnose build.log --lock toolmatrix.lock --json",
             "toolmatrix diagnose build.log --format github --limit 3",
         ),
     ),
@@ -237,7 +237,7 @@ _ALL = (
         own=("platform", "all"),
         examples=(
             "toolmatrix inventory archive:image.tar",
-            "docker save app | toolmatrix inventory archive:- --json",
+            "toolmatrix inventory archive:app.tar --json",
             "toolmatrix inventory oci:layout --platform linux/arm64",
         ),
     ),
