@@ -117,11 +117,11 @@ def test_an_image_made_from_the_lock_passes(index: Index) -> None:
     verdicts = judged(index, good())
     assert words(verdicts, FAIL) == words(verdicts, UNKNOWN) == []
     assert outcome(verdicts) == "yes"
-    assert words(verdicts, SKIP) == [
-        ("TM490", "tensorflow"),
+    assert sorted(words(verdicts, SKIP)) == [
         ("TM490", "driver"),
         ("TM490", "keras"),
         ("TM490", "libcuda.so.1"),
+        ("TM490", "tensorflow"),
     ]
     assert {one.kind for one in verdicts if one.word == PASS} == {
         *("arch", "component", "codegen", "flag", "env", "label", "soname")
