@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NamedTuple
 
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.inventory.limits import Budget
@@ -18,15 +19,28 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.model import Inventory
     from toolmatrix.inventory.tree import Tree
 
-    Read = Callable[[str, str, Look, Budget], tuple[Image, Tree]]
 
-SCHEMES = {
-    "archive": ("archive:FILE.tar", "what `docker save` or `podman save` wrote; `-` is stdin"),
-    "oci": ("oci:DIR", "a directory in the OCI image layout"),
-    "dir": ("dir:ROOT", "a directory as the root of a system"),
-    "inventory": ("inventory:FILE.json", "what `toolmatrix inventory --json` wrote"),
-}
-"""How each kind of subject is written, and what it is."""
+class Asked(NamedTuple):
+    """A subject that is asked for: its address, its place within the scheme, and how it is to be read."""
+
+    subject: str
+    place: str
+    platform: str
+    directory: str
+    stdin: IO[bytes] | None
+
+    @property
+    def path(self) -> str:
+        """The place as a path, relative to the directory asked for."""
+        return os.path.join(self.directory, self.place)
+
+
+class Scheme(NamedTuple):
+    """A kind of subject: how it is written, what it is, and what reads it."""
+
+    form: str
+    what: str
+    read: Callable[[Asked], Inventory]
 
 
 def observe(
@@ -38,14 +52,15 @@ def observe(
     this process. Raises UsageError for what is no address, SubjectError for what cannot be read, and NothingMatched for
     a subject of another platform.
     """
-    scheme, colon, place = subject.partition(":")
-    if scheme not in SCHEMES or not colon or not place:
+    name, colon, place = subject.partition(":")
+    scheme = SCHEMES.get(name)
+    if scheme is None or not colon or not place:
         raise UsageError(
             "this is no subject",
-            expected=", ".join(f"`{form}`" for form, _ in SCHEMES.values()),
+            expected=", ".join(f"`{one.form}`" for one in SCHEMES.values()),
             found=f"`{subject}`",
         )
-    found = _read(scheme, place, subject, platform, directory, stdin)
+    found = scheme.read(Asked(subject, place, platform, directory, stdin))
     if platform and not _is_of(found.platform, platform):
         raise NothingMatched(
             f"{subject} is of another platform",
@@ -60,38 +75,56 @@ def _is_of(platform: str, wanted: str) -> bool:
     return platform.split("/")[:2] == wanted.split("/")[:2]
 
 
-def _read(
-    scheme: str, place: str, subject: str, platform: str, directory: str, stdin: IO[bytes] | None
-) -> Inventory:
-    path = os.path.join(directory, place)
-    if scheme == "inventory":
-        from toolmatrix.inventory import saved
-
-        return saved.read(path)
+def _seen(asked: Asked, read: Callable[[Asked, Look, Budget], tuple[Image, Tree]]) -> Inventory:
+    """What is observed in a tree of files, read within one budget."""
     from toolmatrix.inventory.look import Look
     from toolmatrix.inventory.observe import observe
 
-    budget = Budget(subject)
+    budget = Budget(asked.subject)
     look = Look(budget)
-    if scheme == "dir":
-        from toolmatrix.inventory import directory as directories
-
-        image, tree = directories.read(path, look, budget)
-    elif scheme == "oci":
-        from toolmatrix.inventory import oci
-
-        image, tree = oci.read(path, platform, look, budget)
-    elif place == "-":
-        image, tree = _archive(stdin or sys.stdin.buffer, platform, look, budget)
-    else:
-        from toolmatrix.inventory import oci
-
-        with oci.opened(path, "an archive of an image", budget) as stream:
-            image, tree = _archive(stream, platform, look, budget)
+    image, tree = read(asked, look, budget)
     return observe(image, tree, look)
 
 
-def _archive(stream: IO[bytes], platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
-    from toolmatrix.inventory import archive
+def _archive(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    from toolmatrix.inventory import archive, oci
 
-    return archive.read(stream, platform, look, budget)
+    if asked.place == "-":
+        return archive.read(asked.stdin or sys.stdin.buffer, asked.platform, look, budget)
+    with oci.opened(asked.path, "an archive of an image", budget) as stream:
+        return archive.read(stream, asked.platform, look, budget)
+
+
+def _oci(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    from toolmatrix.inventory import oci
+
+    return oci.read(asked.path, asked.platform, look, budget)
+
+
+def _directory(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    from toolmatrix.inventory import directory
+
+    return directory.read(asked.path, look, budget)
+
+
+def _saved(asked: Asked) -> Inventory:
+    from toolmatrix.inventory import saved
+
+    return saved.read(asked.path)
+
+
+SCHEMES = {
+    "archive": Scheme(
+        "archive:FILE.tar",
+        "what `docker save` or `podman save` wrote; `-` is stdin",
+        lambda asked: _seen(asked, _archive),
+    ),
+    "oci": Scheme(
+        "oci:DIR", "a directory in the OCI image layout", lambda asked: _seen(asked, _oci)
+    ),
+    "dir": Scheme(
+        "dir:ROOT", "a directory as the root of a system", lambda asked: _seen(asked, _directory)
+    ),
+    "inventory": Scheme("inventory:FILE.json", "what `toolmatrix inventory --json` wrote", _saved),
+}
+"""The kinds of subjects, by what stands in front of the first colon."""
