@@ -17,14 +17,21 @@ from toolmatrix.render.dockerfile import DIALECTS
 HADOLINT = Path(sys.executable).parent / "hadolint"
 
 
+CASES = [
+    *(pytest.param(name, "toolchain", name, id=name) for name in LOCKS),
+    pytest.param("tensorflow", "tensorflow", "tensorflow-built", id="tensorflow-built"),
+]
+"""A lock, a recipe, and the folder of the goldens: the tools alone, and one that builds, with a runtime image."""
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", LOCKS)
-def test_golden_dockerfiles(name: str, dialect: str) -> None:
-    made = job(lock(name), dialect=dialect)
+@pytest.mark.parametrize(("name", "recipe", "kept"), CASES)
+def test_golden_dockerfiles(name: str, recipe: str, kept: str, dialect: str) -> None:
+    made = job(lock(name), recipe=recipe, dialect=dialect)
     files = formats.known()["dockerfile"].files(made)
     assert {image.target for image in made.images} == {place for _, _, place in lock(name).names()}
     for path, text in files.items():
-        folder = f"render/{name}" if path.endswith(".sh") else f"render/{name}/{dialect}"
+        folder = f"render/{kept}" if path.endswith(".sh") else f"render/{kept}/{dialect}"
         assert_golden(f"{folder}/{path}", text)
 
 

@@ -85,6 +85,22 @@ def test_a_driver_is_a_label_and_nothing_else() -> None:
     assert not [word for word in made.packages if "driver" in word]
 
 
+COMPONENTS = "io.github.toolmatrix.components"
+
+
+def test_a_label_names_what_a_toolchain_holds() -> None:
+    held = image("tensorflow", "x86").labels[COMPONENTS].split()
+    assert held == sorted(held)
+    assert {"base-image", "bazel", "cuda", "cudnn", "distro", "gcc", "numpy", "python"} <= {*held}
+    assert not {"driver", "tensorflow"} & {*held}
+
+
+def test_a_label_names_what_a_runtime_image_holds() -> None:
+    held = image("tensorflow", "x86", recipe="tensorflow").labels[COMPONENTS].split()
+    assert {"base-image", "cudnn", "distro", "numpy", "python", "tensorflow"} <= {*held}
+    assert not {"bazel", "driver", "gcc"} & {*held}
+
+
 @pytest.mark.parametrize("name", ["tensorflow", "debian-amd"])
 def test_an_amd_image_installs_nothing_of_cuda(name: str) -> None:
     made = image(name, "amd")

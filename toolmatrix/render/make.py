@@ -154,7 +154,8 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         flags=_flags(held, rules, picker),
         env=_env(held, provisions, options),
         path=_once(folder for part in reversed(provisions) for folder in part.path),
-        labels=_labels(target, held, recipe, base, from_, digest),
+        labels=_labels(target, held, recipe, base, from_, digest)
+        | {_LABEL + "components": " ".join(_present(held, recipe, provisions))},
         unpinned=_unpinned(from_, (*downloads, *(one for step in steps for one in step.downloads))),
         variables=picker.values,
     )
@@ -260,6 +261,21 @@ def _labels(
         if part.floor
     }
     return labels | floors
+
+
+def _present(held: LockedTarget, recipe: Recipe, provisions: Iterable[Provision]) -> list[str]:
+    """What the last stage holds of the answer: what is built, and what the check asks for there."""
+    return sorted(
+        {recipe.builds} & set(held.components)
+        | {part.component for part in provisions if _stays(part, recipe)}
+    )
+
+
+def _stays(part: Provision, recipe: Recipe) -> bool:
+    """Whether the last stage has a component; of a base image there is nothing that could be asked."""
+    if not part.probes:
+        return part.in_base
+    return not recipe.artifacts or any(probe.runtime for probe in part.probes)
 
 
 def _once(found: Iterable[T]) -> tuple[T, ...]:

@@ -67,6 +67,7 @@ ARG SOURCE=""
 LABEL org.opencontainers.image.created="${CREATED}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.source="${SOURCE}" \
+      io.github.toolmatrix.components="base-image distro gcc python rocm" \
       io.github.toolmatrix.lock.digest="sha256:4048aece749378013f65dc092b802b064818086d4b4f13581e539515f537bef7" \
       io.github.toolmatrix.target="amd" \
       org.opencontainers.image.base.digest="" \

@@ -67,6 +67,7 @@ ARG SOURCE=""
 LABEL org.opencontainers.image.created="${CREATED}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.source="${SOURCE}" \
+      io.github.toolmatrix.components="base-image bazel distro gcc numpy python" \
       io.github.toolmatrix.lock.digest="sha256:cc221b4b54dbee3d40d575e1d04ce9a3aa2b40a234433cbb711826d38d54353a" \
       io.github.toolmatrix.target="x86" \
       org.opencontainers.image.base.digest="" \

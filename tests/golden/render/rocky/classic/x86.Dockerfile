@@ -41,6 +41,7 @@ ARG SOURCE=""
 LABEL org.opencontainers.image.created="${CREATED}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.source="${SOURCE}" \
+      io.github.toolmatrix.components="base-image cuda cudnn distro gcc" \
       io.github.toolmatrix.driver.floor="525.60.13" \
       io.github.toolmatrix.lock.digest="sha256:a8ceaa6d210f719e29e7309a23f3aa0eadedc9a1f0b65641f7dc1e89cdaa230e" \
       io.github.toolmatrix.target="x86" \

@@ -85,6 +85,7 @@ ARG SOURCE=""
 LABEL org.opencontainers.image.created="${CREATED}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.source="${SOURCE}" \
+      io.github.toolmatrix.components="base-image bazel distro gast gcc h5py keras numpy protobuf python wrapt" \
       io.github.toolmatrix.lock.digest="sha256:ec4507d45bc2f8e28edbea9cf708a4127f96410dcc49c8bd3cb353bfe71375d0" \
       io.github.toolmatrix.target="arm" \
       org.opencontainers.image.base.digest="" \
