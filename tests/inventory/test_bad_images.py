@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import tarfile
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -112,6 +113,30 @@ def test_content_of_another_digest_is_refused(tmp_path: Path) -> None:
             images.from_layout(images.put(tmp_path / str(place), files))
 
 
+def test_content_of_another_size_is_refused(tmp_path: Path) -> None:
+    made = images.image({"a": b"1"})
+    for place, wrong in enumerate((-1, 1)):
+        entry = made.entry | {"size": made.entry["size"] + wrong}
+        with pytest.raises(SubjectError) as caught:
+            images.from_layout(
+                images.put(tmp_path / str(place), images.layout(made._replace(entry=entry)))
+            )
+        assert caught.value.what == "content has another size than its descriptor says"
+
+
+def test_layers_of_another_size_are_refused(tmp_path: Path) -> None:
+    made = images.image({"a": b"1"})
+    manifest = json.loads(made.blobs[made.entry["digest"]])
+    manifest["layers"][0]["size"] += 512
+    changed = images.as_json(manifest)
+    entry = made.entry | images.described(changed, images.MANIFEST)
+    blobs = made.blobs | {entry["digest"]: changed}
+    files = images.layout(made._replace(entry=entry, blobs=blobs))
+    with pytest.raises(SubjectError) as caught:
+        images.from_layout(images.put(tmp_path, files))
+    assert caught.value.what == "content has another size than its descriptor says"
+
+
 def test_layers_that_the_configuration_does_not_know_are_refused() -> None:
     other = GOOD | {"0/layer.tar": images.tar({"c": b""})}
     assert refused(other).what == "content has another digest than its name says"
@@ -186,6 +211,10 @@ def test_unknown_media_types_are_refused(media: str, found: str) -> None:
         b'{"manifests": []}',
         b'{"config": 1}',
         b'{"config": {"digest": "sha256:' + b"0" * 64 + b'"}, "layers": [3]}',
+        b'{"config": {"digest": "sha256:' + b"0" * 64 + b'", "size": -1}, "layers": []}',
+        b'{"config": {"digest": "sha256:' + b"0" * 64 + b'", "size": true}, "layers": []}',
+        b'{"manifests": [], "config": {}}',
+        b'{"schemaVersion": 1, "fsLayers": []}',
     ],
 )
 def test_an_index_that_is_none_is_refused(index: bytes, tmp_path: Path) -> None:

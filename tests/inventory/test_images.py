@@ -111,6 +111,15 @@ def test_a_nested_index_is_followed(platform: str, tmp_path: Path) -> None:
     assert image.platform == "linux/arm64"
 
 
+def test_an_index_may_name_images_that_did_not_come_along(tmp_path: Path) -> None:
+    files = two()
+    for entry in json.loads(files["index.json"])["manifests"]:
+        if entry["platform"]["architecture"] == "arm64":
+            del files[images.blob_path(entry["digest"])]
+    image, _ = images.from_layout(images.put(tmp_path, files), "linux/amd64")
+    assert image.platform == images.from_archive(files, "linux/amd64")[0].platform == "linux/amd64"
+
+
 def test_attestations_are_no_images() -> None:
     statement = images.image({"b": b""}, platform="unknown/unknown")
     notes = {"vnd.docker.reference.type": "attestation-manifest"}

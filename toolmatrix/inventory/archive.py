@@ -12,7 +12,7 @@ import re
 
 from toolmatrix.inventory import image as images
 from toolmatrix.inventory import oci, streams
-from toolmatrix.inventory.image import Image, Manifest
+from toolmatrix.inventory.image import Descriptor, Image, Listed, Manifest
 from toolmatrix.inventory.layer import damaged, inner_path, is_tar, members, read_layer
 from toolmatrix.inventory.limits import LARGEST_DOCUMENT
 from toolmatrix.inventory.streams import Hashed
@@ -89,22 +89,24 @@ class _Archive:
         """The image for a platform, put together."""
         if "index.json" in self.documents:
             index = images.parse(self.documents["index.json"], self.budget)
-            found = images.manifests(index, self._by_digest, self.budget)
+            found = images.listed(index, self._document, self.budget)
         else:
             found = self._saved()
-        chosen = oci.pick(found, self._document, platform, self.budget)
-        image = Image(subject=self.budget.subject, digest=chosen.digest, indexed=chosen.platform)
-        config = self._document(chosen.config)
-        return images.assemble(image, config, self._ordered(chosen.layers), self.budget)
+        chosen, manifest = oci.pick(found, self._document, platform, self.budget)
+        image = Image(
+            subject=self.budget.subject, digest=chosen.blob.digest, indexed=chosen.platform
+        )
+        config = self._document(manifest.config)
+        return images.assemble(image, config, self._ordered(manifest.layers), self.budget)
 
-    def _saved(self) -> list[Manifest]:
+    def _saved(self) -> list[Listed]:
         """The images of a manifest.json, as Docker wrote it from 1.10 on."""
         if "manifest.json" not in self.documents:
             raise self.budget.refusal(
                 "this is no archive of an image", "index.json or manifest.json", "neither", _HELP
             )
         told = images.parse(self.documents["manifest.json"], self.budget)
-        found: list[Manifest] = []
+        found: list[Listed] = []
         for one in told if isinstance(told, list) else [told]:
             config = one.get("Config") if isinstance(one, dict) else None
             layers = one.get("Layers") if isinstance(one, dict) else None
@@ -113,25 +115,22 @@ class _Archive:
                 raise self.budget.refusal(
                     "manifest.json is damaged", "`Config` and `Layers`", f"{one!r}"[:80]
                 )
-            found.append(
-                Manifest(digest="", platform="", config=str(config), layers=tuple(layers or ()))
-            )
-        return found
+            first, *rest = (Descriptor(digest=str(name)) for name in names)
+            made = Manifest(config=first, layers=tuple(rest))
+            found.append(Listed(blob=Descriptor(digest=""), manifest=made))
+        return list(dict.fromkeys(found))
 
-    def _by_digest(self, digest: str) -> Any:
-        return self._document(digest)
-
-    def _document(self, name: str) -> Any:
-        data = self.documents.get(self._path(name))
+    def _document(self, asked: Descriptor) -> Any:
+        data = self.documents.get(self._path(asked.digest))
         if data is None:
-            raise self._missing(name)
+            raise self._missing(asked.digest)
         return images.read_document(io.BytesIO(data), self.budget)
 
-    def _ordered(self, names: Sequence[str]) -> Iterator[Layer]:
-        for name in names:
-            layer = self.layers.get(self._path(name))
+    def _ordered(self, blobs: Sequence[Descriptor]) -> Iterator[Layer]:
+        for asked in blobs:
+            layer = self.layers.get(self._path(asked.digest))
             if layer is None:
-                raise self._missing(name)
+                raise self._missing(asked.digest)
             yield layer
 
     def _path(self, name: str) -> str:

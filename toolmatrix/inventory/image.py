@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.streams import Readable
 
     Document = Mapping[str, Any]
-    Fetch = Callable[[str], Document]
+    Fetch = Callable[["Descriptor"], Document]
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _DEEPEST_INDEX = 4
@@ -65,13 +65,30 @@ class Image(Value):
     history: tuple[tuple[str, str], ...] = ()
 
 
-class Manifest(Value):
-    """One image of an index: where its configuration and layers are. A layer is a digest and, if known, a diff id."""
+class Descriptor(Value):
+    """What a document says of a blob that it names: digest, bytes as stored, and media type.
+
+    In archives before OCI a path stands for the digest, and the size is not known (-1).
+    """
 
     digest: str
-    platform: str
-    config: str
-    layers: tuple[str, ...]
+    size: int = -1
+    media: str = ""
+
+
+class Manifest(Value):
+    """Where the configuration and the layers of an image are, the layers from the bottom up."""
+
+    config: Descriptor
+    layers: tuple[Descriptor, ...]
+
+
+class Listed(Value):
+    """One image of an index: its platform, if the index tells it, and its manifest, where it had to be read to tell."""
+
+    blob: Descriptor
+    platform: str = ""
+    manifest: Manifest | None = None
 
 
 def digest_hex(digest: object, budget: Budget) -> str:
@@ -120,40 +137,56 @@ def check_digest(expected: str, found: str, budget: Budget) -> None:
         )
 
 
-def manifests(index: object, fetch: Fetch, budget: Budget) -> list[Manifest]:
+def listed(index: object, fetch: Fetch, budget: Budget) -> list[Listed]:
     """The images of an index, nested ones too; attestations and other artifacts are none.
 
-    `fetch` gives the document of a digest. Raises SubjectError for entries that are not what they should be.
+    `fetch` gives the document of a blob; a manifest whose platform the index tells is not asked for, as an index may
+    name images that were not copied with it. Raises SubjectError for entries that are not what they should be.
     """
-    found: list[Manifest] = []
-    todo: list[tuple[Any, str, str, int]] = [(index, "", "", 0)]
+    found: dict[str, Listed] = {}
+    todo = [(Listed(blob=Descriptor(digest="")), 0)]
     for _ in range(_MOST_MANIFESTS):
         if not todo:
-            return found
-        document, digest, platform, depth = todo.pop()
-        kind = _kind(document, budget)
-        if kind == "manifest":
-            found += _manifest(document, digest, platform, budget)
+            return list(found.values())
+        entry, depth = todo.pop()
+        if entry.platform and entry.blob.media in _MANIFESTS:
+            found.setdefault(entry.blob.digest, entry)
+            continue
+        document = fetch(entry.blob) if depth else index
+        if _kind(document, budget) == "manifest":
+            made = manifest(document, budget)
+            if made is not None:
+                found.setdefault(entry.blob.digest, entry.replace(manifest=made))
             continue
         if depth > _DEEPEST_INDEX:
             raise budget.refusal(
                 "the index is nested too deeply", f"at most {_DEEPEST_INDEX} levels", "more"
             )
-        for entry in reversed(_list(document, "manifests", budget)):
-            if _is_image(entry):
-                digest_hex(entry.get("digest"), budget)
-                inner = platform_of(entry.get("platform")) or platform
-                todo.append((fetch(entry["digest"]), entry["digest"], inner, depth + 1))
+        for one in reversed(_list(document, "manifests", budget)):
+            if _is_image(one):
+                platform = platform_of(one.get("platform")) or entry.platform
+                todo.append((Listed(blob=descriptor(one, budget), platform=platform), depth + 1))
     raise budget.refusal("the index is too long", f"at most {_MOST_MANIFESTS} entries", "more")
 
 
 def _kind(document: object, budget: Budget) -> str:
     if isinstance(document, dict):
         media = document.get("mediaType", "")
+        if "manifests" in document and ("config" in document or "layers" in document):
+            raise budget.refusal(
+                "a document can be read in two ways", "an index or a manifest", "the keys of both"
+            )
         if media in _INDEXES or (not media and "manifests" in document):
             return "index"
         if media in _MANIFESTS or (not media and "config" in document):
             return "manifest"
+        if document.get("schemaVersion") == 1:
+            raise budget.refusal(
+                "the manifest is of Docker's schema 1, which has no configuration",
+                "a manifest of OCI or of Docker's schema 2",
+                "`schemaVersion` 1",
+                "push the image again with an engine from 2016 or later",
+            )
         raise budget.refusal(
             "a media type is not known", "an index or a manifest of an image", f"{media!r}"
         )
@@ -168,27 +201,35 @@ def _is_image(entry: object) -> bool:
     return not about and platform_of(entry.get("platform")) != "unknown/unknown"
 
 
-def _manifest(document: Document, digest: str, platform: str, budget: Budget) -> list[Manifest]:
+def manifest(document: object, budget: Budget) -> Manifest | None:
+    """The manifest of an image, None for one of something else; raises SubjectError for what is no sound manifest."""
+    if _kind(document, budget) != "manifest" or not isinstance(document, dict):
+        raise budget.refusal("a document is no manifest", "a manifest of an image", "an index")
     config = document.get("config")
     if not isinstance(config, dict):
         raise budget.refusal("a manifest has no configuration", "`config`", f"{config!r}"[:80])
     if config.get("mediaType", _CONFIGS[0]) not in _CONFIGS:
-        return []
-    digest_hex(config.get("digest"), budget)
-    layers: list[str] = []
-    for entry in _list(document, "layers", budget):
-        media = entry.get("mediaType", "") if isinstance(entry, dict) else entry
-        if not (isinstance(media, str) and _LAYERS.fullmatch(media)):
-            raise budget.refusal(
-                "a media type is not known", "a layer: tar, plain or gzip or zstd", f"{media!r}"
-            )
-        digest_hex(entry.get("digest"), budget)
-        layers.append(entry["digest"])
-    made = Manifest(digest=digest, platform=platform, config=config["digest"], layers=tuple(layers))
-    return [made]
+        return None
+    layers = [descriptor(entry, budget) for entry in _list(document, "layers", budget)]
+    odd = next((one.media for one in layers if not _LAYERS.fullmatch(one.media)), None)
+    if odd is not None:
+        raise budget.refusal(
+            "a media type is not known", "a layer: tar, plain or gzip or zstd", f"{odd!r}"
+        )
+    return Manifest(config=descriptor(config, budget), layers=tuple(layers))
 
 
-def _list(document: Document, key: str, budget: Budget) -> list[Any]:
+def descriptor(entry: object, budget: Budget) -> Descriptor:
+    """The descriptor of a blob; raises SubjectError for what is none."""
+    held = entry if isinstance(entry, dict) else {}
+    digest, size, media = (held.get(key) for key in ("digest", "size", "mediaType"))
+    digest_hex(digest, budget)
+    if type(size) is not int or size < 0:
+        raise budget.refusal("a descriptor does not tell a size", "`size` in bytes", f"{size!r}")
+    return Descriptor(digest=str(digest), size=size, media=media if isinstance(media, str) else "")
+
+
+def _list(document: Any, key: str, budget: Budget) -> list[Any]:
     found = document.get(key)
     if not isinstance(found, list):
         raise budget.refusal(f"`{key}` is missing", "a list", f"{found!r}"[:80])
@@ -203,7 +244,7 @@ def platform_of(held: object) -> str:
     return "/".join(part for part in parts if isinstance(part, str) and part)
 
 
-def choose(found: Sequence[tuple[str, Manifest]], wanted: str, budget: Budget) -> Manifest:
+def choose(found: Sequence[tuple[str, Listed]], wanted: str, budget: Budget) -> Listed:
     """The image of a platform, or the only one; raises SubjectError where that does not decide."""
     fitting = [one for platform, one in found if not wanted or _fits(platform, wanted)]
     if len(fitting) == 1:

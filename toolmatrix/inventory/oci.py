@@ -9,28 +9,28 @@ from toolmatrix.errors import Position, SubjectError
 from toolmatrix.inventory import image as images
 from toolmatrix.inventory.image import Image
 from toolmatrix.inventory.layer import read_layer
-from toolmatrix.inventory.streams import Hashed
+from toolmatrix.inventory.streams import Hashed, Sized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import IO, Any
 
-    from toolmatrix.inventory.image import Fetch, Manifest
+    from toolmatrix.inventory.image import Descriptor, Fetch, Listed, Manifest
     from toolmatrix.inventory.layer import Layer, Look
     from toolmatrix.inventory.limits import Budget
     from toolmatrix.inventory.streams import Readable
     from toolmatrix.inventory.tree import Tree
 
-    Open = Callable[[str], "IO[bytes]"]
+    Open = Callable[[Descriptor], "IO[bytes]"]
 
 
 def read(path: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
     """The image of a layout; raises SubjectError for one that is incomplete or damaged."""
 
-    def blob(digest: str) -> IO[bytes]:
-        name = os.path.join(path, "blobs", "sha256", images.digest_hex(digest, budget))
-        return opened(name, f"the blob {digest}", budget)
+    def blob(asked: Descriptor) -> IO[bytes]:
+        name = os.path.join(path, "blobs", "sha256", images.digest_hex(asked.digest, budget))
+        return opened(name, f"the blob {asked.digest}", budget)
 
     with closing(opened(os.path.join(path, "index.json"), "index.json", budget)) as stream:
         index = images.read_document(stream, budget)
@@ -38,33 +38,48 @@ def read(path: str, platform: str, look: Look, budget: Budget) -> tuple[Image, T
 
 
 def by_digests(
-    index: object, blob: Open, platform: str, look: Look, budget: Budget
+    index: object, blob: Open, platform: str, look: Look, budget: Budget, default: str = ""
 ) -> tuple[Image, Tree]:
-    """An image whose blobs can be opened by digest, each once and in order; all are verified."""
+    """An image whose blobs can be opened by digest, each once and in order; all are verified.
 
-    def fetch(digest: str) -> Any:
-        with closing(blob(digest)) as stream:
-            return images.read_document(stream, budget, digest=digest)
+    Of several images that of `default` is taken where no platform is asked for.
+    """
 
-    chosen = pick(images.manifests(index, fetch, budget), fetch, platform, budget)
-    image = Image(subject=budget.subject, digest=chosen.digest, indexed=chosen.platform)
-    layers = _layers(chosen.layers, blob, look, budget)
-    return images.assemble(image, fetch(chosen.config), layers, budget)
+    def fetch(asked: Descriptor) -> Any:
+        with closing(blob(asked)) as stream:
+            sized = Sized(stream, asked.size, budget)
+            return images.read_document(sized, budget, digest=asked.digest)
+
+    found = images.listed(index, fetch, budget)
+    chosen, manifest = pick(found, fetch, platform or (default if len(found) > 1 else ""), budget)
+    image = Image(subject=budget.subject, digest=chosen.blob.digest, indexed=chosen.platform)
+    layers = _layers(manifest.layers, blob, look, budget)
+    return images.assemble(image, fetch(manifest.config), layers, budget)
 
 
-def pick(found: Sequence[Manifest], fetch: Fetch, platform: str, budget: Budget) -> Manifest:
-    """The manifest of a platform; one that the index gives none has that of its configuration."""
+def pick(
+    found: Sequence[Listed], fetch: Fetch, platform: str, budget: Budget
+) -> tuple[Listed, Manifest]:
+    """The image of a platform; one that the index gives none has that of its configuration."""
     named = [
-        (one.platform or images.platform_of(fetch(one.config)), one)
-        for one in {one.digest or one.config: one for one in found}.values()
+        (
+            one.platform
+            or (images.platform_of(fetch(one.manifest.config)) if one.manifest else ""),
+            one,
+        )
+        for one in found
     ]
-    return images.choose(named, platform, budget)
+    chosen = images.choose(named, platform, budget)
+    manifest = chosen.manifest or images.manifest(fetch(chosen.blob), budget)
+    if manifest is None:
+        raise budget.refusal("there is no image in it", "a manifest of an image", "an artifact")
+    return chosen, manifest
 
 
-def _layers(digests: Sequence[str], blob: Open, look: Look, budget: Budget) -> Iterator[Layer]:
-    for digest in digests:
-        with closing(blob(digest)) as stream:
-            yield verified(stream, digest, look, budget)
+def _layers(blobs: Sequence[Descriptor], blob: Open, look: Look, budget: Budget) -> Iterator[Layer]:
+    for asked in blobs:
+        with closing(blob(asked)) as stream:
+            yield verified(Sized(stream, asked.size, budget), asked.digest, look, budget)
 
 
 def verified(stream: Readable, digest: str, look: Look, budget: Budget) -> Layer:

@@ -66,6 +66,30 @@ class Hashed:
         return f"sha256:{self._sha.hexdigest()}"
 
 
+class Sized:
+    """A stream of a length that is known; raises SubjectError where it has another, and reads no more than that."""
+
+    __slots__ = ("_budget", "_count", "_size", "_stream")
+
+    def __init__(self, stream: Readable, size: int, budget: Budget) -> None:
+        self._stream = stream
+        self._size = size
+        self._budget = budget
+        self._count = 0
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end."""
+        data = self._stream.read(min(size, self._size - self._count + 1))
+        self._count += len(data)
+        if self._count > self._size or (not data and self._count < self._size):
+            raise self._budget.refusal(
+                "content has another size than its descriptor says",
+                f"{self._size} bytes",
+                "more than that" if data else f"{self._count} bytes",
+            )
+        return data
+
+
 class Unpacked:
     """A blob without its compression; `digest` is that of the unpacked bytes, OCI's diff id."""
 
