@@ -17,6 +17,8 @@ PACKAGES = {
     "hipcc": "the Debian package hipcc",
     "ninja": "the Debian package ninja-build",
     "g++": "the Debian package g++",
+    "rpmbuild": "the Debian package rpm",
+    "db5.3_load": "the Debian package db5.3-util",
 }
 
 

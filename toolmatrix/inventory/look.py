@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.inventory import dynamic, elf
+from toolmatrix.inventory import dynamic, elf, rpm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,14 @@ _KEPT = (
     (r".*/(cudnn_version|nccl|NvInferVersion)[^/]*\.h", _MIB),
     (r".*/\.info/version[^/]*|.*/\.hipVersion|.*/share/hip/version", 4 * _KIB),
     (r".*/?(\.bazelrc|bazel\.bazelrc)", 64 * _KIB),
+    (r"(.*/)?conda-meta/[^/]+\.json", 0),
 )
-"""Paths of files that are kept, and how many of their first bytes."""
+"""Paths of files that are kept, and how many of their first bytes; of some the name tells enough."""
+
+_DATABASE = re.compile(
+    r"(var/lib|usr/lib/sysimage|usr/share)/rpm/(rpmdb\.sqlite|Packages\.db|Packages)"
+)
+_LARGEST_DATABASE = 128 * _MIB
 
 _TOLD = (
     (r"(.*-)?(gcc|g\+\+|cc1|cc1plus)(-\d+)?", rb"\0(\d+\.\d+\.\d+)\0"),
@@ -62,8 +68,12 @@ class Look:
         self.debug = 0
         self.left_out: list[str] = []
 
-    def __call__(self, path: str, size: int, stream: Readable) -> bytes | elf.Elf | None:
+    def __call__(
+        self, path: str, size: int, stream: Readable
+    ) -> bytes | elf.Elf | rpm.Database | None:
         """What to keep of a file."""
+        if _DATABASE.fullmatch(path):
+            return _database(size, stream)
         kept = _KEEP.fullmatch(path)
         if kept is not None and kept.lastindex is not None:
             return self._whole(path, min(size, _KEPT[kept.lastindex - 1][1]), stream)
@@ -82,8 +92,21 @@ class Look:
         if not self.budget.can_hold(size):
             self.left_out.append(path)
             return None
-        pieces: list[bytes] = []
-        while size > 0 and (data := stream.read(size)):
-            pieces.append(data)
-            size -= len(data)
-        return b"".join(pieces)
+        return _first(size, stream)
+
+
+def _first(size: int, stream: Readable) -> bytes:
+    """So many bytes of a stream, fewer at its end."""
+    pieces: list[bytes] = []
+    while size > 0 and (data := stream.read(size)):
+        pieces.append(data)
+        size -= len(data)
+    return b"".join(pieces)
+
+
+def _database(size: int, stream: Readable) -> rpm.Database:
+    """The packages of a database of rpm, which is in memory as long as it is read."""
+    if size > _LARGEST_DATABASE:
+        reason = f"{size >> 20} MiB, of which no more than {_LARGEST_DATABASE >> 20} are read"
+        return rpm.Database(damaged=f"the database is too large: {reason}")
+    return rpm.read(_first(size, stream))

@@ -1,4 +1,4 @@
-"""Records of package managers: dpkg (whole and split), apk, conda; that of rpm is a database and is told as unread."""
+"""Records of package managers: dpkg (whole and split), apk, rpm and conda."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ _STANZAS = (
 """Managers, where their records are, and what fields are called in them: deb-control(5), and APKINDEX of apk-tools."""
 _CONDA = re.compile(r"(?:.*/)?conda-meta/(.+)-([^-]+)-[^-]+\.json")
 _RPM = ("var/lib/rpm", "usr/lib/sysimage/rpm", "usr/share/rpm")
+_DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
+"""Databases of rpm, of which the first is in use where an upgrade has left another."""
+_JOURNAL = "-wal"
+"""What SQLite calls the file of changes that are not yet in the database, https://www.sqlite.org/wal.html"""
+MANAGERS = ("dpkg", "apk", "rpm")
+"""Managers of distributions."""
 
 _UPSTREAM = re.compile(r"(?:\d+:)?(\d+(?:\.\d+)*)")
 _COMPONENTS = (
     (r"cuda-toolkit-\d+-\d+|cuda-toolkit|cuda", "cuda", 3),
-    (r"cuda-(cudart|nvcc|compiler|libraries|runtime)-\d+-\d+|cuda-version", "cuda", 2),
-    (r"libcudnn\d+(-cuda-\d+)?|cudnn", "cudnn", 3),
-    (r"libnccl2|nccl", "nccl", 3),
+    (r"cuda-(cudart|nvcc|compiler|libraries|runtime)-\d+-\d+|cuda-version|cudatoolkit", "cuda", 2),
+    (r"libcudnn\d+(-cuda-\d+)?|cudnn\d*(-cuda-\d+)?", "cudnn", 3),
+    (r"libnccl2?|nccl", "nccl", 3),
     (r"libnvinfer\d+", "tensorrt", 3),
     (r"rocm-core|rocm-libs|rocm-dev", "rocm", 3),
     (r"libc6|glibc", "glibc", 2),
@@ -39,12 +45,33 @@ def observe(view: View, record: Record) -> None:
         for pattern, component, numbers in _COMPONENTS:
             if re.fullmatch(pattern, name):
                 record.component(component, upstream(version, numbers), manager, path)
-    for folder in _RPM:
-        if view.tree.names(folder):
-            record.skip(
-                "rpm",
-                f"{folder} is a database that only rpm reads; there is no well-kept reader in Python",
-            )
+    _unread(view, record)
+
+
+def _unread(view: View, record: Record) -> None:
+    """Say what of rpm's records could not be read."""
+    for folder, path in _databases(view):
+        if not path:
+            if view.tree.names(folder):
+                record.skip("rpm", f"/{folder} holds no database that is known")
+            continue
+        if view.databases[path].damaged:
+            record.skip("rpm", f"/{path}: {view.databases[path].damaged}")
+        journal = view.tree.entry(path + _JOURNAL)
+        if journal is not None and journal.size:
+            record.skip("rpm", f"/{path}{_JOURNAL} holds changes that are not in the database yet")
+
+
+def _databases(view: View) -> list[tuple[str, str]]:
+    """The directories of rpm with the database in each; an empty path where it has none."""
+    folders = dict.fromkeys(filter(None, map(view.tree.real, _RPM)))
+    return [
+        (
+            folder,
+            next((p for name in _DATABASES if (p := f"{folder}/{name}") in view.databases), ""),
+        )
+        for folder in folders
+    ]
 
 
 def upstream(version: str, numbers: int = 9) -> str:
@@ -61,18 +88,13 @@ def _packages(view: View) -> Iterator[tuple[str, str, str, str]]:
                 for fields in stanzas(data.decode("utf-8", "replace").splitlines()):
                     if name in fields and version in fields and _is_installed(fields):
                         yield manager, path, fields[name], fields[version]
-    for folder in _conda_folders(view):
-        for file in view.tree.names(folder):
-            found = _CONDA.fullmatch(f"{folder}/{file}")
-            if found:
-                yield "conda", f"{folder}/{file}", found[1], found[2]
-
-
-def _conda_folders(view: View) -> list[str]:
-    patterns = ("conda-meta", "*/conda-meta", "*/*/conda-meta", "*/*/*/*/conda-meta")
-    return sorted(
-        {real for one in patterns for path in view.tree.glob(one) if (real := view.tree.real(path))}
-    )
+    for _, path in _databases(view):
+        for package, number in view.databases[path].packages if path else ():
+            yield "rpm", path, package, number
+    for path in view.kept:
+        found = _CONDA.fullmatch(path)
+        if found:
+            yield "conda", path, found[1], found[2]
 
 
 def stanzas(lines: Iterable[str]) -> Iterator[dict[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.inventory.elf import Elf
-from toolmatrix.inventory.packages import upstream
+from toolmatrix.inventory.packages import MANAGERS, upstream
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.inventory.record import Record, View
 
+_PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
+"""Where packages of distributions put programs; what lies elsewhere came another way, whatever is recorded."""
 _SCRIPT = "its version shows only when it is run"
 
 
@@ -45,7 +47,7 @@ _PROGRAMS = (
             ("lib/libpython{}*.so*", ""),
             ("lib/*/libpython{}*.so*", ""),
         ),
-        packages=("python{}-minimal", "python{}"),
+        packages=("python{}-minimal", "python{}", "python3"),
     ),
     Program(
         component="gcc",
@@ -155,10 +157,11 @@ def _told(
             version = _beside(view, other, text, number)
             if version:
                 yield version, "beside it", other
-    for package in program.packages:
-        for manager in ("dpkg", "apk"):
+    for package in program.packages if _PACKAGED.match(path) else ():
+        for manager in MANAGERS:
             for seen in record.features.get(f"{manager}:{package.format(number)}", ()):
-                yield upstream(seen.version), manager, seen.where
+                if _is_of(upstream(seen.version), number):
+                    yield upstream(seen.version), manager, seen.where
     if number.count("."):
         yield number, "file name", path
 
@@ -166,8 +169,12 @@ def _told(
 def _own(elf: Elf | None, number: str) -> str:
     """The version text of a file; of several, that of the number in its name."""
     told = elf.told if elf is not None else ()
-    fitting = [one for one in told if one == number or one.startswith(f"{number}.") or not number]
-    return fitting[0] if fitting else ""
+    return next((one for one in told if _is_of(one, number)), "")
+
+
+def _is_of(version: str, number: str) -> bool:
+    """Whether a version begins with a number, if there is one."""
+    return not number or version == number or version.startswith(f"{number}.")
 
 
 def _beside(view: View, path: str, text: str, number: str) -> str:

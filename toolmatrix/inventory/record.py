@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import Seen, Skipped
+from toolmatrix.inventory.rpm import Database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _MOST_SIGHTINGS = 16
 
 
 class View:
-    """An image as observers see it: `env` of its configuration, `kept` files and `elves` by path."""
+    """An image as observers see it: `env` of its configuration, `kept` files, `elves` and `databases` by path."""
 
     def __init__(self, image: Image, tree: Tree) -> None:
         self.image = image
@@ -30,12 +31,15 @@ class View:
         self.env = {name: value for name, _, value in pairs}
         self.kept: dict[str, bytes] = {}
         self.elves: dict[str, Elf] = {}
+        self.databases: dict[str, Database] = {}
         self.layers: dict[str, str] = {}
         for path, entry in tree.files():
             if isinstance(entry.held, bytes):
                 self.kept[path] = entry.held
             elif isinstance(entry.held, Elf):
                 self.elves[path] = entry.held
+            elif isinstance(entry.held, Database):
+                self.databases[path] = entry.held
             else:
                 continue
             self.layers[path] = entry.layer

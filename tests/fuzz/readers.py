@@ -1,0 +1,156 @@
+"""What is fuzzed: each reader as a function of any bytes, with seeds; an exception that it raises is a finding."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.inventory import images, logs
+from toolmatrix.errors import SubjectError
+from toolmatrix.inventory import archive, elf, log, rpm, signatures
+from toolmatrix.inventory.image import Image
+from toolmatrix.inventory.layer import FILE, Entry, Layer
+from toolmatrix.inventory.limits import Budget
+from toolmatrix.inventory.look import Look
+from toolmatrix.inventory.observe import observe
+from toolmatrix.inventory.tree import Tree
+
+if TYPE_CHECKING:
+    import tarfile
+    from collections.abc import Callable, Iterator
+
+    from toolmatrix.inventory.signatures import Book
+
+
+class Reader(NamedTuple):
+    """A reader: what it does with bytes, and inputs to begin with."""
+
+    read: Callable[[bytes], None]
+    seeds: Callable[[], Iterator[bytes]]
+
+
+def _archive(data: bytes) -> None:
+    look = Look(Budget("fuzz"))
+    with suppress(SubjectError):
+        image, tree = archive.read(io.BytesIO(data), "", look, look.budget)
+        json.dumps(observe(image, tree, look).to_json())
+
+
+def _archives() -> Iterator[bytes]:
+    files: dict[str, bytes | tarfile.TarInfo] = {
+        "a": b"1" * 700,
+        "b": images.link("a"),
+        "c/.wh.d": b"",
+        "e": images.hard_link("a"),
+    }
+    made = images.image(files, {"etc/os-release": b"ID=debian\n"})
+    zipped = images.image(files, pack=images.gzipped)
+    for held in (images.saved(made), images.layout(made), images.layout(zipped)):
+        yield images.tar(held)
+        yield images.gzipped(images.tar(held))
+
+
+def _elf(data: bytes) -> None:
+    elf.read(data[:64], io.BytesIO(data[64:]), len(data), None)
+
+
+def _elves() -> Iterator[bytes]:
+    for name in ("true", "ls"):
+        yield from (path.read_bytes() for path in Path("/usr/bin").glob(name))
+    for folder in Path("/usr/lib").glob("*-linux-gnu"):
+        yield from (path.read_bytes() for path in folder.glob("libdl.so.2"))
+        yield from (path.read_bytes()[:20000] for path in folder.glob("crt1.o"))
+
+
+_PATHS = (
+    *("var/lib/dpkg/status", "var/lib/dpkg/status.d/a", "lib/apk/db/installed", "etc/os-release"),
+    *("etc/ld.so.conf", "etc/ld.so.conf.d/a.conf", "etc/ld-musl-x86_64.path", "usr/bin/python3.9"),
+    *("usr/lib/python3.9/site-packages/a-1.dist-info/METADATA", "opt/a.egg-info/PKG-INFO"),
+    *("usr/local/cuda/version.json", "usr/local/cuda/version.txt", "opt/rocm/.info/version"),
+    *("opt/torch/version.py", "usr/include/cudnn_version.h", "root/.bazelrc", "usr/bin/gcc-12"),
+    *(
+        "opt/conda-meta/a-1-0.json",
+        "opt/v/pyvenv.cfg",
+        "opt/x/numpy/core/include/numpy/_numpyconfig.h",
+    ),
+)
+_PART = b"\n--\n"
+
+
+def _records(data: bytes) -> None:
+    """Pieces of the input as files that observers read, the first byte of each choosing its path."""
+    look = Look(Budget("fuzz"))
+    entries = []
+    for piece in data.split(_PART)[:8]:
+        path, held = _PATHS[piece[0] % len(_PATHS) if piece else 0], piece[1:]
+        kept = look(path, len(held), io.BytesIO(held))
+        entries.append((path, Entry(FILE, size=len(held), mode=0o755, held=kept)))
+    tree = Tree()
+    tree.apply(Layer(digest="", diff_id="", entries=tuple(entries)), look.budget)
+    config = {"config": {"Env": [data[:99].decode("utf-8", "replace")]}}
+    image = Image(subject="fuzz", platform="linux/amd64", config=config)
+    json.dumps(observe(image, tree, look).to_json())
+
+
+def _recorded() -> Iterator[bytes]:
+    status = b"Package: libc6\nStatus: install ok installed\nVersion: 2.36-9\n\n"
+    told = (
+        *(status, status, b"P:musl\nV:1.2-r2\n\n", b'ID=ubuntu\nVERSION_ID="22.04"\n'),
+        *(
+            b"include /etc/ld.so.conf.d/*.conf\n/opt/a\n",
+            b"/opt/b\n",
+            b"/lib:/usr/lib\n",
+            b"\x7fELF",
+        ),
+        *(b"Name: torch\nVersion: 2.1.0+cu121\n", b"Name: a\nVersion: 1\n"),
+        *(b'{"cuda": {"version": "12.1.1"}}', b"CUDA Version 11.2.2", b"5.7.0-63\n"),
+        *(b"cuda = '12.1'\nhip = '5.6'\n", b"#define CUDNN_MAJOR 8\n", b"build --copt=-O2\n"),
+        *(
+            b"\x7fELF",
+            b"{}",
+            b"include-system-site-packages = true\n",
+            b"#define NPY_API_VERSION 0x10\n",
+        ),
+    )
+    pieces = [bytes([place]) + text for place, text in enumerate(told)]
+    for start in range(0, len(pieces), 5):
+        yield _PART.join(pieces[start : start + 5])
+
+
+def _rpm(data: bytes) -> None:
+    rpm.read(data)
+
+
+def _databases() -> Iterator[bytes]:
+    for path in sorted((Path(images.__file__).parent / "rpm").glob("*.gz")):
+        yield gzip.decompress(path.read_bytes())
+
+
+@cache
+def _book() -> Book:
+    return signatures.load()
+
+
+def _log(data: bytes) -> None:
+    log.observe(io.StringIO(data.decode("utf-8", "replace")), _book(), "fuzz")
+
+
+def _logs() -> Iterator[bytes]:
+    lines = [one["line"] for one in logs.failures()]
+    for start in range(0, len(lines), 4):
+        yield "\n".join([*logs.noise(4, start), *lines[start : start + 4]]).encode()
+
+
+READERS = {
+    "archive": Reader(_archive, _archives),
+    "elf": Reader(_elf, _elves),
+    "record": Reader(_records, _recorded),
+    "rpm": Reader(_rpm, _databases),
+    "log": Reader(_log, _logs),
+}
+"""The readers by name."""

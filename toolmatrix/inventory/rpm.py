@@ -1,0 +1,192 @@
+"""The installed packages of rpm, out of its database in each of its three forms and without rpm.
+
+A database maps numbers to headers: SQLite (rpm 4.16 and later: Fedora, RHEL 9), rpm's own "ndb" (SUSE), and Berkeley
+DB's hash (RHEL 8 and before). Headers are laid out as in https://rpm-software-management.github.io/rpm/manual/hregions.html
+and format_header.html, ndb as lib/backend/ndb/rpmpkg.c of rpm tells, Berkeley DB as src/dbinc/db_page.h of it. PyPI has
+readers of .rpm files and bindings of librpm, which are not for databases of other machines.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_PACKAGES = 100_000
+
+_NAME, _VERSION, _RELEASE, _EPOCH = 1000, 1001, 1002, 1003
+_STRING, _INT32 = 6, 4
+_ENTRY = struct.Struct(">IIII")
+"""Tag, type, offset and count."""
+_LONGEST = 1024
+
+_SQLITE = b"SQLite format 3\0"
+_SQLITE_STEPS, _SQLITE_CALLS = 10_000, 10_000
+"""Steps of SQLite's machine between two calls of us, and calls; reading a package takes about ten steps."""
+
+_NDB, _NDB_SLOT, _NDB_BLOB = b"RpmP", b"Slot", b"BlbS"
+_NDB_PAGE, _NDB_BLOCK, _NDB_FIRST = 4096, 16, 2
+"""Bytes of a page of slots and of a block of data; the header takes the place of the first two slots."""
+
+_BDB_MAGIC, _BDB_META = 0x061561, 8
+_BDB_HASH, _BDB_OVERFLOW = (2, 13), 7
+_BDB_INLINE, _BDB_ELSEWHERE = 1, 3
+_BDB_HEADER = 26
+
+
+class Database(Value):
+    """Names with versions (`epoch:version-release`, the epoch where there is one), and why not all could be read."""
+
+    packages: tuple[tuple[str, str], ...] = ()
+    damaged: str = ""
+
+
+class Damaged(Exception):
+    """A database that holds what rpm does not write."""
+
+
+def read(data: bytes) -> Database:
+    """The packages in the bytes of a database; what is damaged gives those before the damage, and says so."""
+    found: dict[tuple[str, str], None] = {}
+    try:
+        for blob in _bounded(_blobs(data), len(data)):
+            package = header(blob)
+            if package is not None:
+                found[package] = None
+    except (Damaged, struct.error) as error:
+        return Database(packages=tuple(found), damaged=f"the database is damaged: {error}")
+    return Database(packages=tuple(found))
+
+
+def _bounded(blobs: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """The headers as long as they are no more than so many bytes can hold; damage may show one many times."""
+    for count, blob in enumerate(blobs):
+        size -= len(blob)
+        if size < 0 or count > MOST_PACKAGES:
+            raise Damaged("its headers are more than it can hold")
+        yield blob
+
+
+def header(blob: bytes) -> tuple[str, str] | None:
+    """Name and version of a header; None where it has none. Raises Damaged."""
+    if len(blob) < 8:
+        return None
+    count, size = struct.unpack_from(">II", blob)
+    start = 8 + _ENTRY.size * count
+    if start + size > len(blob):
+        raise Damaged(f"a header of {count} entries and {size} bytes in {len(blob)}")
+    held: dict[int, str] = {}
+    for place in range(8, start, _ENTRY.size):
+        tag, kind, offset, _ = _ENTRY.unpack_from(blob, place)
+        if tag in (_NAME, _VERSION, _RELEASE) and kind == _STRING:
+            text = blob[start + offset : start + offset + _LONGEST].partition(b"\0")[0]
+            held[tag] = text.decode("utf-8", "replace")
+        elif tag == _EPOCH and kind == _INT32:
+            held[tag] = str(struct.unpack_from(">I", blob, start + offset)[0])
+        elif tag > _EPOCH:
+            break
+    if _NAME not in held or _VERSION not in held:
+        return None
+    epoch = f"{held[_EPOCH]}:" if _EPOCH in held else ""
+    release = f"-{held[_RELEASE]}" if _RELEASE in held else ""
+    return held[_NAME], f"{epoch}{held[_VERSION]}{release}"
+
+
+def _blobs(data: bytes) -> Iterator[bytes]:
+    """The headers in a database, by the magic numbers of its form."""
+    if data.startswith(_SQLITE):
+        return _sqlite(data)
+    if data.startswith(_NDB):
+        return _ndb(data)
+    for order in "<>":
+        if data[12:16] == struct.pack(f"{order}I", _BDB_MAGIC):
+            return _bdb(data, order)
+    raise Damaged("it begins as none of SQLite, ndb and Berkeley DB does")
+
+
+def _sqlite(data: bytes) -> Iterator[bytes]:
+    """Headers of the table Packages. Only reading is allowed, for a time: no view or function of the file runs."""
+    try:
+        import sqlite3
+    except ImportError:
+        raise Damaged("it needs Python's sqlite3, which is not there") from None
+    import tempfile
+    from contextlib import closing
+
+    calls = iter(range(_SQLITE_CALLS))
+    with tempfile.NamedTemporaryFile(prefix="toolmatrix-", suffix=".sqlite") as file:
+        file.write(data)
+        file.flush()
+        try:
+            made = sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)
+            with closing(made):
+                allowed = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
+                made.text_factory = bytes
+                made.set_authorizer(lambda action, *_: 0 if action in allowed else 1)
+                made.set_progress_handler(lambda: next(calls, None) is None, _SQLITE_STEPS)
+                for (blob,) in made.execute("SELECT blob FROM Packages"):
+                    if isinstance(blob, bytes):
+                        yield blob
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise Damaged(str(error)) from None
+
+
+def _ndb(data: bytes) -> Iterator[bytes]:
+    (pages,) = struct.unpack_from("<I", data, 12)
+    end = min(pages * _NDB_PAGE, len(data))
+    for place in range(_NDB_FIRST * 16, end - 15, 16):
+        magic, number, block, _ = struct.unpack_from("<4sIII", data, place)
+        if magic != _NDB_SLOT:
+            raise Damaged(f"no slot at {place}")
+        if not number:
+            continue
+        start = block * _NDB_BLOCK
+        magic, owner, _, size = struct.unpack_from("<4sIII", data, start)
+        if magic != _NDB_BLOB or owner != number or start + 16 + size > len(data):
+            raise Damaged(f"no header at {start}")
+        yield data[start + 16 : start + 16 + size]
+
+
+def _bdb(data: bytes, order: str) -> Iterator[bytes]:
+    (size,) = struct.unpack_from(f"{order}I", data, 20)
+    if data[25] != _BDB_META or not 512 <= size <= 1 << 16:
+        raise Damaged("it is no hash of Berkeley DB")
+    used: set[int] = set()
+    for start in range(size, len(data) - size + 1, size):
+        page = data[start : start + size]
+        if page[25] in _BDB_HASH:
+            for item in _items(page, order):
+                if item[0] == _BDB_INLINE:
+                    yield item[1:]
+                elif item[0] == _BDB_ELSEWHERE:
+                    number, length = struct.unpack_from(f"{order}II", item, 4)
+                    yield _chained(data, order, size, number, used)[:length]
+
+
+def _items(page: bytes, order: str) -> Iterator[bytes]:
+    """The values of a page of a hash; they stand from its end down, each behind its key."""
+    (count,) = struct.unpack_from(f"{order}H", page, 20)
+    places = struct.unpack_from(f"{order}{count}H", page, _BDB_HEADER)
+    for key, value in zip(places[::2], places[1::2], strict=False):
+        if not _BDB_HEADER <= value < key <= len(page):
+            raise Damaged(f"an item from {value} to {key} in a page of {len(page)} bytes")
+        yield page[value:key]
+
+
+def _chained(data: bytes, order: str, size: int, number: int, used: set[int]) -> bytes:
+    """The contents of pages that follow each other from this one on; no page belongs to two."""
+    pieces: list[bytes] = []
+    while number:
+        start = number * size
+        page = data[start : start + size]
+        if number in used or len(page) < size or page[25] != _BDB_OVERFLOW:
+            raise Damaged(f"page {number} is not what follows")
+        used.add(number)
+        (number,) = struct.unpack_from(f"{order}I", page, 16)
+        (length,) = struct.unpack_from(f"{order}H", page, 22)
+        pieces.append(page[_BDB_HEADER : _BDB_HEADER + length])
+    return b"".join(pieces)
