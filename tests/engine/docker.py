@@ -12,7 +12,9 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,6 +25,7 @@ _SECONDS = 60
 PACKAGES = {
     "docker": "docker.io",
     "dockerd": "docker.io",
+    "ip": "iproute2",
     "mmdebstrap": "mmdebstrap",
     "qemu-aarch64-static": "qemu-user-static",
 }
@@ -57,6 +60,11 @@ class Engine(NamedTuple):
         return ended.stdout
 
     @property
+    def host(self) -> str:
+        """Its address."""
+        return self.environment.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+
+    @property
     def version(self) -> tuple[int, ...]:
         """The release of the engine, its first two numbers."""
         text = self.done("version", "--format", "{{.Server.Version}}")
@@ -68,9 +76,30 @@ class Engine(NamedTuple):
         return self.version >= (23, 0) and not self.run("buildx", "version").returncode
 
 
-def missing() -> list[str]:
+@contextlib.contextmanager
+def needed(*tools: str) -> Iterator[Engine]:
+    """An engine, and these tools of `PACKAGES`, for tests that are skipped without, or fail with CI set."""
+    lacking = missing("docker", "dockerd", *tools)
+    if lacking:
+        unable(f"a real engine needs {', '.join(lacking)}")
+    with contextlib.ExitStack() as stack:
+        try:
+            found = stack.enter_context(engine())
+        except EngineFailed as error:
+            unable(str(error))
+        yield found
+
+
+def unable(why: str) -> NoReturn:
+    """Skip a test whose real part is not there, or fail it with CI set."""
+    if os.environ.get("CI"):
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+def missing(*tools: str) -> list[str]:
     """The Debian packages that this machine lacks for real builds, or what else stands in the way."""
-    lacking = dict.fromkeys(pack for tool, pack in PACKAGES.items() if not _which(tool))
+    lacking = dict.fromkeys(PACKAGES[tool] for tool in tools or PACKAGES if not _which(tool))
     if os.geteuid() != 0:
         return [*lacking, "a user who is root"]
     return list(lacking)
@@ -98,14 +127,39 @@ def engine() -> Iterator[Engine]:
 
 
 @contextlib.contextmanager
-def _started(folder: Path, client: Engine) -> Iterator[Engine]:
-    """Docker's engine with everything it keeps below `folder`; its network is the default one, so it must be alone."""
+def own() -> Iterator[tuple[Engine, int]]:
+    """An engine beside the one that may run, and its process id: for tests that end it.
+
+    Its bridge is its own. With `--bridge=none` it would delete that of the other engine.
+    """
+    name = f"tmx{os.getpid()}"
+    with tempfile.TemporaryDirectory(prefix="toolmatrix-docker-") as folder:
+        client = _client(Path(folder), os.environ)
+        for words in (("add", name, "type", "bridge"), ("set", name, "up")):
+            subprocess.run([_which("ip"), "link", *words], check=True)
+        address = f"172.31.{os.getpid() % 256}.1/24"
+        try:
+            subprocess.run([_which("ip"), "address", "add", address, "dev", name], check=True)
+            alone = (f"--bridge={name}", "--iptables=false", "--ip6tables=false")
+            with _started(Path(folder), client, *alone) as found:
+                yield found, int((Path(folder) / "pid").read_text())
+        finally:
+            # An engine that is killed leaves its own mount.
+            subprocess.run(["umount", f"{folder}/data"], check=False, capture_output=True)
+            subprocess.run([_which("ip"), "link", "delete", name], check=True)
+
+
+@contextlib.contextmanager
+def _started(folder: Path, client: Engine, *options: str) -> Iterator[Engine]:
+    """Docker's engine with everything it keeps below `folder`; without options it must be the only one."""
     socket = f"unix://{folder}/socket"
     kept = {"--data-root": "data", "--exec-root": "run", "--pidfile": "pid"}
     words = [f"{option}={folder / name}" for option, name in kept.items()]
     with (folder / "log").open("wb") as log:
         daemon = subprocess.Popen(
-            [_which("dockerd"), f"--host={socket}", *words], stdout=log, stderr=subprocess.STDOUT
+            [_which("dockerd"), f"--host={socket}", *words, *options],
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
     try:
         own = Engine({**client.environment, "DOCKER_HOST": socket})

@@ -132,10 +132,10 @@ def layout(*made: Made, entries: Sequence[dict[str, Any]] = ()) -> dict[str, byt
     return {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}', **blobs, "index.json": as_json(index)}
 
 
-def saved(made: Made) -> dict[str, bytes | tarfile.TarInfo]:
+def saved(made: Made, tag: str = "a:b") -> dict[str, bytes | tarfile.TarInfo]:
     """The files of an archive as `docker save` wrote it before version 25."""
     names = [f"{number}/layer.tar" for number in range(len(made.layers))]
-    manifest = [{"Config": "c.json", "RepoTags": ["a:b"], "Layers": names}]
+    manifest = [{"Config": "c.json", "RepoTags": [tag], "Layers": names}]
     return {
         **dict(zip(names, made.layers, strict=True)),
         "c.json": made.config,

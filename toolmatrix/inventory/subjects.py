@@ -107,6 +107,12 @@ def _directory(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
     return directory.read(asked.path, look, budget)
 
 
+def _engine(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    from toolmatrix.inventory import engine
+
+    return engine.read(engine.name_of(asked.place), asked.platform, look, budget)
+
+
 def _saved(asked: Asked) -> Inventory:
     from toolmatrix.inventory import saved
 
@@ -114,6 +120,9 @@ def _saved(asked: Asked) -> Inventory:
 
 
 SCHEMES = {
+    "docker": Scheme(
+        "docker:NAME", "an image of Docker's engine", lambda asked: _seen(asked, _engine)
+    ),
     "archive": Scheme(
         "archive:FILE.tar",
         "what `docker save` or `podman save` wrote; `-` is stdin",

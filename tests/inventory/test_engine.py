@@ -1,0 +1,210 @@
+"""Images of a real engine: read as what it saves, and one clear error for each way in which that fails."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.engine import docker
+from tests.inventory import images
+from toolmatrix.errors import SubjectError, ToolmatrixError, ToolMissing
+from toolmatrix.inventory import engine as engines
+from toolmatrix.inventory import subjects
+from toolmatrix.inventory.limits import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.engine.docker import Engine
+    from toolmatrix.inventory.streams import Readable
+
+pytestmark = [
+    pytest.mark.process,
+    # The client leaves a socket that could not connect to the collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+NAME = "toolmatrix-test/read:some"
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with docker.needed() as found:
+        yield found
+
+
+@pytest.fixture
+def reached(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """The engine, which this process reaches as well."""
+    monkeypatch.setenv("DOCKER_HOST", engine.host)
+    return engine
+
+
+@pytest.fixture(scope="module")
+def saved(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An image that the engine holds, and the archive that it saves."""
+    files = {"etc/os-release": b"ID=debian\nVERSION_ID=12\n", "usr/bin/a": b"#!/bin/sh\n"}
+    made = images.image(files, {"usr/bin/b": b"b" * 5_000_000}, Env=["A=b"], User="me")
+    path = tmp_path_factory.mktemp("saved") / "image.tar"
+    load(engine, made, NAME, path)
+    engine.done("save", "--output", str(path), NAME)
+    yield path
+    engine.done("rmi", NAME)
+
+
+def load(engine: Engine, made: images.Made, name: str, path: Path) -> None:
+    """Give an image to an engine, through a file."""
+    path.write_bytes(images.tar(images.saved(made, name)))
+    engine.done("load", "--quiet", "--input", str(path))
+
+
+@pytest.mark.parametrize("form", ["docker:{}", "docker://{}"])
+def test_an_image_is_what_the_engine_saves(reached: Engine, saved: Path, form: str) -> None:
+    assert reached
+    read = subjects.observe(f"archive:{saved}")
+    found = subjects.observe(form.format(NAME), "linux/amd64")
+    assert found.components["distro"][0].version == "debian12"
+    assert found == read.replace(subject=form.format(NAME))
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "expected"),
+    [
+        ("toolmatrix-test/read:som", "the engine has no such image", f"`docker:{NAME}`"),
+        ("toolmatrix-test/READ", "this is no name of an image", ""),
+        ("../containers/json", "this is no name of an image", ""),
+        ("//", "this is no name of an image", ""),
+    ],
+)
+def test_an_image_that_is_not_there_is_told_with_its_neighbours(
+    reached: Engine, saved: Path, name: str, what: str, expected: str
+) -> None:
+    assert reached
+    assert saved.exists()
+    with pytest.raises(SubjectError) as caught:
+        subjects.observe(f"docker:{name}")
+    assert (caught.value.what, caught.value.expected) == (what, expected)
+
+
+def test_an_image_of_another_platform_is_not_taken(reached: Engine, saved: Path) -> None:
+    assert reached
+    assert saved.exists()
+    with pytest.raises(SubjectError, match="no image for this platform"):
+        subjects.observe(f"docker:{NAME}", "linux/arm64")
+
+
+@pytest.mark.parametrize(
+    ("host", "found"),
+    [
+        ("unix:///nowhere/docker.sock", "No such file or directory"),
+        ("tcp://127.0.0.1:1", "Connection refused"),
+        ("gopher://here", "Invalid bind address protocol: gopher://here"),
+    ],
+)
+def test_an_engine_that_does_not_answer_is_told(
+    host: str, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", host)
+    with pytest.raises(ToolMissing) as caught:
+        subjects.observe("docker:some")
+    error = caught.value
+    assert (error.what, error.found) == ("no engine answers", found)
+    assert error.exit_code == 5
+
+
+def test_the_context_in_force_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    (tmp_path / "config.json").write_text('{"currentContext": "other"}')
+    meta = tmp_path / "contexts" / "meta" / sha256(b"other").hexdigest() / "meta.json"
+    meta.parent.mkdir(parents=True)
+    endpoint = '"Endpoints": {"docker": {"Host": "tcp://127.0.0.1:1"}}'
+    for text, found in (
+        (f'{{"Name": "other", "Metadata": {{}}, {endpoint}}}', "Connection refused"),
+        (
+            f'{{"Name": "other", {endpoint}}}',
+            "the context in force is damaged: KeyError('Metadata')",
+        ),
+    ):
+        meta.write_text(text)
+        with pytest.raises(ToolMissing) as caught:
+            subjects.observe("docker:some")
+        assert caught.value.found == found
+
+
+def test_a_user_who_may_not_is_told(tmp_path: Path) -> None:
+    """Permissions of a socket hold for anybody but root, so a child gives that up first."""
+    if os.geteuid() != 0:
+        docker.unable("another user can be taken by root alone")
+    import socket
+
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        path.chmod(0o600)
+        for folder in (tmp_path, *tmp_path.parents[:3]):
+            if folder.owner() == "root" and folder.name.startswith(("pytest", "test", "0", "1")):
+                folder.chmod(0o755)
+        said = as_nobody(f"unix://{path}")
+    assert said == "this user may not speak to the engine: Permission denied"
+
+
+def as_nobody(host: str) -> str:
+    """What a process without rights is told about an engine."""
+    import docker as sdk  # noqa: F401 - the child could not read it
+
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.environ["DOCKER_HOST"] = host
+        os.setgroups([])
+        os.setuid(65534)
+        try:
+            subjects.observe("docker:some")
+            said = "nothing"
+        except ToolmatrixError as error:
+            said = f"{error.what}: {error.found}"
+        except BaseException as error:  # noqa: BLE001 - the parent compares it
+            said = repr(error)
+        os.write(writing, said.encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as stream:
+        return stream.read()
+
+
+def test_the_package_that_speaks_to_engines_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "docker", None)
+    with pytest.raises(ToolMissing) as caught:
+        subjects.observe("docker:some")
+    assert caught.value.found == "it is not installed"
+    assert "toolmatrix[engine]" in caught.value.help
+
+
+@pytest.mark.slow
+def test_an_engine_that_ends_on_the_way_is_no_damaged_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking = docker.missing("docker", "dockerd", "ip")
+    if lacking:
+        docker.unable(f"an engine to end needs {', '.join(lacking)}")
+    with docker.own() as (own, process):
+        monkeypatch.setenv("DOCKER_HOST", own.host)
+        made = images.image({"a": b"1", **{f"b{n}": os.urandom(1 << 20) for n in range(64)}})
+        load(own, made, NAME, tmp_path / "image.tar")
+
+        def look(path: str, size: int, stream: Readable) -> bytes | None:
+            if path == "a":
+                os.kill(process, signal.SIGKILL)
+            return images.everything(path, size, stream)
+
+        with pytest.raises(ToolMissing, match="the engine ended on the way"):
+            engines.read(NAME, "", look, Budget(f"docker:{NAME}"))

@@ -1,0 +1,171 @@
+"""Docker's engine: reached where its own client reaches it, its images streamed, each of its failures one error.
+
+https://docs.docker.com/reference/api/engine/ describes the interface, the Python package `docker` speaks it.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import re
+from contextlib import closing, contextmanager
+from difflib import get_close_matches
+
+from toolmatrix.errors import Position, SubjectError, ToolMissing
+from toolmatrix.inventory import archive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from toolmatrix.inventory.image import Image
+    from toolmatrix.inventory.layer import Look
+    from toolmatrix.inventory.limits import Budget
+    from toolmatrix.inventory.tree import Tree
+
+    Client = Any
+    """What speaks to an engine, a docker.APIClient."""
+
+_PATIENCE = 600
+"""Seconds without a byte after which an engine is given up: before version 25 it writes the whole archive to its own
+disk before it sends the first."""
+_CHUNK = 1 << 20
+_NAME = re.compile(r"\w[\w.:@+-]*(/\w[\w.:@+-]*)*", re.ASCII)
+"""What a reference or the beginning of an id is made of; an address of anything else in the engine is none."""
+_NEAREST = 3
+_INSTALL = "`pip install 'toolmatrix[engine]'`, or `docker save NAME` into `archive:-`"
+_UNREACHABLE = {
+    errno.EACCES: (
+        "this user may not speak to the engine",
+        "join the group of its socket (`docker`), or run the command as a user who may",
+    ),
+}
+"""What is wrong, and what helps, by the error of the system."""
+_STOPPED = ("no engine answers", "start it, or name another with DOCKER_HOST")
+_ENDED = ("the engine ended on the way", "look into its log, and start it again")
+
+
+def name_of(place: str) -> str:
+    """The name of an image in `docker:NAME` and `docker://NAME`."""
+    return place.removeprefix("//")
+
+
+def read(name: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    """An image of the engine, out of what it saves; nothing is written to disk.
+
+    Raises ToolMissing where there is no engine or it ends on the way, and SubjectError for an image that it has not.
+    """
+    with connected(budget.subject) as client, failures(budget.subject):
+        held = find(client, name, budget.subject)
+        with closing(_Saved(client.get_image(held["Id"], _CHUNK), budget.subject)) as stream:
+            return archive.read(stream, platform, look, budget)
+
+
+@contextmanager
+def connected(subject: str) -> Iterator[Client]:
+    """The engine that DOCKER_HOST names, or the context in force; raises ToolMissing."""
+    try:
+        import docker
+    except ImportError:
+        raise ToolMissing(
+            "images of an engine are read by the Python package docker",
+            where=Position(subject),
+            found="it is not installed",
+            help=_INSTALL,
+        ) from None
+    with failures(subject, _STOPPED):
+        try:
+            client = docker.from_env(version="auto", timeout=_PATIENCE, use_ssh_client=True).api
+        except (KeyError, TypeError) as error:
+            raise OSError(f"the context in force is damaged: {error!r}") from None
+    with closing(client):
+        yield client
+
+
+@contextmanager
+def failures(subject: str, otherwise: tuple[str, str] = _ENDED) -> Iterator[None]:
+    """Make every failure of the engine a ToolMissing with the reason, and with these words where it knows no better."""
+    from docker.errors import APIError, DockerException
+
+    try:
+        yield
+    except APIError as error:
+        raise ToolMissing(
+            "the engine refuses", where=Position(subject), found=str(error.explanation or error)
+        ) from None
+    except (DockerException, OSError) as error:  # what `requests` raises is an OSError
+        what, help = _UNREACHABLE.get(_number(error), otherwise)
+        raise ToolMissing(what, where=Position(subject), found=_said(error), help=help) from None
+
+
+def find(client: Client, name: str, subject: str) -> dict[str, Any]:
+    """What the engine says of an image; raises SubjectError where it has none of this name."""
+    from docker.errors import APIError, NotFound
+
+    if not _NAME.fullmatch(name):
+        raise SubjectError(
+            "this is no name of an image", where=Position(subject), found=f"`{name}`"
+        )
+    try:
+        held: dict[str, Any] = client.inspect_image(name)
+    except NotFound:
+        tags = [tag for one in client.images() for tag in one.get("RepoTags") or ()]
+        near = get_close_matches(name, tags, _NEAREST)
+        raise SubjectError(
+            "the engine has no such image",
+            where=Position(subject),
+            expected=" or ".join(f"`docker:{tag}`" for tag in near),
+            found=f"`{name}`",
+            help="pull or build it; `docker images` lists those that are there",
+        ) from None
+    except APIError as error:
+        if error.is_server_error():
+            raise
+        raise SubjectError(
+            "this is no name of an image", where=Position(subject), found=str(error.explanation)
+        ) from None
+    return held
+
+
+class _Saved(io.RawIOBase):
+    """What the engine saves, as a file that is read once."""
+
+    def __init__(self, chunks: Iterator[bytes], subject: str) -> None:
+        super().__init__()
+        self._chunks = chunks
+        self._subject = subject
+        self._held = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill the buffer from the chunk at hand; raises ToolMissing where the engine ends on the way."""
+        while not self._held:
+            with failures(self._subject):
+                chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._held = memoryview(chunk)
+        size = min(len(buffer), len(self._held))
+        buffer[:size], self._held = self._held[:size], self._held[size:]
+        return size
+
+
+def _number(error: BaseException) -> int:
+    """The error of the system behind a failure, 0 where there is none."""
+    return next((one.errno for one in _behind(error) if isinstance(one, OSError) and one.errno), 0)
+
+
+def _said(error: BaseException) -> str:
+    """The innermost reason of a failure."""
+    *_, last = _behind(error)
+    return getattr(last, "strerror", None) or str(last)
+
+
+def _behind(error: BaseException | None) -> Iterator[BaseException]:
+    """A failure, and what it comes from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
