@@ -47,10 +47,22 @@ def test_every_form_is_read(cli: Cli, subjects: Path, subject: str) -> None:
     assert cli("inventory", "inventory:i.json", "--json").out == run.out
 
 
-def test_a_pipe_is_read(here: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "like"),
+    [("image.tar", "archive"), ("layout", "oci"), ("root", "dir"), ("i.json", "inventory")],
+)
+def test_a_path_needs_no_scheme(cli: Cli, subjects: Path, path: str, like: str) -> None:
+    (subjects / "i.json").write_text(cli("inventory", "archive:image.tar", "--json").out)
+    plain = cli("inventory", path, "--json").json()
+    named = cli("inventory", f"{like}:{path}", "--json").json()
+    assert {**plain, "subject": ""} == {**named, "subject": ""}
+
+
+@pytest.mark.parametrize("subject", ["archive:-", "-"])
+def test_a_pipe_is_read(here: Path, subject: str) -> None:
     data = images.gzipped(images.tar(images.saved(MADE)))
     stdin, screen = io.TextIOWrapper(io.BytesIO(data)), io.StringIO()
-    code = main(["inventory", "archive:-", "--json"], {"HOME": str(here)}, stdin, screen, screen)
+    code = main(["inventory", subject, "--json"], {"HOME": str(here)}, stdin, screen, screen)
     said = json.loads(screen.getvalue())
     assert (code, said["platform"], list(here.iterdir())) == (0, "linux/amd64", [])
 
@@ -86,7 +98,9 @@ def test_nothing_that_an_image_says_reaches_a_terminal_raw(cli: Cli, subjects: P
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["image.tar"], 2, "error[TM901]: this is no subject"),
+        (["none.tar"], 2, "error[TM901]: this is no subject"),
+        (["debian:12"], 2, "error[TM901]: this is no subject"),
+        ([""], 2, "error[TM901]: this is no subject"),
         (["archive:"], 2, "error[TM901]: this is no subject"),
         (["archive:none.tar"], 2, "error[TM907]: cannot read the image"),
         (["archive:root"], 2, "error[TM907]: cannot read the image"),

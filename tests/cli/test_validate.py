@@ -10,12 +10,15 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.cli.test_documents import validated
+from tests.inventory import images as image_files
 from tests.judge.test_images import ARM, good, seen, with_component, with_feature
 from toolmatrix.cli import fleet, judging
 from toolmatrix.inventory import subjects
+from toolmatrix.inventory.model import LOCK as LOCK_INSIDE
 from toolmatrix.judge.expectations import DIGEST
 from toolmatrix.lock import write
-from toolmatrix.lock.model import Lock, LockedEnvironment
+from toolmatrix.lock.model import Lock, LockedComponent, LockedEnvironment, LockedFlags
+from toolmatrix.render.check import FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +40,10 @@ GOOD = with_feature(good(), "label:" + DIGEST, *seen(write.digest(LOCK)))
 BAD = with_component(GOOD, "numpy", *seen("1.24.4", layer="sha256:numpy"))
 DOUBTFUL = with_component(GOOD, "cuda", *seen("11.2"))
 SIZES = {"good": GOOD, "bad": BAD, "doubtful": DOUBTFUL}
+
+
+def test_the_lock_is_looked_for_where_it_is_put() -> None:
+    assert f"/{LOCK_INSIDE}" == f"{FOLDER}/toolmatrix.lock"
 
 
 @pytest.fixture
@@ -174,6 +181,84 @@ def test_every_form_says_the_same(real: Cli, images: Path) -> None:
     page = ask("--format", "html", "--output", "page.html")
     assert (page.code, page.out) == (1, "")
     assert "1.24.4" in (images / "page.html").read_text()
+
+
+def rendered(lock: Lock, label: str) -> dict[str, bytes]:
+    """An archive of an image as Dockerfiles are rendered: the lock lies inside, and a label has its digest."""
+    made = image_files.image(
+        {"etc/os-release": b"ID=debian\nVERSION_ID=12\n", LOCK_INSIDE: write.text(lock).encode()},
+        platform="linux/arm64",
+        Labels={DIGEST: label},
+    )
+    return image_files.layout(made)
+
+
+SMALL = LOCK.replace(
+    environments={
+        "default": LockedEnvironment(
+            request=("gcc",),
+            targets={
+                "arm": ARM.replace(
+                    components={
+                        "distro": LockedComponent(version="debian12", evidence="stated", facts=())
+                    },
+                    archs={},
+                    flags=LockedFlags(),
+                )
+            },
+        )
+    }
+)
+OTHER = SMALL.replace(matrix_date="2026-01-02")
+
+
+@pytest.mark.parametrize(
+    ("inside", "label", "against", "wrong"),
+    [
+        (SMALL, SMALL, None, []),
+        (SMALL, SMALL, SMALL, []),
+        (OTHER, SMALL, None, [("TM407", DIGEST)]),
+        (OTHER, SMALL, SMALL, [("TM411", "lock")]),
+        (SMALL, SMALL, OTHER, [("TM407", DIGEST)]),
+    ],
+)
+def test_the_lock_inside_is_what_an_image_says_of_itself(
+    real: Cli, here: Path, inside: Lock, label: Lock, against: Lock | None, wrong: list[Any]
+) -> None:
+    image_files.put(here / "layout", rendered(inside, write.digest(label)))
+    if against:
+        (here / "toolmatrix.lock").write_text(write.text(against))
+    run = real("validate", "layout", "--json")
+    found = run.json()
+    failed = [(one["code"], one["name"]) for one in found["verdicts"] if one["verdict"] == "FAIL"]
+    assert (failed, run.code) == (wrong, int(bool(wrong)))
+    assert found["lock"]["path"] == ("toolmatrix.lock" if against else f"/{LOCK_INSIDE}")
+
+
+def test_what_only_another_lock_wants_is_told_apart(real: Cli, here: Path) -> None:
+    image_files.put(here / "layout", rendered(SMALL, write.digest(SMALL)))
+    target = SMALL.held["arm"]
+    newer = target.replace(
+        components={"distro": LockedComponent(version="debian13", evidence="stated", facts=())}
+    )
+    lock = OTHER.replace(
+        environments={"default": LockedEnvironment(request=("gcc",), targets={"arm": newer})}
+    )
+    (here / "toolmatrix.lock").write_text(write.text(lock))
+    found = real("validate", "layout", "--json").json()["verdicts"]
+    distro = next(one for one in found if one["name"] == "distro")
+    assert (distro["verdict"], distro["help"]) == ("FAIL", None)
+    assert distro["reason"] == "the lock in the image wants it so"
+
+
+def test_a_lock_inside_that_was_edited_is_refused(real: Cli, here: Path) -> None:
+    files = {LOCK_INSIDE: write.text(SMALL).replace("debian12", "debian13").encode()}
+    image_files.put(here / "root", files)
+    run = real("validate", "root")
+    assert (run.code, run.err.splitlines()[0]) == (
+        2,
+        "error[TM904]: the lock was edited by hand",
+    )
 
 
 def listed(images: Path, *names: str) -> str:

@@ -7,8 +7,10 @@ from functools import lru_cache
 from toolmatrix.errors import NothingMatched, Position, ToolmatrixError, UsageError
 from toolmatrix.finding import UNKNOWN, Verdict
 from toolmatrix.inventory import subjects
-from toolmatrix.judge import expectations, images
+from toolmatrix.inventory.model import LOCK
+from toolmatrix.judge import expectations, images, own
 from toolmatrix.judge.expectations import LABEL, BadExpectation, Expectation
+from toolmatrix.lock import write
 from toolmatrix.report.verdicts import Judged
 from toolmatrix.value import Value
 
@@ -63,8 +65,14 @@ class Yardstick(Value):
     @property
     def held(self) -> dict[str, LockedTarget]:
         """The targets of the lock, whatever environment asks for them; of one name the last."""
-        environments = self.lock.environments.values() if self.lock else ()
-        return {name: part for one in environments for name, part in one.targets.items()}
+        return self.lock.held if self.lock else {}
+
+    def of(self, inventory: Inventory) -> Yardstick:
+        """This one, or where it expects nothing the lock inside the image. Raises LockError for an image without."""
+        if self.expected or self.lock is not None:
+            return self
+        lock = own.lock(inventory)
+        return self.replace(lock=lock, path=f"/{LOCK}", digest=write.digest(lock))
 
 
 def _platform(text: str) -> str:
@@ -99,12 +107,13 @@ class Bench(Value):
     def judge(self, subject: str) -> Judged:
         """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed."""
         inventory = subjects.observe(subject, self.platform, self.directory)
-        stick = self.yardstick
+        stick = self.yardstick.of(inventory)
         expected = list(stick.expected)
         target = ""
         if stick.lock is not None:
             target = stick.target(inventory)
             expected += expectations.of_lock(self.index, stick.held[target], stick.digest)
+        found = images.judge(inventory, expected, self.index)
         return Judged(
             subject=subject,
             platform=inventory.platform,
@@ -112,7 +121,7 @@ class Bench(Value):
             lock=stick.path,
             lock_digest=stick.digest,
             target=target,
-            verdicts=self._wanted(images.judge(inventory, expected, self.index)),
+            verdicts=self._wanted(own.told(found, inventory, self.index, target)),
         )
 
     def _wanted(self, found: Iterable[Verdict]) -> tuple[Verdict, ...]:

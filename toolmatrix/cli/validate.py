@@ -7,7 +7,7 @@ import os
 from toolmatrix.cli.fleet import Fleet
 from toolmatrix.cli.judging import Bench, Yardstick, expectations_of
 from toolmatrix.cli.progress import Progress, summarize
-from toolmatrix.errors import LockError, Position, UsageError
+from toolmatrix.errors import Position, UsageError
 from toolmatrix.report import verdicts
 
 TYPE_CHECKING = False
@@ -142,7 +142,7 @@ def _line(judged: Judged) -> str:
 
 
 def _yardstick(context: Context) -> Yardstick:
-    """The lock and the expectations that were named; the lock that lies here where nothing was."""
+    """The lock and expectations that were named; where none were the lock that lies here, else that of each image."""
     options = context.options
     words: list[tuple[str, Position | None]] = [(word, None) for word in options.expect]
     path = options.expect_file
@@ -152,14 +152,9 @@ def _yardstick(context: Context) -> Yardstick:
         ]
     expected = expectations_of(words)
     named = context.origins["lock"].kind == "flag"
-    if expected and not named:
-        return Yardstick(expected=expected)
-    if not named and not os.path.exists(options.lock):
-        raise LockError(
-            "there is no lock",
-            where=Position(options.lock),
-            help="name one with `--lock FILE`, or say what is wanted: `--expect python==3.11.*`",
-        )
+    targets = options.target if context.origins["target"].kind == "flag" else ()
+    if not named and (expected or not os.path.exists(options.lock)):
+        return Yardstick(expected=expected, targets=targets)
     from toolmatrix.lock import read, write
 
     lock = read.read(options.lock)
@@ -168,7 +163,7 @@ def _yardstick(context: Context) -> Yardstick:
         lock=lock,
         path=options.lock,
         digest=write.digest(lock),
-        targets=options.target if context.origins["target"].kind == "flag" else (),
+        targets=targets,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.inventory import dynamic, elf, rpm
+from toolmatrix.inventory.model import LOCK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _KEPT = (
     (r".*/\.info/version[^/]*|.*/\.hipVersion|.*/share/hip/version", 4 * _KIB),
     (r".*/?(\.bazelrc|bazel\.bazelrc)", 64 * _KIB),
     (r"(.*/)?conda-meta/[^/]+\.json", 0),
+    (re.escape(LOCK), 8 * _MIB),
 )
 """Paths of files that are kept, and how many of their first bytes; of some the name tells enough."""
 
@@ -43,6 +45,7 @@ _TOLD = (
     (r"python\d(\.\d+)?[a-z]*|libpython.*\.so.*", rb"\0(\d\.\d+\.\d+(?:(?:a|b|rc)\d+)?\+?)\0"),
     (r"clang(-\d+)?|libclang-cpp\.so.*", rb"clang version (\d+\.\d+\.\d+)"),
     (r"nvcc", rb"release \d+\.\d+, V(\d+\.\d+\.\d+)"),
+    (r"bazel(-.*)?", rb"build-label\.txt(\d+\.\d+\.\d+(?:rc\d+)?)"),
     (r"ld-linux.*|ld-.*\.so|libc\.so\..*|libc-.*\.so", rb"stable release version (\d+\.\d+)"),
 )
 """Names of programs and libraries, and how the version stands in them."""

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 SCHEMA = "toolmatrix.inventory/1"
+LOCK = "usr/share/toolmatrix/toolmatrix.lock"
+"""Where a rendered Dockerfile puts the lock inside an image."""
 
 
 class Seen(Value):
@@ -69,6 +71,8 @@ class Inventory(Value):
     history: tuple[tuple[str, str], ...] = ()
     """Pairs of a layer's digest and the instruction that made it."""
     skipped: tuple[Skipped, ...] = ()
+    lock: str = ""
+    """The text of the lock that lies inside the image."""
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.inventory/1`."""
@@ -92,6 +96,7 @@ class Inventory(Value):
                 {"layer": layer, "instruction": instruction} for layer, instruction in self.history
             ],
             "skipped": [{"what": one.what, "reason": one.reason} for one in self.skipped],
+            "lock": self.lock or None,
         }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 from toolmatrix.inventory import flags, loader, packages, programs, python, toolkits
-from toolmatrix.inventory.model import Inventory
+from toolmatrix.inventory.model import LOCK, Inventory
 from toolmatrix.inventory.record import Record, View, listed
 
 TYPE_CHECKING = False
@@ -35,6 +37,7 @@ def observe(image: Image, tree: Tree, look: Look) -> Inventory:
     python.observe(view, record, defaults.get("python"))
     flags.observe(view, record)
     sonames = loader.observe(view, record)
+    _lock(view, record)
     _unread(view, record, look)
     machine = f"linux/{view.machine}" if view.machine else ""
     return Inventory(
@@ -46,6 +49,7 @@ def observe(image: Image, tree: Tree, look: Look) -> Inventory:
         sonames=sonames,
         history=image.history,
         skipped=tuple(record.skipped),
+        lock=tree.text(LOCK),
     )
 
 
@@ -71,6 +75,14 @@ def _architecture(view: View, record: Record) -> None:
     for path, elf in view.elves.items():
         if elf.machine != view.machine:
             record.feature("foreign-arch", elf.machine, "elf", path)
+
+
+def _lock(view: View, record: Record) -> None:
+    """The digest of the lock inside the image, which is that of its text above the seal."""
+    held = view.kept.get(LOCK)
+    if held is not None:
+        body = held.partition(b"\n# seal ")[0] + b"\n"
+        record.feature("lock", f"sha256:{sha256(body).hexdigest()}", "lock", LOCK)
 
 
 def _unread(view: View, record: Record, look: Look) -> None:

@@ -33,7 +33,7 @@ _COMPONENTS = (
     (r"libnvinfer\d+", "tensorrt", 3),
     (r"rocm-core|rocm-libs|rocm-dev", "rocm", 3),
     (r"libc6|glibc", "glibc", 2),
-    (r"bazel", "bazel", 3),
+    (r"bazel|bazel-bootstrap", "bazel", 3),
 )
 """Packages of which the version is that of a component, and how many of its numbers are."""
 

@@ -74,7 +74,7 @@ _PROGRAMS = (
         component="bazel",
         names=("bazel",),
         files=r"bazel-?(\d+\.\d+\.\d+)?[\w-]*",
-        packages=("bazel", "bazel-{}"),
+        packages=("bazel", "bazel-{}", "bazel-bootstrap"),
     ),
 )
 

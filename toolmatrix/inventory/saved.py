@@ -82,6 +82,7 @@ def _inventory(body: dict[str, Any]) -> Inventory:
         skipped=tuple(
             Skipped(what=_text(one["what"]), reason=_text(one["reason"])) for one in body["skipped"]
         ),
+        lock=_text(body.get("lock") or ""),
     )
 
 

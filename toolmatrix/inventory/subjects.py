@@ -52,15 +52,8 @@ def observe(
     this process. Raises UsageError for what is no address, SubjectError for what cannot be read, and NothingMatched for
     a subject of another platform.
     """
-    name, colon, place = subject.partition(":")
-    scheme = SCHEMES.get(name)
-    if scheme is None or not colon or not place:
-        raise UsageError(
-            "this is no subject",
-            expected=", ".join(f"`{one.form}`" for one in SCHEMES.values()),
-            found=f"`{subject}`",
-        )
-    found = scheme.read(Asked(subject, place, platform, directory, stdin))
+    name, place = _parted(subject, directory)
+    found = SCHEMES[name].read(Asked(subject, place, platform, directory, stdin))
     if platform and not _is_of(found.platform, platform):
         raise NothingMatched(
             f"{subject} is of another platform",
@@ -68,6 +61,32 @@ def observe(
             found=found.platform or "no platform",
         )
     return found
+
+
+def _parted(subject: str, directory: str) -> tuple[str, str]:
+    """The scheme of a subject and its place; what is there as a path needs no scheme."""
+    name, _, place = subject.partition(":")
+    if name in SCHEMES and place:
+        return name, place
+    path = os.path.join(directory, subject)
+    for name, fits in _PATHS:
+        if subject and fits(path):
+            return name, subject
+    raise UsageError(
+        "this is no subject",
+        expected="a path, or one of " + ", ".join(f"`{one.form}`" for one in SCHEMES.values()),
+        found=f"`{subject}`",
+        help="an image of Docker's engine is `docker:NAME`",
+    )
+
+
+_PATHS: tuple[tuple[str, Callable[[str], bool]], ...] = (
+    ("oci", lambda path: os.path.exists(os.path.join(path, "index.json"))),
+    ("dir", os.path.isdir),
+    ("inventory", lambda path: path.endswith(".json") and os.path.exists(path)),
+    ("archive", lambda path: os.path.basename(path) == "-" or os.path.exists(path)),
+)
+"""The scheme of a path that is given without one, by what lies there; the first that fits."""
 
 
 def _is_of(platform: str, wanted: str) -> bool:

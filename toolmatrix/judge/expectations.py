@@ -42,8 +42,8 @@ class BadExpectation(ValueError):
 class Expectation(Value):
     """One thing to be checked.
 
-    `kind` is component or one of PROPERTIES; `wanted` is a selector of a component, or the value of a property, where
-    nothing means that it only has to be there. `excused` says why it may be absent, where it may.
+    `kind` is component, lock or one of PROPERTIES; `wanted` is a selector of a component, or the value of a
+    property, where nothing means that it only has to be there. `excused` says why it may be absent, where it may.
     """
 
     kind: str
@@ -115,6 +115,7 @@ def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expecta
     for flag in dict.fromkeys((*target.flags.cflags, *target.flags.cxxflags)):
         yield Expectation(kind="flag", name=flag, facts=_about(target.flags.facts, flag))
     yield from _named("env", target.flags.env)
+    yield Expectation(kind="lock", name="lock", wanted=digest)
     yield from _named("label", {DIGEST: digest})
     yield Expectation(kind="soname", name="*")
 

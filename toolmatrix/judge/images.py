@@ -9,7 +9,7 @@ from __future__ import annotations
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
 from toolmatrix.inventory.model import Seen
-from toolmatrix.judge.expectations import BASE, COMPONENTS, Expectation
+from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, Expectation
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -302,6 +302,17 @@ _SET = {
 }
 
 
+def _lock(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
+    """The lock inside the image, where there is one; what its label says as well is told by the label alone."""
+    features = subject.inventory.features
+    label = [one.version for one in features.get("label:" + DIGEST, ())]
+    for one in features.get("lock", ()):
+        if one.version == expectation.wanted:
+            yield _seen(subject, expectation, PASS, one)
+        elif one.version not in label:
+            yield _seen(subject, expectation, FAIL, one, code="TM411")
+
+
 def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     """One library by its soname; `*` stands for every one that a file needs."""
     held = subject.inventory.sonames
@@ -407,6 +418,7 @@ _JUDGES: dict[str, Callable[[Subject, Expectation], Iterator[Verdict]]] = {
     "codegen": _codegen,
     "env": _property,
     "label": _property,
+    "lock": _lock,
     "feature": _property,
     "soname": _soname,
 }

@@ -115,6 +115,15 @@ class Lock(Value):
         found = self.environment(DEFAULT)
         return found.targets if found is not None else {}
 
+    @property
+    def held(self) -> dict[str, LockedTarget]:
+        """The targets of every environment; of one name the last."""
+        return {
+            name: target
+            for environment in self.environments.values()
+            for name, target in environment.targets.items()
+        }
+
 
 def _component(text: str) -> str:
     name = text

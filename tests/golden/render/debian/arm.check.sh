@@ -73,7 +73,7 @@ compare numpy 2.4.6 exact '' python -c 'import importlib.metadata, sys; print(im
 if [ "${1:-}" != runtime ]; then
     compare gcc 12 series '' gcc -dumpfullversion -dumpversion
     compare gcc 12 series '' g++ -dumpfullversion -dumpversion
-    compare bazel 4.2.3 series '' bazel --version
+    compare bazel 4.2.3 series '' dpkg-query --show bazel-bootstrap
     effect char signed unsigned '!defined(__CHAR_UNSIGNED__)' -fsigned-char -march=armv8-a+crc
     effect crc32 available absent 'defined(__ARM_FEATURE_CRC32)' -fsigned-char -march=armv8-a+crc
     setting CFLAGS "${CFLAGS:-}" -fsigned-char

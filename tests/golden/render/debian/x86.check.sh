@@ -73,7 +73,7 @@ compare numpy 2.4.6 exact '' python -c 'import importlib.metadata, sys; print(im
 if [ "${1:-}" != runtime ]; then
     compare gcc 12 series '' gcc -dumpfullversion -dumpversion
     compare gcc 12 series '' g++ -dumpfullversion -dumpversion
-    compare bazel 4.2.3 series '' bazel --version
+    compare bazel 4.2.3 series '' dpkg-query --show bazel-bootstrap
     :
 fi
 
