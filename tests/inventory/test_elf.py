@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.inventory import images
-from tests.stages.real import nvcc, program
-from toolmatrix.inventory import dynamic, elf, offload
+from tests.stages.real import program
+from toolmatrix.inventory import dynamic, elf
 from toolmatrix.inventory.limits import Budget
 from toolmatrix.inventory.look import Look
 from toolmatrix.inventory.observe import observe
@@ -181,33 +180,3 @@ def test_damage_anywhere_is_told_and_raises_nothing(
     for place, value in head:
         data[place] = value
     read(bytes(data[: max(64, int(end * len(data)))]))
-
-
-# Device code
-
-
-def test_archs_of_a_fat_binary_of_nvcc(tmp_path: Path) -> None:
-    (tmp_path / "k.cu").write_text("__global__ void k(float *a) { a[0] = 1; }\n")
-    wanted = [("compute_80", "sm_80"), ("compute_90", "compute_90")]
-    flags = [f"-gencode=arch={virtual},code={real}" for virtual, real in wanted]
-    args = [nvcc(), *flags, "-c", "k.cu", "-o", "k.o"]
-    subprocess.run(args, cwd=tmp_path, check=True)
-    assert read((tmp_path / "k.o").read_bytes()).device == ("compute_90", "sm_80")
-
-
-def bundle(*names: bytes) -> bytes:
-    """A bundle of offloading code as clang lays it out."""
-    parts = b"".join(struct.pack("<QQQ", 0, 0, len(name)) + name for name in names)
-    return b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", len(names)) + parts
-
-
-def test_gfx_names_of_a_bundle() -> None:
-    names = (b"host-x86_64-unknown-linux--", b"hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+")
-    assert offload.archs(b"x" * 99 + bundle(*names)) == {"gfx90a:xnack+"}
-
-
-@given(st.lists(st.sampled_from([b"\x50\xed\x55\xba", bundle(b"gfx906"), b"\x01\0"]) | st.binary()))
-def test_any_bytes_have_archs(pieces: list[bytes]) -> None:
-    assert all(
-        name.startswith(("sm_", "compute_", "gfx")) for name in offload.archs(b"".join(pieces))
-    )

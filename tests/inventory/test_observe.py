@@ -366,8 +366,41 @@ def test_the_architecture_three_ways_and_foreign_files() -> None:
     files = {"a": elf(), "b": elf(), "c": elf("arm64", device=["sm_86"])}
     inventory = seen(files, platform="linux/arm64")
     assert valued(inventory, "arch") == ["arm64", "amd64"]
-    assert valued(inventory, "foreign-arch") == ["arm64"]
+    assert [(one.version, one.seen_by) for one in inventory.features["foreign-arch"]] == [
+        ("arm64", "elf")
+    ]
     assert valued(inventory, "codegen") == ["sm_86"]
+
+
+@pytest.mark.parametrize(
+    ("path", "machine", "taken"),
+    [
+        ("usr/bin/tool", "arm64", True),
+        ("usr/lib/x86_64-linux-gnu/libx.so.1", "arm64", True),
+        ("opt/own/libx.so.1", "arm64", True),
+        (
+            "usr/local/lib/python3.11/dist-packages/a/b.cpython-311-aarch64-linux-gnu.so",
+            "arm64",
+            True,
+        ),
+        ("usr/local/lib/python3.11/dist-packages/a/b.abi3.so", "arm64", True),
+        ("usr/local/lib/python3.11/dist-packages/a/linux-aarch64/libwasm.so", "arm64", False),
+        ("usr/lib/i386-linux-gnu/libc.so.6", "386", False),
+        ("lib/ld-linux.so.2", "386", False),
+        ("usr/aarch64-linux-gnu/lib/libc.so.6", "arm64", False),
+        ("usr/lib/aarch64-linux-gnu/libc.so.6", "arm64", False),
+        ("usr/lib/firmware/a.elf", "machine 94", False),
+        ("usr/lib/kernels.hsaco", "amdgpu", None),
+        ("usr/lib/kernels.cubin", "cuda", None),
+    ],
+)
+def test_a_file_for_another_processor_matters_where_it_is_taken(
+    path: str, machine: str, taken: bool | None
+) -> None:
+    files = {**PYTHON, "etc/ld.so.conf": b"/opt/own\n", "bin/sh": elf(), path: elf(machine)}
+    found = seen(files).features.get("foreign-arch", ())
+    wanted = [] if taken is None else ["default place" if taken else "elf"]
+    assert [one.seen_by for one in found] == wanted
 
 
 def test_the_configuration_is_features() -> None:

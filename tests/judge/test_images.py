@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict, outcome
-from toolmatrix.inventory.model import Inventory, Seen, Skipped, Soname
+from toolmatrix.inventory.model import DEFAULT_PLACE, Inventory, Seen, Skipped, Soname
 from toolmatrix.judge import expectations, images
 from toolmatrix.judge.expectations import COMPONENTS, DIGEST, BadExpectation, of_word
 from toolmatrix.lock.model import Backed, LockedComponent, LockedFlags, LockedTarget
@@ -62,6 +62,9 @@ def index(cache: str) -> Index:
 def seen(version: str, **more: Any) -> tuple[Seen, ...]:
     given: dict[str, Any] = {"seen_by": "dpkg", "where": "somewhere", "default": True} | more
     return (Seen(version=version, **given),)
+
+
+TAKEN = seen("amd64", seen_by=DEFAULT_PLACE, where="usr/bin/tool")
 
 
 def good(target: LockedTarget = ARM) -> Inventory:
@@ -165,6 +168,7 @@ def test_what_is_gone_is_named_and_nothing_else(index: Index, gone: set[str]) ->
     [
         (lambda one: one.replace(platform="linux/amd64"), "TM403", "platform"),
         (lambda one: with_feature(one, "arch", *seen("x86_64")), "TM403", "platform"),
+        (lambda one: with_feature(one, "foreign-arch", *TAKEN), "TM403", "platform"),
         (lambda one: without(one, "flag:-fsigned-char"), "TM404", "-fsigned-char"),
         (lambda one: without(one, "flag:-march=armv8-a+crc"), "TM404", "-march=armv8-a+crc"),
         (lambda one: without(one, "label:" + DIGEST), "TM407", DIGEST),
@@ -305,6 +309,11 @@ EXPECTED = with_feature(
     "old",
     *seen("no"),
 )
+
+
+def test_a_foreign_file_that_nobody_takes_unasked_is_no_failure(index: Index) -> None:
+    inventory = with_feature(good(), "foreign-arch", *seen("amd64", seen_by="elf"))
+    assert words(judged(index, inventory), FAIL) == []
 
 
 @pytest.mark.parametrize(

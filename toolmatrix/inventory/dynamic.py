@@ -31,6 +31,9 @@ MACHINES = {
     (258, 64, "<"): "loong64",
 }
 """Go's names of architectures, which OCI uses, by e_machine, bits and byte order."""
+CUDA, AMDGPU = "cuda", "amdgpu"
+DEVICES = {(190, 64, "<"): CUDA, (224, 64, "<"): AMDGPU, (247, 64, "<"): "bpf"}
+"""Machines that are no processors: their files are data for those that load them."""
 
 _LOAD, _DYNAMIC = 1, 2
 _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
@@ -63,7 +66,8 @@ def machine(head: bytes) -> str:
         return ""
     order = _order(head)
     (number,) = struct.unpack_from(order + "H", head, 18)
-    return MACHINES.get((number, _bits(head), order), f"machine {number}")
+    key = (number, _bits(head), order)
+    return MACHINES.get(key) or DEVICES.get(key, f"machine {number}")
 
 
 def _order(head: bytes) -> str:

@@ -26,6 +26,8 @@ _WHOLE = 24 << 20
 _TAIL = 2 << 20
 _DYNAMIC = 1 << 20
 _MOST_TOLD = 16
+_OVERLAP = 256
+"""Bytes that are searched again with the next, so that no text is cut in two."""
 
 _COMMAND_LINE = ".GCC.command.line"
 _DEBUG = (b".debug_info\0", b".zdebug_info\0")
@@ -37,7 +39,7 @@ class Elf(Value):
 
     `options` are compiler options that were recorded, each with the section that tells. `char` is `signed` or
     `unsigned` where debug information tells. `told` are version texts that match what was looked for. `device` are
-    codegen archs of device code in it. `damaged` says why no more could be read.
+    codegen archs of device code in it, `unread` why some could not be told. `damaged` says why no more could be read.
     """
 
     machine: str
@@ -46,6 +48,7 @@ class Elf(Value):
     char: str = ""
     told: tuple[str, ...] = ()
     device: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     partial: bool = False
     damaged: str = ""
 
@@ -91,7 +94,10 @@ def read(
         scan.add(data)
         data = stream.read(BLOCK)
     file = kept.file()
-    found: dict[str, Any] = {"told": tuple(scan.told), "device": tuple(sorted(scan.archs))}
+    machine = dynamic.machine(head)
+    if machine in (dynamic.CUDA, dynamic.AMDGPU) and kept.whole:
+        scan.code.archs |= offload.archs_alone(machine, file.getvalue())
+    found: dict[str, Any] = {"told": tuple(scan.told), **scan.device()}
     try:
         found["dynamic"] = dynamic.read(file)
     except Unseen:
@@ -100,7 +106,18 @@ def read(
         found["damaged"] = str(error)
     if debug and kept.whole:
         found |= _recorded(file.getvalue())
-    return Elf(machine=dynamic.machine(head), partial=not kept.whole, **found)
+    return Elf(machine=machine, partial=not kept.whole, **found)
+
+
+def read_code(head: bytes, stream: Readable) -> Elf | None:
+    """The device code in a file of another kind that begins with `head`, such as an archive; None without any."""
+    scan = _Scan(None)
+    data = head
+    while data:
+        scan.add(data)
+        data = stream.read(BLOCK)
+    told = scan.device()
+    return Elf(machine="", **told) if any(told.values()) else None
 
 
 class _Scan:
@@ -109,17 +126,25 @@ class _Scan:
     def __init__(self, told: re.Pattern[bytes] | None) -> None:
         self.pattern = told
         self.told: dict[str, None] = {}
-        self.archs: set[str] = set()
+        self.code = offload.Scan()
         self.before = b""
 
     def add(self, data: bytes) -> None:
         """Look at the next bytes, and again at the last of those before."""
-        data = self.before + data
-        self.archs |= offload.archs(data)
+        self.code.add(data)
         if self.pattern is not None and len(self.told) < _MOST_TOLD:
+            data = self.before + data
             found = (one.decode("ascii", "replace") for one in self.pattern.findall(data))
             self.told |= dict.fromkeys(found)
-        self.before = data[-offload.OVERLAP :]
+            self.before = data[-_OVERLAP:]
+
+    def device(self) -> dict[str, Any]:
+        """What device code was found, when the file is at its end."""
+        self.code.finish()
+        return {
+            "device": tuple(sorted(self.code.archs)),
+            "unread": tuple(sorted(self.code.unread)),
+        }
 
 
 class _Kept:

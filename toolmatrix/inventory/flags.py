@@ -33,6 +33,8 @@ def observe(view: View, record: Record) -> None:
             record.feature("char", elf.char, "DWARF", path)
         for arch in elf.device:
             record.feature("codegen", arch, "device code", path)
+        for reason in elf.unread:
+            record.skip("codegen", f"/{path}: {reason}")
     if not any(elf.options for elf in view.elves.values()):
         record.skip("recorded options", "no file was compiled with -frecord-gcc-switches or -g")
 

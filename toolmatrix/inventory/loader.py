@@ -74,6 +74,11 @@ def _offered(view: View, record: Record, search: _Search) -> None:
                 record.feature(f"soname:{name}", path, "soname", path)
 
 
+def folders(view: View) -> list[str]:
+    """The directories in which every program looks for libraries, in the order of the loader."""
+    return view.folders("LD_LIBRARY_PATH") + _standard(view)
+
+
 class _Search:
     """Where libraries are looked for in one image."""
 

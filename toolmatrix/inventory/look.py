@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.inventory import dynamic, elf, rpm
+from toolmatrix.inventory import dynamic, elf, offload, rpm
 from toolmatrix.inventory.model import LOCK
 
 TYPE_CHECKING = False
@@ -50,6 +50,9 @@ _TOLD = (
 )
 """Names of programs and libraries, and how the version stands in them."""
 
+_CODE = (b"!<arch>\n", offload.FATBIN, offload.BUNDLE, offload.COMPRESSED)
+"""How files begin that may hold device code without being ELF files: archives of objects, and what tools keep."""
+
 _MOST_DEBUG = 200
 """Files whose debug information is read; the first ones tell what the rest repeats."""
 
@@ -84,7 +87,7 @@ class Look:
             return None
         head = stream.read(64)
         if not head.startswith(dynamic.MAGIC):
-            return None
+            return elf.read_code(head, stream) if head.startswith(_CODE) else None
         told = _TELL.fullmatch(path.rpartition("/")[2])
         pattern = _TELLING[told.lastindex - 1] if told is not None and told.lastindex else None
         found = elf.read(head, stream, size, pattern, debug=self.debug < _MOST_DEBUG)

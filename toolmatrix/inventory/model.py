@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 SCHEMA = "toolmatrix.inventory/1"
 LOCK = "usr/share/toolmatrix/toolmatrix.lock"
 """Where a rendered Dockerfile puts the lock inside an image."""
+DEFAULT_PLACE = "default place"
+"""The witness of `foreign-arch` for a file that is taken without asking: on PATH, by the loader, by an import."""
 
 
 class Seen(Value):

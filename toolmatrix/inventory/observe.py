@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from toolmatrix.inventory import flags, loader, packages, programs, python, toolkits
+from toolmatrix.inventory import flags, loader, machines, packages, programs, python, toolkits
 from toolmatrix.inventory.model import LOCK, Inventory
 from toolmatrix.inventory.record import Record, View, listed
 
@@ -30,11 +30,11 @@ def observe(image: Image, tree: Tree, look: Look) -> Inventory:
     view = View(image, tree)
     record = Record(view)
     _configuration(view, record)
-    _architecture(view, record)
     packages.observe(view, record)
     toolkits.observe(view, record)
     defaults = programs.observe(view, record)
-    python.observe(view, record, defaults.get("python"))
+    sites = python.observe(view, record, defaults.get("python"))
+    machines.observe(view, record, sites)
     flags.observe(view, record)
     sonames = loader.observe(view, record)
     _lock(view, record)
@@ -63,18 +63,6 @@ def _configuration(view: View, record: Record) -> None:
         held = view.settings.get(key)
         words = held if isinstance(held, list) else [held] if held else []
         record.feature(name, " ".join(map(str, words)), "configuration", key)
-
-
-def _architecture(view: View, record: Record) -> None:
-    """The architecture three ways; files of another than most are a feature of their own."""
-    image = view.image
-    for platform, seen_by in ((image.indexed, "index"), (image.platform, "configuration")):
-        record.feature("arch", "/".join(platform.split("/")[1:2]), seen_by, platform)
-    count = sum(elf.machine == view.machine for elf in view.elves.values())
-    record.feature("arch", view.machine, "elf", f"{count} of {len(view.elves)} ELF files")
-    for path, elf in view.elves.items():
-        if elf.machine != view.machine:
-            record.feature("foreign-arch", elf.machine, "elf", path)
 
 
 def _lock(view: View, record: Record) -> None:

@@ -1,8 +1,11 @@
 """Device code inside files: for which archs and gfx, read from the headers in front of it, without any GPU.
 
-CUDA: a fat binary begins with a magic number; each image in it has a header with its kind (PTX or cubin) and the
-number of its arch. Its layout is not published; it was read out of what nvcc writes and is tested against that.
-HIP: https://clang.llvm.org/docs/ClangOffloadBundler.html, section "Bundled Binary File Layout".
+CUDA: a fat binary begins with a magic number; each image in it has a header with its kind (PTX or cubin), the number
+of its arch and flags, of which two tell arch-specific (`a`) and family-specific (`f`) code. Its layout is not
+published; it was read out of what nvcc writes and is tested against that. A cubin by itself is an ELF file: the flags
+in its header are those of LLVM's BinaryFormat/ELF.h (EF_CUDA_*), and a note holds the command line of ptxas.
+HIP: https://clang.llvm.org/docs/ClangOffloadBundler.html, sections "Bundled Binary File Layout" and "Compression and
+Decompression"; code objects by themselves tell their target in a note, https://llvm.org/docs/AMDGPUUsage.html.
 """
 
 from __future__ import annotations
@@ -10,73 +13,162 @@ from __future__ import annotations
 import re
 import struct
 
+from toolmatrix.inventory.dynamic import CUDA
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-_FATBIN = struct.pack("<I", 0xBA55ED50)
+FATBIN = struct.pack("<I", 0xBA55ED50)
 _FATBIN_HEADER = struct.Struct("<IHHQ")
 """Magic, version, bytes of this header, bytes of the images that follow."""
-_IMAGE = struct.Struct("<HHIQIIHHI")
-"""Kind, version, bytes of this header, bytes of the image, two further sizes, two halves of a version, arch."""
+_IMAGE = struct.Struct("<HHIQIIHHIIIQ")
+"""Kind, version, bytes of this header and of the image, two sizes, two halves of a version, arch, two more, flags."""
 _KINDS = {1: "compute_", 2: "sm_"}
+_IMAGES = {*_KINDS, 8}
+"""Kinds of images; the last is intermediate code for the linker, which is for no device yet."""
+_SUFFIXES = ((1 << 20, "a"), (1 << 21, "f"))
 _ARCHS = range(10, 1000)
-_MOST_IMAGES = 256
+_MOST_HEADERS = 200_000
+"""Headers of images and bundles in one file; the libraries of PyTorch have some ten thousand."""
+_MOST_OPEN = 64
+"""Fat binaries whose end is not seen yet; they do not lie within each other."""
 
-_BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
+BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 _COUNT = struct.Struct("<Q")
 _PART = struct.Struct("<QQQ")
 """Offset and bytes of an image, and bytes of its name, which follows."""
-_GFX = re.compile(rb"gfx[0-9a-f]+(?::[a-z]+[+-])*")
+_MOST_PARTS = 256
+_GFX = re.compile(rb"gfx[0-9a-f]+(?:-\d+)*(?:-generic)?(?::[a-z]+[+-])*")
 _LONGEST_NAME = 256
 
-OVERLAP = 4096
-"""Bytes of one block that are looked at again with the next, so that no header is cut in two."""
+COMPRESSED = b"CCOB"
+_COMPRESSED_HEADERS = {1: 20, 2: 24, 3: 32}
+"""Bytes of the header of a compressed bundle by its version, a number after the magic."""
+_ZLIB, _ZSTD = 0, 1
+_NAMES = 32 << 10
+"""Bytes of an unpacked bundle in which its names stand."""
+
+_PTXAS = re.compile(rb"-arch (sm_\d+[af]?)\b")
+_TARGET = re.compile(rb"amdgcn-amd-amdhsa-\w*-(" + _GFX.pattern + rb")")
+_ABI, _FLAGS = 8, 48
+"""Where an ELF header has the version of the ABI, and its flags."""
+_CUDA_OLD, _CUDA_OLD_SPECIFIC = 7, 0x800
+"""Up to this version of the ABI the arch is in the first byte of the flags, and arch-specific code has this flag."""
+
+OVERLAP = 192 << 10
+"""Bytes that are looked at again with the next block, so that no header is cut in two: a block of zstd, and more."""
 
 
-def archs(data: bytes) -> set[str]:
-    """The archs of the device code whose headers are in this piece of a file, as `sm_`, `compute_` (PTX) and gfx names.
+class Scan:
+    """Looks through a file as it passes for device code.
 
-    Images whose headers lie beyond the piece are not in it.
+    `archs` are `sm_`, `compute_` (PTX) and gfx names; `unread` says why some could not be told.
     """
-    return {*_cuda(data), *_hip(data)}
+
+    def __init__(self) -> None:
+        self.archs: set[str] = set()
+        self.unread: set[str] = set()
+        self._data = b""
+        self._base = 0
+        self._done = 0
+        self._open: list[tuple[int, int]] = []
+        self._left = _MOST_HEADERS
+
+    def add(self, data: bytes) -> None:
+        """Look at the next bytes."""
+        self._data += data
+        self._look(self._base + len(self._data) - OVERLAP)
+        cut = max(0, len(self._data) - OVERLAP)
+        self._data = self._data[cut:]
+        self._base += cut
+
+    def finish(self) -> None:
+        """Look at the last bytes."""
+        self._look(self._base + len(self._data))
+
+    def _look(self, end: int) -> None:
+        """Read every header that begins before a place."""
+        if end <= self._done:
+            return
+        self._open = [left for one in self._open if (left := self._images(*one)) is not None]
+        for magic, read in self._readers():
+            start = self._data.find(magic, self._done - self._base)
+            while 0 <= start < end - self._base:
+                read(start)
+                start = self._data.find(magic, start + 1)
+        self._done = end
+
+    def _readers(self) -> tuple[tuple[bytes, Callable[[int], None]], ...]:
+        return (FATBIN, self._fatbin), (BUNDLE, self._bundle), (COMPRESSED, self._compressed)
+
+    def _fatbin(self, start: int) -> None:
+        if start + _FATBIN_HEADER.size > len(self._data):
+            return
+        _, _, header, size = _FATBIN_HEADER.unpack_from(self._data, start)
+        place = self._base + start + header
+        left = self._images(place, place + size)
+        if left is not None and len(self._open) < _MOST_OPEN:
+            self._open.append(left)
+
+    def _images(self, place: int, end: int) -> tuple[int, int] | None:
+        """Read the headers of images from one place to another; what is left if it was not seen yet."""
+        while True:
+            start = place - self._base
+            if place + _IMAGE.size > end:
+                return None
+            if start + _IMAGE.size > len(self._data):
+                return place, end
+            kind, _, header, length, *_, arch, _, _, flags = _IMAGE.unpack_from(self._data, start)
+            if (
+                header < _IMAGE.size
+                or kind not in _IMAGES
+                or arch not in _ARCHS
+                or not self._spend()
+            ):
+                return None
+            if kind in _KINDS:
+                suffix = "".join(letter for bit, letter in _SUFFIXES if flags & bit)
+                self.archs.add(f"{_KINDS[kind]}{arch}{suffix}")
+            place += header + length
+
+    def _spend(self) -> bool:
+        """Whether one header more may be read; each is counted."""
+        self._left -= 1
+        if self._left < 0:
+            self.unread.add(f"there are more than {_MOST_HEADERS} headers of device code")
+        return self._left >= 0
+
+    def _bundle(self, start: int) -> None:
+        if self._spend():
+            self.archs |= set(_parts(self._data, start))
+
+    def _compressed(self, start: int) -> None:
+        """The names in a compressed bundle, whose beginning is unpacked."""
+        version, method = struct.unpack_from(
+            "<HH", self._data[start : start + 8].ljust(8, b"\0"), 4
+        )
+        header = _COMPRESSED_HEADERS.get(version)
+        if header is None or method not in (_ZLIB, _ZSTD) or not self._spend():
+            return
+        packed = self._data[start + header : start + OVERLAP]
+        unpacked = _unzlib(packed) if method == _ZLIB else _unzstd(packed)
+        if unpacked is None:
+            self.unread.add("a compressed bundle needs `pip install 'toolmatrix[images]'`")
+        elif not unpacked.startswith(BUNDLE):
+            self.unread.add("a compressed bundle is damaged")
+        else:
+            self.archs |= set(_parts(unpacked, 0))
 
 
-def _cuda(data: bytes) -> Iterator[str]:
-    start = data.find(_FATBIN)
-    while start >= 0:
-        yield from _images(data, start)
-        start = data.find(_FATBIN, start + 1)
-
-
-def _images(data: bytes, start: int) -> Iterator[str]:
-    if start + _FATBIN_HEADER.size > len(data):
+def _parts(data: bytes, start: int) -> Iterator[str]:
+    """The gfx names of a bundle that begins at a place."""
+    place = start + len(BUNDLE)
+    if place + _COUNT.size > len(data):
         return
-    _, _, header, size = _FATBIN_HEADER.unpack_from(data, start)
-    place = start + header
-    end = min(place + size, len(data) - _IMAGE.size)
-    for _ in range(_MOST_IMAGES):
-        if place > end:
-            return
-        kind, _, inner, length, *_, arch = _IMAGE.unpack_from(data, place)
-        if kind not in _KINDS or arch not in _ARCHS or inner < _IMAGE.size:
-            return
-        yield f"{_KINDS[kind]}{arch}"
-        place += inner + length
-
-
-def _hip(data: bytes) -> Iterator[str]:
-    start = data.find(_BUNDLE)
-    while start >= 0:
-        place = start + len(_BUNDLE)
-        if place + _COUNT.size <= len(data):
-            (count,) = _COUNT.unpack_from(data, place)
-            yield from _parts(data, place + _COUNT.size, min(count, _MOST_IMAGES))
-        start = data.find(_BUNDLE, start + 1)
-
-
-def _parts(data: bytes, place: int, count: int) -> Iterator[str]:
-    for _ in range(count):
+    (count,) = _COUNT.unpack_from(data, place)
+    place += _COUNT.size
+    for _ in range(min(count, _MOST_PARTS)):
         if place + _PART.size > len(data):
             return
         _, _, length = _PART.unpack_from(data, place)
@@ -87,3 +179,37 @@ def _parts(data: bytes, place: int, count: int) -> Iterator[str]:
         if name:
             yield name[0].decode()
         place += length
+
+
+def _unzlib(packed: bytes) -> bytes:
+    import zlib
+
+    try:
+        return zlib.decompressobj().decompress(packed, _NAMES)
+    except zlib.error:
+        return b""
+
+
+def _unzstd(packed: bytes) -> bytes | None:
+    try:
+        import zstandard
+    except ImportError:
+        return None
+    import io
+
+    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(io.BytesIO(packed))
+    try:
+        return reader.read(_NAMES)
+    except zstandard.ZstdError:
+        return b""
+
+
+def archs_alone(device: str, data: bytes) -> set[str]:
+    """The arch of an ELF file for a device, CUDA or AMDGPU: as its notes tell, else the flags in its header."""
+    found = {match[1].decode() for match in (_PTXAS if device == CUDA else _TARGET).finditer(data)}
+    if found or device != CUDA or len(data) < _FLAGS + 4:
+        return found
+    (flags,) = struct.unpack_from("<I", data, _FLAGS)
+    if data[_ABI] > _CUDA_OLD:
+        return {f"sm_{flags >> 8 & 0xFF}"}
+    return {f"sm_{flags & 0xFF}{'a' if flags & _CUDA_OLD_SPECIFIC else ''}"}

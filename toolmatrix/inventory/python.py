@@ -38,8 +38,8 @@ _LOCAL = {"cu": "cuda", "rocm": "rocm"}
 """How PyTorch calls toolkits in local versions such as 2.1.0+cu121 and 2.1.0+rocm5.6."""
 
 
-def observe(view: View, record: Record, default: Default | None) -> None:
-    """Put in every package as a component, and toolkits that packages carry."""
+def observe(view: View, record: Record, default: Default | None) -> list[str]:
+    """Put in packages as components, and toolkits that they carry; returned are the directories of imports."""
     sites = [*_sites(view, default)] if default is not None else []
     first = _first(view, sites)
     for path, data in view.kept.items():
@@ -58,6 +58,7 @@ def observe(view: View, record: Record, default: Default | None) -> None:
         if name not in _PROGRAMS:
             record.component(name, version, seen_by, path, default=is_default)
         _carried(record, name, version, path)
+    return sites
 
 
 def normal(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.inventory.dynamic import DEVICES
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import Seen, Skipped
 from toolmatrix.inventory.rpm import Database
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The PATH of a container whose image sets none, as Docker and Podman have it."""
+NO_PROCESSORS = frozenset(("", *DEVICES.values()))
+"""What files of device code have for an architecture."""
 _MOST_SIGHTINGS = 16
 """Sightings of one value that are kept; a thousand files that say the same say it once."""
 
@@ -56,9 +59,11 @@ class View:
 
 
 def _most(elves: dict[str, Elf]) -> str:
-    """The architecture of most files; by name where two are even."""
+    """The architecture of most files; by name where two are even. Code for devices has none."""
     counts: dict[str, int] = {}
     for elf in elves.values():
+        if elf.machine in NO_PROCESSORS:
+            continue
         counts[elf.machine] = counts.get(elf.machine, 0) + 1
     return max(sorted(counts), key=lambda name: counts[name], default="")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
-from toolmatrix.inventory.model import Seen
+from toolmatrix.inventory.model import DEFAULT_PLACE, Seen
 from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, Expectation
 from toolmatrix.value import Value
 
@@ -205,10 +205,12 @@ def _agree(one: str, other: str) -> bool:
 
 
 def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
-    """Every witness of the platform must agree: the configuration, the index, the files."""
+    """Every witness of the platform must agree: configuration, index, files, and each where it is taken unasked."""
     inventory = subject.inventory
-    said = [Seen(version=inventory.platform, seen_by="configuration", where="platform")]
-    seen = [one for one in (*said, *inventory.features.get("arch", ())) if one.version]
+    said = Seen(version=inventory.platform, seen_by="configuration", where="platform")
+    foreign = inventory.features.get("foreign-arch", ())
+    taken = (one for one in foreign if one.seen_by == DEFAULT_PLACE)
+    seen = [one for one in (said, *inventory.features.get("arch", ()), *taken) if one.version]
     if not seen:
         reason = subject.skipped("arch", "platform") or "nothing tells the architecture"
         yield _verdict(expectation, SKIP, "TM490", reason=reason)
@@ -219,8 +221,12 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     if odd is None:
         yield _seen(subject, expectation, PASS, seen[0])
         return
-    help = "build it with `--platform`, or take the image of that platform from the index"
+    help = _FOREIGN if odd.seen_by == DEFAULT_PLACE else _PLATFORM
     yield _seen(subject, expectation, FAIL, odd, code="TM403", help=help, others=agreeing)
+
+
+_PLATFORM = "build it with `--platform`, or take the image of that platform from the index"
+_FOREIGN = "take the file of the right platform, or keep it where nothing runs or loads it"
 
 
 def _machine(text: str) -> str:
