@@ -5,6 +5,7 @@ Run by `resolve.py` with the interpreter that toolmatrix is installed for: `_ins
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -15,6 +16,7 @@ from _asked import ask
 from _measure import Spread, mean, spread
 from _prepare import matrix
 
+from toolmatrix.cli import COLLECT_EVERY
 from toolmatrix.facts.store import open_index
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import solve
@@ -66,7 +68,7 @@ def growth(times: int, runs: int) -> dict[str, Any]:
     """The engine alone on generated matrices of one size, the mean over several of them."""
     problems = [matrix(times, seed) for seed in SEEDS]
     return {
-        "components": len(problems[0].sizes),
+        "nogoods": sum(len(problem.nogoods) for problem in problems) / len(problems),
         "solve": mean([engine(problem, runs) for problem in problems]),
     }
 
@@ -77,7 +79,8 @@ def engine(problem: Problem, runs: int) -> Spread:
 
 
 def main(runs: int, folder: str, sizes: Sequence[int]) -> None:
-    """Measure everything."""
+    """Measure everything, looking for garbage as rarely as the program does."""
+    gc.set_threshold(COLLECT_EVERY)
     wide = {
         f"x{size}": request(REAL[0], [os.path.join(folder, f"x{size}.yaml")], runs)
         for size in sizes

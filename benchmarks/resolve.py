@@ -240,12 +240,12 @@ def inside(measured: Mapping[str, Any]) -> list[Line]:
         found.append(Line("    the engine alone", "ms", Spread(*part["solve"])))
     first = measured["growth"]["x1"]
     for size, part in measured["growth"].items():
-        times = part["components"] / first["components"]
+        times = part["nogoods"] / first["nogoods"]
         grown = scaled(Spread(*part["solve"]), 1 / first["solve"][0] / times)
         bar = None if size == "x1" else NOISE
         found.append(
             Line(
-                f"engine, all of {size}; per component / x1",
+                f"engine, all of {size}; per nogood / x1",
                 "ms",
                 Spread(*part["solve"]),
                 None,

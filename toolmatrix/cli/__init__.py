@@ -10,13 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_COLLECT_EVERY = 100_000
+COLLECT_EVERY = 100_000
 """Objects made between two looks for garbage: an answer makes fewer, and leaves none that matters."""
 
 
 def main_script() -> int:
     """Run the program on this process's arguments, environment and streams."""
-    gc.set_threshold(_COLLECT_EVERY)
+    gc.set_threshold(COLLECT_EVERY)
     from toolmatrix.cli.main import main
 
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
