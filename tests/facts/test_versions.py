@@ -136,6 +136,12 @@ def test_equality_admits_what_packaging_admits_and_finer_releases(
 
 @settings(max_examples=400)
 @given(versions, versions)
+def test_identity_admits_what_packaging_calls_equal(named: str, version: str) -> None:
+    assert admits("===" + named, version) == packaging_admits("==" + named, version)
+
+
+@settings(max_examples=400)
+@given(versions, versions)
 def test_inequality_is_the_complement_of_equality(named: str, version: str) -> None:
     assert admits("!=" + named, version) != admits("==" + named, version)
 

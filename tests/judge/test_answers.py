@@ -120,7 +120,7 @@ def test_the_request_is_the_one_the_command_line_makes(make: Callable[..., Small
         "machine": "aarch64",
         "accelerator": "none",
         "from": "source",
-        "app": "2.0",
+        "app": "===2.0",
     }
     assert asked.policies == (("arm", "wish", ("loud",)),)
     assert sweep.default_accelerator(index, "app", "x86") == "cuda"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.cli import defaults
 from toolmatrix.errors import NothingMatched, ReleasedLater, UsageError
-from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.facts.versions import Scale, SelectorError, exact
 from toolmatrix.solve.request import Ask, Request
 
 TYPE_CHECKING = False
@@ -51,19 +51,25 @@ class Names:
         return Ask(component=component, selector=selector, text=text, option=option)
 
     def listed(self, component: str, selector: str) -> str:
-        """A release that nobody listed, of a component of which such exist, as the listed one below it.
+        """One version as the release that it names.
 
-        Facts about drivers are floors at listed releases, and it satisfies the same floors.
+        Named in full it is that release, and none that is finer. One that nobody listed, of a component of which such
+        exist, is the listed one below it: facts about drivers are floors at listed releases, and it satisfies the same.
         """
         version = selector.removeprefix("==")
-        if not self.components[component]["open"] or version == selector or "," in version:
+        if version == selector or "," in version:
             return selector
+        scale = self.scale(component)
         try:
-            scale = self.scale(component)
-            below = 0 if scale.select(selector) else scale.select(f"<{version}")
+            admitted = scale.select(selector)
+            below = 0 if admitted else scale.select(f"<{version}")
         except SelectorError:
             return selector
-        return f"=={scale.versions[below.bit_length() - 2]}" if below else selector
+        if scale.bit(version) not in (0, admitted):
+            return exact(scale.scheme, version)
+        if not self.components[component]["open"] or not below:
+            return selector
+        return f"=={scale.versions[below.bit_length() - 2]}"
 
     def component(self, name: str) -> str:
         """The component of that name; underscores are read as hyphens, as package names are."""

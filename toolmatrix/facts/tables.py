@@ -6,7 +6,7 @@ Raises MatrixError with the position of the cell, row or key at fault.
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts import pieces
+from toolmatrix.facts import pieces, versions
 from toolmatrix.facts.model import KINDS, Claim, Row
 from toolmatrix.value import Value
 
@@ -162,7 +162,9 @@ def _row(recorder: Recorder, node: Node, table: Table) -> None:
             if column in fields and any(meaning.kind == "attribute" for meaning in meanings)
         }
         recorder.release(component, fields[table.key], name, origin, fields, attributes)
-    when = ((table.key, subject), *table.context, *_narrowing(recorder, fields, table))
+    # A release has a row of its own, and so have those that are finer.
+    spoken_of = versions.exact(component.scheme, subject) if table.defines else subject
+    when = ((table.key, spoken_of), *table.context, *_narrowing(recorder, fields, table))
     decides = pieces.decides(fields)
     for column, meanings in table.columns.items():
         for meaning in meanings if column in fields else ():

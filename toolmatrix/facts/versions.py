@@ -136,7 +136,12 @@ def _clause(operator: str, text: str, names: bool) -> Clause:
     version = key(text)
     if operator == "~=" and len(version[0]) < 2:
         raise SelectorError(f"`~={text}` needs at least two numbers (PEP 440)")
-    return Clause("==" if operator in ("", "===") else operator, text, version)
+    return Clause(operator or "==", text, version)
+
+
+def exact(scheme: str, version: str) -> str:
+    """The selector of a release alone, without those that are finer."""
+    return f"==={version}" if scheme == "pep440" else version
 
 
 class Scale:
@@ -233,6 +238,8 @@ def _same(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> 
 def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> bool:
     """Whether a clause about `wanted`, which sorts as `limit`, admits a version, which sorts as `place`."""
     operator = clause.operator
+    if operator == "===":
+        return place == limit
     if operator == "==":
         return _same(clause, wanted, limit, version, place)
     if operator == "!=":
@@ -257,7 +264,7 @@ def _series_admits(clause: Clause, wanted: Key, limit: Key, version: Key, place:
     numbers = version[0]
     inside = wanted[0][: len(numbers)] == numbers
     above = order((wanted[0][: len(numbers)], 0, 0))
-    if operator == "==":
+    if operator in ("==", "==="):
         return inside or _starts(version, wanted[0])
     if operator == "!=":
         return not (inside and len(wanted[0]) <= len(numbers)) and not (
