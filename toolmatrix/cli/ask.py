@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.cli import defaults
 from toolmatrix.errors import NothingMatched, ReleasedLater, UsageError
-from toolmatrix.facts.versions import Scale, SelectorError, exact
+from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.solve.request import Ask, Request
 
 TYPE_CHECKING = False
@@ -66,7 +66,7 @@ class Names:
         except SelectorError:
             return selector
         if scale.bit(version) not in (0, admitted):
-            return exact(scale.scheme, version)
+            return scale.alone(version)
         if not self.components[component]["open"] or not below:
             return selector
         return f"=={scale.versions[below.bit_length() - 2]}"

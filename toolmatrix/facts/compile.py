@@ -165,6 +165,9 @@ class _Maker:
             if not mask and not claim.unreleased:
                 self.unreleased(claim, component, selector)
             terms.append((component, mask))
+        if claim.alone:
+            subject, release = claim.when[0]
+            terms.append((subject, self.scales[subject].bit(release)))
         allowed, coarse = self.masked(claim.component, claim.selector)
         if not allowed and not claim.unreleased:
             self.unreleased(claim, claim.component, claim.selector)

@@ -98,13 +98,14 @@ class Claim(Value):
     """One statement about one component: when the conditions hold, then `component` is within `selector`.
 
     `kind` is requires, limits, offers, carries (hard) or tested (soft); for `needs` the selector is a list of
-    alternatives. `when` starts with the subject.
+    alternatives. `when` starts with the subject; `alone` it is a release, and none that is finer is meant.
     """
 
     id: str
     row: str
     kind: str
     when: tuple[tuple[str, str], ...]
+    alone: bool = False
     component: str
     selector: str
     alternatives: tuple[str, ...] = ()

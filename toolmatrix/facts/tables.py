@@ -6,7 +6,7 @@ Raises MatrixError with the position of the cell, row or key at fault.
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts import pieces, versions
+from toolmatrix.facts import pieces
 from toolmatrix.facts.model import KINDS, Claim, Row
 from toolmatrix.value import Value
 
@@ -63,6 +63,7 @@ class Cell(Value):
     column: Column
     row: str
     when: Conditions
+    alone: bool
     origin: Provenance
     decides: bool
 
@@ -162,14 +163,19 @@ def _row(recorder: Recorder, node: Node, table: Table) -> None:
             if column in fields and any(meaning.kind == "attribute" for meaning in meanings)
         }
         recorder.release(component, fields[table.key], name, origin, fields, attributes)
-    # A release has a row of its own, and so have those that are finer.
-    spoken_of = versions.exact(component.scheme, subject) if table.defines else subject
-    when = ((table.key, spoken_of), *table.context, *_narrowing(recorder, fields, table))
+    when = ((table.key, subject), *table.context, *_narrowing(recorder, fields, table))
     decides = pieces.decides(fields)
     for column, meanings in table.columns.items():
         for meaning in meanings if column in fields else ():
             if meaning.kind not in ("when", "attribute"):
-                cell = Cell(column=meaning, row=name, when=when, origin=origin, decides=decides)
+                cell = Cell(
+                    column=meaning,
+                    row=name,
+                    when=when,
+                    alone=table.defines,
+                    origin=origin,
+                    decides=decides,
+                )
                 _cell(recorder, fields[column], cell, table.rules)
 
 
@@ -231,6 +237,7 @@ def _claim(
         row=cell.row,
         kind=column.kind,
         when=pieces.subject_first((*cell.when, *column.context, *narrower)),
+        alone=cell.alone,
         component=column.component,
         selector=pieces.selector(recorder.components[column.component], fields["is"]),
         topic=column.topic,

@@ -139,11 +139,6 @@ def _clause(operator: str, text: str, names: bool) -> Clause:
     return Clause(operator or "==", text, version)
 
 
-def exact(scheme: str, version: str) -> str:
-    """The selector of a release alone, without those that are finer."""
-    return f"==={version}" if scheme == "pep440" else version
-
-
 class Scale:
     """The releases of one component, ascending, with the scheme that says how they are compared.
 
@@ -174,6 +169,10 @@ class Scale:
         """The mask of one release, 0 if it is unknown."""
         place = self._places.get(version)
         return 0 if place is None else 2 << place
+
+    def alone(self, version: str) -> str:
+        """The selector of a release without those that are finer; names have none."""
+        return version if self.scheme == "names" else f"==={version}"
 
     def mask(self, selector: Selector) -> int:
         """The mask of the releases a selector admits (bit 0 for `absent`)."""

@@ -6,7 +6,6 @@ Each is judged by itself, so the work may be shared out over processes: `Worker`
 from __future__ import annotations
 
 from toolmatrix.facts.store import open_index
-from toolmatrix.facts.versions import exact
 from toolmatrix.finding import Ground, Way
 from toolmatrix.solve import conflict
 from toolmatrix.solve.assemble import Assembly
@@ -74,8 +73,7 @@ def request(index: Index, release: Release, way: Way, accelerator: str) -> Reque
     asks.append(Ask(component="accelerator", selector=accelerator, text="", option="accelerator"))
     asks.append(Ask(component="from", selector=way.from_, text="", option="from"))
     if component not in SEVERAL:
-        scheme = index.header["components"][component]["scheme"]
-        alone = exact(scheme, version)
+        alone = index.scale(component).alone(version)
         asks.append(Ask(component=component, selector=alone, text=f"{component}=={version}"))
     return Request(
         asks=tuple(asks),
