@@ -148,3 +148,15 @@ class ToolMissing(ToolmatrixError):
 
     code = "TM500"
     exit_code = 5
+
+
+class RegistryFailed(ToolMissing):
+    """A registry that cannot be reached, is too slow, or does not answer as one."""
+
+    code = "TM510"
+
+
+class AccessDenied(ToolMissing):
+    """A registry that wants credentials, or others than it was given."""
+
+    code = "TM511"

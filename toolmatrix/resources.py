@@ -53,6 +53,11 @@ def flags_path() -> str:
     return os.path.join(_PACKAGE, "stages", "flags.yaml")
 
 
+def registries_path() -> str:
+    """Registries with several names."""
+    return os.path.join(_PACKAGE, "inventory", "registries.yaml")
+
+
 def outside_path() -> str:
     """What CI services and package channels call the things that rendered files name."""
     return os.path.join(_PACKAGE, "render", "outside.yaml")

@@ -127,9 +127,15 @@ def blob_path(name: str) -> str:
 
 def layout(*made: Made, entries: Sequence[dict[str, Any]] = ()) -> dict[str, bytes]:
     """The files of an OCI layout of some images."""
-    index = {"schemaVersion": 2, "manifests": [*(one.entry for one in made), *entries]}
     blobs = {blob_path(name): blob for one in made for name, blob in one.blobs.items()}
-    return {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}', **blobs, "index.json": as_json(index)}
+    listed = index(*made, entries=entries)
+    return {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}', **blobs, "index.json": listed}
+
+
+def index(*made: Made, entries: Sequence[dict[str, Any]] = ()) -> bytes:
+    """An index of some images."""
+    listed = [*(one.entry for one in made), *entries]
+    return as_json({"schemaVersion": 2, "mediaType": INDEX, "manifests": listed})
 
 
 def saved(made: Made, tag: str = "a:b") -> dict[str, bytes | tarfile.TarInfo]:

@@ -32,7 +32,7 @@ _FILES: Mapping[str, tuple[str, str]] = {
     "rocm": ("/opt/rocm/.info/version", r"(\d[\d.]*)"),
     "driver": ("/proc/driver/nvidia/version", r"NVRM version:.*?\s(\d+\.[\d.]+)\s"),
 }
-_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Machines by the names of the kernel, and as the OCI image specification calls them."""
 _BINFMT = "/proc/sys/fs/binfmt_misc"
 _SMI = ("nvidia-smi", "--format=csv,noheader")
@@ -107,7 +107,7 @@ class Machine:
 def observe(machine: Machine, directory: str = "/") -> Inventory:
     """What a machine holds; the disk is that of `directory`."""
     kernel = (machine.run("uname", "-m") or "").strip()
-    arch = _MACHINES.get(kernel, kernel)
+    arch = MACHINES.get(kernel, kernel)
     features: dict[str, tuple[Seen, ...]] = {}
     for name, seen in (
         *_engine(machine, arch),
@@ -154,7 +154,7 @@ def _engine(machine: Machine, arch: str) -> Iterator[tuple[str, Seen]]:
         return
     yield "engine", Seen(version=version, seen_by="docker info", where=machine.where("docker"))
     yield "platforms", Seen(version=f"linux/{arch}", seen_by="uname", where="native")
-    for kernel, name in _MACHINES.items():
+    for kernel, name in MACHINES.items():
         path = f"{_BINFMT}/qemu-{kernel}"
         if name != arch and machine.text(path).startswith("enabled"):
             yield "platforms", Seen(version=f"linux/{name}", seen_by="binfmt_misc", where=path)

@@ -37,6 +37,8 @@ _MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
+DOCUMENTS = (*_INDEXES, *_MANIFESTS)
+"""Media types of what lists images or is one."""
 _CONFIGS = (
     "application/vnd.oci.image.config.v1+json",
     "application/vnd.docker.container.image.v1+json",
@@ -153,7 +155,7 @@ def listed(index: object, fetch: Fetch, budget: Budget) -> list[Listed]:
             found.setdefault(entry.blob.digest, entry)
             continue
         document = fetch(entry.blob) if depth else index
-        if _kind(document, budget) == "manifest":
+        if kind(document, budget) == "manifest":
             made = manifest(document, budget)
             if made is not None:
                 found.setdefault(entry.blob.digest, entry.replace(manifest=made))
@@ -169,7 +171,8 @@ def listed(index: object, fetch: Fetch, budget: Budget) -> list[Listed]:
     raise budget.refusal("the index is too long", f"at most {_MOST_MANIFESTS} entries", "more")
 
 
-def _kind(document: object, budget: Budget) -> str:
+def kind(document: object, budget: Budget) -> str:
+    """Whether a document is an `index` or a `manifest`; raises SubjectError for anything else."""
     if isinstance(document, dict):
         media = document.get("mediaType", "")
         if "manifests" in document and ("config" in document or "layers" in document):
@@ -203,7 +206,7 @@ def _is_image(entry: object) -> bool:
 
 def manifest(document: object, budget: Budget) -> Manifest | None:
     """The manifest of an image, None for one of something else; raises SubjectError for what is no sound manifest."""
-    if _kind(document, budget) != "manifest" or not isinstance(document, dict):
+    if kind(document, budget) != "manifest" or not isinstance(document, dict):
         raise budget.refusal("a document is no manifest", "a manifest of an image", "an index")
     config = document.get("config")
     if not isinstance(config, dict):

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import NamedTuple
 
-from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
 from toolmatrix.inventory.limits import Budget
 
 TYPE_CHECKING = False
@@ -132,6 +132,19 @@ def _engine(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
     return engine.read(engine.name_of(asked.place), asked.platform, look, budget)
 
 
+def _registry(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    try:
+        from toolmatrix.inventory import registry
+    except ImportError as error:
+        raise ToolMissing(
+            "registries are read by the Python package urllib3",
+            where=Position(asked.subject),
+            found=str(error),
+            help="`pip install 'toolmatrix[registry]'`",
+        ) from None
+    return registry.read(asked.place, asked.platform, look, budget)
+
+
 def _saved(asked: Asked) -> Inventory:
     from toolmatrix.inventory import saved
 
@@ -141,6 +154,11 @@ def _saved(asked: Asked) -> Inventory:
 SCHEMES = {
     "docker": Scheme(
         "docker:NAME", "an image of Docker's engine", lambda asked: _seen(asked, _engine)
+    ),
+    "registry": Scheme(
+        "registry://HOST/NAME:TAG",
+        "an image in a registry, read as it comes",
+        lambda asked: _seen(asked, _registry),
     ),
     "archive": Scheme(
         "archive:FILE.tar",

@@ -1,0 +1,200 @@
+"""What Docker's files say of registries: credentials, certificates, and which may be asked without encryption.
+
+https://docs.docker.com/reference/cli/docker/ (config.json), https://docs.docker.com/engine/security/certificates/
+(certs.d), https://docs.docker.com/reference/cli/dockerd/#insecure-registries (daemon.json), and for helpers
+https://github.com/docker/docker-credential-helpers.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import json
+import os
+import re
+from typing import NamedTuple
+
+from toolmatrix.errors import ConfigError, Position
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping
+    from typing import Any
+
+ETC = "/etc/docker"
+_LARGEST = 1 << 20
+"""Bytes of a file or an answer of a helper that are read."""
+PATIENCE = 20
+"""Seconds that a helper may take."""
+_LOOPBACK = ("127.0.0.0/8", "::1/128")
+"""RFC 6890."""
+_NO_USER = "<token>"
+"""The user's name that marks a secret as an identity token."""
+
+
+class Credential(NamedTuple):
+    """How a user is known to a registry: by name and password, or by a token; its text shows none of it."""
+
+    user: str = ""
+    password: str = ""
+    identity: str = ""
+    bearer: str = ""
+
+    def __repr__(self) -> str:
+        return "Credential(...)"
+
+    @property
+    def basic(self) -> str:
+        """The value of an Authorization header, empty without a password."""
+        pair = f"{self.user}:{self.password}".encode()
+        return f"Basic {base64.b64encode(pair).decode()}" if self.password else ""
+
+
+class DockerConfig:
+    """The files of Docker's client and engine, read when they are asked for."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        home = os.path.join(env.get("HOME", ""), ".docker")
+        self.path = os.path.join(env.get("DOCKER_CONFIG") or home, "config.json")
+        self.note = ""
+
+    def credential(self, server: str) -> Credential:
+        """What is known for a registry, empty if nothing; `note` then says what went wrong on the way.
+
+        Raises ConfigError for a file that is damaged.
+        """
+        config = _document(self.path)
+        helpers = _table(config, "credHelpers")
+        helper = helpers.get(server) or config.get("credsStore")
+        found = self._asked(helper, server) if isinstance(helper, str) and helper else None
+        if found is not None:
+            return found
+        held = {_host(key): value for key, value in _table(config, "auths").items()}
+        entry = held.get(_host(server))
+        return _credential(entry, self.path) if isinstance(entry, dict) else Credential()
+
+    def _asked(self, helper: str, server: str) -> Credential | None:
+        """What a helper program answers; None where it has nothing or fails."""
+        import subprocess
+
+        if not re.fullmatch(r"[\w.-]+", helper):
+            self.note = "the name of its credential helper is none"
+            return None
+        try:
+            ended = subprocess.run(  # noqa: S603 - the user's configuration names the program
+                [f"docker-credential-{helper}", "get"],
+                input=server.encode(),
+                capture_output=True,
+                timeout=PATIENCE,
+                check=False,
+            )
+            told = json.loads(ended.stdout[:_LARGEST]) if ended.returncode == 0 else {}
+        except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+            why = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "failed"
+            self.note = f"docker-credential-{helper} {why}"
+            return None
+        user, secret = (told.get(key) for key in ("Username", "Secret")) if told else (None, None)
+        if not isinstance(user, str) or not isinstance(secret, str):
+            return None
+        return Credential(identity=secret) if user == _NO_USER else Credential(user, secret)
+
+    def may_be_plain(self, host: str) -> bool:
+        """Whether a host may be asked without encryption: this machine, and what the engine's file allows."""
+        name = _bare(host)
+        listed = _document(os.path.join(ETC, "daemon.json")).get("insecure-registries")
+        allowed = (
+            [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+        )
+        return is_loopback(host) or any(
+            one in (host, name) or _within(name, one) for one in allowed
+        )
+
+    def trust(self, host: str) -> ssl.SSLContext:
+        """Whom to trust for a host: the system (SSL_CERT_FILE and SSL_CERT_DIR replace it) and Docker's directory.
+
+        Raises ConfigError for a certificate that cannot be read.
+        """
+        import ssl
+
+        context = ssl.create_default_context()
+        folder = os.path.join(ETC, "certs.d", host)
+        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        for name in names:
+            path = os.path.join(folder, name)
+            try:
+                if name.endswith(".crt"):
+                    context.load_verify_locations(path)
+                elif name.endswith(".cert"):
+                    context.load_cert_chain(path, f"{path.removesuffix('.cert')}.key")
+            except OSError as error:
+                raise _unusable(path, "a certificate, and its key beside it", error) from None
+        return context
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine by its name or address; names are not looked up."""
+    name = _bare(host)
+    return name == "localhost" or any(_within(name, one) for one in _LOOPBACK)
+
+
+def _bare(host: str) -> str:
+    """A host without its port and brackets."""
+    found = re.fullmatch(r"\[(.*)\](?::\d*)?|([^:]*)(?::\d*)?", host)
+    return (found[1] or found[2] or "").lower() if found else host
+
+
+def _within(name: str, network: str) -> bool:
+    """Whether an address is in a network, if they are that."""
+    try:
+        return ipaddress.ip_address(name) in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
+
+
+def _host(key: str) -> str:
+    """The host of a key of `auths`, which may be an address with a path."""
+    return re.sub(r"^https?://", "", key).partition("/")[0]
+
+
+def _credential(entry: Mapping[str, Any], path: str) -> Credential:
+    held = {key: value for key, value in entry.items() if isinstance(value, str)}
+    user, password = held.get("username", ""), held.get("password", "")
+    if "auth" in held:
+        try:
+            user, _, password = base64.b64decode(held["auth"]).decode().partition(":")
+        except ValueError as error:
+            raise _unusable(path, "`auth`: a name and a password in base 64", error) from None
+    return Credential(
+        user, password.strip("\0"), held.get("identitytoken", ""), held.get("registrytoken", "")
+    )
+
+
+def _document(path: str) -> dict[str, Any]:
+    """A file of Docker's; empty where there is none. Raises ConfigError for what cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            found = json.loads(file.read(_LARGEST))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unusable(path, "JSON", error) from None
+    if not isinstance(found, dict):
+        raise _unusable(path, "an object of JSON", type(found).__name__)
+    return found
+
+
+def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    held = document.get(key)
+    return held if isinstance(held, dict) else {}
+
+
+def _unusable(path: str, expected: str, error: object) -> ConfigError:
+    """The error for a file; what stands in it is not quoted, as it may be secret."""
+    found = getattr(error, "strerror", None) or type(error).__name__
+    return ConfigError(
+        "a file of Docker's configuration cannot be used",
+        where=Position(path),
+        expected=expected,
+        found=str(found),
+    )

@@ -1,0 +1,148 @@
+"""Images in a registry, read through the OCI distribution API as they come; nothing is kept on disk.
+
+https://github.com/opencontainers/distribution-spec/blob/main/spec.md, whose pull is two kinds of request: a manifest by
+tag or digest, and a blob by digest. Every digest and size is verified.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import platform as machine
+from contextlib import closing
+
+from toolmatrix.errors import RegistryFailed, SubjectError
+from toolmatrix.inventory import image as images
+from toolmatrix.inventory import oci, reference
+from toolmatrix.inventory.docker_config import DockerConfig
+from toolmatrix.inventory.host import MACHINES
+from toolmatrix.inventory.registry_auth import Access
+from toolmatrix.inventory.streams import BLOCK, Hashed
+from toolmatrix.inventory.transport import Transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
+    from toolmatrix.inventory.image import Descriptor, Image
+    from toolmatrix.inventory.layer import Look
+    from toolmatrix.inventory.limits import Budget
+    from toolmatrix.inventory.reference import Reference
+    from toolmatrix.inventory.transport import Answer
+    from toolmatrix.inventory.tree import Tree
+
+LARGEST_MANIFEST = 4 << 20
+"""Bytes; what the distribution specification asks registries to take at least, and they to at most."""
+_ACCEPT = ", ".join(images.DOCUMENTS)
+_LONGEST_WORD = 200
+"""Letters of a registry's own words that an error quotes."""
+
+
+def read(place: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    """The image that a registry names; of several that of this machine where no platform is asked for.
+
+    Raises UsageError for what is no name, SubjectError for an image that is not there or damaged, AccessDenied, and
+    RegistryFailed.
+    """
+    here = machine.machine()
+    default = f"linux/{MACHINES.get(here, here)}"
+    docker = DockerConfig(os.environ)
+    asked = reference.parse(place)
+    with closing(Transport(asked.host, docker, budget.subject)) as line:
+        registry = _Registry(asked, line, Access(asked, docker, line, budget), budget)
+        return oci.by_digests(registry.index(), registry.blob, platform, look, budget, default)
+
+
+class _Registry:
+    """One repository of a registry."""
+
+    def __init__(self, asked: Reference, line: Transport, access: Access, budget: Budget) -> None:
+        self._asked = asked
+        self._line = line
+        self._access = access
+        self._budget = budget
+        self._base = ""
+        self._authorization = ""
+        self._held: dict[str, bytes] = {}
+
+    def index(self) -> dict[str, Any]:
+        """What the name stands for, as the index of a layout would list it."""
+        with closing(self._get(f"manifests/{self._asked.version}", _ACCEPT)) as answer:
+            media = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+            data, digest = self._whole(answer, media)
+        document = images.parse(data, self._budget)
+        images.kind(document, self._budget)
+        told = answer.headers.get("Docker-Content-Digest", "")
+        for promised in (self._asked.digest, told if told.startswith("sha256:") else ""):
+            if promised:
+                images.check_digest(promised, digest, self._budget)
+        own = document.get("mediaType", media)
+        if media in images.DOCUMENTS and own != media:
+            raise self._budget.refusal(
+                "the registry and the manifest tell two media types", f"`{media}`", f"`{own}`"
+            )
+        self._held[digest] = data
+        return {"manifests": [{"mediaType": own, "digest": digest, "size": len(data)}]}
+
+    def blob(self, asked: Descriptor) -> IO[bytes]:
+        """What a descriptor names; raises SubjectError where the registry does not have it."""
+        if asked.digest in self._held:
+            return io.BytesIO(self._held[asked.digest])
+        if asked.media not in images.DOCUMENTS:
+            return self._get(f"blobs/{asked.digest}", "*/*")  # type: ignore[return-value]
+        if asked.size > LARGEST_MANIFEST:
+            raise self._too_large()
+        return self._get(f"manifests/{asked.digest}", _ACCEPT)  # type: ignore[return-value]
+
+    def _whole(self, answer: Answer, media: str) -> tuple[bytes, str]:
+        """A manifest and its digest."""
+        if "html" in media:
+            raise self._line.refusal(
+                "the registry answers with something else", "a manifest", media
+            )
+        body = Hashed(answer)
+        data = bytearray()
+        while piece := body.read(BLOCK):
+            data += piece
+            if len(data) > LARGEST_MANIFEST:
+                raise self._too_large()
+        return bytes(data), body.digest
+
+    def _too_large(self) -> SubjectError:
+        return self._budget.refusal(
+            "a manifest is too large", f"at most {LARGEST_MANIFEST >> 20} MiB", "more than that"
+        )
+
+    def _get(self, path: str, accept: str) -> Answer:
+        """The answer of the registry, after it was told who asks if it wants to know."""
+        self._base = self._base or self._line.base()
+        url = f"{self._base}/v2/{self._asked.name}/{path}"
+        answer = self._line.get(url, {"Accept": accept}, self._authorization)
+        if answer.status == 401:
+            answer.close()
+            self._authorization = self._access.authorization(answer)
+            answer = self._line.get(url, {"Accept": accept}, self._authorization)
+        if answer.status != 200:
+            with closing(answer):
+                raise self._refused(answer, path)
+        return answer
+
+    def _refused(self, answer: Answer, path: str) -> Exception:
+        """The error for a status, with what the registry says itself."""
+        said = f"{answer.status} {self._said(answer)}".strip()
+        if answer.status in (401, 403):
+            return self._access.denied(f"other credentials: {said}")
+        if answer.status in (404, 410):
+            return self._budget.refusal(
+                "the registry does not have it", f"`{self._asked.name}`, {path}", said
+            )
+        return self._line.refusal("the registry fails", "an answer with status 200", said)
+
+    def _said(self, answer: Answer) -> str:
+        """Code and message of an error as the distribution specification has them, or nothing."""
+        try:
+            document = images.parse(answer.read(BLOCK), self._budget)
+            first = document["errors"][0]
+            return f"{first['code']}: {first.get('message', '')}"[:_LONGEST_WORD]
+        except (SubjectError, RegistryFailed, LookupError, TypeError, AttributeError):
+            return ""
