@@ -328,6 +328,35 @@ def test_credentials_do_not_come_back_after_another_host(server: Server, docker:
     assert [one.headers["Authorization"] for one in server.asked if one.path == "/here"] == [None]
 
 
+def test_a_host_that_a_redirect_leads_to_gets_no_credentials_for_asking(
+    server: Server, docker: Path
+) -> None:
+    account(docker, server)
+    with hostile.running() as thief:
+        challenge = f'Bearer realm="{thief.url}/token", Basic realm="x"'
+        thief.answers["/store"] = Reply(401, {"WWW-Authenticate": challenge})
+        server.answers[f"/v2/app/blobs/{LAYER}"] = moved(f"{thief.url}/store")
+        assert refused(server, AccessDenied).what == "the registry refuses access"
+        assert thief.sent("Authorization") == []
+        assert {one.path for one in thief.asked if one.method == "GET"} == {"/store"}
+
+
+def test_a_proxy_of_the_environment_is_used(
+    server: Server, docker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name is one that nobody can look up, so only a proxy can answer."""
+    (docker / "etc").mkdir()
+    told = {"insecure-registries": ["registry.invalid"]}
+    (docker / "etc" / "daemon.json").write_text(json.dumps(told))
+    monkeypatch.setenv("http_proxy", f"http://me:secret@{server.host}")
+    for path, answer in list(server.answers.items()):
+        server.answers[f"http://registry.invalid{path}"] = answer
+    found = subjects.observe("registry://registry.invalid/app:1")
+    assert found.digest == MADE.entry["digest"]
+    assert {*server.sent("Proxy-Authorization")} == {BASIC}
+    assert server.sent("Authorization") == []
+
+
 def asks_basic(server: Server) -> None:
     """Let the manifest ask for an account."""
     good = server.answers[PATH]

@@ -8,6 +8,7 @@ https://github.com/docker/docker-credential-helpers.
 from __future__ import annotations
 
 import base64
+import glob
 import ipaddress
 import json
 import os
@@ -101,13 +102,11 @@ class DockerConfig:
 
     def may_be_plain(self, host: str) -> bool:
         """Whether a host may be asked without encryption: this machine, and what the engine's file allows."""
-        name = _bare(host)
         listed = _document(os.path.join(ETC, "daemon.json")).get("insecure-registries")
-        allowed = (
-            [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
-        )
+        allowed = listed if isinstance(listed, list) else []
+        name = _bare(host)
         return is_loopback(host) or any(
-            one in (host, name) or _within(name, one) for one in allowed
+            isinstance(one, str) and (one in (host, name) or _within(name, one)) for one in allowed
         )
 
     def trust(self, host: str) -> ssl.SSLContext:
@@ -119,17 +118,20 @@ class DockerConfig:
 
         context = ssl.create_default_context()
         folder = os.path.join(ETC, "certs.d", host)
-        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-        for name in names:
-            path = os.path.join(folder, name)
-            try:
-                if name.endswith(".crt"):
-                    context.load_verify_locations(path)
-                elif name.endswith(".cert"):
-                    context.load_cert_chain(path, f"{path.removesuffix('.cert')}.key")
-            except OSError as error:
-                raise _unusable(path, "a certificate, and its key beside it", error) from None
+        for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.c*rt"))):
+            _add(context, path)
         return context
+
+
+def _add(context: ssl.SSLContext, path: str) -> None:
+    """Take the certificate of an authority, `*.crt`, or of this client, `*.cert` with its key in clear."""
+    try:
+        if path.endswith(".cert"):
+            context.load_cert_chain(path, f"{path.removesuffix('.cert')}.key", password="")
+        else:
+            context.load_verify_locations(path)
+    except OSError as error:
+        raise _unusable(path, "a certificate, and its key beside it", error) from None
 
 
 def is_loopback(host: str) -> bool:
@@ -162,7 +164,7 @@ def _credential(entry: Mapping[str, Any], path: str) -> Credential:
     user, password = held.get("username", ""), held.get("password", "")
     if "auth" in held:
         try:
-            user, _, password = base64.b64decode(held["auth"]).decode().partition(":")
+            user, _, password = base64.b64decode(held["auth"], validate=True).decode().partition(":")
         except ValueError as error:
             raise _unusable(path, "`auth`: a name and a password in base 64", error) from None
     return Credential(
@@ -171,16 +173,16 @@ def _credential(entry: Mapping[str, Any], path: str) -> Credential:
 
 
 def _document(path: str) -> dict[str, Any]:
-    """A file of Docker's; empty where there is none. Raises ConfigError for what cannot be read."""
+    """A file of Docker's; empty where this user sees none. Raises ConfigError for what cannot be read."""
     try:
         with open(path, "rb") as file:
             found = json.loads(file.read(_LARGEST))
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise _unusable(path, "JSON", error) from None
     if not isinstance(found, dict):
-        raise _unusable(path, "an object of JSON", type(found).__name__)
+        raise _unusable(path, "an object of JSON", TypeError())
     return found
 
 
@@ -189,7 +191,7 @@ def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return held if isinstance(held, dict) else {}
 
 
-def _unusable(path: str, expected: str, error: object) -> ConfigError:
+def _unusable(path: str, expected: str, error: Exception) -> ConfigError:
     """The error for a file; what stands in it is not quoted, as it may be secret."""
     found = getattr(error, "strerror", None) or type(error).__name__
     return ConfigError(

@@ -18,7 +18,7 @@ from toolmatrix.inventory.docker_config import DockerConfig
 from toolmatrix.inventory.host import MACHINES
 from toolmatrix.inventory.registry_auth import Access
 from toolmatrix.inventory.streams import BLOCK, Hashed
-from toolmatrix.inventory.transport import Transport
+from toolmatrix.inventory.transport import Transport, same_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class _Registry:
         self._base = self._base or self._line.base()
         url = f"{self._base}/v2/{self._asked.name}/{path}"
         answer = self._line.get(url, {"Accept": accept}, self._authorization)
-        if answer.status == 401:
+        if answer.status == 401 and same_host(answer.url, url):
             answer.close()
             self._authorization = self._access.authorization(answer)
             answer = self._line.get(url, {"Accept": accept}, self._authorization)

@@ -122,7 +122,7 @@ class Transport:
                 return answer
             answer.close()
             here, url = url, self._target(url, answer.headers.get("Location", ""))
-            if urlsplit(here)[:2] != urlsplit(url)[:2]:
+            if not same_host(here, url):
                 authorization = ""
         raise self.refusal(
             "the registry redirects in circles", f"at most {MOST_REDIRECTS} redirects", "more"
@@ -201,7 +201,7 @@ class Transport:
                 response = self._manager(url).urlopen(
                     method,
                     url,
-                    headers=headers,
+                    headers={"User-Agent": "toolmatrix", **headers},
                     body=body,
                     redirect=False,
                     retries=broken,
@@ -255,6 +255,11 @@ class Transport:
                         "the registry cannot be read", f"an answer of {host}", text, help
                     )
         return self.refusal("the registry cannot be read", "an answer", _text(error))
+
+
+def same_host(one: str, other: str) -> bool:
+    """Whether two addresses have scheme, host and port in common: the reach of credentials."""
+    return urlsplit(one)[:2] == urlsplit(other)[:2]
 
 
 _REASONS: tuple[tuple[type[BaseException], str, str], ...] = (
