@@ -38,13 +38,11 @@ PATH = "/v2/app/manifests/1"
 
 @pytest.fixture(autouse=True)
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Docker's files for a test: an account everywhere on this machine; and little patience."""
+    """Docker's files for a test: none yet; and no pause between attempts."""
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     monkeypatch.setattr(docker_config, "ETC", str(tmp_path / "etc"))
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    for name in ("CONNECT", "SILENCE", "HEADERS"):
-        monkeypatch.setattr(transport, name, 0.5)
     monkeypatch.setattr(transport, "BACKOFF", 0.01)
     return tmp_path
 
@@ -244,13 +242,15 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n"
 @pytest.mark.parametrize("pieces", [(b"",), (b"HTTP/1.1 200 OK\r\nConte",), (HEAD,), (HEAD, b"{")])
 @pytest.mark.parametrize("path", [PATH, f"/v2/app/blobs/{LAYER}"])
 def test_a_registry_that_stalls_is_left(
-    server: Server, path: str, pieces: tuple[bytes, ...]
+    server: Server, path: str, pieces: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(transport, "SILENCE", 0.5)
     server.answers[path] = lambda _: Reply(raw=stalled(server, *pieces))
     assert refused(server).found == "it stopped answering"
 
 
-def test_headers_that_drip_are_cut(server: Server) -> None:
+def test_headers_that_drip_are_cut(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "HEADERS", 0.5)
     server.answers[PATH] = lambda _: Reply(raw=dripped(server, b"HTTP/1.1 200 OK\r\nA: "))
     assert refused(server).found == "it stopped answering"
 
