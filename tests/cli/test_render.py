@@ -221,6 +221,24 @@ def test_an_edited_lock_is_refused(real: Cli, here: Path) -> None:
     assert not (here / "new").exists()
 
 
+def test_what_somebody_else_wrote_is_not_replaced(real: Cli, here: Path) -> None:
+    (here / "out").mkdir()
+    (here / "out/x86.Dockerfile").write_text("FROM scratch\n")
+    outcome = real("render", *DEBIAN, "--output", "out")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("error[TM905]: a file there was not written by toolmatrix\n")
+    assert names(here / "out") == ["x86.Dockerfile"]
+    assert (here / "out/x86.Dockerfile").read_text() == "FROM scratch\n"
+
+
+def test_files_of_an_earlier_render_are_told(real: Cli, here: Path) -> None:
+    real("render", *DEBIAN, "--output", "out")
+    outcome = real("render", *DEBIAN[:4], "--target", "x86", "--output", "out")
+    assert "left as they were: arm.Dockerfile, arm.check.sh" in outcome.err
+    (here / "out/notes.env.sh").write_text("mine\n")
+    assert "notes" not in real("render", "--output", "out").err
+
+
 @pytest.mark.parametrize("blocked", ["out", "out/x86.Dockerfile"])
 def test_a_place_that_cannot_be_written_is_told(real: Cli, here: Path, blocked: str) -> None:
     place = here / blocked

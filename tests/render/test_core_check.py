@@ -187,7 +187,7 @@ def test_an_object_holds_the_archs_and_no_other(tmp_path: Path, archs: str, said
 def test_nvcc_is_of_the_release_and_takes_each_arch(tmp_path: Path, nvcc: str, said: str) -> None:
     tools = {
         "nvcc": nvcc,
-        "rpm": "echo 9.1.0.70",
+        "rpm": "case $4 in *cudart*) echo 12.4.127 ;; *) echo 9.1.0.70 ;; esac",
         "gcc": "echo 11.4.1",
         "g++": "echo 11.4.1",
         "sh": "echo 'rocky 9.4'",

@@ -97,8 +97,46 @@ def test_a_label_names_what_a_toolchain_holds() -> None:
 
 def test_a_label_names_what_a_runtime_image_holds() -> None:
     held = image("tensorflow", "x86", recipe="tensorflow").labels[COMPONENTS].split()
-    assert {"base-image", "cudnn", "distro", "numpy", "python", "tensorflow"} <= {*held}
-    assert not {"bazel", "driver", "gcc"} & {*held}
+    assert {"cuda", "cudnn", "distro", "numpy", "python", "tensorflow"} <= {*held}
+    assert not {"base-image", "bazel", "driver", "gcc"} & {*held}
+
+
+RUNTIME = "nvidia/cuda:11.2.2-cudnn8-runtime-ubuntu20.04"
+
+
+def test_a_runtime_image_of_cuda_starts_from_the_one_without_compilers() -> None:
+    made = image("tensorflow", "x86", recipe="tensorflow")
+    assert (made.runtime.base, made.runtime.from_) == (RUNTIME, RUNTIME)
+    assert made.labels["org.opencontainers.image.base.name"] == RUNTIME
+    assert {made.from_, RUNTIME} <= {*made.unpinned}
+
+
+def test_a_runtime_image_has_a_stand_in_of_its_own() -> None:
+    pinned = "nvidia/cuda@sha256:" + "0" * 64
+    made = image("tensorflow", "x86", recipe="tensorflow", stand_ins={RUNTIME: pinned})
+    assert (made.from_, made.runtime.from_) == (made.base, pinned)
+    assert made.labels["org.opencontainers.image.base.digest"] == "sha256:" + "0" * 64
+
+
+def test_without_a_runtime_image_the_last_stage_is_the_first() -> None:
+    made = image("tensorflow", "x86")
+    assert (made.runtime.base, made.runtime.packages) == (made.base, ())
+
+
+def test_cudnn_is_installed_where_the_image_has_none() -> None:
+    base = component("nvidia/cuda:11.2.2-devel-ubuntu20.04")
+    held = changed("tensorflow", "x86", components={"base-image": base})
+    made = job(held, recipe="tensorflow", targets=("x86",)).images[0]
+    wanted = f"libcudnn8={made.locked.components['cudnn'].version}-1+cuda11.*"
+    assert wanted in made.packages
+    assert wanted in made.runtime.packages
+
+
+def test_a_runtime_image_of_rocm_has_its_libraries_from_where_they_come() -> None:
+    made = image("tensorflow", "amd", recipe="tensorflow")
+    assert {"rocm-hip-runtime", "rocm-ml-libraries"} <= {*made.runtime.packages}
+    assert [one.name for one in made.runtime.repositories] == ["rocm"]
+    assert not {"rocm-dev", "rocm-ml-sdk"} & {*made.runtime.packages}
 
 
 @pytest.mark.parametrize("name", ["tensorflow", "debian-amd"])

@@ -119,10 +119,14 @@ def bake(held: Job) -> Any:
     return json.loads(made("bake", held)["docker-bake.json"])
 
 
-@pytest.mark.parametrize("name", LOCKS)
-def test_the_bake_file_has_the_shape_of_one(name: str) -> None:
+BAKED = [*((name, "toolchain") for name in LOCKS), ("tensorflow", "tensorflow")]
+"""A lock and a recipe: the tools alone, and one whose runtime image starts from another base."""
+
+
+@pytest.mark.parametrize(("name", "recipe"), BAKED)
+def test_the_bake_file_has_the_shape_of_one(name: str, recipe: str) -> None:
     schema = json.loads((Path(__file__).parent / "bake.schema.json").read_text())
-    jsonschema.validate(bake(job(lock(name))), schema)
+    jsonschema.validate(bake(job(lock(name), recipe=recipe)), schema)
 
 
 def test_the_bake_file_has_a_target_for_each_image() -> None:
@@ -165,14 +169,20 @@ def buildx() -> str:
 @pytest.mark.skipif(
     not buildx(), reason="docker-buildx is not installed; the schema stands in for it"
 )
-@pytest.mark.parametrize("name", LOCKS)
-def test_buildx_reads_the_bake_file(name: str, tmp_path: Path) -> None:
-    held = job(lock(name))
+@pytest.mark.parametrize(("name", "recipe"), BAKED)
+def test_buildx_reads_the_bake_file(name: str, recipe: str, tmp_path: Path) -> None:
+    held = job(lock(name), recipe=recipe)
     (tmp_path / "docker-bake.json").write_text(made("bake", held)["docker-bake.json"])
     images = {image.name: image for image in held.images}
     for given in (
         {},
-        {"CACHE": "r/c", "ATTEST": "true", "PREFIX": "r/t/", "BASE_X86": "docker-image://b"},
+        {
+            "CACHE": "r/c",
+            "ATTEST": "true",
+            "PREFIX": "r/t/",
+            "BASE_X86": "docker-image://b",
+            "RUNTIME_X86": "docker-image://r",
+        },
     ):
         told = subprocess.run(
             [buildx(), "bake", "--print"],
@@ -186,13 +196,14 @@ def test_buildx_reads_the_bake_file(name: str, tmp_path: Path) -> None:
         assert set(read["target"]) == set(images)
         for target, part in read["target"].items():
             assert part["platforms"] == [images[target].platform]
-            assert part["tags"][0] == f"{given.get('PREFIX', '')}toolchain:{target}"
+            assert part["tags"][0] == f"{given.get('PREFIX', '')}{recipe}:{target}"
             assert ("cache-from" in part) == ("CACHE" in given)
             assert [one.get("disabled", False) for one in part["attest"]] == [
                 "CACHE" not in given
             ] * 2
-            base = {images[target].from_: "docker-image://b"} if target == "x86" and given else None
-            assert part.get("contexts") == base
+            image = images[target]
+            bases = {image.runtime.from_: "docker-image://r"} | {image.from_: "docker-image://b"}
+            assert part.get("contexts") == (bases if target == "x86" and given else None)
 
 
 # CI services

@@ -37,6 +37,15 @@ _HEAD = "#   toolmatrix render "
 _LOOKED_AT = 12
 """So many lines of a Dockerfile are read for it."""
 
+_EVERY = "text"
+"""What `--format` says where nothing else is said: every format."""
+
+_OURS = "toolmatrix"
+"""A word that every rendered file holds."""
+
+_PER_IMAGE = (".Dockerfile", ".check.sh", ".def", ".constraints.txt", ".environment.yml", ".env.sh")
+"""How files end that are called after an image."""
+
 _REMEMBERED = ("recipe", "target", "format", "dialect", "syntax_line", "base", "option_")
 """Options that decide what is written; a directory that was rendered before keeps them."""
 
@@ -62,6 +71,8 @@ def run(context: Context) -> int:
         _print(context, files)
         return 0
     _write(context, files)
+    if context.options.format == _EVERY:
+        _tell_left(context, files)
     _tell_unpinned(context, job)
     return 0
 
@@ -180,7 +191,7 @@ def _choices(context: Context) -> Choices:
 
 def _check_bases(job: Job) -> None:
     """A stand-in for an image that nothing starts from is a mistake in its name."""
-    used = {image.base for image in job.images}
+    used = {base for image in job.images for base in (image.base, image.runtime.base)}
     for image in job.choices.stand_ins:
         if image not in used:
             raise UsageError(
@@ -278,7 +289,7 @@ def _files(context: Context, job: Job) -> dict[str, str]:
 
     known = formats.known()
     wanted = context.options.format
-    chosen = known if wanted == "text" else wanted.split(",")
+    chosen = known if wanted == _EVERY else wanted.split(",")
     return {path: text for name in chosen for path, text in known[name].files(job).items()}
 
 
@@ -330,12 +341,41 @@ def _print(context: Context, files: Mapping[str, str]) -> None:
 def _write(context: Context, files: Mapping[str, str]) -> None:
     """Write what differs from what is there, all of it or nothing."""
     paths = {os.path.join(context.options.output, name): text for name, text in files.items()}
-    changed = {path: text for path, text in paths.items() if _held(path) != text}
+    held = {path: _held(path) for path in paths}
+    changed = {path: text for path, text in paths.items() if held[path] != text}
+    _refuse_foreign(held)
     for folder in dict.fromkeys(os.path.dirname(path) or "." for path in changed):
         _make(folder)
     replace_files(changed)
     for path in sorted(paths):
         context.write(f"{'wrote' if path in changed else 'unchanged'} {path}\n")
+
+
+def _refuse_foreign(held: Mapping[str, str | None]) -> None:
+    """What somebody else wrote is not replaced: every file of ours names the program."""
+    for path, text in held.items():
+        if text is not None and _OURS not in text:
+            raise OutputError(
+                "a file there was not written by toolmatrix",
+                where=Position(path),
+                help="name another directory with `--output`, or move the file away; nothing was written",
+            )
+
+
+def _tell_left(context: Context, files: Mapping[str, str]) -> None:
+    """Files of an earlier render that this one does not write, which are of another lock or recipe."""
+    folder = context.options.output
+    left = [
+        name
+        for name in sorted(os.listdir(folder))
+        if name.endswith(_PER_IMAGE) and name not in files and _ours(os.path.join(folder, name))
+    ]
+    if left:
+        context.say_after(f"left as they were: {', '.join(left)}; this lock or recipe has none")
+
+
+def _ours(path: str) -> bool:
+    return _OURS in (_held(path) or "")
 
 
 def _make(folder: str) -> None:

@@ -84,7 +84,8 @@ class Provision(Part):
     `packages` are names for the manager of the distribution (apt, dnf), and `runtime` those of the runtime image;
     `areas` are parts of the distribution's archive to be switched on; `pip` are requirements; `run` are commands once
     the packages are there; `links` are names under which files are found as well; `path` and `env` are set for all
-    that follows. What has no part in an image says so in `because`.
+    that follows. Where the runtime image starts from another image, `runtime_base` names it. What has no part in an
+    image says so in `because`.
     """
 
     component: str
@@ -100,6 +101,7 @@ class Provision(Part):
     env: Mapping[str, str] = {}
     probes: tuple[Probe, ...] = ()
     in_base: bool = False
+    runtime_base: str = ""
     because: str = ""
 
 
@@ -125,13 +127,17 @@ class Effect(Part):
 
 
 class Step(Part):
-    """Commands of one stage: lines of shell, each one command; `env` holds for these lines alone."""
+    """Commands of one stage: lines of shell, each one command; `env` holds for these lines alone.
+
+    `packages` are those of the image that builds, `runtime` what the result needs in the runtime image.
+    """
 
     name: str
     stage: str
     run: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     packages: tuple[str, ...] = ()
+    runtime: tuple[str, ...] = ()
     downloads: tuple[Download, ...] = ()
     workdir: str = ""
 
@@ -168,7 +174,7 @@ class Recipe(Book):
 
     `builds` is a component, empty where nothing is built; `needs` are components the answer must hold; `assumes` are
     properties of the machine, such as `char: signed`; `artifacts` are the paths that the runtime image takes over,
-    and without them there is none.
+    and without them there is none; `probes` see in the last image what was built.
     """
 
     name: str
@@ -180,4 +186,5 @@ class Recipe(Book):
     resources: Mapping[str, str] = {}
     steps: tuple[Step, ...] = ()
     artifacts: tuple[str, ...] = ()
+    probes: tuple[Probe, ...] = ()
     options: tuple[Option, ...] = ()

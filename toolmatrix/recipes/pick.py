@@ -108,7 +108,7 @@ def settled(steps: Iterable[Step]) -> tuple[Step, ...]:
             if done and _alike(done[-1], step):
                 step = _joined(done.pop(), step)
             done.append(step)
-        elif step.packages or step.downloads:
+        elif step.packages or step.runtime or step.downloads:
             done.append(step.replace(env={}))
     return tuple(done)
 
@@ -125,6 +125,7 @@ def _joined(step: Step, following: Step) -> Step:
         name=f"{step.name}, {following.name}",
         run=step.run + following.run,
         packages=step.packages + following.packages,
+        runtime=step.runtime + following.runtime,
     )
 
 

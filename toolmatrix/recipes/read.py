@@ -67,7 +67,10 @@ def provisions(index: Index) -> model.Book:
 
 def parse(root: Node, index: Index) -> model.Recipe:
     """A recipe from its nodes."""
-    return cast("model.Recipe", _book(root, index, model.RECIPE, tables.RECIPE))
+    made = cast("model.Recipe", _book(root, index, model.RECIPE, tables.RECIPE))
+    if made.probes and not made.builds:
+        root.fail("probes look for what nothing builds", expected="`builds:`", found="no such key")
+    return made
 
 
 def _book(root: Node, index: Index, schema: str, shape: tables.Shape) -> Any:

@@ -18,7 +18,11 @@ SHAPES: Mapping[str, tuple[re.Pattern[str], str]] = {
     for name, pattern, expected in (
         ("name", r"[a-z][a-z0-9_-]*", "a name such as `bazel-dist`"),
         ("component", r"[a-z0-9][a-z0-9._-]*", "the name of a component"),
-        ("package", r"[a-z0-9][a-zA-Z0-9+._:~=-]*", "a package name"),
+        (
+            "package",
+            r"[a-z0-9][a-zA-Z0-9+._:~=-]*\*?",
+            "the name of a package, perhaps with a version; `*` ends one that may go on",
+        ),
         (
             "requirement",
             r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[a-z0-9,-]+\])?([=<>!~]=?[A-Za-z0-9.*+!_-]+(,[=<>!~]=?[A-Za-z0-9.*+!_-]+)*)?",

@@ -71,6 +71,7 @@ FORMS: Mapping[str, Callable[[str], str]] = {
     "short": _short,
     "dashed": lambda version: version.replace(".", "-"),
     "joined": lambda version: version.replace(".", ""),
+    "runtime": lambda image: image.replace("-devel", "-runtime"),
 }
 
 

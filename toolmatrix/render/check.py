@@ -7,8 +7,9 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from toolmatrix.recipes.model import Probe
     from toolmatrix.render.model import Image, Job
 
 FOLDER = "/usr/share/toolmatrix"
@@ -31,20 +32,21 @@ class Row(Value):
 
 def script(job: Job, image: Image) -> str:
     """The text of the script."""
-    rows = tuple(_rows(image))
-    names = ["machine", *(row.component for row in rows)]
+    rows, built = tuple(_rows(image, image.probes)), tuple(_rows(image, image.built))
+    names = ["machine", *(row.component for row in (*rows, *built))]
     return templates.render(
         "check.sh.j2",
         job=job,
         image=image,
         probes=rows,
+        built=built,
         gfx=",".join(sorted(arch for arch in image.locked.archs if arch.startswith("gfx"))),
         width=str(min(max(map(len, names)), _LONGEST)),
     )
 
 
-def _rows(image: Image) -> Iterator[Row]:
-    for component, probe in image.probes:
+def _rows(image: Image, probes: Iterable[tuple[str, Probe]]) -> Iterator[Row]:
+    for component, probe in probes:
         version = image.locked.components[component].version
         yield Row(
             component=component,

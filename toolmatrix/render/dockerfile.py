@@ -17,9 +17,14 @@ SYNTAX = "docker/dockerfile:1"
 _BLANKS = re.compile(r"\n{3,}")
 """More than one empty line, as parts that wrote nothing leave them."""
 
-_CA = "/etc/ssl/certs/ca-certificates.crt"
-_SECRET = f"type=secret,id=ca,target={_CA},mode=0444"
-"""Certificates of a company, if the build is given any; they leave no trace in the image."""
+_SECRETS = {
+    name: f"type=secret,id={name},target={target},mode=0444"
+    for name, target in (
+        ("ca", "/etc/ssl/certs/ca-certificates.crt"),
+        ("pip", "/etc/pip.conf"),
+    )
+}
+"""Certificates and pip's settings of a company, if the build is given any; they leave no trace in the image."""
 
 _PER_CACHE = ("distro", "debian_arch")
 """What images must share to share the caches of their builds."""
@@ -45,7 +50,7 @@ def fill(template: str, job: Job, image: Image, *, modern: bool, **more: object)
         components=_columns(image),
         caches="-".join(quote.plain("release", image.variables[one]) for one in _PER_CACHE),
         debian_arch=image.variables["debian_arch"],
-        secret=_SECRET,
+        secrets=_SECRETS,
         check=check_name(image),
         folder=check.FOLDER,
         **more,

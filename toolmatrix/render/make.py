@@ -13,7 +13,7 @@ from toolmatrix.errors import NoImage, RenderError
 from toolmatrix.recipes.model import STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer
-from toolmatrix.render.model import Flag, Image, Job
+from toolmatrix.render.model import Flag, Image, Job, Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock, LockedTarget
-    from toolmatrix.recipes.model import Book, Distro, Option, Provision, Recipe, Step
+    from toolmatrix.recipes.model import Book, Distro, Option, Probe, Provision, Recipe, Step
     from toolmatrix.render.model import Choices
 
     T = TypeVar("T")
@@ -124,6 +124,11 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
     )
     base = answer.checked("reference", held.components["base-image"].version)
     from_ = rules.choices.stand_ins.get(base, base)
+    last = Runtime(base=base, from_=from_)
+    if recipe.artifacts:
+        last = _runtime(base, provisions, steps, rules.choices)
+    probes = tuple((part.component, probe) for part in provisions for probe in part.probes)
+    built = tuple((recipe.builds, probe) for probe in picker.all(recipe.probes))
     return Image(
         name=name,
         target=target,
@@ -135,13 +140,8 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         from_=from_,
         distro=distro,
         provisions=provisions,
-        packages=_once(
-            (
-                *(word for part in provisions for word in part.packages),
-                *(word for step in steps for word in step.packages),
-            )
-        ),
-        runtime=_once(word for part in provisions for word in part.runtime),
+        packages=_words((part.packages for part in provisions), (one.packages for one in steps)),
+        runtime=last,
         areas=_once(word for part in provisions for word in part.areas),
         repositories=_once(one for part in provisions for one in part.repositories),
         downloads=downloads,
@@ -150,14 +150,29 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         pip=_once(word for part in provisions for word in part.pip),
         steps=steps,
         artifacts=picker.texts(recipe.artifacts),
-        probes=tuple((part.component, probe) for part in provisions for probe in part.probes),
+        probes=probes,
+        built=built,
         flags=_flags(held, rules, picker),
         env=_env(held, provisions, options),
         path=_once(folder for part in reversed(provisions) for folder in part.path),
-        labels=_labels(target, held, recipe, base, from_, digest)
-        | {_LABEL + "components": " ".join(_present(held, recipe, provisions))},
-        unpinned=_unpinned(from_, (*downloads, *(one for step in steps for one in step.downloads))),
+        labels=_labels(target, held, recipe, last, digest, probes),
+        unpinned=_unpinned((from_, last.from_), downloads, steps),
         variables=picker.values,
+    )
+
+
+def _runtime(
+    base: str, provisions: Sequence[Provision], steps: Sequence[Step], choices: Choices
+) -> Runtime:
+    """The last stage: its packages come from where their provisions say."""
+    named = next((part.runtime_base for part in provisions if part.runtime_base), base)
+    bringing = [part for part in provisions if part.runtime]
+    return Runtime(
+        base=answer.checked("reference", named),
+        from_=choices.stand_ins.get(named, named),
+        packages=_words((part.runtime for part in provisions), (one.runtime for one in steps)),
+        repositories=_once(one for part in bringing for one in part.repositories),
+        areas=_once(word for part in bringing for word in part.areas),
     )
 
 
@@ -216,9 +231,12 @@ def _pinned(download: Download, held: LockedTarget, rules: Rules) -> Download:
     return download.replace(checksum=download.sha256.get(version, ""))
 
 
-def _unpinned(from_: str, downloads: Iterable[Download]) -> tuple[str, ...]:
-    loose = [one.url for one in downloads if not one.checksum]
-    return tuple(loose if "@sha256:" in from_ else [from_, *loose])
+def _unpinned(
+    images: Iterable[str], downloads: Iterable[Download], steps: Iterable[Step]
+) -> tuple[str, ...]:
+    fetched = (*downloads, *(one for step in steps for one in step.downloads))
+    loose = [image for image in images if "@sha256:" not in image]
+    return _once((*loose, *(one.url for one in fetched if not one.checksum)))
 
 
 def _flags(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[Flag, ...]:
@@ -242,7 +260,12 @@ def _env(
 
 
 def _labels(
-    target: str, held: LockedTarget, recipe: Recipe, base: str, from_: str, digest: str
+    target: str,
+    held: LockedTarget,
+    recipe: Recipe,
+    last: Runtime,
+    digest: str,
+    probes: Iterable[tuple[str, Probe]],
 ) -> dict[str, str]:
     """Every label that a base image may bring is set anew, so that none speaks for another image."""
     version = held.components[recipe.builds].version if recipe.builds else ""
@@ -250,8 +273,9 @@ def _labels(
         "org.opencontainers.image.title": f"{recipe.name} for {target}",
         "org.opencontainers.image.description": recipe.about,
         "org.opencontainers.image.version": version,
-        "org.opencontainers.image.base.name": base,
-        "org.opencontainers.image.base.digest": from_.partition("@")[2],
+        "org.opencontainers.image.base.name": last.base,
+        "org.opencontainers.image.base.digest": last.from_.partition("@")[2],
+        _LABEL + "components": " ".join(_present(held, recipe, last, probes)),
         _LABEL + "lock.digest": digest,
         _LABEL + "target": target,
     }
@@ -263,19 +287,19 @@ def _labels(
     return labels | floors
 
 
-def _present(held: LockedTarget, recipe: Recipe, provisions: Iterable[Provision]) -> list[str]:
-    """What the last stage holds of the answer: what is built, and what the check asks for there."""
-    return sorted(
-        {recipe.builds} & set(held.components)
-        | {part.component for part in provisions if _stays(part, recipe)}
-    )
+def _present(
+    held: LockedTarget, recipe: Recipe, last: Runtime, probes: Iterable[tuple[str, Probe]]
+) -> list[str]:
+    """What the last stage holds of the answer: its base, what is built, and what the check asks for there."""
+    asked = {name for name, probe in probes if probe.runtime or not recipe.artifacts}
+    base = held.components["base-image"].version
+    starts = {"base-image"} if last.base == base else set()
+    return sorted(asked | starts | {recipe.builds} & set(held.components))
 
 
-def _stays(part: Provision, recipe: Recipe) -> bool:
-    """Whether the last stage has a component; of a base image there is nothing that could be asked."""
-    if not part.probes:
-        return part.in_base
-    return not recipe.artifacts or any(probe.runtime for probe in part.probes)
+def _words(*groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """Every word of several lists of lists, each at its first mention."""
+    return _once(word for group in groups for part in group for word in part)
 
 
 def _once(found: Iterable[T]) -> tuple[T, ...]:

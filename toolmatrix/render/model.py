@@ -42,12 +42,23 @@ class Flag(Value):
     flags: tuple[str, ...]
 
 
+class Runtime(Value):
+    """What the last stage starts from, by name (`base`) and with a stand-in (`from_`), and what it installs."""
+
+    base: str
+    from_: str
+    packages: tuple[str, ...] = ()
+    repositories: tuple[Repository, ...] = ()
+    areas: tuple[str, ...] = ()
+
+
 class Image(Value):
     """One image to build: a target of the lock with what its recipe does there, values put in.
 
     `name` is the stem of its files, such as `x86`; `base` the reference that the lock names and `from_` the one its
-    stages start from; `packages` are all packages of the distribution's manager in the order of their first mention,
-    `runtime` those of the runtime image; `probes` are pairs of component and probe; `steps` are in the order of their
+    stages start from; `packages` are all packages of the distribution's manager in the order of their first mention;
+    `runtime` is the last stage; `probes` are pairs of component and probe, and `built`
+    those of what is built; `steps` are in the order of their
     stages; `labels` stand on the last stage; `unpinned` is what no checksum or digest pins; `variables` are the values
     that texts of recipes may name.
     """
@@ -63,7 +74,7 @@ class Image(Value):
     distro: Distro
     provisions: tuple[Provision, ...]
     packages: tuple[str, ...]
-    runtime: tuple[str, ...]
+    runtime: Runtime
     areas: tuple[str, ...]
     repositories: tuple[Repository, ...]
     downloads: tuple[Download, ...]
@@ -73,6 +84,7 @@ class Image(Value):
     steps: tuple[Step, ...]
     artifacts: tuple[str, ...]
     probes: tuple[tuple[str, Probe], ...]
+    built: tuple[tuple[str, Probe], ...]
     flags: tuple[Flag, ...]
     env: Mapping[str, str]
     path: tuple[str, ...]

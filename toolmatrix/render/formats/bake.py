@@ -39,7 +39,11 @@ def files(job: Job) -> dict[str, str]:
     images = around.targets(job)
     variables = {
         **_VARIABLES,
-        **{_variable(name): f"in the place of {image.from_}" for name, image in images.items()},
+        **{
+            variable: f"in the place of {base}"
+            for name, image in images.items()
+            for variable, base in _bases(name, image).items()
+        },
     }
     about = (
         *around.lines(job),
@@ -60,14 +64,17 @@ def _target(job: Job, name: str, image: Image) -> dict[str, object]:
     tag = f"${{PREFIX}}{quote.plain('release', job.recipe.name)}:{name}"
     lock = quote.plain("digest", job.digest).partition(":")[2][:_SHORT]
     cache = f"type=registry,ref=${{CACHE}}:{name}"
-    base, variable = quote.plain("reference", image.from_), _variable(name)
+    stand_ins = (
+        _where(variable, f'{{"{base}" = {variable}}}', "{}")
+        for variable, base in _bases(name, image).items()
+    )
     return {
         "context": ".",
         "dockerfile": dockerfile.name(image),
         "platforms": [str(quote.plain("path", image.platform))],
         "tags": [tag, f"{tag}-{lock}"],
         "args": {word: f"${{{word}}}" for word in _BUILD_ARGS},
-        "contexts": _where(variable, f'{{"{base}" = {variable}}}', "{}"),
+        "contexts": _merged(tuple(stand_ins)),
         "cache-from": _where("CACHE", f'["{cache}"]', "[]"),
         "cache-to": _where("CACHE", f'["{cache},mode=max"]', "[]"),
         "attest": [
@@ -81,6 +88,17 @@ def _where(variable: str, then: str, otherwise: str) -> str:
     return f'${{{variable} != "" ? {then} : {otherwise}}}'
 
 
-def _variable(name: str) -> str:
-    """The variable that names another image for the base of a target, with its scheme: `docker-image://...`."""
-    return "BASE_" + name.upper().replace("-", "_")
+def _merged(maps: tuple[str, ...]) -> str:
+    """An expression of HCL that joins maps of others."""
+    return maps[0] if len(maps) == 1 else f"${{merge({', '.join(one[2:-1] for one in maps)})}}"
+
+
+def _bases(name: str, image: Image) -> dict[str, str]:
+    """What a target starts from, by the variable that names another image for it, as `docker-image://...`."""
+    word = name.upper().replace("-", "_")
+    used = {f"BASE_{word}": image.from_, f"RUNTIME_{word}": image.runtime.from_}
+    return {
+        variable: str(quote.plain("reference", base))
+        for variable, base in used.items()
+        if variable.startswith("BASE") or base != image.from_
+    }

@@ -79,11 +79,11 @@ agrees=no
 machine=$(uname -m)
 [ "$machine" = x86_64 ] && agrees=yes
 judge machine "$machine" x86_64 'uname -m'
+compare rocm 5.2.3 minor 'HIP version: ' hipcc --version
 compare distro 12 series 'debian ' sh -c '. /etc/os-release && printf "%s %s\n" "$ID" "$VERSION_ID"'
 compare python 3.11 series '' python --version
 compare python 3.11 series '' python3 --version
 if [ "${1:-}" != runtime ]; then
-    compare rocm 5.2.3 minor 'HIP version: ' hipcc --version
     compare gcc 12 series '' gcc -dumpfullversion -dumpversion
     compare gcc 12 series '' g++ -dumpfullversion -dumpversion
     holds gfx90a --offload-arch=gfx90a

@@ -75,6 +75,7 @@ agrees=no
 machine=$(uname -m)
 [ "$machine" = x86_64 ] && agrees=yes
 judge machine "$machine" x86_64 'uname -m'
+compare cuda 12.4.1 minor '' rpm -qa --qf '%{VERSION}\n' 'cuda-cudart-[0-9]*'
 compare cudnn 9.1.0.70 series '' rpm -qa --qf '%{VERSION}\n' 'libcudnn[0-9]*'
 compare distro 9 series 'rocky ' sh -c '. /etc/os-release && printf "%s %s\n" "$ID" "$VERSION_ID"'
 if [ "${1:-}" != runtime ]; then

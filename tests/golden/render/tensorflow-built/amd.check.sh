@@ -2,7 +2,7 @@
 # Compares the tools of this image with sha256:ec4507d45bc2f8e28edbea9cf708a4127f96410dcc49c8bd3cb353bfe71375d0.
 # Written by toolmatrix 0 for amd; an edit by hand is lost.
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
-# With the argument `runtime` it asks only for what a runtime image has.
+# With the argument `runtime` it asks only for what a runtime image has, with `tools` not for what is built.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -16,7 +16,7 @@ judge() {
     checked=$((checked + 1))
     word=pass
     [ "$agrees" = yes ] || word=FAIL
-    printf '%s  %-8s  %-14s wanted %-14s %s\n' "$word" "$1" "$2" "$3" "$4"
+    printf '%s  %-10s  %-14s wanted %-14s %s\n' "$word" "$1" "$2" "$3" "$4"
     [ "$agrees" = yes ] && return
     failed=$((failed + 1))
     printf '%s: expected %s, found %s by `%s`\n' "$1" "$3" "$2" "$4" >&2
@@ -66,6 +66,7 @@ agrees=no
 machine=$(uname -m)
 [ "$machine" = x86_64 ] && agrees=yes
 judge machine "$machine" x86_64 'uname -m'
+compare rocm 5.0.2 series '' cat /opt/rocm/.info/version
 compare distro 20.04 series 'ubuntu ' sh -c '. /etc/os-release && printf "%s %s\n" "$ID" "$VERSION_ID"'
 compare python 3.9 series '' python --version
 compare python 3.9 series '' python3 --version
@@ -75,8 +76,10 @@ compare keras 2.6.0 exact '' python -c 'import importlib.metadata, sys; print(im
 compare h5py 3.1.0 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' h5py
 compare wrapt 1.12.1 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' wrapt
 compare gast 0.4.0 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' gast
+if [ "${1:-}" != tools ]; then
+    compare tensorflow 2.6.5 exact '' python -c 'import tensorflow as tf; print(tf.__version__)'
+fi
 if [ "${1:-}" != runtime ]; then
-    compare rocm 5.0.2 series '' cat /opt/rocm/.info/version
     compare gcc 7 series '' gcc -dumpfullversion -dumpversion
     compare gcc 7 series '' g++ -dumpfullversion -dumpversion
     compare bazel 3.7.2 series '' bazel --version

@@ -66,6 +66,7 @@ agrees=no
 machine=$(uname -m)
 [ "$machine" = x86_64 ] && agrees=yes
 judge machine "$machine" x86_64 'uname -m'
+compare rocm 5.0.2 series '' cat /opt/rocm/.info/version
 compare distro 20.04 series 'ubuntu ' sh -c '. /etc/os-release && printf "%s %s\n" "$ID" "$VERSION_ID"'
 compare python 3.9 series '' python --version
 compare python 3.9 series '' python3 --version
@@ -76,7 +77,6 @@ compare h5py 3.1.0 exact '' python -c 'import importlib.metadata, sys; print(imp
 compare wrapt 1.12.1 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' wrapt
 compare gast 0.4.0 exact '' python -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))' gast
 if [ "${1:-}" != runtime ]; then
-    compare rocm 5.0.2 series '' cat /opt/rocm/.info/version
     compare gcc 7 series '' gcc -dumpfullversion -dumpversion
     compare gcc 7 series '' g++ -dumpfullversion -dumpversion
     compare bazel 3.7.2 series '' bazel --version

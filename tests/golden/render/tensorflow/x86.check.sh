@@ -66,6 +66,7 @@ agrees=no
 machine=$(uname -m)
 [ "$machine" = x86_64 ] && agrees=yes
 judge machine "$machine" x86_64 'uname -m'
+compare cuda 11.2.2 minor '' dpkg-query -W -f '${Version}\n' 'cuda-cudart-[0-9]*'
 compare cudnn 8.1.1.33 series '' dpkg-query -W -f '${Version}\n' 'libcudnn[0-9]*'
 compare distro 20.04 series 'ubuntu ' sh -c '. /etc/os-release && printf "%s %s\n" "$ID" "$VERSION_ID"'
 compare python 3.9 series '' python --version

@@ -47,6 +47,7 @@ RUN set -eux; \
 
 RUN --mount=type=cache,id=debian12-arm64-pip,target=/root/.cache/pip \
     --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 \
     set -eux; \
     python -m pip install numpy==2.4.6; \
     python -m pip check

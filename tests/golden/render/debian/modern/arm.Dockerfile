@@ -51,7 +51,8 @@ python3.11 -m venv /opt/venv
 EOF
 
 RUN --mount=type=cache,id=debian12-arm64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -m pip install numpy==2.4.6
 python -m pip check

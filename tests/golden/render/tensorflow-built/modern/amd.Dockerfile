@@ -79,7 +79,8 @@ python3.9 -m venv /opt/venv
 EOF
 
 RUN --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -m pip install numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wrapt==1.12.1 gast==0.4.0
 python -m pip check
@@ -87,7 +88,7 @@ EOF
 
 # The tools are what was resolved, or nothing is built with them.
 COPY --link --chmod=0555 toolmatrix.lock amd.check.sh /usr/share/toolmatrix/
-RUN ["sh", "/usr/share/toolmatrix/amd.check.sh"]
+RUN ["sh", "/usr/share/toolmatrix/amd.check.sh", "tools"]
 
 FROM toolchain AS build
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
@@ -102,11 +103,11 @@ tar -xf /tmp/v2.6.5.tar.gz -C /work/tensorflow --strip-components=1
 rm /tmp/v2.6.5.tar.gz
 EOF
 
-# fetch: rocm-libraries
 # configure: python-packages, keras-preprocessing
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -m pip install six==1.15.0 wheel==0.37.1 setuptools==59.6.0 packaging==21.3
 python -m pip install --no-deps keras_preprocessing==1.1.2
@@ -116,7 +117,8 @@ EOF
 WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 export CC_OPT_FLAGS=-Wno-sign-compare
 export PYTHON_BIN_PATH=/opt/venv/bin/python
@@ -130,29 +132,29 @@ export USE_DEFAULT_PYTHON_LIB_PATH=1
 EOF
 
 # configure: bazelrc-v2, bazelrc-rocm
-WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 sed -i '$a build --config=v2' .tf_configure.bazelrc
 sed -i '$a build --config=rocm' .tf_configure.bazelrc
 EOF
 
 # build: build
-WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 bazel build --config=opt --verbose_failures --repository_cache=/var/cache/toolmatrix/repository --disk_cache=/var/cache/toolmatrix/disk //tensorflow/tools/pip_package:build_pip_package
 EOF
 
 # package: wheel
-WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 bazel-bin/tensorflow/tools/pip_package/build_pip_package /work/wheels
 EOF
@@ -161,7 +163,8 @@ EOF
 WORKDIR /work/wheels
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -m pip install tensorflow-*.whl
 python -m pip check
@@ -171,7 +174,8 @@ EOF
 WORKDIR /work
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -c 'import tensorflow as tf; print(tf.__version__); assert tf.__version__ == "2.6.5"'
 EOF
@@ -186,7 +190,27 @@ RUN --mount=type=cache,id=ubuntu20.04-amd64-apt,target=/var/cache/apt,sharing=lo
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libstdc++6 python3.9
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates curl gnupg
+rm -rf /var/log/* /var/cache/ldconfig/aux-cache
+EOF
+
+# Keys are taken only with their fingerprint; what a repository has goes before the distribution's own packages.
+RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+set -eux
+curl -fsSL --retry 3 -o /usr/share/keyrings/rocm.asc https://repo.radeon.com/rocm/rocm.gpg.key
+gpg --batch --with-colons --import-options show-only --import /usr/share/keyrings/rocm.asc | grep '^fpr:*CA8BB4727A47B4D09B4EE8969386B48A1A693C5C:$' > /dev/null
+printf 'deb [arch=%s signed-by=%s] %s %s %s\n' amd64 /usr/share/keyrings/rocm.asc https://repo.radeon.com/rocm/apt/5.0.2 ubuntu main > /etc/apt/sources.list.d/rocm.list
+printf 'Package: *\nPin: origin %s\nPin-Priority: 600\n' repo.radeon.com > /etc/apt/preferences.d/rocm
+EOF
+
+# Versions are left to the distribution: the last step checks what came.
+# hadolint ignore=DL3008
+RUN --mount=type=cache,id=ubuntu20.04-amd64-apt,target=/var/cache/apt,sharing=locked \
+    --mount=type=cache,id=ubuntu20.04-amd64-lists,target=/var/lib/apt/lists,sharing=locked \
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+set -eux
+apt-get update
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends rocm-hip-runtime libstdc++6 libgomp1 python3.9 rocm-ml-libraries roctracer
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 
@@ -217,7 +241,7 @@ ARG SOURCE=""
 LABEL org.opencontainers.image.created="${CREATED}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.source="${SOURCE}" \
-      io.github.toolmatrix.components="base-image distro gast h5py keras numpy protobuf python tensorflow wrapt" \
+      io.github.toolmatrix.components="base-image distro gast h5py keras numpy protobuf python rocm tensorflow wrapt" \
       io.github.toolmatrix.lock.digest="sha256:ec4507d45bc2f8e28edbea9cf708a4127f96410dcc49c8bd3cb353bfe71375d0" \
       io.github.toolmatrix.target="amd" \
       org.opencontainers.image.base.digest="" \

@@ -59,7 +59,8 @@ python3.9 -m venv /opt/venv
 EOF
 
 RUN --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -m pip install numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wrapt==1.12.1 gast==0.4.0
 python -m pip check
@@ -67,7 +68,7 @@ EOF
 
 # The tools are what was resolved, or nothing is built with them.
 COPY --link --chmod=0555 toolmatrix.lock arm.check.sh /usr/share/toolmatrix/
-RUN ["sh", "/usr/share/toolmatrix/arm.check.sh"]
+RUN ["sh", "/usr/share/toolmatrix/arm.check.sh", "tools"]
 
 FROM toolchain AS build
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
@@ -85,7 +86,8 @@ EOF
 # configure: python-packages, keras-preprocessing
 RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -m pip install six==1.15.0 wheel==0.37.1 setuptools==59.6.0 packaging==21.3
 python -m pip install --no-deps keras_preprocessing==1.1.2
@@ -95,7 +97,8 @@ EOF
 WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 export CC_OPT_FLAGS=-Wno-sign-compare
 export PYTHON_BIN_PATH=/opt/venv/bin/python
@@ -109,38 +112,38 @@ export USE_DEFAULT_PYTHON_LIB_PATH=1
 EOF
 
 # configure: bazelrc-v2
-WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 sed -i '$a build --config=v2' .tf_configure.bazelrc
 EOF
 
 # configure: bazelrc-flags
-WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 export FLAGS='-fsigned-char -march=armv8-a+crc -frecord-gcc-switches'
 for flag in $FLAGS; do echo "build --copt=$flag --host_copt=$flag"; done >> .tf_configure.bazelrc
 EOF
 
 # build: build
-WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 bazel build --config=opt --verbose_failures --repository_cache=/var/cache/toolmatrix/repository --disk_cache=/var/cache/toolmatrix/disk //tensorflow/tools/pip_package:build_pip_package
 EOF
 
 # package: wheel
-WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 bazel-bin/tensorflow/tools/pip_package/build_pip_package /work/wheels
 EOF
@@ -149,7 +152,8 @@ EOF
 WORKDIR /work/wheels
 RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -m pip install tensorflow-*.whl
 python -m pip check
@@ -159,7 +163,8 @@ EOF
 WORKDIR /work
 RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -c 'import tensorflow as tf; print(tf.__version__); assert tf.__version__ == "2.6.5"'
 EOF
@@ -174,7 +179,7 @@ RUN --mount=type=cache,id=ubuntu20.04-arm64-apt,target=/var/cache/apt,sharing=lo
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libstdc++6 python3.9
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libstdc++6 libgomp1 python3.9
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 

@@ -60,7 +60,8 @@ python3.9 -m venv /opt/venv
 EOF
 
 RUN --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -m pip install numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wrapt==1.12.1 gast==0.4.0
 python -m pip check
@@ -68,7 +69,7 @@ EOF
 
 # The tools are what was resolved, or nothing is built with them.
 COPY --link --chmod=0555 toolmatrix.lock x86.check.sh /usr/share/toolmatrix/
-RUN ["sh", "/usr/share/toolmatrix/x86.check.sh"]
+RUN ["sh", "/usr/share/toolmatrix/x86.check.sh", "tools"]
 
 FROM toolchain AS build
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
@@ -86,7 +87,8 @@ EOF
 # configure: python-packages, keras-preprocessing
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -m pip install six==1.15.0 wheel==0.37.1 setuptools==59.6.0 packaging==21.3
 python -m pip install --no-deps keras_preprocessing==1.1.2
@@ -96,13 +98,14 @@ EOF
 WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 export CC_OPT_FLAGS=-Wno-sign-compare
 export GCC_HOST_COMPILER_PATH=/usr/bin/gcc-7
 export PYTHON_BIN_PATH=/opt/venv/bin/python
 export TF_CUDA_CLANG=0
-export TF_CUDA_PATHS=/usr/local/cuda,/usr
+export TF_CUDA_PATHS=/usr/local/cuda,/usr,/opt/cudnn
 export TF_CUDA_VERSION=11.2
 export TF_CUDNN_VERSION=8.1
 export TF_DOWNLOAD_CLANG=0
@@ -116,28 +119,28 @@ export USE_DEFAULT_PYTHON_LIB_PATH=1
 EOF
 
 # configure: bazelrc-v2
-WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 sed -i '$a build --config=v2' .tf_configure.bazelrc
 EOF
 
 # build: build
-WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 bazel build --config=opt --verbose_failures --repository_cache=/var/cache/toolmatrix/repository --disk_cache=/var/cache/toolmatrix/disk //tensorflow/tools/pip_package:build_pip_package
 EOF
 
 # package: wheel
-WORKDIR /work/tensorflow
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 bazel-bin/tensorflow/tools/pip_package/build_pip_package /work/wheels
 EOF
@@ -146,7 +149,8 @@ EOF
 WORKDIR /work/wheels
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -m pip install tensorflow-*.whl
 python -m pip check
@@ -156,12 +160,13 @@ EOF
 WORKDIR /work
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
 python -c 'import tensorflow as tf; print(tf.__version__); assert tf.__version__ == "2.6.5"'
 EOF
 
-FROM nvidia/cuda:11.2.2-cudnn8-devel-ubuntu20.04 AS runtime
+FROM nvidia/cuda:11.2.2-cudnn8-runtime-ubuntu20.04 AS runtime
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 
 # Versions are left to the distribution: the last step checks what came.
@@ -171,7 +176,7 @@ RUN --mount=type=cache,id=ubuntu20.04-amd64-apt,target=/var/cache/apt,sharing=lo
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libstdc++6 python3.9
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libstdc++6 libgomp1 python3.9
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 
@@ -201,12 +206,12 @@ ARG SOURCE=""
 LABEL org.opencontainers.image.created="${CREATED}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.source="${SOURCE}" \
-      io.github.toolmatrix.components="base-image cudnn distro gast h5py keras numpy protobuf python tensorflow wrapt" \
+      io.github.toolmatrix.components="cuda cudnn distro gast h5py keras numpy protobuf python tensorflow wrapt" \
       io.github.toolmatrix.driver.floor="450.80.02" \
       io.github.toolmatrix.lock.digest="sha256:ec4507d45bc2f8e28edbea9cf708a4127f96410dcc49c8bd3cb353bfe71375d0" \
       io.github.toolmatrix.target="x86" \
       org.opencontainers.image.base.digest="" \
-      org.opencontainers.image.base.name="nvidia/cuda:11.2.2-cudnn8-devel-ubuntu20.04" \
+      org.opencontainers.image.base.name="nvidia/cuda:11.2.2-cudnn8-runtime-ubuntu20.04" \
       org.opencontainers.image.description="TensorFlow as a Python package, built from source" \
       org.opencontainers.image.title="tensorflow for x86" \
       org.opencontainers.image.version="2.6.5"

@@ -77,6 +77,7 @@ RUN set -eux; \
 
 RUN --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
     --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 \
     set -eux; \
     python -m pip install numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wrapt==1.12.1 gast==0.4.0; \
     python -m pip check
