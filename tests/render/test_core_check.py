@@ -24,7 +24,7 @@ TOOLS = {
     "uname": "echo x86_64",
     "gcc": "echo 12.2.0",
     "g++": "echo 12.2.0",
-    "bazel": "echo 'bazel 4.2.3- (@non-git)'",
+    "dpkg-query": "echo 'bazel-bootstrap 4.2.3+ds-9'",
     "sh": "echo 'debian 12'",
     "python": 'case $1 in --version) echo "Python 3.11.2" ;; *) echo 2.4.6 ;; esac',
     "python3": "echo Python 3.11.2",
@@ -36,7 +36,7 @@ PASSED = (
     "pass  machine  x86_64         wanted x86_64         uname -m\n",
     "pass  gcc      12.2.0         wanted 12             gcc -dumpfullversion -dumpversion\n",
     "pass  gcc      12.2.0         wanted 12             g++ -dumpfullversion -dumpversion\n",
-    "pass  bazel    4.2.3-         wanted 4.2.3          bazel --version\n",
+    "pass  bazel    4.2.3+ds-9     wanted 4.2.3          dpkg-query --show bazel-bootstrap\n",
 )
 
 OBJECT = 'while [ "$1" != -o ]; do shift; done; printf "%s" "$OBJECT" >"$2"'
@@ -84,7 +84,10 @@ def test_an_image_as_resolved_passes(tmp_path: Path) -> None:
             {"gcc": "echo 120.1"},
             "gcc: expected 12, found 120.1 by `gcc -dumpfullversion -dumpversion`\n",
         ),
-        ({"bazel": "exit 1"}, "bazel: expected 4.2.3, found nothing by `bazel --version`\n"),
+        (
+            {"dpkg-query": "exit 1"},
+            "bazel: expected 4.2.3, found nothing by `dpkg-query --show bazel-bootstrap`\n",
+        ),
         ({"uname": "echo aarch64"}, "machine: expected x86_64, found aarch64 by `uname -m`\n"),
         (
             {"python3": "echo Python 3.1.1"},
