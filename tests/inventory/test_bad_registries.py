@@ -213,10 +213,35 @@ def test_a_blob_that_is_another_is_refused(server: Server, body: Any, what: str)
     assert refused(server, SubjectError).what == what
 
 
-def test_a_blob_that_ends_early_is_refused(server: Server) -> None:
-    whole = MADE.layers[1]
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(whole)
-    server.answers[f"/v2/app/blobs/{LAYER}"] = Reply(raw=[head, whole[:5000]])
+def broken(whole: bytes, start: int, count: int) -> Reply:
+    """A blob from a byte on, of which so many bytes come."""
+    status = b"206 Partial Content" if start else b"200 OK"
+    head = b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status, len(whole) - start)
+    return Reply(raw=[head, whole[start : start + count]])
+
+
+def test_a_blob_goes_on_where_it_broke(server: Server) -> None:
+    def answer(asked: Asked) -> Reply:
+        start = int((asked.headers["Range"] or "bytes=0-")[6:-1])
+        return broken(MADE.layers[1], start, 5000)
+
+    server.answers[f"/v2/app/blobs/{LAYER}"] = answer
+    assert read(server) == "debian12"
+    assert server.sent("Range") == [f"bytes={start}-" for start in (5000, 10000, 15000, 20000)]
+
+
+def test_a_blob_that_comes_no_further_is_left(server: Server) -> None:
+    def answer(asked: Asked) -> Reply:
+        start = 5000 if asked.headers["Range"] else 0
+        return broken(MADE.layers[1], start, 0 if start else 5000)
+
+    server.answers[f"/v2/app/blobs/{LAYER}"] = answer
+    assert refused(server).found == "it ended early"
+    assert server.sent("Range") == ["bytes=5000-"]
+
+
+def test_a_blob_that_begins_again_is_left(server: Server) -> None:
+    server.answers[f"/v2/app/blobs/{LAYER}"] = broken(MADE.layers[1], 0, 5000)
     assert refused(server).found == "it ended early"
 
 

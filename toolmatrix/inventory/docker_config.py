@@ -164,7 +164,9 @@ def _credential(entry: Mapping[str, Any], path: str) -> Credential:
     user, password = held.get("username", ""), held.get("password", "")
     if "auth" in held:
         try:
-            user, _, password = base64.b64decode(held["auth"], validate=True).decode().partition(":")
+            user, _, password = (
+                base64.b64decode(held["auth"], validate=True).decode().partition(":")
+            )
         except ValueError as error:
             raise _unusable(path, "`auth`: a name and a password in base 64", error) from None
     return Credential(

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.image import Descriptor, Fetch, Listed, Manifest
     from toolmatrix.inventory.layer import Layer, Look
     from toolmatrix.inventory.limits import Budget
-    from toolmatrix.inventory.streams import Readable
+    from toolmatrix.inventory.streams import Closable, Readable
     from toolmatrix.inventory.tree import Tree
 
-    Open = Callable[[Descriptor], "IO[bytes]"]
+    Open = Callable[[Descriptor], Closable]
 
 
 def read(path: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:

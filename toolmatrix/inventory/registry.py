@@ -10,8 +10,9 @@ import io
 import os
 import platform as machine
 from contextlib import closing
+from functools import partial
 
-from toolmatrix.errors import RegistryFailed, SubjectError
+from toolmatrix.errors import RegistryFailed, SubjectError, ToolmatrixError
 from toolmatrix.inventory import image as images
 from toolmatrix.inventory import oci, reference
 from toolmatrix.inventory.docker_config import DockerConfig
@@ -22,12 +23,14 @@ from toolmatrix.inventory.transport import Transport, same_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import IO, Any
+    from collections.abc import Callable
+    from typing import Any
 
     from toolmatrix.inventory.image import Descriptor, Image
     from toolmatrix.inventory.layer import Look
     from toolmatrix.inventory.limits import Budget
     from toolmatrix.inventory.reference import Reference
+    from toolmatrix.inventory.streams import Closable
     from toolmatrix.inventory.transport import Answer
     from toolmatrix.inventory.tree import Tree
 
@@ -84,15 +87,15 @@ class _Registry:
         self._held[digest] = data
         return {"manifests": [{"mediaType": own, "digest": digest, "size": len(data)}]}
 
-    def blob(self, asked: Descriptor) -> IO[bytes]:
+    def blob(self, asked: Descriptor) -> Closable:
         """What a descriptor names; raises SubjectError where the registry does not have it."""
         if asked.digest in self._held:
             return io.BytesIO(self._held[asked.digest])
         if asked.media not in images.DOCUMENTS:
-            return self._get(f"blobs/{asked.digest}", "*/*")  # type: ignore[return-value]
+            return _Blob(partial(self._get, f"blobs/{asked.digest}", "*/*"))
         if asked.size > LARGEST_MANIFEST:
             raise self._too_large()
-        return self._get(f"manifests/{asked.digest}", _ACCEPT)  # type: ignore[return-value]
+        return self._get(f"manifests/{asked.digest}", _ACCEPT)
 
     def _whole(self, answer: Answer, media: str) -> tuple[bytes, str]:
         """A manifest and its digest."""
@@ -113,21 +116,23 @@ class _Registry:
             "a manifest is too large", f"at most {LARGEST_MANIFEST >> 20} MiB", "more than that"
         )
 
-    def _get(self, path: str, accept: str) -> Answer:
-        """The answer of the registry, after it was told who asks if it wants to know."""
+    def _get(self, path: str, accept: str, start: int = 0) -> Answer:
+        """The answer of the registry from a byte on, after it was told who asks if it wants to know."""
         self._base = self._base or self._line.base()
         url = f"{self._base}/v2/{self._asked.name}/{path}"
-        answer = self._line.get(url, {"Accept": accept}, self._authorization)
+        headers = {"Accept": accept, **({"Range": f"bytes={start}-"} if start else {})}
+        wanted = 206 if start else 200
+        answer = self._line.get(url, headers, self._authorization)
         if answer.status == 401 and same_host(answer.url, url):
             answer.close()
             self._authorization = self._access.authorization(answer)
-            answer = self._line.get(url, {"Accept": accept}, self._authorization)
-        if answer.status != 200:
+            answer = self._line.get(url, headers, self._authorization)
+        if answer.status != wanted:
             with closing(answer):
-                raise self._refused(answer, path)
+                raise self._refused(answer, path, wanted)
         return answer
 
-    def _refused(self, answer: Answer, path: str) -> Exception:
+    def _refused(self, answer: Answer, path: str, wanted: int) -> Exception:
         """The error for a status, with what the registry says itself."""
         said = f"{answer.status} {self._said(answer)}".strip()
         if answer.status in (401, 403):
@@ -136,7 +141,7 @@ class _Registry:
             return self._budget.refusal(
                 "the registry does not have it", f"`{self._asked.name}`, {path}", said
             )
-        return self._line.refusal("the registry fails", "an answer with status 200", said)
+        return self._line.refusal("the registry fails", f"an answer with status {wanted}", said)
 
     def _said(self, answer: Answer) -> str:
         """Code and message of an error as the distribution specification has them, or nothing."""
@@ -146,3 +151,37 @@ class _Registry:
             return f"{first['code']}: {first.get('message', '')}"[:_LONGEST_WORD]
         except (SubjectError, RegistryFailed, LookupError, TypeError, AttributeError):
             return ""
+
+
+class _Blob:
+    """A blob that goes on where its connection broke, as long as each one brings it further."""
+
+    def __init__(self, ask: Callable[[int], Answer]) -> None:
+        self._ask = ask
+        self._answer = ask(0)
+        self._count = 0
+        self._broken_at = 0
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end."""
+        try:
+            data = self._answer.read(size)
+        except RegistryFailed as broken:
+            self._go_on(broken)
+            return self.read(size)
+        self._count += len(data)
+        return data
+
+    def _go_on(self, broken: RegistryFailed) -> None:
+        self.close()
+        if self._count == self._broken_at:
+            raise broken
+        self._broken_at = self._count
+        try:
+            self._answer = self._ask(self._count)
+        except ToolmatrixError:
+            raise broken from None
+
+    def close(self) -> None:
+        """Give the connection up."""
+        self._answer.close()

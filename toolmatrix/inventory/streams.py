@@ -16,6 +16,12 @@ if TYPE_CHECKING:
         def read(self, size: int, /) -> bytes:
             """At most so many bytes, none at the end."""
 
+    class Closable(Readable, Protocol):
+        """A stream that holds something until it is closed."""
+
+        def close(self) -> None:
+            """Give it up."""
+
 
 BLOCK = 1 << 20
 _LONGEST_HEAD = 512
