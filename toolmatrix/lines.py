@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import AnyStr
+
 MARK = "#$ "
 """What nvcc puts in front of everything it says of its plan."""
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+_ANSI_BYTES = re.compile(_ANSI.pattern.encode())
 
 # Pieces that nobody but a log writer puts at the beginning of a line; each takes the one blank after it.
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
@@ -61,8 +66,10 @@ def clean(line: str) -> str:
     return line[end:]
 
 
-def without_colours(text: str) -> str:
-    """Text of one or more lines without what a terminal would obey; the lines stay."""
+def without_colours(text: AnyStr) -> AnyStr:
+    """Text of one or more lines, or its bytes, without what a terminal would obey; the lines stay."""
+    if isinstance(text, bytes):
+        return _ANSI_BYTES.sub(b"", text)
     return _ANSI.sub("", text)
 
 

@@ -44,3 +44,12 @@ def noise(count: int, seed: int = 0) -> list[str]:
         draw.choice(kinds).format(draw.randrange(1, 9000), draw.randrange(10**6))
         for _ in range(count)
     ]
+
+
+@cache
+def reported() -> list[tuple[tuple[str, ...], str]]:
+    """Further lines of failures as programs write them, and the components that they are between."""
+    rows = (HERE / "reported.tsv").read_text().splitlines()[1:]
+    return [
+        (tuple(between.split()), line) for between, _, line in (row.split("\t", 2) for row in rows)
+    ]

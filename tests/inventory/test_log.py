@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.inventory import logs
 from tests.stages import corpus
 from tests.test_lines import PREFIXES
-from toolmatrix.inventory import log, signatures
+from toolmatrix.inventory import log, sieve, signatures
 from toolmatrix.resources import schema_path, signatures_path
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ UNLIKE = [(name, line) for name, entry in logs.variants().items() for line in en
 
 
 def observed(text: str) -> log.Log:
-    return log.observe(io.StringIO(text), BOOK, "x.log")
+    return log.observe(io.BytesIO(text.encode("utf-8", "surrogatepass")), BOOK, "x.log")
 
 
 def names(text: str) -> list[str]:
@@ -99,27 +99,27 @@ def test_lines_are_counted_as_they_stand(lines: list[str]) -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     text = "\n".join([*logs.noise(40), LINES[3][1], *logs.noise(40, 1), LINES[9][1], ""])
     whole = observed(text)
-    monkeypatch.setattr(log, "BLOCK", block)
+    monkeypatch.setattr(sieve, "BLOCK", block)
     assert observed(text) == whole
     assert whole.lines == 82
 
 
 def test_a_line_without_end_is_cut() -> None:
-    long = "x" * (3 * log.BLOCK) + "\n" + LINES[0][1] + "\n"
+    long = "x" * (3 * sieve.LONGEST) + "\n" + LINES[0][1] + "\n"
     seen = observed(long)
     assert (seen.lines, [match.line for match in seen.matches]) == (2, [2])
 
 
-class Endless(io.TextIOBase):
+class Endless:
     """A log of many blocks that remembers how much was asked for at a time."""
 
-    def __init__(self, block: str, count: int) -> None:
+    def __init__(self, block: bytes, count: int) -> None:
         self.block, self.left, self.asked = block, count, 0
 
-    def read(self, size: int | None = -1, /) -> str:
-        self.asked = max(self.asked, size or 0)
+    def read(self, size: int, /) -> bytes:
+        self.asked = max(self.asked, size)
         self.left -= 1
-        return self.block if self.left >= 0 else ""
+        return self.block if self.left >= 0 else b""
 
 
 def test_what_is_kept_of_a_long_log_is_bounded() -> None:
@@ -128,9 +128,9 @@ def test_what_is_kept_of_a_long_log_is_bounded() -> None:
         f"Successfully installed pkg{number}-1.{number}\n"
         for number in range(3000)
     )
-    stream = Endless(text, 3)
-    seen = log.observe(stream, BOOK, "x")  # type: ignore[arg-type]
-    assert stream.asked == log.BLOCK
+    stream = Endless(text.encode(), 3)
+    seen = log.observe(stream, BOOK, "x")
+    assert stream.asked == sieve.BLOCK
     assert len(seen.matches) == log.MATCHES
     assert seen.more == 3 * (3000 - log.MATCHES)
     assert len(seen.inventory.components) <= 2001

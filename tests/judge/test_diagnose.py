@@ -36,7 +36,7 @@ def told(
         joined = " ".join(words)
         return {"asked": joined} if not resolving or joined in resolving else None
 
-    seen = log.observe(io.StringIO(text), BOOK, "x.log")
+    seen = log.observe(io.BytesIO(text.encode()), BOOK, "x.log")
     return diagnose(index, BOOK, seen, locked or {}, solve)
 
 
@@ -53,6 +53,16 @@ def test_every_failure_names_its_pair_in_a_long_log(index: Index, entry: dict[st
     assert found.causes[0].signature == entry["signature"]
 
 
+@pytest.mark.parametrize(("between", "line"), logs.reported())
+def test_a_reported_line_names_its_components(
+    index: Index, between: tuple[str, ...], line: str
+) -> None:
+    noise = logs.noise(20)
+    (cause,) = told(index, "\n".join([*noise[:10], line, *noise[10:]]) + "\n").causes
+    named = [side.component for side in cause.between]
+    assert all(any(name.startswith(component) for name in named) for component in between), named
+
+
 def test_all_failures_are_found_in_one_log_of_50000_lines(index: Index) -> None:
     entries = logs.failures()
     noise = logs.noise(50_000 - 2 * len(entries), seed=7)
@@ -63,7 +73,7 @@ def test_all_failures_are_found_in_one_log_of_50000_lines(index: Index) -> None:
         text += noise[number * step : (number + 1) * step]
         text.append(entry["line"])
         placed[len(text)] = entry["signature"]
-    seen = log.observe(io.StringIO("\n".join(text) + "\n"), BOOK, "x")
+    seen = log.observe(io.BytesIO(("\n".join(text) + "\n").encode()), BOOK, "x")
     assert {match.signature.name for match in seen.matches} == set(placed.values())
     assert all(placed[match.line] == match.signature.name for match in seen.matches)
     assert sum(match.count for match in seen.matches) == len(entries)

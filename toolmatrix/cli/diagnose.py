@@ -51,12 +51,12 @@ def run(context: Context) -> int:
 def _observed(context: Context, path: str, book: Book) -> Log:
     from toolmatrix.inventory.log import observe
 
-    stream = stage_log.opened(context, context.path(path), "`-` reads stdin")
-    with closing(stream):
-        try:
-            return observe(stream, book, stage_log.called(path))
-        except OSError as error:
-            raise stage_log.unreadable(path, error, "`-` reads stdin") from None
+    help = "`-` reads stdin"
+    with (
+        closing(stage_log.unpacked(context, context.path(path), help)) as stream,
+        stage_log.readable(path, help),
+    ):
+        return observe(stage_log.as_utf8(stream), book, stage_log.called(path))
 
 
 def _locked(context: Context) -> Mapping[str, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import io
-from contextlib import closing
+from contextlib import closing, contextmanager
+from importlib import import_module
 
 from toolmatrix.errors import LogError, Position
 from toolmatrix.stages.log import lines_of, parse_log
@@ -23,6 +24,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16", "replace"),
 )
 """How a text may begin, and what it is then written in; PowerShell saves what it redirects in UTF-16."""
+_PACKED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "lzma", b"BZh": "bz2"}
+"""How a packed log begins, and the module that unpacks it."""
 
 _EXPECTED = (
     "lines that begin with `#$ ` (nvcc --dryrun), or commands in quotes (hipcc -###, clang -###)"
@@ -35,10 +38,8 @@ def read(context: Context, path: str) -> Log:
     """The plans of a log, `-` for stdin; raises LogError for one that cannot be read or in which no driver speaks."""
     with closing(opened(context, path)) as stream:
         lines = _Lines(stream)
-        try:
+        with readable(path):
             log = parse_log(lines)
-        except OSError as error:
-            raise unreadable(path, error) from None
     if not log.plans:
         raise LogError(
             "no driver speaks in this log",
@@ -89,31 +90,67 @@ def _escaped(line: str) -> bool:
 
 def opened(context: Context, path: str, help: str = _STDIN) -> TextIO:
     """A log, `-` for stdin, in whatever encoding it was saved; raises LogError for one that cannot be opened."""
-    if path == "-":
-        buffer = getattr(context.stdin, "buffer", None)
-        if not isinstance(buffer, io.BufferedReader):
-            return io.StringIO(context.stdin.read())
-        return _text(buffer)
+    if path == "-" and not isinstance(_piped(context), io.BufferedReader):
+        return io.StringIO(context.stdin.read())
+    return _text(unpacked(context, path, help))
+
+
+def unpacked(context: Context, path: str, help: str = _STDIN) -> io.BufferedReader:
+    """The bytes of a log, `-` for stdin, without the compression its first bytes tell; raises LogError as `opened`."""
     try:
-        return _text(open(path, "rb"))
+        stream = _piped(context) if path == "-" else open(path, "rb")  # noqa: SIM115 - returned
+        if not isinstance(stream, io.BufferedReader):
+            return io.BufferedReader(io.BytesIO(context.stdin.read().encode()))
+        start = stream.peek(6)
+        for mark, module in _PACKED.items():
+            if start.startswith(mark):
+                return io.BufferedReader(import_module(module).open(stream))
     except OSError as error:
         raise unreadable(path, error, help) from None
+    return stream
+
+
+def as_utf8(stream: io.BufferedReader) -> io.BufferedReader | codecs.StreamRecoder:
+    """The bytes of a log in UTF-8, whatever encoding it was saved in."""
+    name, _ = _encoding(stream)
+    if name.startswith("utf-8"):
+        return stream
+    return codecs.EncodedFile(stream, "utf-8", name, "replace")
+
+
+def _piped(context: Context) -> object:
+    return getattr(context.stdin, "buffer", None)
 
 
 def _text(stream: io.BufferedReader) -> TextIO:
-    start = stream.peek(4)
-    encoding, errors = next(
-        ((name, errors) for mark, name, errors in _MARKS if start.startswith(mark)),
-        ("utf-8", "surrogateescape"),
-    )
+    encoding, errors = _encoding(stream)
     return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
 
 
-def unreadable(path: str, error: OSError, help: str = _STDIN) -> LogError:
+def _encoding(stream: io.BufferedReader) -> tuple[str, str]:
+    start = stream.peek(4)
+    return next(
+        ((name, errors) for mark, name, errors in _MARKS if start.startswith(mark)),
+        ("utf-8", "surrogateescape"),
+    )
+
+
+@contextmanager
+def readable(path: str, help: str = _STDIN) -> Iterator[None]:
+    """Say what is wrong with a log that cannot be read to its end; raises LogError."""
+    from toolmatrix.inventory import streams
+
+    try:
+        yield
+    except streams.errors() as error:
+        raise unreadable(path, error, help) from None
+
+
+def unreadable(path: str, error: Exception, help: str = _STDIN) -> LogError:
     """What is wrong with a log that cannot be read."""
     return LogError(
         "cannot read the log",
         where=Position(called(path)),
-        found=error.strerror or str(error),
+        found=getattr(error, "strerror", None) or str(error),
         help=help,
     )

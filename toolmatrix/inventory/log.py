@@ -1,26 +1,23 @@
 """Observing a log: the components and versions that show in it, and the lines that known failures leave.
 
-A log is read in blocks and only lines that hold one of the texts of the book are looked at, so that a long one takes
-the time of a search and the memory of a block. Patterns see lines without prefixes and colours, cut at `LONGEST`.
+Only lines that hold one of the texts of the book are looked at (toolmatrix/inventory/sieve.py). Patterns see them
+without prefixes and colours, and one that no pattern fits once more between the lines beside it, as it may be wrapped.
 """
 
 from __future__ import annotations
 
 from toolmatrix.inventory.model import Inventory, Seen
-from toolmatrix.lines import clean, without_colours
+from toolmatrix.inventory.sieve import Sieve
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator, Mapping
-    from typing import TextIO
 
+    from toolmatrix.inventory.sieve import Hit, Stream
     from toolmatrix.inventory.signatures import Book, Pattern, Signature
 
-BLOCK = 1 << 20
-"""Characters that are read at a time."""
-LONGEST = 1 << 14
-"""Characters of a line that are looked at; what stands behind them is not."""
 MATCHES = 1000
 """Different failures that are kept; further ones are counted."""
 
@@ -29,7 +26,6 @@ _COMPONENTS, _VERSIONS = 2000, 50
 _NEAR = 200
 """So many lines below a file of a package an error may still be that package's."""
 _CALLERS = 8
-_QUOTES = "\u2018\u2019\u201c\u201d`"
 _SHOWN = 400
 _WHOSE = ("file", "symbol", "package", "other", "arch", "device")
 """Groups that tell one failure from another of its kind, beside the components that it is between."""
@@ -71,30 +67,25 @@ class Log(Value):
     more: int = 0
 
 
-def observe(stream: TextIO, book: Book, subject: str) -> Log:
-    """Read a log to its end; raises OSError as the stream does."""
+def observe(stream: Stream, book: Book, subject: str) -> Log:
+    """Read a log to its end; raises what the stream does."""
     reader = _Reader(book, subject)
-    for piece in _pieces(stream):
-        reader.read(piece)
-    return reader.log()
+    sieve = Sieve(reader.uses, reader.often)
+    for hit in sieve.hits(stream):
+        reader.look(hit)
+    return reader.log(sieve.lines)
 
 
-def _pieces(stream: TextIO) -> Iterator[str]:
-    """Whole lines in pieces of about a block, each line cut where it is too long."""
-    rest = ""
-    dropping = False
-    while block := stream.read(BLOCK):
-        head, newline, tail = block.rpartition("\n")
-        if newline:
-            whole = head.partition("\n") if dropping else ("", "", head)
-            yield (rest if not dropping else rest[:LONGEST]) + whole[1] + whole[2] + "\n"
-            rest, dropping = tail, False
-        elif not dropping:
-            rest += tail
-        if len(rest) > LONGEST:
-            rest, dropping = rest[:LONGEST], True
-    if rest:
-        yield rest + "\n"
+_Use = tuple[int, str, "Signature | None", "Pattern"]
+"""The place of a pattern in the order in which they are tried, what it tells, and the pattern."""
+
+
+def _uses(book: Book) -> Iterator[tuple[str, Signature | None, Pattern]]:
+    """All patterns in the order in which they are tried."""
+    yield from (("witnesses", None, pattern) for pattern in book.witnesses)
+    for signature in book.signatures:
+        yield from (("failures", signature, pattern) for pattern in signature.lines)
+    yield from (("consequences", None, pattern) for pattern in book.consequences)
 
 
 class _Reader:
@@ -103,95 +94,80 @@ class _Reader:
     def __init__(self, book: Book, subject: str) -> None:
         self.book = book
         self.subject = subject
-        self.lines = 0
         self.components: dict[str, dict[str, Seen]] = {}
         self.latest: dict[str, Seen] = {}
-        self.callers: list[tuple[int, str]] = []
         self.matches: list[Match] = []
         self.places: dict[tuple[object, ...], int] = {}
         self.followed: Followed | None = None
         self.following = 0
         self.more = 0
-        self.uses: dict[str, list[tuple[str, Signature | None, Pattern]]] = {}
-        for kind in ("witnesses", "callers"):
-            for pattern in getattr(book, kind):
-                self.uses.setdefault(pattern.has, []).append((kind, None, pattern))
-        for signature in book.signatures:
-            for pattern in signature.lines:
-                self.uses.setdefault(pattern.has, []).append(("failures", signature, pattern))
-        for pattern in book.consequences:
-            self.uses.setdefault(pattern.has, []).append(("consequences", None, pattern))
-        self.order = {id(pattern): place for place, pattern in enumerate(self.every())}
+        self.looking_back = MATCHES
+        self.uses: dict[str, list[_Use]] = {}
+        for order, use in enumerate(_uses(book)):
+            self.uses.setdefault(use[2].has, []).append((order, *use))
+        self.often = {
+            text
+            for text, uses in self.uses.items()
+            if all(
+                use[1] == "witnesses" and "component" not in use[3].line.groupindex for use in uses
+            )
+        }
 
-    def every(self) -> Iterator[Pattern]:
-        """All patterns in the order in which they are tried."""
-        yield from self.book.witnesses
-        yield from self.book.callers
-        for signature in self.book.signatures:
-            yield from signature.lines
-        yield from self.book.consequences
+    def look(self, hit: Hit) -> None:
+        """Try the patterns of the texts on a line, in the order of the book; on one that was wrapped as a whole."""
+        found = {use[0]: use for text in hit.texts for use in self.uses[text]}
+        uses = [found[order] for order in sorted(found)]
+        told = [self.tell(uses, hit, line) for line in hit.lines]
+        failures = [use for use in uses if use[1] == "failures"]
+        if failures and not any(told):
+            any(self.tell(failures, hit, *joined) for joined in hit.wrapped())
 
-    def read(self, piece: str) -> None:
-        """Look at the lines of a piece that hold one of the texts."""
-        if "\x1b" in piece:
-            piece = without_colours(piece)
-        for quote in _QUOTES:
-            if quote in piece:
-                piece = piece.replace(quote, "'")
-        counted, number = 0, self.lines + 1
-        for start, (end, held) in sorted(self.worth(piece).items()):
-            number += piece.count("\n", counted, start)
-            counted = start
-            self.look(number, clean(piece[start : min(end, start + LONGEST)]), held)
-        self.lines += piece.count("\n")
-
-    def worth(self, piece: str) -> dict[int, tuple[int, list[str]]]:
-        """Where lines begin that hold a text, where they end, and the texts."""
-        found: dict[int, tuple[int, list[str]]] = {}
-        for has in self.uses:
-            at = piece.find(has)
-            while at >= 0:
-                start = piece.rfind("\n", 0, at) + 1
-                end = piece.find("\n", at)
-                found.setdefault(start, (end, []))[1].append(has)
-                at = piece.find(has, end)
-        return found
-
-    def look(self, number: int, line: str, held: list[str]) -> None:
-        """Try the patterns of the texts on a line, in the order of the book."""
-        uses = [use for has in held for use in self.uses[has]]
-        uses.sort(key=lambda use: self.order[id(use[2])])
-        for kind, signature, pattern in uses:
+    def tell(self, uses: list[_Use], hit: Hit, line: str, joint: int = 0) -> bool:
+        """Keep what a line tells, of two that were joined what goes over the joint; whether that was a failure."""
+        for _, kind, signature, pattern in uses:
             if kind == "witnesses":
                 for found in pattern.line.finditer(line):
-                    self.witness(number, found.groupdict())
+                    self.witness(hit.number, found.groupdict())
                 continue
             match = pattern.line.search(line)
-            if match is None:
+            if match is None or (joint and not match.start() < joint < match.end()):
                 continue
-            if kind == "callers":
-                self.caller(number, match["by"])
-            elif signature is not None:
-                values = {
-                    name.rstrip("_"): text.strip()
-                    for name, text in match.groupdict().items()
-                    if text
-                }
-                self.failure(
-                    Match(
-                        signature=signature,
-                        line=number,
-                        text=line[:_SHOWN],
-                        values=values,
-                        seen=dict(self.latest),
-                        callers=self.near(number, values),
-                    )
-                )
-                return
+            if signature is not None:
+                self.failure(self.match(signature, hit, line, match))
             else:
                 self.following += 1
-                self.followed = self.followed or Followed(line=number, text=line[:_SHOWN])
-                return
+                self.followed = self.followed or Followed(line=hit.number, text=line[:_SHOWN])
+            return True
+        return False
+
+    def match(self, signature: Signature, hit: Hit, line: str, match: re.Match[str]) -> Match:
+        """A failure as a line tells it."""
+        values = {
+            name.rstrip("_"): text.strip() for name, text in match.groupdict().items() if text
+        }
+        callers = [self.book.called(values[name]) for name in ("by", "onnx") if name in values]
+        callers += self.callers(line)
+        if not any(callers) and "user" in signature.roles and self.looking_back:
+            self.looking_back -= 1
+            callers += self.callers(hit.above(_NEAR))
+        return Match(
+            signature=signature,
+            line=hit.number,
+            text=line[:_SHOWN],
+            values=values,
+            seen=dict(self.latest),
+            callers=tuple(dict.fromkeys(filter(None, callers)))[:_CALLERS],
+        )
+
+    def callers(self, text: str) -> list[str]:
+        """Whose files and sources a text names, the last first."""
+        found = [
+            (match.start(), match["by"])
+            for pattern in self.book.callers
+            if pattern.has in text
+            for match in pattern.line.finditer(text)
+        ]
+        return [self.book.called(name) for _, name in sorted(found, reverse=True)]
 
     def witness(self, number: int, groups: dict[str, str | None]) -> None:
         """Keep the versions that a line shows."""
@@ -208,20 +184,6 @@ class _Reader:
                     self.latest[component] = kept.get(version, seen)
                 if len(self.components) > _COMPONENTS:
                     del self.components[component]
-
-    def caller(self, number: int, name: str) -> None:
-        """Remember who was at work."""
-        called = self.book.called(name)
-        if called and (not self.callers or self.callers[-1][1] != called):
-            self.callers = [*self.callers[1 - _CALLERS :], (number, called)]
-        elif called:
-            self.callers[-1] = (number, called)
-
-    def near(self, number: int, values: Mapping[str, str]) -> tuple[str, ...]:
-        """Who needs what is missing: as the line says, then by the files named above it, the nearest first."""
-        said = [self.book.called(values[name]) for name in ("by", "onnx") if name in values]
-        above = [name for line, name in reversed(self.callers) if number - line <= _NEAR]
-        return tuple(dict.fromkeys(name for name in (*said, *above) if name))
 
     def failure(self, match: Match) -> None:
         """Keep a failure, or count it with an earlier one that it does not contradict."""
@@ -264,8 +226,8 @@ class _Reader:
                     return place
         return None
 
-    def log(self) -> Log:
-        """What was observed; a component that showed only below a failure counts for it too."""
+    def log(self, lines: int) -> Log:
+        """What was observed in so many lines; a component that showed only below a failure counts for it too."""
         first = {name: next(iter(kept.values())) for name, kept in self.components.items() if kept}
         return Log(
             inventory=Inventory(
@@ -275,7 +237,7 @@ class _Reader:
                 },
             ),
             matches=tuple(match.replace(seen={**first, **match.seen}) for match in self.matches),
-            lines=self.lines,
+            lines=lines,
             followed=self.followed,
             following=self.following,
             more=self.more,

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+_PACKAGE = re.compile(r"(?:site|dist)-packages/(\w+)")
+_BUILT_FOR = re.compile(r"\.so|\.cpython-|\.abi3|\.dll")
+"""Where what a file is built for begins in its name."""
+_BETWEEN = re.compile(r"[^\w+]+|_")
+
 
 class Pattern(Value):
     """A regular expression over a clean line, and a text that a line must hold before it is worth trying."""
@@ -62,6 +67,7 @@ class Book(Value):
     parts: tuple[Part, ...]
     aliases: Mapping[str, str]
     programs: tuple[str, ...]
+    compilers: Mapping[str, str]
 
     def part(self, name: str) -> Part | None:
         """Whose a library, header or symbol is: the part with the longest beginning that fits, None for a stranger."""
@@ -75,8 +81,13 @@ class Book(Value):
 
     def called(self, name: str) -> str:
         """The component that a file, a package or a word in a message stands for; nothing for one that tells nobody."""
-        plain = name.replace("\\", "/").rpartition("/")[2].partition(".so")[0]
-        plain = plain.removeprefix("_").lower()
+        path = name.replace("\\", "/")
+        package = _PACKAGE.search(path)
+        plain = package[1] if package else path.rpartition("/")[2]
+        part = None if package or ".so" not in plain else self.part(plain)
+        if part is not None:
+            return part.component
+        plain = _BUILT_FOR.split(plain)[0].removeprefix("_").lower()
         words = [plain]
         if plain.startswith("lib"):
             words += [plain.removeprefix("lib"), plain.removeprefix("lib").partition("_")[0]]
@@ -84,6 +95,13 @@ class Book(Value):
             if word in self.aliases:
                 return self.aliases[word]
         return plain.replace("_", "-")
+
+    def compiler(self, name: str) -> str:
+        """The component that a compiler is, by the last word of its name that says so."""
+        words = _BETWEEN.split(name.lower())
+        return next(
+            (self.compilers[word] for word in reversed(words) if word in self.compilers), ""
+        )
 
 
 def load(path: str = "") -> Book:
@@ -101,6 +119,7 @@ def load(path: str = "") -> Book:
         parts=tuple(Part(**fields | {"names": tuple(fields["names"])}) for fields in held["parts"]),
         aliases=held["aliases"],
         programs=tuple(held["programs"]),
+        compilers=held["compilers"],
     )
 
 

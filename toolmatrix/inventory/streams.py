@@ -157,10 +157,11 @@ def _zstd(packed: Hashed, budget: Budget) -> Any:
 
 def errors() -> tuple[type[Exception], ...]:
     """What the unpackers raise for damaged data."""
+    import lzma
     import tarfile
     import zlib
 
-    found: list[type[Exception]] = [tarfile.TarError, zlib.error, EOFError, OSError]
+    found: list[type[Exception]] = [tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError]
     found += [ValueError, OverflowError, IndexError, KeyError]
     try:
         import zstandard

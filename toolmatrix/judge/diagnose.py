@@ -122,6 +122,9 @@ class _Judge:
             soname = match.values.get("file", "").partition(".so.")[2]
             values |= {"library": part.component, "major": soname.partition(".")[0]}
             values["bring"] = part.bring.replace("{major}", values["major"] or "*")
+        if values.get("other") and not values.get("package"):
+            values["other"] = self.book.called(values["other"]) or values["other"]
+        values["compiler"] = self.book.compiler(values.get("compiler", ""))
         if values.get("value") and values.get("cpu_flag"):
             values["cpu_flag"] = f"{values['cpu_flag'].rstrip('=')}={values['value']}"
         if values.get("arch"):
@@ -132,7 +135,8 @@ class _Judge:
         elif re.fullmatch(r"\d+\.\d", values.get("device", "")):
             values["sass"] = facts.SASS + values["device"].replace(".", "")
         others = {role.partition("|")[0] for role in match.signature.between} | {
-            values.get("library")
+            values.get("library"),
+            values.get("other"),
         }
         shown = [name for name in self.book.programs if name in match.seen and name not in others]
         called = [name for name in match.callers if name not in others]
@@ -150,7 +154,7 @@ class _Judge:
         if role == "library":
             needed = match.values.get("file") or match.values.get("symbol", "")
             component = values.get(role) or needed or role
-        elif role in ("user", "package", "other"):
+        elif role in ("user", "package", "other", "compiler"):
             component = values.get(role, nobody) or role
             if role == "package":
                 version = values.get("spec", "").removeprefix("==") or values.get("version", "")
