@@ -48,6 +48,16 @@ def signatures_path() -> str:
     return os.path.join(matrix_root(), "matrix", "signatures.yaml")
 
 
+def machine_path() -> str:
+    """What is read of a running machine."""
+    return os.path.join(matrix_root(), "matrix", "machine.yaml")
+
+
+def porting_path() -> str:
+    """Which differences between two environments are to be expected."""
+    return os.path.join(matrix_root(), "matrix", "porting.yaml")
+
+
 def flags_path() -> str:
     """What words of a dry run mean."""
     return os.path.join(_PACKAGE, "stages", "flags.yaml")

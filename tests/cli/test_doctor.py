@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.test_documents import validated
-from tests.judge.test_machine import FILES, OUTPUTS, X86, Captured, changed
-from toolmatrix.cli import doctor
+from tests.inventory.machines import Captured
+from tests.judge.test_machine import FILES, OUTPUTS, X86, changed
+from toolmatrix.inventory import host
 from toolmatrix.judge.machine import CHECKS
 from toolmatrix.lock import write
 from toolmatrix.lock.model import Lock, LockedEnvironment
@@ -28,7 +29,7 @@ LOCK = Lock(
 
 @pytest.fixture(autouse=True)
 def _captured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "MACHINE", Captured(FILES, OUTPUTS))
+    monkeypatch.setattr(host, "HERE", Captured(FILES, OUTPUTS))
 
 
 def test_a_ready_machine_is_told_line_by_line(real: Cli) -> None:
@@ -46,7 +47,7 @@ def test_a_ready_machine_is_told_line_by_line(real: Cli) -> None:
 def test_a_lock_makes_a_lack_wrong(real: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "toolmatrix.lock").write_text(write.text(LOCK))
     assert real("doctor", SOURCE_DATE_EPOCH=EPOCH).code == 0
-    monkeypatch.setattr(doctor, "MACHINE", changed("python3 --version", "Python 3.12.1"))
+    monkeypatch.setattr(host, "HERE", changed("python3 --version", "Python 3.12.1"))
     run = real("doctor", "--json", SOURCE_DATE_EPOCH=EPOCH)
     assert run.code == 1
     validated(run.json(), "verdicts")
@@ -59,7 +60,7 @@ def test_what_decides_may_be_unknown(
     real: Cli, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (here / "other.lock").write_text(write.text(LOCK))
-    monkeypatch.setattr(doctor, "MACHINE", changed("python3 --version", "Python 3"))
+    monkeypatch.setattr(host, "HERE", changed("python3 --version", "Python 3"))
     assert real("doctor", "--lock", "other.lock").code == 4
     assert real("doctor", "--lock", "none.lock").code == 2
     assert real("doctor", "--lock", "other.lock", "--target", "arm").code == 3

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.inventory.machines import GIB, Captured
 from tests.judge.test_images import ARM
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
@@ -16,12 +17,9 @@ from toolmatrix.judge import machine
 from toolmatrix.lock.model import Backed, LockedComponent, LockedFlags
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import LockedTarget
 
-GIB = 1 << 30
 TODAY = date(2026, 12, 1)
 X86_FLAGS = (
     "fpu mmx sse sse2 ssse3 sse4_1 sse4_2 popcnt cx16 lahf_lm avx avx2 bmi1 bmi2 f16c fma abm movbe "
@@ -56,35 +54,6 @@ X86 = ARM.replace(
     flags=LockedFlags(),
     components={name: part for name, part in ARM.components.items() if name != "bazel"},
 )
-
-
-class Captured(host.Machine):
-    """A machine of files and outputs."""
-
-    def __init__(
-        self, files: Mapping[str, str], outputs: Mapping[str, str], free: int = 99 * GIB
-    ) -> None:
-        super().__init__()
-        self.files = files
-        self.outputs = outputs
-        self.left = free
-
-    def text(self, path: str) -> str:
-        return self.files.get(path, "")
-
-    def names(self, path: str) -> list[str]:
-        inside = [one[len(path) + 1 :] for one in self.files if one.startswith(path + "/")]
-        return sorted({one.partition("/")[0] for one in inside})
-
-    def where(self, program: str) -> str:
-        known = {words.partition(" ")[0] for words in self.outputs}
-        return f"/usr/bin/{program}" if program in known else ""
-
-    def run(self, *argv: str) -> str | None:
-        return self.outputs.get(" ".join(argv))
-
-    def free(self, path: str) -> int:
-        return self.left if path else -1
 
 
 @pytest.fixture(scope="module")

@@ -144,16 +144,17 @@ _ALL = (
     ),
     Command(
         name="diff",
-        summary="what moved between two locks, or differs between two targets",
+        summary="what moved between locks, or differs between targets, images and machines",
         usage="OLD [NEW]",
         at_least=1,
         at_most=2,
         completer="file",
-        own=("exit_code", "target"),
+        own=("exit_code", "target", "platform", "all"),
         examples=(
-            "toolmatrix diff old.lock toolmatrix.lock",
+            "toolmatrix diff old.lock toolmatrix.lock --exit-code",
             "toolmatrix diff toolmatrix.lock --target x86,arm",
-            "toolmatrix diff old.lock toolmatrix.lock --exit-code --json",
+            "toolmatrix diff archive:x86.tar archive:arm.tar --lock toolmatrix.lock",
+            "toolmatrix diff host inventory:arm.json --json",
         ),
     ),
     Command(

@@ -1,8 +1,12 @@
-"""`toolmatrix diff`: what moved between two locks, or what is not the same on two targets."""
+"""`toolmatrix diff`: what moved between two locks, what is not the same on two targets, or in two environments."""
 
 from __future__ import annotations
 
+import os
+
+from toolmatrix.cli.judging import Yardstick
 from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.judge import locked
 from toolmatrix.lock import compare, read
 
 TYPE_CHECKING = False
@@ -11,14 +15,17 @@ if TYPE_CHECKING:
 
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock, LockedTarget
+    from toolmatrix.inventory.model import Inventory
+    from toolmatrix.lock.model import Lock
 
     Named = tuple[str, Lock]
     """A lock and its path."""
 
 
 def run(context: Context) -> int:
-    """Print the differences and return 0, or 1 with `--exit-code` when a value differs."""
+    """Print the differences and return 0, or 1 with `--exit-code` when a value moved or is suspicious."""
+    if any(locked.is_subject(word, context.path(word)) for word in context.arguments):
+        return _environments(context)
     held = [(path, _read(context, path)) for path in context.arguments]
     index = context.index()
     targets = _two_targets(context, index, [lock for _, lock in held])
@@ -43,21 +50,12 @@ def run(context: Context) -> int:
 
 def _two_targets(context: Context, index: Index, locks: Sequence[Lock]) -> tuple[str, ...]:
     """The two targets to hold side by side: those said, else those of locks that have nothing else to compare."""
-    flag = (
-        context.origins["target"].kind == "flag"
-    )  # a setting says where things run, not what to compare
-    said = tuple(dict.fromkeys(context.options.target)) if flag else ()
+    said = _said(context)
     if said:
-        if len(said) != 2:
-            raise UsageError(
-                "two targets are compared",
-                expected="`--target ONE,OTHER`",
-                found=f"`--target {','.join(said)}`",
-            )
         return said
     order = {name: place for place, name in enumerate(index.header["targets"])}
     names = [
-        tuple(sorted(_targets(lock), key=lambda name: (order.get(name, len(order)), name)))
+        tuple(sorted(lock.held, key=lambda name: (order.get(name, len(order)), name)))
         for lock in locks
     ]
     if len(locks) == 1:
@@ -66,17 +64,21 @@ def _two_targets(context: Context, index: Index, locks: Sequence[Lock]) -> tuple
     return (names[0][0], names[1][0]) if alone and names[0] != names[1] else ()
 
 
-def _targets(lock: Lock) -> dict[str, LockedTarget]:
-    """The targets of a lock, whatever environment asks for them; of one name the last."""
-    return {
-        name: target
-        for environment in lock.environments.values()
-        for name, target in environment.targets.items()
-    }
+def _said(context: Context) -> tuple[str, ...]:
+    """The two targets of `--target`; a setting says where things run, not what to compare."""
+    flag = context.origins["target"].kind == "flag"
+    said = tuple(dict.fromkeys(context.options.target)) if flag else ()
+    if said and len(said) != 2:
+        raise UsageError(
+            "two targets are compared",
+            expected="`--target ONE,OTHER`",
+            found=f"`--target {','.join(said)}`",
+        )
+    return said
 
 
 def _listed(lock: Lock) -> str:
-    return ", ".join(_targets(lock))
+    return ", ".join(lock.held)
 
 
 def _port(context: Context, index: Index, held: Sequence[Named], targets: Sequence[str]) -> int:
@@ -84,7 +86,7 @@ def _port(context: Context, index: Index, held: Sequence[Named], targets: Sequen
 
     sides = []
     for name, (path, lock) in zip(targets, (held[0], held[-1]), strict=True):
-        known = _targets(lock)
+        known = lock.held
         if name not in known:
             raise NothingMatched(
                 f"{path} holds no target `{name}`", expected=_listed(lock), found=f"`{name}`"
@@ -96,6 +98,59 @@ def _port(context: Context, index: Index, held: Sequence[Named], targets: Sequen
     else:
         context.write(port.text(found, context.terminal))
     return int(context.options.exit_code and found.differs)
+
+
+def _environments(context: Context) -> int:
+    """Compare two subjects, whatever each of them is."""
+    from toolmatrix.inventory import readings
+    from toolmatrix.inventory.differences import SUSPICIOUS
+    from toolmatrix.judge import comparison, porting
+    from toolmatrix.report import comparison as report
+
+    options = context.options
+    if len(context.arguments) != 2:
+        raise UsageError(
+            "`diff` needs two subjects", expected="another", found=f"`{context.arguments[0]}`"
+        )
+    stdin = getattr(context.stdin, "buffer", None)
+    one, other = (
+        locked.observe(_named(context, word), options.platform, options.directory, stdin).replace(
+            subject=word
+        )
+        for word in context.arguments
+    )
+    lock, targets = _explaining(context, (one, other))
+    says = [locked.inventory(lock.held[name], name) for name in targets] if lock else []
+    found = comparison.compare(
+        one, other, porting.load(), readings.load().why, (says[0], says[1]) if says else None
+    )
+    if options.format == "json":
+        context.write_json(report.document(found, options.lock if lock else "", targets))
+    else:
+        context.write(report.text(found, context.terminal, everything=options.all))
+    return int(options.exit_code and found.count(SUSPICIOUS) > 0)
+
+
+def _named(context: Context, word: str) -> str:
+    """A subject with its scheme, where the word is the path of a lock."""
+    path = context.path(word)
+    is_lock = os.path.isfile(path) and not locked.is_subject(word, path)
+    return f"lock:{word}" if is_lock else word
+
+
+def _explaining(
+    context: Context, sides: tuple[Inventory, Inventory]
+) -> tuple[Lock | None, tuple[str, ...]]:
+    """The lock of `--lock`, and the target in it of either side: those of `--target`, else as validate finds them."""
+    if context.origins["lock"].kind != "flag":
+        return None, ()
+    path = context.options.lock
+    lock = read.read(context.path(path))
+    said = _said(context) or (None, None)
+    return lock, tuple(
+        Yardstick(lock=lock, path=path, targets=(name,) if name else ()).target(side)
+        for name, side in zip(said, sides, strict=True)
+    )
 
 
 def _read(context: Context, argument: str) -> Lock:

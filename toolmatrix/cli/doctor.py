@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedTarget
 
 SCHEMA = "toolmatrix.checks/1"
-MACHINE = host.Machine()
-"""Where this machine is read; a test puts a captured one in its place."""
 
 
 def run(context: Context) -> int:
@@ -38,7 +36,7 @@ def run(context: Context) -> int:
             found=f"`--only {odd}`",
             help="`toolmatrix doctor --list-checks` says what each looks at",
         )
-    inventory = host.observe(MACHINE, os.path.abspath(options.directory or "."))
+    inventory = host.observe(host.HERE, os.path.abspath(options.directory or "."))
     stick = _yardstick(context)
     target = stick.target(inventory) if stick.lock else ""
     held = _held(context, inventory, stick.held.get(target))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.inventory import subjects
+from toolmatrix.judge import locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def run(context: Context) -> int:
     """Print the inventory of a subject; raises SubjectError where it cannot be read."""
     options = context.options
-    found = subjects.observe(
+    found = locked.observe(
         context.arguments[0],
         options.platform,
         options.directory,

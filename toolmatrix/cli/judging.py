@@ -6,9 +6,8 @@ from functools import lru_cache
 
 from toolmatrix.errors import NothingMatched, Position, ToolmatrixError, UsageError
 from toolmatrix.finding import UNKNOWN, Verdict
-from toolmatrix.inventory import subjects
 from toolmatrix.inventory.model import LOCK
-from toolmatrix.judge import expectations, images, own
+from toolmatrix.judge import expectations, images, locked, own
 from toolmatrix.judge.expectations import LABEL, BadExpectation, Expectation
 from toolmatrix.lock import write
 from toolmatrix.report.verdicts import Judged
@@ -106,7 +105,7 @@ class Bench(Value):
 
     def judge(self, subject: str) -> Judged:
         """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed."""
-        inventory = subjects.observe(subject, self.platform, self.directory)
+        inventory = locked.observe(subject, self.platform, self.directory)
         stick = self.yardstick.of(inventory)
         expected = list(stick.expected)
         target = ""

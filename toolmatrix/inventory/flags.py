@@ -7,7 +7,7 @@ import shlex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from toolmatrix.inventory.record import Record, View
 
@@ -24,10 +24,8 @@ _CRC = re.compile(r"-m(?:arch|cpu)=.*\+crc\b.*|-mcrc32|-msse4(?:\.2)?")
 
 def observe(view: View, record: Record) -> None:
     """Put in options, the sign of char, and the codegen archs of device code."""
-    for option, seen_by, where in (*_set(view), *_recorded(view)):
-        record.feature(f"flag:{option}", option, seen_by, where)
-        if _CRC.fullmatch(option):
-            record.feature("crc32", "yes", f"{seen_by}: {option}", where)
+    settings(view, record)
+    _put(record, _recorded(view))
     for path, elf in view.elves.items():
         if elf.char and elf.machine == view.machine:
             record.feature("char", elf.char, "DWARF", path)
@@ -37,6 +35,18 @@ def observe(view: View, record: Record) -> None:
             record.skip("codegen", f"/{path}: {reason}")
     if not any(elf.options for elf in view.elves.values()):
         record.skip("recorded options", "no file was compiled with -frecord-gcc-switches or -g")
+
+
+def settings(view: View, record: Record) -> None:
+    """Put in the options that variables and bazelrc files give to whatever is compiled."""
+    _put(record, _set(view))
+
+
+def _put(record: Record, options: Iterable[tuple[str, str, str]]) -> None:
+    for option, seen_by, where in options:
+        record.feature(f"flag:{option}", option, seen_by, where)
+        if _CRC.fullmatch(option):
+            record.feature("crc32", "yes", f"{seen_by}: {option}", where)
 
 
 def _set(view: View) -> Iterator[tuple[str, str, str]]:

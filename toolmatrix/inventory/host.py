@@ -15,10 +15,14 @@ from toolmatrix.inventory.model import Inventory, Seen, Skipped
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
 _LARGEST = 1 << 20
 _PATIENCE = 20
 """Bytes that are read of a file, and seconds that a program may take."""
+
+_ROOTS_OWN = "/usr/local/sbin:/usr/sbin:/sbin"
+"""Where programs lie that tell everybody and are on the PATH of root alone, such as ldconfig."""
 
 _PROGRAMS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "gcc": (("gcc", "-dumpfullversion", "-dumpversion"), r"(\d[\d.]*)"),
@@ -34,6 +38,8 @@ _FILES: Mapping[str, tuple[str, str]] = {
 }
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Machines by the names of the kernel, and as the OCI image specification calls them."""
+CRC = {"amd64": "sse4_2", "arm64": "crc32"}
+"""What the kernel calls the feature that brings CRC32 instructions, by architecture."""
 _BINFMT = "/proc/sys/fs/binfmt_misc"
 _SMI = ("nvidia-smi", "--format=csv,noheader")
 _PCI = "/sys/bus/pci/devices"
@@ -50,13 +56,17 @@ class Machine:
         self.root = root
         self.path = path
 
-    def text(self, path: str) -> str:
-        """The beginning of a file, nothing where it cannot be read."""
+    def text(self, path: str, largest: int = _LARGEST) -> str:
+        """The first bytes of a file as text, nothing where it cannot be read."""
         try:
             with open(self._inside(path), "rb") as file:
-                return file.read(_LARGEST).decode("utf-8", "replace")
+                return file.read(largest).decode("utf-8", "replace")
         except OSError:
             return ""
+
+    def variable(self, name: str) -> str:
+        """A variable of the environment, or nothing."""
+        return os.environ.get(name, "")
 
     def names(self, path: str) -> list[str]:
         """What a directory holds, sorted; nothing where it cannot be read."""
@@ -69,7 +79,8 @@ class Machine:
         """The path of a program, or nothing."""
         import shutil
 
-        return shutil.which(program, path=self.path) or ""
+        folders = self.path or os.environ.get("PATH", os.defpath)
+        return shutil.which(program, path=f"{folders}:{_ROOTS_OWN}") or ""
 
     def run(self, *argv: str) -> str | None:
         """What a program prints on stdout; None where it is missing, fails or takes too long."""
@@ -102,6 +113,10 @@ class Machine:
 
     def _inside(self, path: str) -> str:
         return os.path.join(self.root, path.lstrip("/"))
+
+
+HERE = Machine()
+"""The machine that this runs on; a test puts a captured one in its place."""
 
 
 def observe(machine: Machine, directory: str = "/") -> Inventory:
@@ -169,6 +184,8 @@ def _processor(machine: Machine, kernel: str) -> Iterator[tuple[str, Seen]]:
     flags = (held.get("flags") or held.get("Features") or "").split()
     for flag in flags:
         yield f"cpu:{flag}", Seen(version="yes", seen_by="cpuinfo", where=path)
+    if CRC.get(MACHINES.get(kernel, kernel)) in flags:
+        yield "crc32", Seen(version="yes", seen_by="cpuinfo", where=path)
     name = _named(kernel, held, frozenset(flags)) if flags else ""
     if name:
         yield "cpu", Seen(version=name, seen_by="archspec", where=path)
@@ -190,11 +207,18 @@ def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
         if target.family.name == kernel
         and target.vendor in ("generic", vendor)
         and target.features <= flags
+        and _is_proved(target)
     ]
     best = max(
         fitting, key=lambda one: (len(one.ancestors), len(one.features), one.name), default=None
     )
     return str(best.name) if best else ""
+
+
+def _is_proved(target: Any) -> bool:
+    """Whether features tell a processor of archspec from its parents, as they do not tell armv9.2a from armv8a."""
+    inherited = {feature for parent in target.parents for feature in parent.features}
+    return not target.parents or bool(target.features - inherited)
 
 
 def _gpus(machine: Machine) -> Iterator[tuple[str, Seen]]:

@@ -25,6 +25,8 @@ _KEPT = (
     (r".*/pyvenv\.cfg", 64 * _KIB),
     (r".*/include/python[^/]+/patchlevel\.h", 64 * _KIB),
     (r".*/torch/version\.py", 64 * _KIB),
+    (r".*/python\d[^/]*/_sysconfigdata[^/]*\.py", 256 * _KIB),
+    (r".*/numpy/__config__\.py", 64 * _KIB),
     (r".*/numpy/_?core/include/numpy/_numpyconfig\.h", 64 * _KIB),
     (r".*/cuda[^/]*/version\.(json|txt)", 64 * _KIB),
     (r".*/(cudnn_version|nccl|NvInferVersion)[^/]*\.h", _MIB),

@@ -14,6 +14,8 @@ LOCK = "usr/share/toolmatrix/toolmatrix.lock"
 """Where a rendered Dockerfile puts the lock inside an image."""
 DEFAULT_PLACE = "default place"
 """The witness of `foreign-arch` for a file that is taken without asking: on PATH, by the loader, by an import."""
+REST = "anything else"
+"""What a subject skips that tells nothing of what it does not hold, such as a lock."""
 
 
 class Seen(Value):

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from toolmatrix.inventory import flags, loader, machines, packages, programs, python, toolkits
+from toolmatrix.inventory import (
+    builds,
+    flags,
+    loader,
+    machines,
+    packages,
+    programs,
+    python,
+    toolkits,
+)
 from toolmatrix.inventory.model import LOCK, Inventory
 from toolmatrix.inventory.record import Record, View, listed
 
@@ -33,7 +42,9 @@ def observe(image: Image, tree: Tree, look: Look) -> Inventory:
     packages.observe(view, record)
     toolkits.observe(view, record)
     defaults = programs.observe(view, record)
-    sites = python.observe(view, record, defaults.get("python"))
+    sites = python.sites(view, defaults.get("python"))
+    python.observe(view, record, sites)
+    builds.observe(view, record)
     machines.observe(view, record, sites)
     flags.observe(view, record)
     sonames = loader.observe(view, record)

@@ -34,6 +34,9 @@ _COMPONENTS = (
     (r"rocm-core|rocm-libs|rocm-dev", "rocm", 3),
     (r"libc6|glibc", "glibc", 2),
     (r"bazel|bazel-bootstrap", "bazel", 3),
+    (r"binutils", "binutils", 3),
+    (r"cmake", "cmake", 3),
+    (r"ninja|ninja-build", "ninja", 3),
 )
 """Packages of which the version is that of a component, and how many of its numbers are."""
 
@@ -41,10 +44,7 @@ _COMPONENTS = (
 def observe(view: View, record: Record) -> None:
     """Put in every package as a feature such as `dpkg:libc6`, and components that packages name."""
     for manager, path, name, version in _packages(view):
-        record.feature(f"{manager}:{name}", version, manager, path)
-        for pattern, component, numbers in _COMPONENTS:
-            if re.fullmatch(pattern, name):
-                record.component(component, upstream(version, numbers), manager, path)
+        put(record, manager, path, name, version)
     _unread(view, record)
 
 
@@ -72,6 +72,14 @@ def _databases(view: View) -> list[tuple[str, str]]:
         )
         for folder in folders
     ]
+
+
+def put(record: Record, manager: str, where: str, name: str, version: str) -> None:
+    """Put in one package, and the component whose version is that of it."""
+    record.feature(f"{manager}:{name}", version, manager, where)
+    for pattern, component, numbers in _COMPONENTS:
+        if re.fullmatch(pattern, name):
+            record.component(component, upstream(version, numbers), manager, where)
 
 
 def upstream(version: str, numbers: int = 9) -> str:

@@ -12,6 +12,8 @@ from toolmatrix.inventory.packages import upstream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolmatrix.inventory.programs import Default
     from toolmatrix.inventory.record import Record, View
 
@@ -38,9 +40,8 @@ _LOCAL = {"cu": "cuda", "rocm": "rocm"}
 """How PyTorch calls toolkits in local versions such as 2.1.0+cu121 and 2.1.0+rocm5.6."""
 
 
-def observe(view: View, record: Record, default: Default | None) -> list[str]:
-    """Put in packages as components, and toolkits that they carry; returned are the directories of imports."""
-    sites = [*_sites(view, default)] if default is not None else []
+def observe(view: View, record: Record, sites: Sequence[str]) -> None:
+    """Put in every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
     first = _first(view, sites)
     for path, data in view.kept.items():
         found = _RECORD.fullmatch(path)
@@ -58,7 +59,6 @@ def observe(view: View, record: Record, default: Default | None) -> list[str]:
         if name not in _PROGRAMS:
             record.component(name, version, seen_by, path, default=is_default)
         _carried(record, name, version, path)
-    return sites
 
 
 def normal(name: str) -> str:
@@ -76,7 +76,7 @@ def _carried(record: Record, name: str, version: str, path: str) -> None:
         record.component(_LOCAL[local[1]], number, f"{name} +{local[0]}", path)
 
 
-def _first(view: View, sites: list[str]) -> dict[str, str]:
+def _first(view: View, sites: Sequence[str]) -> dict[str, str]:
     """The record of each package that is found first in the directories."""
     first: dict[str, str] = {}
     for site in sites:
@@ -88,8 +88,10 @@ def _first(view: View, sites: list[str]) -> dict[str, str]:
     return first
 
 
-def _sites(view: View, default: Default) -> list[str]:
-    """The directories that the default interpreter imports from, in its order."""
+def sites(view: View, default: Default | None) -> list[str]:
+    """The directories that the default interpreter imports from, in its order; none where there is no interpreter."""
+    if default is None:
+        return []
     series = ".".join(default.version.split(".")[:2])
     prefix = _above(default.real)
     home = _above(default.called)

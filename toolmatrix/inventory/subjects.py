@@ -11,7 +11,7 @@ from toolmatrix.inventory.limits import Budget
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import IO
 
     from toolmatrix.inventory.image import Image
@@ -44,16 +44,21 @@ class Scheme(NamedTuple):
 
 
 def observe(
-    subject: str, platform: str = "", directory: str = "", stdin: IO[bytes] | None = None
+    subject: str,
+    platform: str = "",
+    directory: str = "",
+    stdin: IO[bytes] | None = None,
+    schemes: Mapping[str, Scheme] | None = None,
 ) -> Inventory:
     """The inventory of a subject.
 
     `platform` picks from an index, paths are relative to `directory`, and `archive:-` reads `stdin`, by default that of
-    this process. Raises UsageError for what is no address, SubjectError for what cannot be read, and NothingMatched for
-    a subject of another platform.
+    this process; `schemes` are those of SCHEMES unless given. Raises UsageError for what is no address, SubjectError
+    for what cannot be read, and NothingMatched for a subject of another platform.
     """
-    name, place = _parted(subject, directory)
-    found = SCHEMES[name].read(Asked(subject, place, platform, directory, stdin))
+    known = SCHEMES if schemes is None else schemes
+    name, place = _parted(subject, directory, known)
+    found = known[name].read(Asked(subject, place, platform, directory, stdin))
     if platform and not _is_of(found.platform, platform):
         raise NothingMatched(
             f"{subject} is of another platform",
@@ -63,10 +68,16 @@ def observe(
     return found
 
 
-def _parted(subject: str, directory: str) -> tuple[str, str]:
+def is_named(subject: str, schemes: Mapping[str, Scheme]) -> bool:
+    """Whether a subject is written with its scheme: `SCHEME:PLACE`, or a scheme that has no place."""
+    name, colon, place = subject.partition(":")
+    return name in schemes and bool(colon and place) != (schemes[name].form == name)
+
+
+def _parted(subject: str, directory: str, schemes: Mapping[str, Scheme]) -> tuple[str, str]:
     """The scheme of a subject and its place; what is there as a path needs no scheme."""
-    name, _, place = subject.partition(":")
-    if name in SCHEMES and place:
+    if is_named(subject, schemes):
+        name, _, place = subject.partition(":")
         return name, place
     path = os.path.join(directory, subject)
     for name, fits in _PATHS:
@@ -74,7 +85,7 @@ def _parted(subject: str, directory: str) -> tuple[str, str]:
             return name, subject
     raise UsageError(
         "this is no subject",
-        expected="a path, or one of " + ", ".join(f"`{one.form}`" for one in SCHEMES.values()),
+        expected="a path, or one of " + ", ".join(f"`{one.form}`" for one in schemes.values()),
         found=f"`{subject}`",
         help="an image of Docker's engine is `docker:NAME`",
     )
@@ -151,6 +162,12 @@ def _saved(asked: Asked) -> Inventory:
     return saved.read(asked.path)
 
 
+def _host(asked: Asked) -> Inventory:
+    from toolmatrix.inventory import host, system
+
+    return system.observe(host.HERE, os.path.abspath(asked.directory or "."))
+
+
 SCHEMES = {
     "docker": Scheme(
         "docker:NAME", "an image of Docker's engine", lambda asked: _seen(asked, _engine)
@@ -171,6 +188,7 @@ SCHEMES = {
     "dir": Scheme(
         "dir:ROOT", "a directory as the root of a system", lambda asked: _seen(asked, _directory)
     ),
+    "host": Scheme("host", "the machine that this runs on", _host),
     "inventory": Scheme("inventory:FILE.json", "what `toolmatrix inventory --json` wrote", _saved),
 }
 """The kinds of subjects, by what stands in front of the first colon."""

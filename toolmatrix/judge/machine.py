@@ -28,8 +28,6 @@ _STALE = 180
 _NONE: tuple[str, ...] = ()
 _TOOLS = {"cuda": "nvcc", "rocm": "hipcc"}
 _COMPILERS = ("gcc", "clang", "python", "bazel")
-_CRC = {"amd64": "sse4_2", "arm64": "crc32"}
-"""The feature of a processor under which the kernel lists its CRC32 instructions."""
 
 
 class Setting(Value):
@@ -220,8 +218,7 @@ def _processor(setting: Setting) -> Iterator[Verdict]:
         yield _told(SKIP, "cpu", "TM590", reason="/proc/cpuinfo tells no features")
         return
     yield _seen(PASS, "cpu", cpu[0])
-    machine = setting.inventory.platform.partition("/")[2]
-    seen = setting.feature(f"cpu:{_CRC.get(machine, '')}")
+    seen = setting.feature("crc32")
     target = setting.target
     here = target and target.platform == setting.inventory.platform
     asked = here and target and any("+crc" in flag for flag in target.flags.cflags)

@@ -1,0 +1,134 @@
+"""The machine that this runs on as a whole: what `host` reads for doctor, and packages, variables and readings.
+
+Records of packages are read where the machine keeps them and put into a tree, so that what reads them in images reads
+them here. Of the environment only the variables of matrix/machine.yaml are looked at.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+
+from toolmatrix.inventory import builds, flags, host, packages, python, readings, toolkits
+from toolmatrix.inventory.image import Image
+from toolmatrix.inventory.layer import FILE, Entry, Layer
+from toolmatrix.inventory.limits import Budget
+from toolmatrix.inventory.model import Inventory, Skipped
+from toolmatrix.inventory.record import Record, View, listed
+from toolmatrix.inventory.tree import Tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from toolmatrix.inventory.host import Machine
+    from toolmatrix.inventory.model import Seen
+
+SUBJECT = "host"
+_FILES = (
+    "/etc/os-release",
+    "/usr/lib/os-release",
+    "/var/lib/dpkg/status",
+    "/var/lib/dpkg/status.d/*",
+    "/lib/apk/db/installed",
+    "/usr/local/cuda/version.json",
+    "/usr/local/cuda/version.txt",
+)
+_RECORDS = (
+    "*.dist-info/METADATA",
+    "*.egg-info",
+    "*.egg-info/PKG-INFO",
+    "_sysconfigdata*.py",
+    "numpy/__config__.py",
+    "numpy/_core/include/numpy/_numpyconfig.h",
+    "numpy/core/include/numpy/_numpyconfig.h",
+    "torch/version.py",
+)
+"""What is read below each directory that the default interpreter imports from."""
+_LARGEST = 32 << 20
+_SITES = ("python3", "-c", "import sys; print('\\n'.join(sys.path))")
+_RPM = ("rpm", "-qa", "--qf", "%{NAME}\\t%{VERSION}-%{RELEASE}\\n")
+
+
+def observe(machine: Machine, directory: str = "/") -> Inventory:
+    """What a machine holds; the disk is that of `directory`. What cannot be seen is skipped with its reason."""
+    found = host.observe(machine, directory)
+    sites = [path for path in (machine.run(*_SITES) or "").splitlines() if path.startswith("/")]
+    env = {name: value for name in readings.load().environment if (value := machine.variable(name))}
+    view = View(_image(env), _tree(machine, sites))
+    record = Record(view)
+    for name, value in env.items():
+        record.feature(f"env:{name}", value, "environment", name)
+    packages.observe(view, record)
+    for line in (machine.run(*_RPM) or "").splitlines():
+        name, _, version = line.partition("\t")
+        packages.put(record, "rpm", "rpm -qa", name, version)
+    toolkits.observe(view, record)
+    python.observe(view, record, [site.strip("/") for site in sites])
+    builds.observe(view, record)
+    flags.settings(view, record)
+    told = _readings(machine, record)
+    return Inventory(
+        subject=SUBJECT,
+        platform=found.platform,
+        components=_joined(found.components, listed(record.components)),
+        features=_joined(found.features, listed(record.features)),
+        skipped=(*found.skipped, *record.skipped, *readings.unseen(machine, told), *_never(sites)),
+    )
+
+
+def _image(env: Mapping[str, str]) -> Image:
+    """The environment as the configuration of an image would have it."""
+    return Image(
+        subject=SUBJECT,
+        config={"config": {"Env": [f"{name}={value}" for name, value in env.items()]}},
+    )
+
+
+def _tree(machine: Machine, sites: Sequence[str]) -> Tree:
+    """A tree of the records of packages and of how things were built."""
+    patterns = [*_FILES, *(f"{site}/{record}" for site in sites for record in _RECORDS)]
+    entries = []
+    for path in dict.fromkeys(path for one in patterns for path in _paths(machine, one)):
+        text = machine.text(path, _LARGEST)
+        if text:
+            entries.append((path.strip("/"), Entry(FILE, held=text.encode())))
+    tree = Tree()
+    tree.apply(Layer(digest="", diff_id="", entries=tuple(entries)), Budget(SUBJECT))
+    return tree
+
+
+def _paths(machine: Machine, pattern: str) -> Iterator[str]:
+    """The paths that a pattern with at most one `*` part may name."""
+    folder, _, name = pattern.partition("*")[0].rpartition("/")
+    if pattern == f"{folder}/{name}":
+        yield pattern
+        return
+    part, slash, rest = pattern[len(folder) + 1 :].partition("/")
+    for one in fnmatch.filter(machine.names(folder), part):
+        yield f"{folder}/{one}{slash}{rest}"
+
+
+def _readings(machine: Machine, record: Record) -> frozenset[str]:
+    """Put in what the readings find; returned are the names of those that found something."""
+    told = set()
+    for reading, name, seen in readings.observe(machine):
+        put = record.components if reading.component else record.features
+        put.setdefault(name, {})[seen] = None
+        told.add(reading.name)
+    return frozenset(told)
+
+
+def _joined(
+    one: Mapping[str, tuple[Seen, ...]], other: Mapping[str, tuple[Seen, ...]]
+) -> dict[str, tuple[Seen, ...]]:
+    return {name: (*one.get(name, ()), *other.get(name, ())) for name in sorted({*one, *other})}
+
+
+def _never(sites: Iterable[str]) -> Iterator[Skipped]:
+    """What a machine has none of, or cannot be asked."""
+    yield Skipped(what="labels", reason="a machine has none")
+    yield Skipped(
+        what="libstdcxx", reason="it stands in a library, of which only the name is asked"
+    )
+    if not any(sites):
+        yield Skipped(what="python packages", reason="no python3 says where it imports from")

@@ -1,0 +1,336 @@
+"""Two inventories compared: what differs, whether that is to be expected, and what only one side was asked for.
+
+Turned round it says the same with the sides exchanged. `porting` holds the data it goes by.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.inventory.differences import (
+    EXPECTED,
+    SUSPICIOUS,
+    Comparison,
+    Difference,
+    Held,
+    Unseen,
+)
+from toolmatrix.inventory.model import REST, Seen
+from toolmatrix.inventory.packages import upstream
+from toolmatrix.judge.expectations import COMPONENTS
+from toolmatrix.judge.porting import ALWAYS, Pair
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from toolmatrix.inventory.model import Inventory
+    from toolmatrix.judge.porting import Book, Kind, Step
+
+    Why = Callable[[str], tuple[str, str]]
+    """Why a feature matters, and the source that says so; nothing where nobody knows."""
+    Judgement = tuple[str, str, str]
+    """A verdict, why, and the source that says so."""
+    Sides = tuple["_Side", "_Side"]
+
+_MANAGERS = ("dpkg", "rpm", "apk")
+
+
+class _Item(Value):
+    """One thing of one side: its values, where the first was seen, what it is called there, and its package manager."""
+
+    values: tuple[str, ...]
+    seen: Seen
+    called: str = ""
+    manager: str = ""
+
+    @property
+    def value(self) -> str:
+        return ", ".join(self.values)
+
+    def held(self, kind: Kind) -> Held:
+        """What is told of it; where only names count, that it is there."""
+        value = "yes" if kind.by == "name" else self.value
+        return Held(value=value, seen_by=self.seen.seen_by, where=self.seen.where)
+
+
+class _Side:
+    """One side: its items by name, and why it has none of what it was not asked for."""
+
+    def __init__(self, inventory: Inventory, book: Book) -> None:
+        self.inventory = inventory
+        self.book = book
+        self.architecture = inventory.platform.partition("/")[2].partition("/")[0]
+        self.skipped = {one.what: one.reason for one in inventory.skipped}
+        self.items: dict[str, _Item] = {}
+        self.kinds: dict[str, Kind] = {}
+        for name, item in self._found():
+            kind = book.kind(name)
+            if kind is not None:
+                known = self.items.get(name)
+                self.items[name] = _merged(known, item) if known else item
+                self.kinds[name] = kind
+        self.has = {kind.kind for kind in self.kinds.values()}
+        labels = inventory.features.get("label:" + COMPONENTS, ())
+        self.listed = frozenset(labels[0].version.split()) if labels else None
+
+    def _found(self) -> Iterator[tuple[str, _Item]]:
+        for name, several in self.inventory.components.items():
+            default = next((one for one in several if one.default), several[0])
+            yield f"component:{name}", _Item(values=(default.version,), seen=default)
+        for name, several in self.inventory.features.items():
+            values = tuple(sorted({one.version for one in several}))
+            manager = _manager(name)
+            called = name.partition(":")[2] if manager else ""
+            yield (
+                self._named(name),
+                _Item(values=values, seen=several[0], called=called, manager=manager),
+            )
+        if self.architecture and "arch" not in self.inventory.features:
+            seen = Seen(version=self.architecture, seen_by="platform", where="")
+            yield "arch", _Item(values=(self.architecture,), seen=seen)
+        for one in self.inventory.sonames:
+            if not one.found:
+                there = f"there is {', '.join(one.others)}" if one.others else "missing"
+                seen = Seen(version=there, seen_by="loader", where=one.needed_by[0])
+                yield self._named(f"needs:{one.name}"), _Item(values=(there,), seen=seen)
+        yield from self._effects()
+
+    def _named(self, name: str) -> str:
+        """A feature under the name that it has for both sides."""
+        manager = _manager(name)
+        if manager:
+            plain = self.book.renamed.sub("", name.partition(":")[2])
+            name = f"package:{self.book.packages.get(plain, plain)}"
+        return self.book.same.get(name) or self.book.spelt(name, self.architecture)
+
+    def _effects(self) -> Iterator[tuple[str, _Item]]:
+        for effect in self.book.effects:
+            item = next(filter(None, map(self._step, effect.steps)), None)
+            if item is not None:
+                yield f"effect:{effect.name}", item
+
+    def _step(self, step: Step) -> _Item | None:
+        """What a step of an effect says; None where it does not speak."""
+        features = self.inventory.features
+        name = next((one for one in features if step.of and step.of.fullmatch(one)), "")
+        if name:
+            values = {step.value} if step.value else {one.version for one in features[name]}
+            return _Item(values=tuple(sorted(values)), seen=features[name][0])
+        if step.arch and step.arch == self.architecture:
+            seen = Seen(version=step.value, seen_by="architecture", where=step.arch)
+            return _Item(values=(step.value,), seen=seen)
+        return None
+
+    def value(self, name: str) -> str:
+        """The value of something, nothing where this side has none of it."""
+        return self.items[name].value if name in self.items else ""
+
+    def blind(self, name: str, kind: Kind) -> str | None:
+        """Why this side cannot tell of something that it does not have; None where having none is an answer."""
+        feature, _, bare = name.partition(":")
+        managers = _MANAGERS if feature == "package" else ()
+        for what in (name, bare, feature, *managers, kind.kind, kind.group, REST):
+            if what in self.skipped:
+                return self.skipped[what]
+        proof = kind.none or kind.kind
+        return None if proof == ALWAYS or proof in self.has else "it tells nothing of them"
+
+    def compared(self, name: str, text: str) -> str:
+        """A value as it is compared: spelt in common, and without what never counts."""
+        text = self.book.spelt(text, self.architecture)
+        for one in self.book.alike:
+            if one.of.fullmatch(name):
+                text = one.drop.sub("", text)
+        return text
+
+
+class _Pairing:
+    """Two sides, what holds of them, and what a lock says of either."""
+
+    def __init__(self, sides: Sides, told: Sides | None, why: Why) -> None:
+        self.sides = sides
+        self.told = told
+        self.why = why
+        self.book = sides[0].book
+        self.names = sides[0].items.keys() | sides[1].items.keys()
+        asked = {
+            "architecture": [side.architecture for side in sides],
+            "distribution": [side.value("component:distro") for side in sides],
+            "char": [side.value("effect:char") for side in sides],
+        }
+        self.holds = frozenset(
+            f"{'same' if one == other else 'other'}-{word}"
+            for word, (one, other) in asked.items()
+            if one and other
+        )
+
+    def items(self, name: str) -> tuple[_Item | None, _Item | None]:
+        """What either side has under a name."""
+        return self.sides[0].items.get(name), self.sides[1].items.get(name)
+
+    def blind(self, name: str, kind: Kind) -> tuple[int, str] | None:
+        """The side that lacks something only because it cannot tell of it, and why."""
+        for place, (side, item) in enumerate(zip(self.sides, self.items(name), strict=True)):
+            reason = side.blind(name, kind) if item is None else None
+            if reason is not None:
+                return place, reason
+        return None
+
+    def difference(self, name: str, kind: Kind) -> Difference:
+        """Something that is not the same, judged."""
+        one, other = self.items(name)
+        called = {item.called for item in (one, other) if item}
+        verdict, why, source = self._alike(name) or self._locked(name) or self._judged(name)
+        return Difference(
+            group=kind.group,
+            kind=kind.kind,
+            name=name,
+            shown=(called.pop() if len(called) == 1 else "") or kind.shown(name),
+            old=one.held(kind) if one else None,
+            new=other.held(kind) if other else None,
+            verdict=verdict,
+            why=why,
+            source=source,
+            unit=self.book.unit(name),
+        )
+
+    def _judged(self, name: str) -> Judgement:
+        """By the first rule that speaks, else suspicious for the reason why it matters at all."""
+        rule = self.book.rule(self._pair(name))
+        if rule is not None:
+            return rule.verdict, rule.why, rule.source
+        effect = next((one for one in self.book.effects if f"effect:{one.name}" == name), None)
+        return SUSPICIOUS, *((effect.why, effect.source) if effect else self.why(name))
+
+    def _pair(self, name: str) -> Pair:
+        """A difference as rules see it."""
+        holder, words = None, set(self.holds)
+        for side, item, opposite in zip(
+            self.sides, self.items(name), reversed(self.sides), strict=True
+        ):
+            if item is None:
+                holder = opposite.architecture
+                if side.listed is not None and name.removeprefix("component:") not in side.listed:
+                    words.add("unlisted")
+        return Pair(
+            name=name,
+            holds=frozenset(words),
+            names=self.names,
+            values=(self.sides[0].value(name), self.sides[1].value(name)),
+            holder=holder,
+        )
+
+    def _alike(self, name: str) -> Judgement | None:
+        """Why values that are not written alike are the same; None where they are not."""
+        one, other = self.items(name)
+        if one is None or other is None:
+            return None
+        both = tuple(zip(self.sides, (one, other), strict=True))
+        spelt = [
+            [self.book.spelt(v, side.architecture) for v in held.values] for side, held in both
+        ]
+        if spelt[0] == spelt[1]:
+            return EXPECTED, "each names its own architecture", ""
+        bare = [{side.compared(name, v) for v in held.values} for side, held in both]
+        if bare[0] != bare[1]:
+            return None
+        dropped = (
+            part
+            for part in self.book.alike
+            if part.of.fullmatch(name) and any(map(part.drop.search, (*spelt[0], *spelt[1])))
+        )
+        part = next(dropped)
+        return EXPECTED, part.why, part.source
+
+    def _locked(self, name: str) -> Judgement | None:
+        """That a lock says of either side what was found there, and says it differently."""
+        if self.told is None or name.startswith("effect:"):
+            return None
+        says = [side.items.get(name) for side in self.told]
+        values = [side.value(name) or "none" for side in self.told]
+        agree = all(
+            item is said is None or (item and said and _covers(said, item))
+            for said, item in zip(says, self.items(name), strict=True)
+        )
+        if not agree or values[0] == values[1]:
+            return None
+        return EXPECTED, "the lock says so of the two targets", ""
+
+
+def compare(
+    one: Inventory,
+    other: Inventory,
+    book: Book,
+    why: Why = lambda _name: ("", ""),
+    locked: tuple[Inventory, Inventory] | None = None,
+) -> Comparison:
+    """Compare two inventories. `locked` are what a lock says of either side, so that what it explains is expected."""
+    told = (_Side(locked[0], book), _Side(locked[1], book)) if locked else None
+    pairing = _Pairing((_Side(one, book), _Side(other, book)), told, why)
+    differences: list[Difference] = []
+    same: list[tuple[str, str, str]] = []
+    unseen: dict[tuple[str, str, int, str], list[str]] = {}
+    kinds = pairing.sides[0].kinds | pairing.sides[1].kinds
+    order = {kind.kind: place for place, kind in enumerate(book.kinds)}
+    for name in sorted(kinds, key=lambda name: (order[kinds[name].kind], name)):
+        kind = kinds[name]
+        items = pairing.items(name)
+        blind = pairing.blind(name, kind)
+        if blind is not None:
+            unseen.setdefault((kind.group, kind.kind, *blind), []).append(kind.shown(name))
+        elif _equal(name, kind, *items):
+            same.append(
+                (kind.group, kind.shown(name), items[0].held(kind).value if items[0] else "")
+            )
+        else:
+            differences.append(pairing.difference(name, kind))
+    return Comparison(
+        sides=(one, other),
+        differences=tuple(differences),
+        same=tuple(same),
+        unseen=tuple(
+            Unseen(group=group, kind=kind, names=tuple(names), side=side, reason=reason)
+            for (group, kind, side, reason), names in unseen.items()
+        ),
+    )
+
+
+def _manager(name: str) -> str:
+    """The package manager that a feature is of, or nothing."""
+    manager = name.partition(":")[0]
+    return manager if manager in _MANAGERS else ""
+
+
+def _merged(one: _Item, other: _Item) -> _Item:
+    """Two things of one name as one."""
+    return one.replace(values=tuple(sorted({*one.values, *other.values})))
+
+
+def _equal(name: str, kind: Kind, one: _Item | None, other: _Item | None) -> bool:
+    """Whether both sides have the same, as far as the coarser of the two tells."""
+    if one is None or other is None:
+        return False
+    if kind.by == "name" or one.values == other.values:
+        return True
+    if one.manager != other.manager:
+        return {*map(upstream, one.values)} == {*map(upstream, other.values)}
+    return name.startswith("component:") and _agree(one.value, other.value)
+
+
+def _covers(said: _Item, item: _Item) -> bool:
+    return said.values == item.values or _agree(said.value, item.value)
+
+
+def _agree(one: str, other: str) -> bool:
+    """Whether two versions may be the same: one may have fewer numbers, or be a floor such as `>=450`."""
+    return _may_be(one, other) or _may_be(other, one)
+
+
+def _may_be(coarse: str, fine: str) -> bool:
+    if not coarse.startswith(">="):
+        return fine.startswith((f"{coarse}.", f"{coarse}+"))
+    try:
+        return bool(Scale("pep440", [fine.removeprefix(">=")]).select(coarse) & 2)
+    except SelectorError:
+        return False

@@ -1,0 +1,105 @@
+"""What a target of a lock says, as an inventory; and all subjects that can be named, locks among them."""
+
+from __future__ import annotations
+
+import os
+
+from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.inventory import subjects
+from toolmatrix.inventory.model import REST, Inventory, Seen, Skipped
+from toolmatrix.inventory.subjects import SCHEMES as OBSERVED
+from toolmatrix.inventory.subjects import Asked, Scheme
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import IO
+
+    from toolmatrix.lock.model import LockedTarget
+
+_LISTS = ("cflags", "cxxflags", "nvcc", "hipcc")
+_SEEN = "lock"
+_HEAD = 1024
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
+"""How files begin that gzip, zstd, bzip2 and xz packed."""
+
+
+def observe(
+    subject: str, platform: str = "", directory: str = "", stdin: IO[bytes] | None = None
+) -> Inventory:
+    """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError."""
+    return subjects.observe(subject, platform, directory, stdin, SCHEMES)
+
+
+def is_subject(text: str, path: str) -> bool:
+    """Whether a word names a subject, by its scheme or because what lies at `path` is no text, and not a lock."""
+    if subjects.is_named(text, SCHEMES) or os.path.isdir(path):
+        return True
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return False
+    return b"\0" in head or head.lstrip().startswith(b"{") or head.startswith(_PACKED)
+
+
+def inventory(target: LockedTarget, name: str, subject: str = "") -> Inventory:
+    """What a target says: its components, flags, variables, codegen archs and devices."""
+    flags = target.flags
+    features: dict[str, tuple[Seen, ...]] = {
+        f"flag:{flag}": (_seen(flag, f"{name} {kind}"),)
+        for kind in reversed(_LISTS)
+        for flag in getattr(flags, kind)
+    }
+    features |= {f"env:{key}": (_seen(value, f"{name} env"),) for key, value in flags.env.items()}
+    features |= {"codegen": _names(target.archs, name), "device": _names(target.devices, name)}
+    return Inventory(
+        subject=subject,
+        platform=target.platform,
+        components={
+            component: (_seen(f">={part.version}" if part.floor else part.version, name),)
+            for component, part in sorted(target.components.items())
+        },
+        features={feature: several for feature, several in sorted(features.items()) if several},
+        skipped=(Skipped(what=REST, reason="a lock tells nothing else"),),
+    )
+
+
+def _names(held: Iterable[str], name: str) -> tuple[Seen, ...]:
+    return tuple(_seen(one, name) for one in sorted(held))
+
+
+def _seen(value: str, where: str) -> Seen:
+    return Seen(version=value, seen_by=_SEEN, where=where, default=True)
+
+
+def _read(asked: Asked) -> Inventory:
+    from toolmatrix.lock import read
+
+    path, sharp, wanted = asked.place.rpartition("#")
+    if not sharp:
+        path, wanted = asked.place, ""
+    held = read.read(os.path.join(asked.directory, path)).held
+    if wanted and wanted not in held:
+        raise NothingMatched(
+            f"{path} holds no target `{wanted}`", expected=", ".join(held), found=f"`{wanted}`"
+        )
+    platform = asked.platform
+    fitting = (
+        [wanted]
+        if wanted
+        else [name for name, part in held.items() if not platform or part.platform == platform]
+    )
+    if len(fitting) != 1:
+        raise UsageError(
+            "a lock is compared by one target",
+            expected=" or ".join(f"`lock:{path}#{name}`" for name in fitting or held),
+            found=f"`{asked.subject}`",
+        )
+    return inventory(held[fitting[0]], fitting[0], asked.subject)
+
+
+SCHEMES = OBSERVED | {
+    "lock": Scheme("lock:FILE#TARGET", "what a lock says of one of its targets", _read)
+}
+"""The kinds of subjects, by what stands in front of the first colon."""

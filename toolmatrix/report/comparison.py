@@ -1,0 +1,199 @@
+"""Two environments compared (`toolmatrix.comparison/1`): by group what differs, and whether that was to be expected.
+
+What is suspicious has a line each; what is expected is told in one sentence for each reason.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.inventory.differences import ADDED, CHANGED, EXPECTED, REMOVED, SUSPICIOUS
+from toolmatrix.report.terminal import columns, printable, wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from toolmatrix.inventory.differences import Comparison, Difference, Held
+    from toolmatrix.report.terminal import Terminal
+
+SCHEMA = "toolmatrix.comparison/1"
+_SIGNS = {ADDED: ("+", "yes"), REMOVED: ("-", "no"), CHANGED: ("~", "partial")}
+_UNITS = {
+    "bytes": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes")),
+    "hertz": ((10**9, "GHz"), (10**6, "MHz")),
+}
+_LONGEST = 60
+"""Letters of a value that are shown."""
+_MOST = 20
+"""As many suspicious differences of one kind are listed."""
+_NAMED = 6
+"""As many expected differences of one reason are named."""
+
+
+def document(comparison: Comparison, lock: str = "", targets: Sequence[str] = ()) -> dict[str, Any]:
+    """The comparison as JSON values; `lock` and `targets` are what made differences expected, where a lock did."""
+    return {
+        "schema": SCHEMA,
+        "subjects": [
+            {
+                "subject": side.subject,
+                "platform": side.platform or None,
+                "digest": side.digest or None,
+            }
+            for side in comparison.sides
+        ],
+        "lock": {"path": lock, "targets": list(targets)} if lock else None,
+        "differences": [_difference(one) for one in comparison.differences],
+        "same": [
+            {"group": group, "name": name, "value": value} for group, name, value in comparison.same
+        ],
+        "not_compared": [
+            {
+                "group": one.group,
+                "kind": one.kind,
+                "names": list(one.names),
+                "subject": comparison.sides[one.side].subject,
+                "reason": one.reason,
+            }
+            for one in comparison.unseen
+        ],
+        "summary": _summary(comparison),
+    }
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {
+        "group": one.group,
+        "kind": one.kind,
+        "name": one.name,
+        "change": one.change,
+        "old": _held(one.old),
+        "new": _held(one.new),
+        "verdict": one.verdict,
+        "why": one.why,
+        "source": one.source or None,
+    }
+
+
+def _held(held: Held | None) -> dict[str, str] | None:
+    if held is None:
+        return None
+    return {"value": held.value, "seen_by": held.seen_by, "where": held.where}
+
+
+def _summary(comparison: Comparison) -> dict[str, int]:
+    return {
+        SUSPICIOUS: comparison.count(SUSPICIOUS),
+        EXPECTED: comparison.count(EXPECTED),
+        "same": len(comparison.same),
+        "not_compared": sum(len(one.names) for one in comparison.unseen),
+    }
+
+
+def text(comparison: Comparison, screen: Terminal, *, everything: bool = False) -> str:
+    """The comparison for people; nothing that a subject names reaches a terminal raw."""
+    sides = [
+        [sign, printable(side.subject), side.platform, side.digest[:19]]
+        for sign, side in zip("-+", comparison.sides, strict=True)
+    ]
+    blocks = [columns(sides)]
+    groups = dict.fromkeys(one.group for one in comparison.differences)
+    if everything:
+        groups |= dict.fromkeys(group for group, _, _ in comparison.same)
+    for group in groups:
+        lines = _group(comparison, group, screen, everything=everything)
+        blocks.append([screen.style(group, "bold"), *lines])
+    unseen = [*_unseen(comparison, screen.width)]
+    if unseen:
+        blocks.append([screen.style("not compared", "bold"), *unseen])
+    blocks.append([_closing(comparison)])
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _group(
+    comparison: Comparison, group: str, screen: Terminal, *, everything: bool
+) -> Iterator[str]:
+    held = [one for one in comparison.differences if one.group == group]
+    for verdict, colour in ((SUSPICIOUS, "no"), (EXPECTED, "unknown")):
+        word = screen.style(verdict, colour)
+        for why, several in _reasons(one for one in held if one.verdict == verdict).items():
+            reason = f"{word}: {printable(why)}"
+            if everything or verdict == SUSPICIOUS:
+                shown = several if everything else several[:_MOST]
+                yield from wrap(reason, screen.width, indent="    ", first="  ")
+                yield from (f"    {line}" for line in columns(_row(one, screen) for one in shown))
+                if len(shown) < len(several):
+                    yield f"    and {len(several) - len(shown)} more, which `--all` lists"
+            else:
+                line = f"{reason}: {_named(several)}"
+                yield from wrap(line, screen.width, indent="    ", first="  ")
+    if everything:
+        same = (
+            (printable(name), _short(value)) for at, name, value in comparison.same if at == group
+        )
+        yield from (f"  = {line}" for line in columns(same))
+
+
+def _reasons(several: Iterable[Difference]) -> dict[str, list[Difference]]:
+    """Differences by why they are judged so."""
+    reasons: dict[str, list[Difference]] = {}
+    for one in several:
+        reasons.setdefault(one.why, []).append(one)
+    return reasons
+
+
+def _row(one: Difference, screen: Terminal) -> tuple[str, ...]:
+    sign, colour = _SIGNS[one.change]
+    return screen.style(sign, colour), printable(one.shown), _values(one)
+
+
+def _named(several: Sequence[Difference]) -> str:
+    """The names of what differs, with the values of one that is alone."""
+    if len(several) == 1:
+        sign = _SIGNS[several[0].change][0]
+        return f"{sign} {printable(several[0].shown)} {_values(several[0])}".rstrip()
+    named = [f"{_SIGNS[one.change][0]}{printable(one.shown)}" for one in several[:_NAMED]]
+    more = f" and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
+    return ", ".join(named) + more
+
+
+def _values(one: Difference) -> str:
+    """What was on the first side and what is on the second, nothing where the name says it all."""
+    held = [_short(_amount(side.value, one.unit)) for side in (one.old, one.new) if side]
+    told = [value for value in held if value not in ("yes", one.shown)]
+    return " -> ".join(told)
+
+
+def _amount(value: str, unit: str) -> str:
+    """A number in the largest unit that it fills."""
+    if value.isdecimal():
+        for size, word in _UNITS.get(unit, ()):
+            if int(value) >= size:
+                return f"{int(value) / size:.3g} {word}"
+    return value
+
+
+def _short(value: str) -> str:
+    plain = printable(value)
+    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 3] + "..."
+
+
+def _unseen(comparison: Comparison, width: int) -> Iterator[str]:
+    """What one side could not tell of, by side and reason."""
+    reasons: dict[tuple[int, str], list[str]] = {}
+    for one in comparison.unseen:
+        count = len(one.names)
+        told = f"{count} of {one.kind}" if count > 1 else printable(one.names[0])
+        reasons.setdefault((one.side, one.reason), []).append(told)
+    for (side, reason), kinds in reasons.items():
+        subject = comparison.sides[side].subject
+        line = f"{', '.join(kinds)}: {printable(subject)}: {printable(reason)}"
+        yield from wrap(line, width, indent="    ", first="  ")
+
+
+def _closing(comparison: Comparison) -> str:
+    counts = _summary(comparison)
+    return (
+        f"{counts[SUSPICIOUS]} suspicious, {counts[EXPECTED]} expected, "
+        f"{counts['same']} the same, {counts['not_compared']} not compared"
+    )
