@@ -12,7 +12,7 @@ from toolmatrix.facts.store import open_index
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict, outcome
 from toolmatrix.inventory.model import DEFAULT_PLACE, Inventory, Seen, Skipped, Soname
 from toolmatrix.judge import expectations, images
-from toolmatrix.judge.expectations import COMPONENTS, DIGEST, BadExpectation, of_word
+from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, BadExpectation, of_word
 from toolmatrix.lock.model import Backed, LockedComponent, LockedFlags, LockedTarget
 
 if TYPE_CHECKING:
@@ -268,6 +268,15 @@ def test_what_an_image_says_it_holds_must_be_there(index: Index) -> None:
     verdicts = judged(index, listed.replace(components=held))
     assert words(verdicts, FAIL) == [("TM402", "keras")]
     assert ("TM490", "gcc") in words(verdicts, SKIP)
+
+
+def test_an_image_that_starts_from_another_one_does_not_say_that_it_holds_the_first(
+    index: Index,
+) -> None:
+    other = with_feature(good(), "label:" + BASE, *seen("ubuntu:22.04"))
+    assert ("TM401", "base-image") in words(judged(index, other), FAIL)
+    listed = with_feature(other, "label:" + COMPONENTS, *seen("cuda"))
+    assert ("TM490", "base-image") in words(judged(index, listed), SKIP)
 
 
 def test_a_wheel_must_be_installed_with_all_it_requires(index: Index) -> None:

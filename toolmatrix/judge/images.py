@@ -49,9 +49,14 @@ class Subject(Value):
         return next((one.reason for one in self.inventory.skipped if one.what in names), "")
 
     def sightings(self, name: str) -> tuple[Seen, ...]:
-        """Where a component was seen, the best witness first."""
+        """Where a component was seen, the best witness first.
+
+        A label speaks of the last stage alone, which may start from another image than the one that builds.
+        """
         found = tuple(self.inventory.components.get(name, ()))
-        return found or tuple(self.inventory.features.get(_WITNESSES.get(name, ""), ()))
+        listed = self.listed()
+        witness = _WITNESSES.get(name, "") if not listed or name in listed else ""
+        return found or tuple(self.inventory.features.get(witness, ()))
 
     def listed(self) -> tuple[str, ...]:
         """The components that the image says it holds, nothing where it does not say."""
