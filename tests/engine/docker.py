@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -58,6 +59,16 @@ class Engine(NamedTuple):
         if ended.returncode:
             raise EngineFailed(f"docker {' '.join(words)}: {ended.stderr.strip()}")
         return ended.stdout
+
+    def load(self, archive: bytes) -> None:
+        """Give it an image."""
+        subprocess.run(
+            [_which("docker", self.environment), "load", "--quiet"],
+            check=True,
+            capture_output=True,
+            input=archive,
+            env=dict(self.environment),
+        )
 
     @property
     def host(self) -> str:
@@ -144,9 +155,29 @@ def own() -> Iterator[tuple[Engine, int]]:
             with _started(Path(folder), client, *alone) as found:
                 yield found, int((Path(folder) / "pid").read_text())
         finally:
-            # An engine that is killed leaves its own mount.
-            subprocess.run(["umount", f"{folder}/data"], check=False, capture_output=True)
+            _tidy(folder)
             subprocess.run([_which("ip"), "link", "delete", name], check=True)
+
+
+def _tidy(folder: str) -> None:
+    """End what a killed engine left below its folder: containers, what holds them, and mounts."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            mounts = (process / "mountinfo").read_text().splitlines()
+            inside = any(" / / " in line and folder in line for line in mounts)
+            if inside or folder in (process / "cmdline").read_text():
+                os.kill(int(process.name), signal.SIGKILL)
+    end = time.monotonic() + _SECONDS
+    while places := [place for place in _mounts() if place.startswith(folder)]:
+        for place in reversed(places):
+            subprocess.run(["umount", place], check=False, capture_output=True)
+        if time.monotonic() > end:
+            raise EngineFailed(f"still mounted: {', '.join(places)}")
+        time.sleep(0.1)
+
+
+def _mounts() -> list[str]:
+    return [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
 
 
 @contextlib.contextmanager

@@ -35,34 +35,15 @@ NAME = "toolmatrix-test/read:some"
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    with docker.needed() as found:
-        yield found
-
-
-@pytest.fixture
-def reached(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """The engine, which this process reaches as well."""
-    monkeypatch.setenv("DOCKER_HOST", engine.host)
-    return engine
-
-
-@pytest.fixture(scope="module")
 def saved(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """An image that the engine holds, and the archive that it saves."""
     files = {"etc/os-release": b"ID=debian\nVERSION_ID=12\n", "usr/bin/a": b"#!/bin/sh\n"}
     made = images.image(files, {"usr/bin/b": b"b" * 5_000_000}, Env=["A=b"], User="me")
     path = tmp_path_factory.mktemp("saved") / "image.tar"
-    load(engine, made, NAME, path)
+    engine.load(images.tar(images.saved(made, NAME)))
     engine.done("save", "--output", str(path), NAME)
     yield path
     engine.done("rmi", NAME)
-
-
-def load(engine: Engine, made: images.Made, name: str, path: Path) -> None:
-    """Give an image to an engine, through a file."""
-    path.write_bytes(images.tar(images.saved(made, name)))
-    engine.done("load", "--quiet", "--input", str(path))
 
 
 @pytest.mark.parametrize("form", ["docker:{}", "docker://{}"])
@@ -90,7 +71,9 @@ def test_an_image_that_is_not_there_is_told_with_its_neighbours(
     assert saved.exists()
     with pytest.raises(SubjectError) as caught:
         subjects.observe(f"docker:{name}")
-    assert (caught.value.what, caught.value.expected) == (what, expected)
+    assert caught.value.what == what
+    near = caught.value.expected.split(" or ")
+    assert near[0] == expected  # others may be there by chance
 
 
 def test_an_image_of_another_platform_is_not_taken(reached: Engine, saved: Path) -> None:
@@ -191,7 +174,7 @@ def test_the_package_that_speaks_to_engines_may_be_missing(monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_an_engine_that_ends_on_the_way_is_no_damaged_image(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lacking = docker.missing("docker", "dockerd", "ip")
     if lacking:
@@ -199,12 +182,14 @@ def test_an_engine_that_ends_on_the_way_is_no_damaged_image(
     with docker.own() as (own, process):
         monkeypatch.setenv("DOCKER_HOST", own.host)
         made = images.image({"a": b"1", **{f"b{n}": os.urandom(1 << 20) for n in range(64)}})
-        load(own, made, NAME, tmp_path / "image.tar")
+        own.load(images.tar(images.saved(made, NAME)))
 
         def look(path: str, size: int, stream: Readable) -> bytes | None:
             if path == "a":
                 os.kill(process, signal.SIGKILL)
             return images.everything(path, size, stream)
 
-        with pytest.raises(ToolMissing, match="the engine ended on the way"):
-            engines.read(NAME, "", look, Budget(f"docker:{NAME}"))
+        with engines.connected(NAME) as client:
+            image = engines.find(client, NAME, NAME)
+            with pytest.raises(ToolMissing, match="the engine ended on the way"):
+                engines.read(client, image, "", look, Budget(NAME))

@@ -214,6 +214,15 @@ def test_each_fault_is_named_alone(index: Index, changed: Any, code: str, name: 
     assert outcome(verdicts) == "no"
 
 
+def test_what_was_read_and_does_not_answer_is_a_skip_beside_its_pass(index: Index) -> None:
+    silent = Skipped(what="running gcc", reason="`gcc` was still running after 30 seconds")
+    subject = good()
+    found = judged(index, subject.replace(skipped=(*subject.skipped, silent)))
+    (skipped,) = [one for one in found if one not in judged(index, subject)]
+    assert (skipped.word, skipped.code, skipped.name) == (SKIP, "TM490", "gcc")
+    assert skipped.reason == silent.reason
+
+
 def test_a_wrong_version_tells_where_it_came_from(index: Index) -> None:
     other = seen("1.24.4", where="/usr/lib/numpy", layer="sha256:9")
     subject = with_component(good(), "numpy", *other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.cli import probes
 from toolmatrix.judge import locked
 
 TYPE_CHECKING = False
@@ -17,6 +18,7 @@ def run(context: Context) -> int:
         options.platform,
         options.directory,
         getattr(context.stdin, "buffer", None),
+        None if options.no_run else lambda _: probes.of_index(context.index()),
     )
     if options.format == "json":
         context.write_json(found.to_json())

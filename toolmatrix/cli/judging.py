@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from toolmatrix.cli import probes
 from toolmatrix.errors import NothingMatched, Position, ToolmatrixError, UsageError
 from toolmatrix.finding import UNKNOWN, Verdict
 from toolmatrix.inventory.model import LOCK
@@ -15,10 +16,11 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.inventory.model import Inventory
+    from toolmatrix.inventory.running import Probe
     from toolmatrix.lock.model import Lock, LockedTarget
 
 
@@ -62,6 +64,12 @@ class Yardstick(Value):
         return fitting[0]
 
     @property
+    def components(self) -> set[str]:
+        """The components that are expected, whatever the target."""
+        names = {one.name for one in self.expected if one.kind == "component"}
+        return names.union(*(target.components for target in self.held.values()))
+
+    @property
     def held(self) -> dict[str, LockedTarget]:
         """The targets of the lock, whatever environment asks for them; of one name the last."""
         return self.lock.held if self.lock else {}
@@ -88,6 +96,7 @@ class Bench(Value):
     directory: str = ""
     platform: str = ""
     only: tuple[str, ...] = ()
+    run: bool = True
 
     @property
     def key(self) -> str:
@@ -96,7 +105,7 @@ class Bench(Value):
 
         stick = self.yardstick
         said = (self.index.header["digest"], stick.digest, stick.targets, stick.expected)
-        return sha256(repr((*said, self.platform, self.only)).encode()).hexdigest()
+        return sha256(repr((*said, self.platform, self.only, self.run)).encode()).hexdigest()
 
     @property
     def index(self) -> Index:
@@ -105,7 +114,7 @@ class Bench(Value):
 
     def judge(self, subject: str) -> Judged:
         """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed."""
-        inventory = locked.observe(subject, self.platform, self.directory)
+        inventory = locked.observe(subject, self.platform, self.directory, None, self._probes)
         stick = self.yardstick.of(inventory)
         expected = list(stick.expected)
         target = ""
@@ -122,6 +131,10 @@ class Bench(Value):
             target=target,
             verdicts=self._wanted(own.told(found, inventory, self.index, target)),
         )
+
+    def _probes(self, read: Inventory) -> Sequence[Probe]:
+        """What the programs of an image are asked that was read."""
+        return probes.of_index(self.index, self.yardstick.of(read).components) if self.run else ()
 
     def _wanted(self, found: Iterable[Verdict]) -> tuple[Verdict, ...]:
         """Those that `--only` names by kind or name."""

@@ -323,6 +323,9 @@ class Options:
         configurable=False,
         help="which image of an index, such as linux/arm64",
     )
+    no_run: bool = option(
+        "--no-run", group="own", help="start no program of an image that could be run: only read it"
+    )
     resume: str = option(
         "--resume",
         metavar="FILE",

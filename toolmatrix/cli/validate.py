@@ -33,6 +33,7 @@ def run(context: Context) -> int:
         directory=context.options.directory,
         platform=context.options.platform,
         only=context.options.only,
+        run=not context.options.no_run,
     )
     if len(subjects) == 1 and not context.options.all:
         many = [bench.judge(subjects[0])]

@@ -16,7 +16,7 @@ from toolmatrix.inventory import archive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from toolmatrix.inventory.image import Image
@@ -46,20 +46,18 @@ _STOPPED = ("no engine answers", "start it, or name another with DOCKER_HOST")
 _ENDED = ("the engine ended on the way", "look into its log, and start it again")
 
 
-def name_of(place: str) -> str:
-    """The name of an image in `docker:NAME` and `docker://NAME`."""
-    return place.removeprefix("//")
-
-
-def read(name: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+def read(
+    client: Client, image: Mapping[str, Any], platform: str, look: Look, budget: Budget
+) -> tuple[Image, Tree]:
     """An image of the engine, out of what it saves; nothing is written to disk.
 
-    Raises ToolMissing where there is no engine or it ends on the way, and SubjectError for an image that it has not.
+    Raises ToolMissing where the engine ends on the way, and SubjectError for an image of another platform.
     """
-    with connected(budget.subject) as client, failures(budget.subject):
-        held = find(client, name, budget.subject)
-        with closing(_Saved(client.get_image(held["Id"], _CHUNK), budget.subject)) as stream:
-            return archive.read(stream, platform, look, budget)
+    with (
+        failures(budget.subject),
+        closing(_Saved(client.get_image(image["Id"], _CHUNK), budget.subject)) as stream,
+    ):
+        return archive.read(stream, platform, look, budget)
 
 
 @contextmanager
@@ -100,9 +98,10 @@ def failures(subject: str, otherwise: tuple[str, str] = _ENDED) -> Iterator[None
 
 
 def find(client: Client, name: str, subject: str) -> dict[str, Any]:
-    """What the engine says of an image; raises SubjectError where it has none of this name."""
+    """What the engine says of the image `NAME` or `//NAME`; raises SubjectError where it has none of this name."""
     from docker.errors import APIError, NotFound
 
+    name = name.removeprefix("//")
     if not _NAME.fullmatch(name):
         raise SubjectError(
             "this is no name of an image", where=Position(subject), found=f"`{name}`"

@@ -16,6 +16,10 @@ DEFAULT_PLACE = "default place"
 """The witness of `foreign-arch` for a file that is taken without asking: on PATH, by the loader, by an import."""
 REST = "anything else"
 """What a subject skips that tells nothing of what it does not hold, such as a lock."""
+RAN = "ran"
+"""The witness of what a program answered when it was run."""
+RUNNING = "running "
+"""What stands before the name of what was read, and did not answer when it was run, in `Skipped.what`."""
 
 
 class Seen(Value):

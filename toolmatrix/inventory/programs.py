@@ -79,6 +79,17 @@ _PROGRAMS = (
 )
 
 
+def names(component: str) -> tuple[str, ...]:
+    """What a user calls a component by, the name that is tried first before the others; nothing for a library."""
+    return next((one.names for one in _PROGRAMS if one.component == component), ())
+
+
+def alike(name: str) -> tuple[str, ...]:
+    """The other names of a program."""
+    held = next((one.names for one in _PROGRAMS if name in one.names), ())
+    return tuple(one for one in held if one != name)
+
+
 class Default(Value):
     """The program that a bare name starts: the path it is found at, and the file behind its links."""
 

@@ -11,13 +11,17 @@ from toolmatrix.inventory.limits import Budget
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import IO
 
     from toolmatrix.inventory.image import Image
     from toolmatrix.inventory.look import Look
     from toolmatrix.inventory.model import Inventory
+    from toolmatrix.inventory.running import Probe
     from toolmatrix.inventory.tree import Tree
+
+    Ask = Callable[[Inventory], Sequence[Probe]]
+    """What programs are asked, by what was read."""
 
 
 class Asked(NamedTuple):
@@ -28,6 +32,7 @@ class Asked(NamedTuple):
     platform: str
     directory: str
     stdin: IO[bytes] | None
+    probes: Ask | None
 
     @property
     def path(self) -> str:
@@ -49,16 +54,18 @@ def observe(
     directory: str = "",
     stdin: IO[bytes] | None = None,
     schemes: Mapping[str, Scheme] | None = None,
+    probes: Ask | None = None,
 ) -> Inventory:
     """The inventory of a subject.
 
     `platform` picks from an index, paths are relative to `directory`, and `archive:-` reads `stdin`, by default that of
-    this process; `schemes` are those of SCHEMES unless given. Raises UsageError for what is no address, SubjectError
-    for what cannot be read, and NothingMatched for a subject of another platform.
+    this process; `schemes` are those of SCHEMES unless given. Programs of what can be run are asked what `probes` makes
+    of what was read. Raises UsageError for what is no address, SubjectError for what cannot be read, NothingMatched for
+    another platform, and ToolMissing.
     """
     known = SCHEMES if schemes is None else schemes
     name, place = _parted(subject, directory, known)
-    found = known[name].read(Asked(subject, place, platform, directory, stdin))
+    found = known[name].read(Asked(subject, place, platform, directory, stdin, probes))
     if platform and not _is_of(found.platform, platform):
         raise NothingMatched(
             f"{subject} is of another platform",
@@ -137,10 +144,16 @@ def _directory(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
     return directory.read(asked.path, look, budget)
 
 
-def _engine(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
-    from toolmatrix.inventory import engine
+def _engine(asked: Asked) -> Inventory:
+    from toolmatrix.inventory import engine, running
 
-    return engine.read(engine.name_of(asked.place), asked.platform, look, budget)
+    with engine.connected(asked.subject) as client, engine.failures(asked.subject):
+        image = engine.find(client, asked.place, asked.subject)
+        found = _seen(
+            asked, lambda _, look, budget: engine.read(client, image, asked.platform, look, budget)
+        )
+        probes = asked.probes(found) if asked.probes else ()
+        return running.asked(client, image, found, probes)
 
 
 def _registry(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
@@ -169,9 +182,7 @@ def _host(asked: Asked) -> Inventory:
 
 
 SCHEMES = {
-    "docker": Scheme(
-        "docker:NAME", "an image of Docker's engine", lambda asked: _seen(asked, _engine)
-    ),
+    "docker": Scheme("docker:NAME", "an image of Docker's engine", _engine),
     "registry": Scheme(
         "registry://HOST/NAME:TAG",
         "an image in a registry, read as it comes",

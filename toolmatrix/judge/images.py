@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
-from toolmatrix.inventory.model import DEFAULT_PLACE, Seen
+from toolmatrix.inventory.model import DEFAULT_PLACE, RAN, RUNNING, Seen
 from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, Expectation
 from toolmatrix.value import Value
 
@@ -27,7 +27,6 @@ _EFFECTS = {"-fsigned-char": ("char", "signed"), "-funsigned-char": ("char", "un
 """What a flag does that debug information shows: a feature, and the value that the flag gives it (GCC manual)."""
 _WITNESSES = {"base-image": "label:" + BASE}
 """Features that name a component no file can name."""
-_RAN = "ran"
 
 _SETTLE = (
     "a finer witness settles it, such as the package's own record or `--expect` with fewer numbers"
@@ -65,12 +64,12 @@ class Subject(Value):
 
 
 def judge(inventory: Inventory, expectations: Iterable[Expectation], index: Index) -> list[Verdict]:
-    """The verdicts, with one more for each component that answers otherwise when run than when read."""
+    """The verdicts, with one more for each component that answers otherwise when run than when read, or not at all."""
     subject = Subject(inventory=inventory, index=index)
     found: list[Verdict] = []
     for expectation in expectations:
         found += _JUDGES[expectation.kind](subject, expectation)
-    return [*found, *_differing(subject)]
+    return [*found, *_differing(subject), *_silent(subject)]
 
 
 def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
@@ -190,8 +189,8 @@ def _besides(seen: Sequence[Seen], decided: Seen) -> tuple[Seen, ...]:
 def _differing(subject: Subject) -> Iterator[Verdict]:
     """Components of which running tells another version than reading."""
     for name, seen in subject.inventory.components.items():
-        ran = next((one for one in seen if one.seen_by == _RAN), None)
-        read = next((one for one in seen if one.seen_by != _RAN and one.default), None)
+        ran = next((one for one in seen if one.seen_by == RAN), None)
+        read = next((one for one in seen if one.seen_by != RAN and one.default), None)
         if ran and read and not _agree(ran.version, read.version):
             yield _seen(
                 subject,
@@ -200,8 +199,21 @@ def _differing(subject: Subject) -> Iterator[Verdict]:
                 ran,
                 code="TM409",
                 reason=f"reading {read.where} gives {read.version}",
+                help=_BETWEEN,
                 others=(read,),
             )
+
+
+_BETWEEN = "look for a wrapper, an earlier directory of PATH, or a variable such as PYTHONPATH or LD_PRELOAD"
+
+
+def _silent(subject: Subject) -> Iterator[Verdict]:
+    """What was read and did not answer when it was run: nobody can say that both agree."""
+    for one in subject.inventory.skipped:
+        if one.what.startswith(RUNNING):
+            name = one.what.removeprefix(RUNNING)
+            expectation = Expectation(kind="component", name=name)
+            yield _verdict(expectation, SKIP, "TM490", reason=one.reason)
 
 
 def _agree(one: str, other: str) -> bool:
@@ -410,7 +422,7 @@ def _seen(
     made_by = subject.made_by(seen)
     if word == FAIL and not help:
         came = f"`{made_by}`" if made_by else seen.layer and f"layer {seen.layer}"
-        help = f"{seen.version} came in with {came}" if came else f"correct {seen.where}"
+        help = f"{seen.version} came in with {came}" if came else f"correct {_place(seen)}"
     return _verdict(
         expectation, word, code, seen.version, reason, help if word != PASS else ""
     ).replace(
@@ -420,6 +432,11 @@ def _seen(
         made_by=made_by,
         others=tuple((one.version, one.where) for one in others),
     )
+
+
+def _place(seen: Seen) -> str:
+    """What is to be corrected: a file, or what a command starts."""
+    return f"what `{seen.where}` starts" if seen.seen_by == RAN else seen.where
 
 
 _JUDGES: dict[str, Callable[[Subject, Expectation], Iterator[Verdict]]] = {

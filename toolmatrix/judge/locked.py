@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import IO
 
+    from toolmatrix.inventory.subjects import Ask
     from toolmatrix.lock.model import LockedTarget
 
 _LISTS = ("cflags", "cxxflags", "nvcc", "hipcc")
@@ -25,10 +26,14 @@ _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
 
 
 def observe(
-    subject: str, platform: str = "", directory: str = "", stdin: IO[bytes] | None = None
+    subject: str,
+    platform: str = "",
+    directory: str = "",
+    stdin: IO[bytes] | None = None,
+    probes: Ask | None = None,
 ) -> Inventory:
     """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError."""
-    return subjects.observe(subject, platform, directory, stdin, SCHEMES)
+    return subjects.observe(subject, platform, directory, stdin, SCHEMES, probes)
 
 
 def is_subject(text: str, path: str) -> bool:

@@ -1,0 +1,81 @@
+"""What the programs of an image are asked: the probes of the recipes, as far as they need no answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolmatrix.cli import probes
+from toolmatrix.facts.store import open_index
+from toolmatrix.recipes import read, variables
+
+if TYPE_CHECKING:
+    from toolmatrix.facts.index import Index
+    from toolmatrix.inventory.running import Probe
+
+
+@pytest.fixture(scope="module")
+def index(cache: str) -> Index:
+    return open_index((), {"XDG_CACHE_HOME": cache})
+
+
+def of(index: Index, name: str) -> list[Probe]:
+    """The probes of one component or feature."""
+    return [one for one in probes.of_index(index) if one.name == name]
+
+
+def test_probes_of_one_provision_go_together(index: Index) -> None:
+    assert [(one.round, one.run) for one in of(index, "python")] == [
+        (0, ("python", "--version")),
+        (0, ("python3", "--version")),
+    ]
+
+
+def test_what_stands_in_comes_later_and_by_every_name(index: Index) -> None:
+    found = of(index, "numpy")
+    assert [one.round for one in found] == [0, 1, 2, 3]
+    assert [one.run[0] for one in found] == ["python", "python3"] * 2
+    assert {one.run[-1] for one in found} == {"numpy"}
+    assert found[-1].told("Name: numpy\nVersion: 1.19.5\n") == "1.19.5"
+
+
+def test_every_probe_of_a_recipe_is_asked_that_needs_no_answer(index: Index) -> None:
+    asked = {one.run for one in probes.of_index(index)}
+    for provision in read.provisions(index).provisions:
+        for probe in provision.probes:
+            named = {name for word in probe.run for name, _ in variables.names(word)}
+            run = tuple(word.replace("{component}", provision.component) for word in probe.run)
+            assert (run in asked) == (named <= {"component"} and not probe.wanted), run
+
+
+def test_the_default_of_what_flags_set_either_way_is_asked(index: Index) -> None:
+    found = of(index, "char")
+    assert [one.run[0] for one in found] == ["cc", "gcc", "clang"]
+    assert found[0].told("#define __CHAR_UNSIGNED__ 1\n") == "unsigned"
+    assert found[0].told("#define __CHAR_BIT__ 8\n") == "signed"
+    assert of(index, "crc32") == []
+
+
+def test_only_wanted_components_are_asked_unseen(index: Index) -> None:
+    found = probes.of_index(index, {"numpy"})
+    assert {one.name for one in found if one.wanted} == {"numpy"}
+
+
+@pytest.mark.parametrize(
+    ("after", "output", "told"),
+    [
+        ("", "bazel 3.7.2- (@non-git)\n", "3.7.2"),
+        ("", "8.1.1.33-1+cuda11.2\n", "8.1.1.33"),
+        ("", "Python 3.11.2\n", "3.11.2"),
+        ("", "no number\n1.9.0+cu102\n", "1.9.0+cu102"),
+        ("version ", "Debian clang version 14.0.6\nversion 9\n", "14.0.6"),
+        ("release ", "Build of 2024\nCuda compilation tools, release 12.4, V12.4.131\n", "12.4"),
+        ("version ", "12.4\n", ""),
+        ("", "none\n", ""),
+    ],
+)
+def test_the_version_is_what_the_check_of_an_image_takes(
+    index: Index, after: str, output: str, told: str
+) -> None:
+    assert of(index, "python")[0].replace(after=after).told(output) == told

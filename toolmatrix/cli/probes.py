@@ -1,0 +1,83 @@
+"""What the programs of an image are asked: the probes that recipes have for components, and what flags change."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from toolmatrix.inventory import programs
+from toolmatrix.inventory.running import Probe
+from toolmatrix.recipes import read, variables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.recipes import model as recipe
+    from toolmatrix.recipes.model import Book, Effect, Provision
+
+_COMPILERS = ("gcc", "clang")
+_NAMES = ("cc", *_COMPILERS)
+_MACROS = ("-dM", "-E", "-x", "c", "/dev/null")
+"""Prints the macros that a compiler defines of itself (GCC manual, options of the preprocessor)."""
+_DEFINED = re.compile(r"(!?)defined\((\w+)\)")
+
+
+def of_index(index: Index, wanted: Collection[str] = ()) -> tuple[Probe, ...]:
+    """Every probe that needs no value of an answer; those of `wanted` components are asked whatever reading saw."""
+    return tuple(one.replace(wanted=one.name in wanted) for one in _known(index))
+
+
+@lru_cache(maxsize=1)
+def _known(index: Index) -> tuple[Probe, ...]:
+    book = read.provisions(index)
+    return (*_of_components(book), *_of_flags(book.effects))
+
+
+def _of_components(book: Book) -> Iterator[Probe]:
+    """The probes of each provision, those of the first for a component in the first round."""
+    asked: dict[str, dict[tuple[str, ...], int]] = {}
+    for provision in book.provisions:
+        held = asked.setdefault(provision.component, {})
+        together = max(held.values(), default=-1) + 1
+        for stands_in, probe, run in sorted(_runs(provision), key=lambda one: one[0]):
+            if run not in held:
+                held[run] = max(held.values(), default=-1) + 1 if stands_in else together
+                yield Probe(
+                    name=provision.component,
+                    run=run,
+                    about=(provision.component,),
+                    after=probe.after,
+                    round=held[run],
+                )
+
+
+def _runs(provision: Provision) -> Iterator[tuple[bool, recipe.Probe, tuple[str, ...]]]:
+    """Each probe with its arguments, and whether it stands in for others: one with a condition, or that calls the same
+    program by another name. Left out are those that need an answer, or whose answer no program prints."""
+    for probe in provision.probes:
+        try:
+            words = [variables.put(word, {"component": provision.component}) for word in probe.run]
+        except KeyError:
+            continue
+        for name in (words[0], *programs.alike(words[0])) if not probe.wanted else ():
+            yield bool(probe.when) or name != words[0], probe, (name, *words[1:])
+
+
+def _of_flags(effects: Sequence[Effect]) -> Iterator[Probe]:
+    """What flags set either way has a default, which the compiler tells by a macro."""
+    names = [one.name for one in effects]
+    for place, effect in enumerate(effects):
+        found = _DEFINED.fullmatch(effect.holds)
+        if found and names.count(effect.name) > 1 and effect.name not in names[:place]:
+            values = (effect.expected, effect.otherwise)
+            for number, name in enumerate(_NAMES):
+                yield Probe(
+                    name=effect.name,
+                    run=(name, *_MACROS),
+                    about=_COMPILERS,
+                    holds=f"#define {found[2]} ",
+                    values=values[::-1] if found[1] else values,
+                    round=number,
+                )

@@ -1,0 +1,236 @@
+"""Containers that ask one program each, bounded on every side, and removed when the asking ends, however it ends.
+
+They carry the label `LABEL` with the process that started them, so that what a killed process left is known by the
+next one, which removes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from contextlib import contextmanager, suppress
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import FrameType
+    from typing import Any
+
+    from toolmatrix.inventory.engine import Client
+
+LABEL = "io.github.toolmatrix.asked-by"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LONGEST = 200
+_FRAMED = 16
+"""Bytes that the engine's log takes at most for each that is printed, in lines of some length: each is framed."""
+NOT_THERE = "is not there"
+_FORMAT = "exec format error"
+_FOREIGN = "is made for another machine than the engine's, and nothing emulates it"
+_REFUSALS = (
+    (_FORMAT, _FOREIGN),
+    (r"executable file not found|no such file or directory", NOT_THERE),
+    (r"permission denied", "may not be run"),
+    (r"unable to find (user|group)", "cannot be run: the image has no such user or group"),
+)
+"""What runc says of a program that does not start, and what that means."""
+
+
+class Bounds(Value):
+    """What one program may take: seconds; bytes of memory, of /tmp and of what it prints; processes."""
+
+    seconds: float = 30
+    memory: int = 1 << 30
+    scratch: int = 64 << 20
+    output: int = 64 << 10
+    processes: int = 256
+
+
+class Started(Value):
+    """A container, or the reason why there is none."""
+
+    id: str = ""
+    reason: str = ""
+
+
+class _Ended(BaseException):
+    """A signal that ends this process, once its containers are removed."""
+
+
+@contextmanager
+def opened(client: Client, image: Mapping[str, Any], bounds: Bounds) -> Iterator[Containers]:
+    """The containers of one image: at the end none is left, and a signal is obeyed after that."""
+    _sweep(client)
+    owner = _owner(os.getpid())
+    caught: list[int] = []
+    inside = True
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        caught.append(number)
+        if inside and len(caught) == 1:
+            raise _Ended
+
+    handlers: dict[int, Any] = {}
+    try:
+        for number in _SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                with suppress(ValueError):  # only the main thread takes signals
+                    handlers[number] = signal.signal(number, end)
+        yield Containers(client, image, bounds, owner)
+    except _Ended:
+        pass
+    finally:
+        inside = False
+        _remove(client, owner)
+        for kept, handler in handlers.items():
+            signal.signal(kept, handler)
+    if caught:
+        os.kill(os.getpid(), caught[0])
+
+
+class Containers:
+    """What starts programs of one image, and waits for their end."""
+
+    def __init__(
+        self,
+        client: Client,
+        image: Mapping[str, Any],
+        bounds: Bounds,
+        owner: str,
+    ) -> None:
+        self.bounds = bounds
+        self._client = client
+        self._image = image
+        self._owner = owner
+
+    def start(self, run: Sequence[str]) -> Started:
+        """Start a program by its arguments."""
+        from docker.errors import APIError
+
+        try:
+            made = self._client.create_container(
+                self._image["Id"],
+                entrypoint=[run[0]],
+                command=list(run[1:]),
+                working_dir="/tmp",  # noqa: S108 - of the container, and empty
+                labels={LABEL: self._owner},
+                healthcheck={"test": ["NONE"]},
+                network_disabled=True,
+                use_config_proxy=False,
+                host_config=self._limits(),
+            )
+            self._client.start(made["Id"])
+        except APIError as error:
+            if error.is_server_error() and not self._client.ping():
+                raise
+            return Started(reason=_refusal(str(error.explanation or error)))
+        return Started(id=made["Id"])
+
+    def _limits(self) -> Any:
+        volumes = (self._image.get("Config") or {}).get("Volumes") or {}
+        return self._client.create_host_config(
+            network_mode="none",
+            read_only=True,
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+            ipc_mode="none",
+            mem_limit=self.bounds.memory,
+            memswap_limit=self.bounds.memory,
+            pids_limit=self.bounds.processes,
+            # The engine would make a volume on its disk for each that the image declares.
+            tmpfs=dict.fromkeys(volumes, "ro,size=4k")
+            | {"/tmp": f"size={self.bounds.scratch},mode=1777"},  # noqa: S108
+            log_config={
+                "Type": "json-file",
+                "Config": {"max-size": str(_FRAMED * self.bounds.output), "max-file": "1"},
+            },
+        )
+
+    def end(self, container: Started, deadline: float) -> tuple[str, str]:
+        """What a program printed, or the reason why that does not count; waits for it until the deadline."""
+        if not container.id:
+            return "", container.reason
+        code = self._wait(container.id, max(deadline - time.monotonic(), 0.1))
+        state = self._client.inspect_container(container.id)["State"]
+        output = self._said(container.id, stdout=True)
+        reason = ""
+        if state.get("OOMKilled"):
+            reason = f"was killed for taking more than {self.bounds.memory >> 20} MiB of memory"
+        elif code is None:
+            reason = f"was still running after {self.bounds.seconds:g} seconds"
+        elif len(output) > self.bounds.output:
+            reason = f"printed more than {self.bounds.output} bytes"
+        elif code:
+            reason = _failure(code, self._said(container.id, stdout=False) or output)
+        self._client.remove_container(container.id, force=True, v=True)
+        return output, reason
+
+    def _wait(self, container: str, seconds: float) -> int | None:
+        """The exit code of a container; None where it had to be killed."""
+        from docker.errors import APIError
+
+        try:
+            return int(self._client.wait(container, timeout=seconds)["StatusCode"])
+        except (
+            OSError
+        ):  # the request timed out, unless the engine is gone, which the next one tells
+            with suppress(APIError):  # it ended meanwhile
+                self._client.kill(container)
+            return None
+
+    def _said(self, container: str, *, stdout: bool) -> str:
+        said = self._client.logs(container, stdout=stdout, stderr=not stdout)
+        return bytes(said).decode("utf-8", "replace")
+
+
+def _failure(code: int, said: str) -> str:
+    """What a program said last before it failed."""
+    if _FORMAT in said:
+        return _FOREIGN
+    last = next((line.strip() for line in reversed(said.split("\n")) if line.strip()), "")
+    return f"ended with {code}: {last[:_LONGEST]}" if last else f"ended with {code}"
+
+
+def _refusal(said: str) -> str:
+    """Why a program did not start."""
+    found = (reason for pattern, reason in _REFUSALS if re.search(pattern, said))
+    return next(found, f"cannot be run: {said[-_LONGEST:]}")
+
+
+def _owner(process: int) -> str:
+    """A process as no other will ever be called: machine and boot, namespace, number, and when it started."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        boot = file.read().strip()
+    with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+        started = file.read().rpartition(")")[2].split()[19]
+    return f"{boot} {os.readlink('/proc/self/ns/pid')} {process} {started}"
+
+
+def _sweep(client: Client) -> None:
+    """Remove what processes left that were killed here; those of other machines and namespaces cannot be told."""
+    here = _owner(os.getpid()).split()[:2]
+    for owner in {
+        one["Labels"][LABEL] for one in client.containers(all=True, filters={"label": LABEL})
+    }:
+        words = owner.split()
+        if words[:2] != here or len(words) != 4 or not words[2].isdigit():
+            continue
+        try:
+            alive = _owner(int(words[2])) == owner
+        except OSError:
+            alive = False
+        if not alive:
+            _remove(client, owner)
+
+
+def _remove(client: Client, owner: str) -> None:
+    """Remove every container of an owner, running or not."""
+    from docker.errors import DockerException
+
+    with suppress(DockerException, OSError):  # an engine that is gone has nothing left to remove
+        for one in client.containers(all=True, filters={"label": f"{LABEL}={owner}"}):
+            with suppress(DockerException):
+                client.remove_container(one["Id"], force=True, v=True)

@@ -1,0 +1,156 @@
+"""Programs of an image asked by running them, each in a container of its own, for what reading cannot show.
+
+A container has no network, no capability, no new privileges and nothing to write to but a little memory; its memory,
+processes, time and output are bounded, its entry point is the program that is asked, and it is removed whatever
+happens. The user is that of the image: to another one other directories of PATH are closed, and other programs answer.
+A program is started by its arguments alone, so an image needs no shell, and what it prints speaks for nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+
+from toolmatrix.inventory import containers, programs
+from toolmatrix.inventory.containers import NOT_THERE, Bounds
+from toolmatrix.inventory.model import RAN, RUNNING, Seen, Skipped
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.inventory.containers import Containers
+    from toolmatrix.inventory.engine import Client
+    from toolmatrix.inventory.model import Inventory
+
+_AT_ONCE = 4
+_LONGEST = 200
+"""Letters of what a program said that are told."""
+
+
+class Probe(Value):
+    """A question to a program: which component or feature it is about, and the arguments that it is started with.
+
+    The answer is the version behind `after`, or first of all numbers; of a feature the value in `values` by whether the
+    text `holds` is printed (yes, no). It is asked where reading saw one of `about`, or could not see it, and anyway
+    where it is `wanted`. Of several rounds a later one is asked where none before it was answered.
+    """
+
+    name: str
+    run: tuple[str, ...]
+    about: tuple[str, ...]
+    after: str = ""
+    holds: str = ""
+    values: tuple[str, str] = ("", "")
+    round: int = 0
+    wanted: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The program with its arguments."""
+        return shlex.join(self.run)
+
+    def told(self, output: str) -> str:
+        """What was printed as a value; empty where it is none."""
+        if self.holds:
+            return self.values[self.holds not in output]
+        before = f".*{re.escape(self.after)}" if self.after else r"[^0-9\n]*"
+        found = re.search(rf"^{before}([0-9][0-9A-Za-z.+~_]*)", output, re.MULTILINE)
+        return found[1] if found else ""
+
+
+_BOUNDS = Bounds()
+
+
+def asked(
+    client: Client,
+    image: Mapping[str, Any],
+    inventory: Inventory,
+    probes: Iterable[Probe],
+    bounds: Bounds = _BOUNDS,
+) -> Inventory:
+    """What was read of an image, and what its programs answer; raises ToolMissing where the engine ends on the way."""
+    there = {*inventory.components, *(one.what for one in inventory.skipped)}
+    left = [one for one in probes if one.wanted or there.intersection(one.about)]
+    if not left:
+        return inventory
+    answers: dict[str, list[Seen]] = {}
+    silent: dict[str, Skipped] = {}
+    absent: set[str] = set()
+    with containers.opened(client, image, bounds) as opened:
+        for number in sorted({one.round for one in left}):
+            done = answers.keys() | absent
+            now = [one for one in left if one.round == number and one.name not in done]
+            for probe, value, reason in _answers(opened, now):
+                if value:
+                    seen = Seen(version=value, seen_by=RAN, where=probe.shown)
+                    answers.setdefault(probe.name, []).append(seen)
+                elif probe.name in there or (
+                    reason != NOT_THERE and there.intersection(probe.about)
+                ):
+                    if probe.name not in silent or reason != NOT_THERE:
+                        told = f"`{probe.shown}` {reason}"
+                        silent[probe.name] = Skipped(what=f"{RUNNING}{probe.name}", reason=told)
+                elif reason != NOT_THERE:  # it is as absent as reading found it
+                    absent.add(probe.name)
+    features = {one.name for one in left if one.holds}
+    components = dict(inventory.components)
+    properties = dict(inventory.features)
+    for name, ran in answers.items():
+        if name in features:
+            properties[name] = (*properties.get(name, ()), *ran)
+        else:
+            components[name] = _ordered(name, components.get(name, ()), ran)
+    return inventory.replace(
+        components=dict(sorted(components.items())),
+        features=dict(sorted(properties.items())),
+        skipped=(
+            *inventory.skipped,
+            *(one for name, one in silent.items() if name not in answers),
+        ),
+    )
+
+
+def _answers(opened: Containers, probes: Sequence[Probe]) -> Iterator[tuple[Probe, str, str]]:
+    """Each probe with its value, or with the reason why there is none; some run at once."""
+    for place in range(0, len(probes), _AT_ONCE):
+        several = probes[place : place + _AT_ONCE]
+        started = [opened.start(probe.run) for probe in several]
+        end = time.monotonic() + opened.bounds.seconds
+        for probe, container in zip(several, started, strict=True):
+            output, reason = opened.end(container, end)
+            value = "" if reason else probe.told(output)
+            yield probe, value, reason or f"printed no version: {_line(output)}"
+
+
+def _line(text: str) -> str:
+    """The last line of a text, as far as it is told."""
+    lines = text.split("\n")
+    return next((one.strip() for one in reversed(lines) if one.strip()), "nothing")[:_LONGEST]
+
+
+def _ordered(name: str, read: Sequence[Seen], ran: Sequence[Seen]) -> tuple[Seen, ...]:
+    """Sightings of a component in the order of their weight.
+
+    Of its programs that answer one is what a user gets, the same as in reading. It stands behind the defaults that were
+    read where they agree, for these name a file and may know the version more finely; else before them.
+    """
+    called = programs.names(name)
+    first, *others = sorted(ran, key=lambda one: _rank(called, one.where.partition(" ")[0]))
+    mine = first.replace(default=True)
+    defaults = [one for one in read if one.default]
+    agreed = any(_agree(mine.version, one.version) for one in defaults)
+    best = (*defaults, mine) if agreed else (mine, *defaults)
+    return (*best, *(one for one in read if not one.default), *others)
+
+
+def _rank(names: Sequence[str], name: str) -> int:
+    return names.index(name) if name in names else len(names)
+
+
+def _agree(one: str, other: str) -> bool:
+    """Whether two versions are the same, or one begins the other."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
