@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from tests.engine import docker
+from tests.engine.commands import ROOT, ran
 from toolmatrix.lock import read, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.engine.docker import Engine
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
-ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "dockerfiles.md"
 SECTION = "## Building without a registry"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -93,7 +92,7 @@ def engine() -> Iterator[Engine]:
 def built(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
     """The commands of the page, run as they stand there."""
     folder = tmp_path_factory.mktemp("builds")
-    said = "".join(_ran(engine, folder, line) for line in _commands())
+    said = "".join(ran(engine, folder, line) for line in _commands())
     yield Built(engine, folder, said)
     _remove(engine, folder)
 
@@ -102,24 +101,6 @@ def _commands() -> list[str]:
     section = PAGE.read_text().split(SECTION, 1)[1].split("\n## ", 1)[0]
     text = "".join(BLOCK.findall(section)).replace("\\\n", " ")
     return [line for line in text.splitlines() if line]
-
-
-def _ran(engine: Engine, folder: Path, line: str, *, fails: bool = False) -> str:
-    """Run a command line with this checkout's toolmatrix; what it said, which must end as expected."""
-    program = {"toolmatrix": f"{sys.executable} -m toolmatrix", "python": sys.executable}
-    first, _, rest = line.partition(" ")
-    ended = subprocess.run(
-        ["bash", "-c", f"{program[first]} {rest}"],
-        check=False,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=folder,
-        env={**engine.environment, "PYTHONPATH": str(ROOT)},
-        timeout=900,
-    )
-    assert (ended.returncode != 0) is fails, ended.stdout
-    return ended.stdout
 
 
 def _remove(engine: Engine, folder: Path) -> None:
@@ -192,7 +173,7 @@ def test_another_pin_in_a_file_ends_the_build(
     build = f"toolmatrix build --target {file.name.partition('.')[0]} {file.parent.name}"
     try:
         file.write_text(text.replace(old, new))
-        said = _ran(built.engine, built.folder, build, fails=True)
+        said = ran(built.engine, built.folder, build, fails=True)
     finally:
         file.write_text(text)
     assert re.search(sentence, said), said

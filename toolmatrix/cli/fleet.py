@@ -59,11 +59,24 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     from concurrent.futures import ProcessPoolExecutor
 
     method = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, mp_context=method, initializer=_end_at_once)
+    return ProcessPoolExecutor(jobs, mp_context=method, initializer=_begin)
 
 
-def _end_at_once() -> None:
-    """On Ctrl-C, without a word: the process that talks to the user says it."""
+def _begin() -> None:
+    """End on Ctrl-C without a word, since the process that talks to the user says it; and with that process."""
     import signal
+    import threading
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever: it holds both ends of its own pipe."""
+    import os
+    from multiprocessing import connection, parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)

@@ -13,7 +13,7 @@ import re
 from toolmatrix.inventory import image as images
 from toolmatrix.inventory import oci, streams
 from toolmatrix.inventory.image import Descriptor, Image, Listed, Manifest
-from toolmatrix.inventory.layer import damaged, inner_path, is_tar, members, read_layer
+from toolmatrix.inventory.layer import contents, damaged, inner_path, is_tar, members, read_layer
 from toolmatrix.inventory.limits import LARGEST_DOCUMENT
 from toolmatrix.inventory.streams import Hashed
 
@@ -69,8 +69,8 @@ class _Archive:
             self.links[path] = target
         elif member.islnk():
             self.links[path] = inner_path(member.linkname, self.budget)
-        elif member.isreg() and (contents := tar.extractfile(member)) is not None:
-            self._add(path, Hashed(contents), member.size)
+        elif member.isreg():
+            self._add(path, Hashed(contents(tar, member)), member.size)
 
     def _add(self, path: str, blob: Hashed, size: int) -> None:
         digest = _BLOB.fullmatch(path)

@@ -92,7 +92,7 @@ def read(
     while data:
         kept.add(data)
         scan.add(data)
-        data = stream.read(BLOCK)
+        data = stream.read(min(BLOCK, size - kept.count))
     file = kept.file()
     machine = dynamic.machine(head)
     if machine in (dynamic.CUDA, dynamic.AMDGPU) and kept.whole:

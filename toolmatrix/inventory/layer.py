@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tarfile
 
 from toolmatrix.inventory import streams
@@ -23,6 +24,8 @@ WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"
 _OWN = ".wh..wh."
 """How names begin that mean something to AUFS alone; https://github.com/opencontainers/image-spec/blob/main/layer.md"""
+_BUFFER = 128 << 10
+"""Bytes that tarfile reads at once; what is left of them it copies for each header."""
 _LARGEST_HEADER = 1 << 20
 """Bytes of an extended header; a path has at most 4096."""
 _EXTENDED = (
@@ -84,13 +87,21 @@ def members(stream: Readable) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo
     with tarfile.open(
         fileobj=stream,  # type: ignore[call-overload]
         mode="r|",
-        bufsize=streams.BLOCK,
+        bufsize=_BUFFER,
         tarinfo=_Header,
         errors="surrogateescape",
     ) as tar:
         while (member := tar.next()) is not None:
             yield tar, member
             tar.members.clear()
+
+
+def contents(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Readable:
+    """What is in a regular file; without the buffer that tarfile puts around it, which would copy once more."""
+    file = tar.extractfile(member)
+    assert isinstance(file, io.BufferedReader)  # noqa: S101 - a regular file
+    raw: Readable = file.raw
+    return raw
 
 
 def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
@@ -159,8 +170,7 @@ def _entry(
         return Entry(HARD_LINK, link=inner_path(member.linkname, budget))
     if not member.isreg():
         return None
-    contents = tar.extractfile(member)
-    held = look(path, member.size, contents) if contents is not None else None
+    held = look(path, member.size, contents(tar, member))
     return Entry(FILE, size=member.size, mode=member.mode, held=held)
 
 

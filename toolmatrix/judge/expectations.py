@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.lock.model import LockedFlags, LockedTarget
 
 LABEL = "io.github.toolmatrix."
 """What the labels of rendered images begin with."""
@@ -44,6 +44,7 @@ class Expectation(Value):
 
     `kind` is component, lock or one of PROPERTIES; `wanted` is a selector of a component, or the value of a
     property, where nothing means that it only has to be there. `excused` says why it may be absent, where it may.
+    `variables` are those that must carry a flag, where they are set.
     """
 
     kind: str
@@ -52,6 +53,7 @@ class Expectation(Value):
     evidence: str = ""
     facts: tuple[str, ...] = ()
     excused: str = ""
+    variables: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -112,8 +114,7 @@ def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expecta
             facts=backed.facts,
             excused=_NO_CODE,
         )
-    for flag in dict.fromkeys((*target.flags.cflags, *target.flags.cxxflags)):
-        yield Expectation(kind="flag", name=flag, facts=_about(target.flags.facts, flag))
+    yield from _flags(target.flags)
     yield from _named("env", target.flags.env)
     yield Expectation(kind="lock", name="lock", wanted=digest)
     yield from _named("label", {DIGEST: digest})
@@ -126,6 +127,17 @@ _NO_CODE = "no file in the image holds code for devices"
 def _named(kind: str, held: Mapping[str, str]) -> Iterator[Expectation]:
     for name, value in held.items():
         yield Expectation(kind=kind, name=name, wanted=value)
+
+
+def _flags(flags: LockedFlags) -> Iterator[Expectation]:
+    carried = {"CFLAGS": flags.cflags, "CXXFLAGS": flags.cxxflags}
+    for flag in dict.fromkeys((*flags.cflags, *flags.cxxflags)):
+        yield Expectation(
+            kind="flag",
+            name=flag,
+            facts=_about(flags.facts, flag),
+            variables=tuple(name for name, several in carried.items() if flag in several),
+        )
 
 
 def _about(facts: tuple[str, ...], flag: str) -> tuple[str, ...]:

@@ -253,9 +253,18 @@ def _machine(text: str) -> str:
 
 
 def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
-    """A flag is there where a command line, the configuration or a file carries it, or its effect is seen."""
+    """A flag is there where a command line, the configuration or a file carries it, or its effect is seen.
+
+    A variable that should carry it and is set to something else says more than what some file was compiled with.
+    """
     features = subject.inventory.features
     seen = features.get("flag:" + expectation.name, ())
+    places = {one.where for one in seen}
+    for name in expectation.variables:
+        for one in features.get("env:" + name, ()):
+            if one.where not in places:
+                yield _seen(subject, expectation, FAIL, one, code="TM404", help=_FLAGS)
+                return
     if seen:
         yield _seen(subject, expectation, PASS, seen[0].replace(version=expectation.name))
         return

@@ -1,0 +1,42 @@
+"""Command lines of this checkout's toolmatrix, run as they stand in the documentation."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.engine.docker import Engine
+
+ROOT = Path(__file__).parent.parent.parent
+_PROGRAMS = {"toolmatrix": f"{sys.executable} -m toolmatrix", "python": sys.executable}
+
+
+def ran(
+    engine: Engine, folder: Path, line: str, *, fails: bool = False, timeout: float = 1800
+) -> str:
+    """Run a command line; what it said, which must end as expected."""
+    ended = tried(engine, folder, line, timeout)
+    assert (ended.returncode != 0) is fails, ended.stdout + ended.stderr
+    return ended.stdout + ended.stderr
+
+
+def tried(
+    engine: Engine, folder: Path, line: str, timeout: float = 1800
+) -> subprocess.CompletedProcess[str]:
+    """Run a command line, wherever it ends; of a pipe each part may be one of this checkout's programs."""
+    parts = []
+    for part in line.split(" | "):
+        first, _, rest = part.partition(" ")
+        parts.append(f"{_PROGRAMS.get(first, first)} {rest}")
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", " | ".join(parts)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**engine.environment, "PYTHONPATH": str(ROOT)},
+        timeout=timeout,
+    )
