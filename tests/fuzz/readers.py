@@ -5,14 +5,18 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import struct
+import subprocess
+import zlib
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.inventory import images, logs
+from tests.inventory import images, logs, test_offload
 from toolmatrix.errors import SubjectError
-from toolmatrix.inventory import archive, elf, log, rpm, signatures
+from toolmatrix.inventory import archive, log, offload, rpm, signatures
 from toolmatrix.inventory.image import Image
 from toolmatrix.inventory.layer import FILE, Entry, Layer
 from toolmatrix.inventory.limits import Budget
@@ -56,15 +60,25 @@ def _archives() -> Iterator[bytes]:
 
 
 def _elf(data: bytes) -> None:
-    elf.read(data[:64], io.BytesIO(data[64:]), len(data), None)
+    Look(Budget("fuzz"))("usr/bin/gcc", len(data), io.BytesIO(data))
 
 
 def _elves() -> Iterator[bytes]:
-    for name in ("true", "ls"):
-        yield from (path.read_bytes() for path in Path("/usr/bin").glob(name))
+    """Files of this machine, one with debug information from a compiler, and device code."""
+    yield Path("/usr/bin/true").resolve().read_bytes()
     for folder in Path("/usr/lib").glob("*-linux-gnu"):
         yield from (path.read_bytes() for path in folder.glob("libdl.so.2"))
-        yield from (path.read_bytes()[:20000] for path in folder.glob("crt1.o"))
+    for flags in (("-g",), ("-g", "-gz"), ("-g", "-gdwarf-4", "-frecord-gcc-switches")):
+        with NamedTemporaryFile(suffix=".o") as file:
+            args = ["gcc", *flags, "-xc", "-", "-c", "-o", file.name]
+            subprocess.run(args, input=b"char c; int f(char *a) { return *a; }", check=True)
+            yield Path(file.name).read_bytes()
+    for name in (b"hip-amdgcn--gfx90a:xnack+", b"hipv4-amdgcn-amd-amdhsa--gfx9-4-generic"):
+        plain = test_offload.bundle(name)
+        yield plain.ljust(4096)
+        yield test_offload.compressed(2, 0, zlib.compress(plain), len(plain)).ljust(4096)
+    inside = test_offload.image(2, 90, 40, 1 << 20) + test_offload.image(1, 90, 40)
+    yield offload.FATBIN + struct.pack("<HHQ", 1, 16, len(inside)) + inside
 
 
 _PATHS = (

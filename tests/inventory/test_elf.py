@@ -113,6 +113,10 @@ def by_pyelftools(data: bytes) -> dynamic.Dynamic:
             )
             if field in told:
                 told[field].append(getattr(tag, field))
+    loaders = [
+        segment.get_interp_name()  # type: ignore[attr-defined]
+        for segment in file.iter_segments("PT_INTERP")
+    ]
     wants: list[bytes] = []
     gives: list[bytes] = []
     for section in file.iter_sections():
@@ -127,6 +131,7 @@ def by_pyelftools(data: bytes) -> dynamic.Dynamic:
     return dynamic.Dynamic(
         needed=tuple(told["needed"]),
         soname="".join(told["soname"][:1]),
+        interpreter="".join(loaders),
         wants=dynamic.newest(wants),
         gives=dynamic.newest(gives),
         **folders,

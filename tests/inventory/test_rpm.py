@@ -120,6 +120,7 @@ def test_a_journal_that_was_not_put_in_is_told() -> None:
 def test_what_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     (reason,) = reasons(seen({"var/lib/rpm/Packages": b"x" * 99}))
     assert reason.startswith("/var/lib/rpm/Packages: the database is damaged")
+    assert rpm.read(b"\0" * 13 + b"\6\x15\x61\0\0\x87\0\0\0\0!").damaged
     (reason,) = reasons(seen({"var/lib/rpm/Basenames": b"x"}))
     assert reason == "/var/lib/rpm holds no database that is known"
     monkeypatch.setattr(look, "_LARGEST_DATABASE", 4096)

@@ -35,7 +35,7 @@ CUDA, AMDGPU = "cuda", "amdgpu"
 DEVICES = {(190, 64, "<"): CUDA, (224, 64, "<"): AMDGPU, (247, 64, "<"): "bpf"}
 """Machines that are no processors: their files are data for those that load them."""
 
-_LOAD, _DYNAMIC = 1, 2
+_LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
 _VERDEF, _VERDEFNUM, _VERNEED, _VERNEEDNUM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
 _MOST = 4096
@@ -46,10 +46,14 @@ _VERSION = re.compile(rb"([A-Z][A-Z_]*)_(\d{1,9}(?:\.\d{1,9})*)")
 
 
 class Dynamic(Value):
-    """The dynamic section. `wants` and `gives` are the newest symbol versions by family (`GLIBC`: `2.34`)."""
+    """The dynamic section, and the loader that a program asks for.
+
+    `wants` and `gives` are the newest symbol versions by family (`GLIBC`: `2.34`).
+    """
 
     needed: tuple[str, ...] = ()
     soname: str = ""
+    interpreter: str = ""
     rpath: tuple[str, ...] = ()
     runpath: tuple[str, ...] = ()
     wants: tuple[tuple[str, str], ...] = ()
@@ -91,6 +95,7 @@ class _File:
         self.word = "Q" if self.wide else "I"
         self.loads: list[tuple[int, int, int]] = []
         self.dynamic: tuple[int, int] = (0, 0)
+        self.interpreter = ""
         self._segments()
 
     def piece(self, place: int, size: int, *, short: bool = False) -> bytes:
@@ -123,6 +128,8 @@ class _File:
                 self.loads.append((address, offset, length))
             elif kind == _DYNAMIC:
                 self.dynamic = (offset, length)
+            elif kind == _INTERPRETER:
+                self.interpreter = self.text(offset).decode("utf-8", "surrogateescape")
 
     def offset(self, address: int) -> int:
         """Where in the file an address lies."""
@@ -160,7 +167,7 @@ def read(file: IO[bytes] | Any) -> Dynamic:
     tags = list(elf.tags())
     held = dict(tags)
     if _STRTAB not in held:
-        return Dynamic()
+        return Dynamic(interpreter=elf.interpreter)
     names = elf.offset(held[_STRTAB])
 
     def told(tag: int) -> tuple[str, ...]:
@@ -173,6 +180,7 @@ def read(file: IO[bytes] | Any) -> Dynamic:
     return Dynamic(
         needed=told(_NEEDED),
         soname="".join(told(_SONAME)[:1]),
+        interpreter=elf.interpreter,
         rpath=folders(_RPATH),
         runpath=folders(_RUNPATH),
         wants=newest(_wanted(elf, held, names)),

@@ -6,35 +6,35 @@ count as found, which reading cannot know; so what lies in the image, but where 
 
 from __future__ import annotations
 
-import posixpath
 import re
+from functools import cached_property
 
+from toolmatrix.inventory import library_path
+from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.model import Soname
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from toolmatrix.inventory.elf import Elf
     from toolmatrix.inventory.record import Record, View
 
-_MULTIARCH = {
-    "386": "i386-linux-gnu",
-    "amd64": "x86_64-linux-gnu",
-    "arm": "arm-linux-gnueabihf",
-    "arm64": "aarch64-linux-gnu",
-    "ppc64le": "powerpc64le-linux-gnu",
-    "riscv64": "riscv64-linux-gnu",
-    "s390x": "s390x-linux-gnu",
-}
-"""Debian's names, https://wiki.debian.org/Multiarch/Tuples."""
-_DEFAULTS = ("lib/{}", "usr/lib/{}", "lib64", "usr/lib64", "lib", "usr/lib")
-_MUSL = ("lib", "usr/local/lib", "usr/lib")
 _KERNEL = ("linux-vdso.so", "linux-gate.so")
 _DRIVER = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
 """What the NVIDIA container toolkit mounts from the host when a container starts."""
+_STUBS = re.compile(r"(^|/)stubs/")
+"""Where CUDA keeps libraries of the driver to link with, which no program can run with."""
+_CACHED = re.compile(r"(lib|ld-).*\.so.*")
+"""What files must be called for ldconfig to list them."""
+_HWCAPS = "glibc-hwcaps"
+"""A directory in any other with variants for newer processors, "Hardware capabilities" of ld.so(8)."""
+_MUSL_OWN = re.compile(r"lib(c|pthread|rt|m|dl|util|xnet)\.")
+"""Libraries whose names musl takes for itself."""
+_PRELOADED = (("torch", "nvidia/*/lib"),)
+"""Python packages that load libraries of other packages before their own, and where those are beside them."""
+_SITE = re.compile(r"(.*/(?:site|dist)-packages)/([^/]+)/.*")
+_PRELOAD = "etc/ld.so.preload"
 _MOST_USERS = 8
-_DEEPEST_INCLUDE = 8
 
 
 def observe(view: View, record: Record) -> tuple[Soname, ...]:
@@ -42,15 +42,15 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
     if not view.elves:
         record.skip("sonames", "no ELF file is in it")
         return ()
-    search = _Search(view)
+    search = Search(view)
     users: dict[tuple[str, str], list[str]] = {}
-    for path, elf in sorted(view.elves.items()):
-        if elf.machine != view.machine:
-            continue
-        for name in elf.dynamic.needed:
+    for name, path in search.preloaded:
+        users.setdefault((name, search.find(name, "", Dynamic())), []).append(path)
+    for path, held in search.files.items():
+        for name in (*held.needed, *filter(None, (held.interpreter,))):
             if not name.startswith(_KERNEL):
-                users.setdefault((name, search.find(name, path, elf)), []).append(path)
-    _offered(view, record, search)
+                users.setdefault((name, search.find(name, path, held)), []).append(path)
+    _offered(record, search)
     made: list[Soname] = []
     for (name, found), several in sorted(users.items()):
         there = "" if found else search.anywhere(name)
@@ -65,59 +65,104 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
     return tuple(made)
 
 
-def _offered(view: View, record: Record, search: _Search) -> None:
+def _offered(record: Record, search: Search) -> None:
     """Put in the libraries that any program finds, by soname."""
-    for folder in search.common:
-        for name in view.tree.names(folder):
-            path = search.fitting(folder, name, view.machine)
+    for folder in search.path.folders:
+        for name in search.view.tree.names(folder):
+            path = search.fitting(folder, name)
             if path and ".so" in name:
                 record.feature(f"soname:{name}", path, "soname", path)
 
 
-def folders(view: View) -> list[str]:
-    """The directories in which every program looks for libraries, in the order of the loader."""
-    return view.folders("LD_LIBRARY_PATH") + _standard(view)
-
-
-class _Search:
-    """Where libraries are looked for in one image."""
+class Search:
+    """Looks for libraries in one image; `files` are those of its own architecture, by path."""
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self.variable = view.folders("LD_LIBRARY_PATH")
-        self.common = self.variable + _standard(view)
+        self.path = library_path.of(view)
+        self.files = {
+            path: elf.dynamic
+            for path, elf in sorted(view.elves.items())
+            if elf.machine == view.machine
+        }
         self.names: dict[str, str] = {}
-        for path, elf in view.elves.items():
-            if elf.machine == view.machine:
-                for name in (path.rpartition("/")[2], elf.dynamic.soname):
+        for path, held in self.files.items():
+            if not _STUBS.search(path):
+                for name in (path.rpartition("/")[2], held.soname):
                     self.names.setdefault(name, path)
-        self.known: dict[tuple[str, str, str], str] = {}
+        self.known: dict[tuple[str, str], str] = {}
+        self.preloaded = tuple(_preloaded(view))
+        self.loaded: dict[str, str] = {}
+        for name, _ in self.preloaded:
+            found = self.find(name, "", Dynamic())
+            if found:
+                self.loaded |= dict.fromkeys(
+                    (name.rpartition("/")[2], self.files[found].soname), found
+                )
 
-    def find(self, name: str, path: str, elf: Elf) -> str:
+    def find(self, name: str, path: str, held: Dynamic) -> str:
         """The file that the loader takes for a name that a file needs; empty where it finds none."""
         folder, slash, base = name.rpartition("/")
         if slash:
-            folders = _expanded((folder,), path, elf.machine)
-        else:
-            held = elf.dynamic
-            rpath = () if held.runpath else held.rpath
-            folders = [
-                *_expanded(rpath, path, elf.machine),
-                *self.variable,
-                *_expanded(held.runpath, path, elf.machine),
-                *self.common,
-            ]
-        found = (self.fitting(one, base, elf.machine) for one in folders)
-        return next(filter(None, found), "")
+            return self._first(self.path.expanded((folder,), path), base)
+        if base in self.loaded:
+            return self.loaded[base]
+        found = self._found(base, path, held, ())
+        if not found and not held.runpath:
+            found = self._first(self.inherited.get(path, ()), base)
+        return found or self._first(self._beside(path), base)
 
-    def fitting(self, folder: str, name: str, machine: str) -> str:
-        """The file of a name in a directory, if it is an ELF file for this architecture."""
-        key = (folder, name, machine)
+    def _found(self, name: str, path: str, held: Dynamic, above: Iterable[str]) -> str:
+        """What a file finds by itself, or with the RPATH of those `above` that load it."""
+        expanded = self.path.expanded
+        variable = expanded(self.path.variable, path)
+        if self.path.is_musl:
+            if _MUSL_OWN.match(name):
+                return next(iter(self.view.tree.glob("lib/ld-musl-*")), "")
+            own = expanded((*held.rpath, *held.runpath), path)
+            return self._first((*variable, *own, *above, *self.path.system), name)
+        before = () if held.runpath else (*expanded(held.rpath, path), *above)
+        cached = self.path.configured if _CACHED.fullmatch(name) else ()
+        after = (*expanded(held.runpath, path), *cached, *self.path.system)
+        return self._first((*before, *variable, *after), name)
+
+    def _first(self, folders: Iterable[str], name: str) -> str:
+        return next(filter(None, (self.fitting(folder, name) for folder in folders)), "")
+
+    def fitting(self, folder: str, name: str) -> str:
+        """The library of a name in a directory, if it is one for this architecture that programs can run with."""
+        key = (folder, name)
         if key not in self.known:
-            real = self.view.tree.real(f"{folder}/{name}")
-            elf = self.view.elves.get(real or "")
-            self.known[key] = real or "" if elf is not None and elf.machine == machine else ""
+            variants = self.view.tree.glob(f"{folder}/{_HWCAPS}/*")
+            reals = (self.view.tree.real(f"{one}/{name}") or "" for one in (folder, *variants))
+            usable = (one for one in reals if one in self.files and not _STUBS.search(one))
+            self.known[key] = next(usable, "")
         return self.known[key]
+
+    @cached_property
+    def inherited(self) -> dict[str, list[str]]:
+        """The directories that a file gets by RPATH from files which need it, by its path; asked where it is needed."""
+        found: dict[str, list[str]] = {}
+        for path, held in self.files.items():
+            folders = () if held.runpath else self.path.expanded(held.rpath, path)
+            todo, seen = ([path], {path}) if folders else ([], set())
+            while todo:
+                user = todo.pop()
+                needed = self.files[user].needed
+                reached = {self._found(name, user, self.files[user], folders) for name in needed}
+                todo += sorted(reached - seen - {""})
+                seen |= reached
+            for one in seen - {"", path}:
+                found.setdefault(one, []).extend(folders)
+        return found
+
+    def _beside(self, path: str) -> list[str]:
+        """Where a Python package has loaded libraries from before this one of its own."""
+        site = _SITE.fullmatch(path)
+        if site is None:
+            return []
+        patterns = (f"{site[1]}/{folder}" for package, folder in _PRELOADED if package == site[2])
+        return [folder for one in patterns for folder in self.view.tree.glob(one)]
 
     def anywhere(self, name: str) -> str:
         """A file of this name or soname, wherever it lies."""
@@ -128,41 +173,17 @@ class _Search:
         stem, so, _ = name.partition(".so")
         if not so:
             return ()
-        sonames = {elf.dynamic.soname for elf in self.view.elves.values()}
+        sonames = {held.soname for held in self.files.values()}
         return tuple(
             sorted(one for one in sonames if one.startswith(f"{stem}.so.") and one != name)
         )
 
 
-def _standard(view: View) -> list[str]:
-    """The directories of the loader's configuration, then those that it always searches."""
-    musl = view.tree.glob("etc/ld-musl-*.path")
-    if musl or view.tree.glob("lib/ld-musl-*"):
-        words = re.split(r"[:\n]", view.tree.text(musl[0])) if musl else []
-        return [word.strip("/ ") for word in words if word.strip()] or list(_MUSL)
-    multiarch = _MULTIARCH.get(view.machine, view.machine)
-    return [*_configured(view, "etc/ld.so.conf", 0), *(one.format(multiarch) for one in _DEFAULTS)]
-
-
-def _configured(view: View, path: str, depth: int) -> Iterator[str]:
-    """The directories of an ld.so.conf, with the files that it includes."""
-    for line in view.tree.text(path).splitlines():
-        words = line.partition("#")[0].replace(",", " ").split()
-        if words[:1] == ["include"] and depth < _DEEPEST_INCLUDE:
-            for pattern in words[1:]:
-                base = "" if pattern.startswith("/") else posixpath.dirname(path) + "/"
-                for included in view.tree.glob(base + pattern):
-                    yield from _configured(view, included, depth + 1)
-        else:
-            yield from (word.strip("/") for word in words if word.startswith("/"))
-
-
-def _expanded(folders: tuple[str, ...], path: str, machine: str) -> list[str]:
-    """Directories of RPATH or RUNPATH with the words that the loader puts in; relative ones never match."""
-    lib = f"lib/{_MULTIARCH.get(machine, machine)}"
-    origin = "/" + posixpath.dirname(path)
-    found = [
-        re.sub(r"\$\{?(ORIGIN|LIB)\}?", lambda word: origin if word[1] == "ORIGIN" else lib, one)
-        for one in folders
-    ]
-    return [posixpath.normpath(one).strip("/") for one in found if one.startswith("/")]
+def _preloaded(view: View) -> Iterator[tuple[str, str]]:
+    """Libraries that are loaded before all others, each with what names it."""
+    settings = (
+        (view.env.get("LD_PRELOAD", ""), "Env LD_PRELOAD"),
+        (view.tree.text(_PRELOAD), _PRELOAD),
+    )
+    for text, where in settings:
+        yield from ((name, where) for name in re.split(r"[\s:]+", text) if name)

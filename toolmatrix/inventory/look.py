@@ -16,7 +16,7 @@ _KIB, _MIB = 1 << 10, 1 << 20
 
 _KEPT = (
     (r"etc/os-release|usr/lib/os-release", 64 * _KIB),
-    (r"etc/ld\.so\.conf|etc/ld\.so\.conf\.d/[^/]+|etc/ld-musl-[^/]+\.path", 64 * _KIB),
+    (r"etc/ld\.so\.(conf|preload)|etc/ld\.so\.conf\.d/[^/]+|etc/ld-musl-[^/]+\.path", 64 * _KIB),
     (r"var/lib/dpkg/status", 32 * _MIB),
     (r"var/lib/dpkg/status\.d/[^/]+", 64 * _KIB),
     (r"(lib|usr/lib)/apk/db/installed", 32 * _MIB),

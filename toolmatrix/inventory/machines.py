@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.inventory import loader
+from toolmatrix.inventory import library_path
 from toolmatrix.inventory.model import DEFAULT_PLACE
 from toolmatrix.inventory.record import NO_PROCESSORS
 
@@ -32,7 +32,7 @@ def observe(view: View, record: Record, sites: Iterable[str]) -> None:
         record.feature("arch", "/".join(platform.split("/")[1:2]), seen_by, platform)
     count = sum(elf.machine == view.machine for elf in view.elves.values())
     record.feature("arch", view.machine, "elf", f"{count} of {len(view.elves)} ELF files")
-    folders = {view.tree.real(one) for one in (*view.path(), *loader.folders(view))}
+    folders = {view.tree.real(one) for one in (*view.path(), *library_path.of(view).folders)}
     below = tuple(f"{site}/" for site in sites)
     for path, elf in view.elves.items():
         if elf.machine == view.machine or elf.machine in NO_PROCESSORS:

@@ -32,7 +32,7 @@ _NDB, _NDB_SLOT, _NDB_BLOB = b"RpmP", b"Slot", b"BlbS"
 _NDB_PAGE, _NDB_BLOCK, _NDB_FIRST = 4096, 16, 2
 """Bytes of a page of slots and of a block of data; the header takes the place of the first two slots."""
 
-_BDB_MAGIC, _BDB_META = 0x061561, 8
+_BDB_MAGIC, _BDB_META = 0x061561, b"\x08"
 _BDB_HASH, _BDB_OVERFLOW = (2, 13), 7
 _BDB_INLINE, _BDB_ELSEWHERE = 1, 3
 _BDB_HEADER = 26
@@ -131,7 +131,7 @@ def _sqlite(data: bytes) -> Iterator[bytes]:
                 for (blob,) in made.execute("SELECT blob FROM Packages"):
                     if isinstance(blob, bytes):
                         yield blob
-        except (sqlite3.Error, sqlite3.Warning) as error:
+        except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError) as error:
             raise Damaged(str(error)) from None
 
 
@@ -153,7 +153,7 @@ def _ndb(data: bytes) -> Iterator[bytes]:
 
 def _bdb(data: bytes, order: str) -> Iterator[bytes]:
     (size,) = struct.unpack_from(f"{order}I", data, 20)
-    if data[25] != _BDB_META or not 512 <= size <= 1 << 16:
+    if data[25:26] != _BDB_META or not 512 <= size <= 1 << 16:
         raise Damaged("it is no hash of Berkeley DB")
     used: set[int] = set()
     for start in range(size, len(data) - size + 1, size):

@@ -1,0 +1,104 @@
+"""In which directories the dynamic loader looks, by ld.so(8) and ldconfig(8) of glibc, and by musl's ldso/dynlink.c."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from toolmatrix.inventory.record import View
+
+_MULTIARCH = {
+    "386": "i386-linux-gnu",
+    "amd64": "x86_64-linux-gnu",
+    "arm": "arm-linux-gnueabihf",
+    "arm64": "aarch64-linux-gnu",
+    "ppc64le": "powerpc64le-linux-gnu",
+    "riscv64": "riscv64-linux-gnu",
+    "s390x": "s390x-linux-gnu",
+}
+"""Debian's names, https://wiki.debian.org/Multiarch/Tuples."""
+_PLATFORMS = {"386": "i686", "amd64": "x86_64", "arm": "v7l", "arm64": "aarch64"}
+"""What the kernel calls a processor, AT_PLATFORM of getauxval(3)."""
+_MUSL = ("lib", "usr/local/lib", "usr/lib")
+_WORDS = re.compile(r"\$(?:(ORIGIN|LIB|PLATFORM)|\{(ORIGIN|LIB|PLATFORM)\})")
+_DEEPEST_INCLUDE = 8
+
+
+class LibraryPath(Value):
+    """The directories of an image in the order of its loader, after those that a file names itself.
+
+    `variable` is LD_LIBRARY_PATH, whose words stand for those of the program that looks; `configured` is what ldconfig
+    lists, and only files that are called like libraries; `system` is always searched. `lib` is what `$LIB` stands for.
+    musl has no list of ldconfig.
+    """
+
+    machine: str
+    lib: str
+    variable: tuple[str, ...] = ()
+    configured: tuple[str, ...] = ()
+    system: tuple[str, ...] = ()
+    is_musl: bool = False
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """All of them, but for those that lie relative to a program."""
+        fixed = self.expanded((one for one in self.variable if "ORIGIN" not in one), "")
+        return (*fixed, *self.configured, *self.system)
+
+    def expanded(self, folders: Iterable[str], path: str) -> list[str]:
+        """Directories that a file names, with the words that the loader puts in; relative ones never match."""
+        words = {
+            "ORIGIN": "/" + posixpath.dirname(path),
+            "LIB": self.lib,
+            "PLATFORM": _PLATFORMS.get(self.machine, self.machine),
+        }
+        found = [_WORDS.sub(lambda word: words[word[1] or word[2]], one) for one in folders]
+        return [posixpath.normpath(one).strip("/") for one in found if one.startswith("/")]
+
+
+def of(view: View) -> LibraryPath:
+    """The directories of an image."""
+    multiarch = _MULTIARCH.get(view.machine, view.machine)
+    has_multiarch = bool(
+        view.tree.names(f"usr/lib/{multiarch}") or view.tree.names(f"lib/{multiarch}")
+    )
+    lib = f"lib/{multiarch}" if has_multiarch else "lib64"
+    bare = LibraryPath(machine=view.machine, lib=lib)
+    variable = tuple(_variable(view))
+    paths = view.tree.glob("etc/ld-musl-*.path")
+    if paths or view.tree.glob("lib/ld-musl-*"):
+        words = re.split(r"[:\n]", view.tree.text(paths[0])) if paths else []
+        system = tuple(word.strip("/ ") for word in words if word.strip()) or _MUSL
+        return bare.replace(variable=variable, system=system, is_musl=True)
+    return bare.replace(
+        variable=variable,
+        configured=tuple(_configured(view, "etc/ld.so.conf", 0)),
+        system=(lib, f"usr/{lib}", "lib", "usr/lib"),
+    )
+
+
+def _variable(view: View) -> Iterator[str]:
+    """The elements of LD_LIBRARY_PATH; an empty one is the directory in which the image's program starts."""
+    value = view.env.get("LD_LIBRARY_PATH", "")
+    start = str(view.settings.get("WorkingDir") or "/")
+    for word in re.split("[:;]", value) if value else ():
+        yield word if word.startswith(("/", "$")) else posixpath.join(start, word)
+
+
+def _configured(view: View, path: str, depth: int) -> Iterator[str]:
+    """The directories of an ld.so.conf, with the files that it includes."""
+    for line in view.tree.text(path).splitlines():
+        words = line.partition("#")[0].replace(",", " ").replace(":", " ").split()
+        if words[:1] == ["include"] and depth < _DEEPEST_INCLUDE:
+            for pattern in words[1:]:
+                base = "" if pattern.startswith("/") else posixpath.dirname(path) + "/"
+                for included in view.tree.glob(base + pattern):
+                    yield from _configured(view, included, depth + 1)
+        else:
+            yield from (word.strip("/") for word in words if word.startswith("/"))
