@@ -25,7 +25,6 @@ from toolmatrix.inventory.docker_config import is_loopback
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from urllib.parse import SplitResult
 
     from urllib3 import BaseHTTPResponse
 
@@ -43,14 +42,14 @@ BACKOFF = 0.5
 LONGEST_PAUSE: float = 60
 """Attempts after the first, seconds before the second of them, and seconds that a registry may ask to wait."""
 MOST_REDIRECTS = 5
-if not hasattr(urllib3.HTTPResponse, "read1"):
-    raise ImportError("urllib3 is of a release that cannot read what has come so far")
-
 _REDIRECTS = (301, 302, 303, 307, 308)
 _BUSY = (429, 500, 502, 503, 504)
 """Statuses that may pass, RFC 6585 and RFC 9110."""
 _BROKEN = (exceptions.HTTPError, HTTPException, OSError, ValueError)
 """What urllib3 and those below it raise."""
+
+if not hasattr(urllib3.HTTPResponse, "read1"):
+    raise ImportError("urllib3 is of a release that cannot read what has come so far")
 
 
 class Answer:
@@ -135,15 +134,17 @@ class Transport:
 
     def named(self, url: str, by: str) -> str:
         """An address that the answer of another names; raises RegistryFailed for one that is not followed."""
-        parts = self._parts(url)
-        host = parts.netloc if parts else ""
-        plain = parts and parts.scheme == "http" and self._docker.may_be_plain(host)
-        secure = parts and parts.scheme == "https"
-        if "@" in host or not host or not (secure or (plain and urlsplit(by).scheme == "http")):
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            parts = urlsplit("")
+        user, _, host = parts.netloc.rpartition("@")
+        plain = self._docker.may_be_plain(host) and urlsplit(by).scheme == "http"
+        if user or not host or parts.scheme not in ("https", *(("http",) if plain else ())):
             raise self.refusal(
                 "the registry sends on to an address that is not followed",
                 "`https://HOST/...`; `http://` only from and to a host that may be asked so",
-                f"`{parts.scheme}://{host.rpartition('@')[2]}`" if parts else "no address",
+                f"`{parts.scheme}://{host}`" if parts.scheme else "no address",
             )
         return url
 
@@ -175,12 +176,6 @@ class Transport:
         except ValueError:
             target = ""
         return self.named(target, by=url)
-
-    def _parts(self, url: str) -> SplitResult | None:
-        try:
-            return urlsplit(url)
-        except ValueError:
-            return None
 
     def _send(
         self, method: str, url: str, headers: Mapping[str, str], body: str | None = None
@@ -244,8 +239,8 @@ class Transport:
         return self._managers[key]
 
     def _failure(self, url: str, error: BaseException) -> RegistryFailed:
-        """The error for a line that broke: the deepest reason that is known by name."""
-        chain = list(_chain(error))
+        """The error for a line that broke: the deepest reason of its kind, as the outer ones quote addresses."""
+        chain = [*_chain(error)][::-1]
         for kind, said, help in _REASONS:
             for one in chain:
                 if isinstance(one, kind):
