@@ -151,7 +151,7 @@ def _book() -> Book:
 
 
 def _log(data: bytes) -> None:
-    log.observe(io.StringIO(data.decode("utf-8", "replace")), _book(), "fuzz")
+    log.observe(io.BytesIO(data), _book(), "fuzz")
 
 
 def _logs() -> Iterator[bytes]:
