@@ -221,6 +221,12 @@ def test_an_edited_lock_is_refused(real: Cli, here: Path) -> None:
     assert not (here / "new").exists()
 
 
+def test_an_answer_is_one_in_which_packages_can_be_installed(real: Cli, here: Path) -> None:
+    outcome = real("render", "numpy==1.24.4", "--recipe", "numpy", "--target", "x86", "-o", "out")
+    assert outcome.code == 0
+    assert "FROM ubuntu:" in (here / "out/x86.Dockerfile").read_text()
+
+
 def test_what_somebody_else_wrote_is_not_replaced(real: Cli, here: Path) -> None:
     (here / "out").mkdir()
     (here / "out/x86.Dockerfile").write_text("FROM scratch\n")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock
-    from toolmatrix.recipes.model import Recipe
+    from toolmatrix.render.make import Rules
     from toolmatrix.render.model import Choices, Job
 
 LOCK = "toolmatrix.lock"
@@ -140,7 +140,7 @@ def _job(context: Context, index: Index) -> Job:
     options = context.options
     recipe = recipes.recipe(options.recipe, index)
     rules = make.Rules(recipe, recipes.provisions(index), index, _choices(context))
-    lock, refused = _lock(context, index, recipe)
+    lock, refused = _lock(context, index, rules)
     if lock.matrix_digest != index.header["digest"]:
         raise LockError(
             "the lock was made from another matrix",
@@ -201,22 +201,20 @@ def _check_bases(job: Job) -> None:
             )
 
 
-def _lock(
-    context: Context, index: Index, recipe: Recipe
-) -> tuple[Lock, tuple[tuple[str, str], ...]]:
+def _lock(context: Context, index: Index, rules: Rules) -> tuple[Lock, tuple[tuple[str, str], ...]]:
     """The lock of the request, of `--lock`, or of the directory; with targets that have no answer."""
     if context.arguments:
-        return _solved(context, index, recipe)
+        return _solved(context, index, rules)
     beside = os.path.join(context.options.output, LOCK)
     said = context.origins["lock"].kind != "default"
     return read.read(context.options.lock if said or not os.path.exists(beside) else beside), ()
 
 
 def _solved(
-    context: Context, index: Index, recipe: Recipe
+    context: Context, index: Index, rules: Rules
 ) -> tuple[Lock, tuple[tuple[str, str], ...]]:
     """The answers of the targets that have one; raises Refused where none has, or where they must agree."""
-    asking = _needing(context, recipe)
+    asking = _needing(context, rules)
     try:
         return _locked(asking, index), ()
     except locking.Refused:
@@ -245,10 +243,13 @@ def _locked(context: Context, index: Index) -> Lock:
     return locking.solved(index, wanted, dict.fromkeys(wanted, ()))
 
 
-def _needing(context: Context, recipe: Recipe) -> Context:
-    """The request with what the recipe needs beside it."""
+def _needing(context: Context, rules: Rules) -> Context:
+    """The request with what the recipe needs beside it, on a distribution in which packages can be installed."""
     named = " ".join((*context.arguments, *context.options.with_))
-    needs = tuple(name for name in recipe.needs if name not in named)
+    needs = [name for name in rules.recipe.needs if name not in named]
+    if not (context.options.distro or "distro" in named or "base-image==" in named):
+        known = dict.fromkeys(text for part in rules.distros for _, text in part.when)
+        needs = [*(name for name in needs if name != "distro"), "distro==" + "||".join(known)]
     return _with(context, with_=(*context.options.with_, *needs))
 
 
