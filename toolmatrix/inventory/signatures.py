@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from toolmatrix.resources import signatures_path
 from toolmatrix.value import Value
@@ -56,6 +57,10 @@ class Part(Value):
     bring: str
     names: tuple[str, ...]
 
+    def brings(self, file: str) -> str:
+        """What brings a file of this part, a library by its soname."""
+        return self.bring.replace("{major}", major(file) or "*")
+
 
 class Book(Value):
     """Everything the file says."""
@@ -70,14 +75,8 @@ class Book(Value):
     compilers: Mapping[str, str]
 
     def part(self, name: str) -> Part | None:
-        """Whose a library, header or symbol is: the part with the longest beginning that fits, None for a stranger."""
-        best, found = 0, None
-        for given in dict.fromkeys((name, "lib" + name)):
-            for part in self.parts:
-                for start in part.names:
-                    if given.startswith(start) and len(start) > best:
-                        best, found = len(start), part
-        return found
+        """Whose a library, header or symbol is."""
+        return part(self.parts, name)
 
     def called(self, name: str) -> str:
         """The component that a file, a package or a word in a message stands for; nothing for one that tells nobody."""
@@ -104,19 +103,50 @@ class Book(Value):
         )
 
 
-def load(path: str = "") -> Book:
-    """The book that comes with the program, or that at `path`."""
+def major(file: str) -> str:
+    """The first number of a soname, such as 12 of libcudart.so.12; empty where it has none."""
+    return file.partition(".so.")[2].partition(".")[0]
+
+
+def part(parts: Iterable[Part], name: str) -> Part | None:
+    """Whose a library, header or symbol is: the part with the longest beginning that fits, None for a stranger."""
+    best, found = 0, None
+    for given in dict.fromkeys((name, "lib" + name)):
+        for one in parts:
+            for start in one.names:
+                if given.startswith(start) and len(start) > best:
+                    best, found = len(start), one
+    return found
+
+
+@cache
+def parts() -> tuple[Part, ...]:
+    """The parts alone, which tell of a library whose it is without any log."""
+    return _parts(_read())
+
+
+def _parts(held: Mapping[str, Any]) -> tuple[Part, ...]:
+    return tuple(Part(**fields | {"names": tuple(fields["names"])}) for fields in held["parts"])
+
+
+def _read(path: str = "") -> dict[str, Any]:
     import yaml
 
     with open(path or signatures_path(), encoding="utf-8") as file:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        held = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
+        held: dict[str, Any] = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
+    return held
+
+
+def load(path: str = "") -> Book:
+    """The book that comes with the program, or that at `path`."""
+    held = _read(path)
     return Book(
         signatures=tuple(_signature(fields) for fields in held["signatures"]),
         witnesses=_patterns(held["witnesses"]),
         callers=_patterns(held["callers"]),
         consequences=_patterns(held["consequences"]),
-        parts=tuple(Part(**fields | {"names": tuple(fields["names"])}) for fields in held["parts"]),
+        parts=_parts(held),
         aliases=held["aliases"],
         programs=tuple(held["programs"]),
         compilers=held["compilers"],

@@ -11,6 +11,7 @@ import shlex
 from toolmatrix.errors import Position
 from toolmatrix.finding import SEVERITIES, Finding
 from toolmatrix.inventory.diagnosis import Cause, Diagnosis, Fix, Involved
+from toolmatrix.inventory.signatures import major
 from toolmatrix.judge import stage_facts as facts
 
 TYPE_CHECKING = False
@@ -119,9 +120,8 @@ class _Judge:
         values |= match.values
         part = self.part(match)
         if part is not None:
-            soname = match.values.get("file", "").partition(".so.")[2]
-            values |= {"library": part.component, "major": soname.partition(".")[0]}
-            values["bring"] = part.bring.replace("{major}", values["major"] or "*")
+            file = match.values.get("file", "")
+            values |= {"library": part.component, "major": major(file), "bring": part.brings(file)}
         if values.get("other") and not values.get("package"):
             values["other"] = self.book.called(values["other"]) or values["other"]
         values["compiler"] = self.book.compiler(values.get("compiler", ""))

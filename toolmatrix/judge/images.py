@@ -9,6 +9,7 @@ from __future__ import annotations
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
 from toolmatrix.inventory.model import DEFAULT_PLACE, RAN, RUNNING, Seen
+from toolmatrix.judge.bring import bring
 from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, Expectation
 from toolmatrix.value import Value
 
@@ -354,7 +355,7 @@ def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         if there:
             yield _seen(subject, expectation, PASS, there[0])
         elif mine or held:
-            yield _loaded(expectation, mine[0] if mine else None)
+            yield _loaded(subject, expectation, mine[0] if mine else None)
         else:
             yield _unseen_sonames(subject, expectation)
         return
@@ -363,7 +364,7 @@ def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         return
     bad = [one for one in held if not one.found]
     for one in bad:
-        yield _loaded(Expectation(kind="soname", name=one.name), one)
+        yield _loaded(subject, Expectation(kind="soname", name=one.name), one)
     good = len(held) - len(bad)
     if good:
         yield _verdict(Expectation(kind="soname", name="sonames"), PASS, found=f"{good} found")
@@ -374,24 +375,19 @@ def _unseen_sonames(subject: Subject, expectation: Expectation) -> Verdict:
     return _verdict(expectation, SKIP, "TM490", reason=reason)
 
 
-def _loaded(expectation: Expectation, one: Soname | None) -> Verdict:
+def _loaded(subject: Subject, expectation: Expectation, one: Soname | None) -> Verdict:
     """What the loader makes of one soname."""
     if one and one.found:
         return _verdict(expectation, PASS, found=one.found)
     by = f"needed by {one.needed_by[0]}" if one and one.needed_by else "nothing brings it"
     if expectation.name.startswith(_DRIVER_LIBRARIES):
         return _verdict(expectation, SKIP, "TM490", reason="the driver of the host brings it")
+    package = bring(subject.inventory, expectation.name)
     if one and one.others:
         others = ", ".join(one.others)
-        help = f"{others} is of another major: take what was built for it, or install {one.name}"
+        help = f"{others} is of another major: take what was built for it, or install {package}"
         return _verdict(expectation, FAIL, "TM406", found=others, reason=by, help=help)
-    return _verdict(
-        expectation,
-        FAIL,
-        "TM405",
-        reason=by,
-        help=f"install the package that brings {expectation.name}",
-    )
+    return _verdict(expectation, FAIL, "TM405", reason=by, help=f"install {package}")
 
 
 def _verdict(
