@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 
 from toolmatrix.inventory import dynamic, offload
 from toolmatrix.inventory.dynamic import Dynamic
@@ -192,7 +193,8 @@ class _Kept:
 
 def _recorded(data: bytes) -> dict[str, Any]:
     """Compiler options by `-frecord-gcc-switches` and by debug information, and the sign of char."""
-    if _COMMAND_LINE.encode() not in data and not any(name in data for name in _DEBUG):
+    names = _section_names(data)
+    if _COMMAND_LINE.encode() not in names and not any(name in names for name in _DEBUG):
         return {}
     try:
         return _by_sections(data)
@@ -202,6 +204,22 @@ def _recorded(data: bytes) -> dict[str, Any]:
         raise
     except Exception as error:  # noqa: BLE001 - on damaged files pyelftools raises whatever its parts do
         return {"damaged": f"{type(error).__name__}: {error}"[:200]}
+
+
+def _section_names(data: bytes) -> bytes:
+    """The names of the sections, as one table; all of a file that has none, or more than its header can count."""
+    order = "<>"[data[5] == 2]
+    wide = data[4] == 2
+    try:
+        (start,) = struct.unpack_from(order + "IQ"[wide], data, 40 if wide else 32)
+        size, count, number = struct.unpack_from(order + "HHH", data, 58 if wide else 46)
+        entry = start + number * size
+        place, length = struct.unpack_from(
+            order + "IQ"[wide] * 2, data, entry + (24 if wide else 16)
+        )
+    except (struct.error, OverflowError):
+        return data
+    return data[place : place + length] if 0 < number < count else data
 
 
 def _by_sections(data: bytes) -> dict[str, Any]:
