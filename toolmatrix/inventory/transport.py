@@ -241,15 +241,12 @@ class Transport:
     def _failure(self, url: str, error: BaseException) -> RegistryFailed:
         """The error for a line that broke: the deepest reason of its kind, as the outer ones quote addresses."""
         chain = [*_chain(error)][::-1]
-        for kind, said, help in _REASONS:
-            for one in chain:
-                if isinstance(one, kind):
-                    text = said.format(getattr(one, "verify_message", "") or _text(one))
-                    host = urlsplit(url).netloc
-                    return self.refusal(
-                        "the registry cannot be read", f"an answer of {host}", text, help
-                    )
-        return self.refusal("the registry cannot be read", "an answer", _text(error))
+        found, (_, said, help) = next(
+            (one, row) for row in _REASONS for one in chain if isinstance(one, row[0])
+        )
+        text = said.format(getattr(found, "verify_message", "") or _text(found))
+        asked = f"an answer of {urlsplit(url).netloc}"
+        return self.refusal("the registry cannot be read", asked, text, help)
 
 
 def same_host(one: str, other: str) -> bool:
@@ -257,7 +254,7 @@ def same_host(one: str, other: str) -> bool:
     return urlsplit(one)[:2] == urlsplit(other)[:2]
 
 
-_REASONS: tuple[tuple[type[BaseException], str, str], ...] = (
+_REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, str], ...] = (
     (
         ssl.SSLCertVerificationError,
         "its certificate is not trusted: {}",
@@ -265,20 +262,18 @@ _REASONS: tuple[tuple[type[BaseException], str, str], ...] = (
     ),
     (
         ssl.SSLError,
-        "it does not speak TLS: {}",
+        "TLS fails: {}",
         "plain HTTP is for this machine alone, and for `insecure-registries` of /etc/docker/daemon.json",
     ),
     (exceptions.NameResolutionError, "its name is not known", ""),
     (ConnectionRefusedError, "{}", ""),
     (exceptions.ConnectTimeoutError, "it takes no connection", ""),
-    (exceptions.TimeoutError, "it stopped answering", ""),
-    (TimeoutError, "it stopped answering", ""),
+    ((exceptions.TimeoutError, TimeoutError), "it stopped answering", ""),
     (exceptions.IncompleteRead, "it ended early", "try again"),
     (OSError, "{}", ""),
-    (exceptions.HTTPError, "{}", ""),
-    (Exception, "{}", ""),
+    (BaseException, "{}", ""),
 )
-"""What broke a line, the first that holds, and a way out."""
+"""What broke a line, the first that holds, how it is told, and a way out."""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
