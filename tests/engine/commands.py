@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.engine import company
 
 if TYPE_CHECKING:
     from tests.engine.docker import Engine
@@ -26,8 +29,13 @@ def ran(
 def tried(
     engine: Engine, folder: Path, line: str, timeout: float = 1800
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command line, wherever it ends; of a pipe each part may be one of this checkout's programs."""
+    """Run a command line, wherever it ends; of a pipe each part may be one of this checkout's programs.
+
+    A build that is not given flags of its own is told what it must know of this machine.
+    """
     parts = []
+    if line.startswith("toolmatrix build ") and " -- " not in line:
+        line = f"{line} -- {shlex.join(company.of_machine(engine, folder))}"
     for part in line.split(" | "):
         first, _, rest = part.partition(" ")
         parts.append(f"{_PROGRAMS.get(first, first)} {rest}")

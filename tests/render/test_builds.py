@@ -5,13 +5,15 @@ They take minutes and need root, Docker's engine, mmdebstrap and qemu-user-stati
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from tests.engine import docker
+from tests.engine import company, docker
 from tests.engine.commands import ROOT, ran
 from toolmatrix.lock import read, write
 
@@ -24,8 +26,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 PAGE = ROOT / "docs" / "dockerfiles.md"
-SECTION = "## Building without a registry"
+SECTIONS = {"tools": "## Building without a registry", "numpy": "### A package from its source"}
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+_LONGEST = 3600
+"""How many seconds a command may take on a machine that has much else to do."""
 
 _RUN = ("docker", "run", "--rm", "--interactive", "--network=none")
 
@@ -90,17 +95,26 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def built(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
-    """The commands of the page, run as they stand there."""
-    folder = tmp_path_factory.mktemp("builds")
-    said = "".join(ran(engine, folder, line) for line in _commands())
+    """The images of the tools."""
+    yield from _built(engine, tmp_path_factory.mktemp("builds"), SECTIONS["tools"])
+
+
+@pytest.fixture(scope="module")
+def numpy(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
+    """The image of NumPy from its source."""
+    yield from _built(engine, tmp_path_factory.mktemp("numpy"), SECTIONS["numpy"])
+
+
+def _built(engine: Engine, folder: Path, section: str) -> Iterator[Built]:
+    """The commands of a section, run as they stand there."""
+    said = "".join(ran(engine, folder, line, timeout=_LONGEST) for line in _commands(section))
     yield Built(engine, folder, said)
     _remove(engine, folder)
 
 
-def _commands() -> list[str]:
-    section = PAGE.read_text().split(SECTION, 1)[1].split("\n## ", 1)[0]
-    text = "".join(BLOCK.findall(section)).replace("\\\n", " ")
-    return [line for line in text.splitlines() if line]
+def _commands(section: str) -> list[str]:
+    text = re.split(r"\n##+ ", PAGE.read_text().split(section + "\n", 1)[1], maxsplit=1)[0]
+    return [line for block in BLOCK.findall(text) for line in block.splitlines() if line]
 
 
 def _remove(engine: Engine, folder: Path) -> None:
@@ -177,3 +191,43 @@ def test_another_pin_in_a_file_ends_the_build(
     finally:
         file.write_text(text)
     assert re.search(sentence, said), said
+
+
+SEEN = """
+import importlib.metadata, json, numpy, pathlib
+held = importlib.metadata.distribution("numpy")
+tags = [line.split()[1] for line in held.read_text("WHEEL").splitlines() if line.startswith("Tag: ")]
+brought = [one.name for one in pathlib.Path(numpy.__file__).parent.parent.glob("numpy*libs")]
+made = numpy.show_config("dicts")["Compilers"]["c"]
+print(json.dumps([numpy.__version__, tags, brought, made["name"], made["version"]]))
+"""
+
+
+def test_numpy_was_built_from_its_source_by_the_resolved_compiler(numpy: Built) -> None:
+    held = read.read(str(numpy.folder / "toolmatrix.lock")).targets["x86"].components
+    said = numpy.shell("x86", 'python -c "$(cat)"', SEEN)
+    version, tags, brought, compiler, by = json.loads(said)
+    assert version == held["numpy"].version
+    assert compiler == "gcc"
+    assert by.split(".")[0] == held["gcc"].version
+    # A wheel of the index is made for manylinux and brings libraries.
+    assert [tag.split("-", 2)[2] for tag in tags] == ["linux_x86_64"]
+    assert brought == []
+
+
+def test_the_runtime_image_of_numpy_has_no_compiler_and_passes_its_check(numpy: Built) -> None:
+    said = numpy.shell("x86", "sh /usr/share/toolmatrix/x86.check.sh runtime; command -v gcc || :")
+    assert re.search(r"^[1-9]\d* checked, 0 failed$", said, re.MULTILINE)
+    assert said.endswith("failed\n")
+
+
+def test_pip_asks_the_mirror_that_a_build_is_given(engine: Engine, tmp_path: Path) -> None:
+    settings = tmp_path / "pip.conf"
+    settings.write_text("[global]\nindex-url = https://mirror.invalid/simple\nretries = 0\n")
+    ran(engine, tmp_path, "python -m tests.engine bookworm amd64")
+    render = "toolmatrix render numpy==2.0.2 gcc python --distro debian12 --target x86 --output out"
+    base = "--base debian:12=local/debian:bookworm-amd64"
+    ran(engine, tmp_path, f"{render} --dialect classic {base}")
+    flags = shlex.join(company.flags(engine, {"pip": settings}, {}))
+    said = ran(engine, tmp_path, f"toolmatrix build out -- {flags}", fails=True)
+    assert "mirror.invalid" in said
