@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 import yaml
 
+from tests.golden import VARIABLE
 from tests.inventory import machines
 from toolmatrix.inventory import host, readings, subjects, system
 from toolmatrix.resources import machine_path, schema_path
@@ -192,3 +195,13 @@ def test_this_machine_is_a_subject() -> None:
     assert "limit:open files" in found.features
     assert {one.reason for one in found.skipped} - {""}
     assert host.HERE.where("no-such-program") == ""
+
+
+@pytest.mark.parametrize("name", ["xeon", "altra"])
+def test_the_machines_of_the_pages_are_those_captured(name: str) -> None:
+    path = Path(__file__).parents[2] / "docs" / "logs" / f"{name}.json"
+    found = system.observe(machines.load(name), "/home").to_json()
+    text = json.dumps(found, sort_keys=True, indent=1) + "\n"
+    if os.environ.get(VARIABLE):
+        path.write_text(text)
+    assert path.read_text() == text

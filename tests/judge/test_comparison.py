@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.inventory import machines
@@ -148,27 +148,11 @@ def test_on_one_architecture_the_processor_is_suspicious() -> None:
     assert wrong(compare(XEON, bare, BOOK, WHY))["effect:crc32 instructions"] == ("yes", "no")
 
 
-_names = st.sampled_from(
-    [
-        *COMPONENTS,
-        *FEATURES,
-        "flag:-fsigned-char",
-        "flag:-O3",
-        "char",
-        "codegen",
-        "cpu:avx",
-        *("page-size", "memory", "sysctl:vm.swappiness", "soname:libm.so.6", "rpm:glibc", "user"),
-        *(
-            "dpkg:libssl3t64",
-            "thp",
-            "cmdline:isolcpus",
-            "gcc:char",
-            "package:odd",
-            "\x1b[0m",
-            ">=1",
-        ),
-    ]
+_ODD = (
+    "flag:-fsigned-char flag:-O3 char codegen cpu:avx page-size memory sysctl:vm.swappiness user thp "
+    "soname:libm.so.6 rpm:glibc dpkg:libssl3t64 cmdline:isolcpus gcc:char package:odd \x1b[0m >=1"
 )
+_names = st.sampled_from([*COMPONENTS, *FEATURES, *_ODD.split()])
 _inventories = st.builds(
     lambda arch, components, features, skips, missing: made(arch, components, features).replace(
         platform=f"linux/{arch}" if arch else "",
@@ -185,13 +169,14 @@ _inventories = st.builds(
 )
 
 
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_inventories)
 def test_nothing_differs_from_itself(one: Inventory) -> None:
     found = compare(one, one, BOOK, WHY)
     assert (found.differences, found.unseen) == ((), ())
 
 
-@settings(max_examples=300)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_inventories, _inventories)
 def test_turned_round_it_is_mirrored(one: Inventory, other: Inventory) -> None:
     there, back = compare(one, other, BOOK, WHY), compare(other, one, BOOK, WHY)
