@@ -60,35 +60,67 @@ class _Ended(BaseException):
     """A signal that ends this process, once its containers are removed."""
 
 
+class _Signals:
+    """Signals that would end this process: one is obeyed while a program is waited for, and kept until then.
+
+    A request that is left half way might still make a container, after those that are there were removed.
+    """
+
+    def __init__(self) -> None:
+        self.caught = 0
+        self._handlers: dict[int, Any] = {}
+        self._waiting = False
+
+    def take(self) -> None:
+        """Take what only the main thread can take, and nobody ignores."""
+        for number in _SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                with suppress(ValueError):
+                    self._handlers[number] = signal.signal(number, self._keep)
+
+    def give_back(self) -> None:
+        """Leave signals to who had them before, with the one that was kept."""
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        if self.caught:
+            os.kill(os.getpid(), self.caught)
+
+    def _keep(self, number: int, _frame: FrameType | None) -> None:
+        self.caught = self.caught or number
+        if self._waiting:
+            self._waiting = False
+            raise _Ended
+
+    def obey(self) -> None:
+        """Obey the signal that was kept, if one was."""
+        if self.caught:
+            raise _Ended
+
+    @contextmanager
+    def obeyed(self) -> Iterator[None]:
+        """Obey a signal at once while this lasts."""
+        self._waiting = True
+        try:
+            self.obey()
+            yield
+        finally:
+            self._waiting = False
+
+
 @contextmanager
 def opened(client: Client, image: Mapping[str, Any], bounds: Bounds) -> Iterator[Containers]:
     """The containers of one image: at the end none is left, and a signal is obeyed after that."""
     _sweep(client)
     owner = _owner(os.getpid())
-    caught: list[int] = []
-    inside = True
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        caught.append(number)
-        if inside and len(caught) == 1:
-            raise _Ended
-
-    handlers: dict[int, Any] = {}
+    signals = _Signals()
     try:
-        for number in _SIGNALS:
-            if signal.getsignal(number) != signal.SIG_IGN:
-                with suppress(ValueError):  # only the main thread takes signals
-                    handlers[number] = signal.signal(number, end)
-        yield Containers(client, image, bounds, owner)
+        signals.take()
+        yield Containers(client, image, bounds, owner, signals)
     except _Ended:
         pass
     finally:
-        inside = False
         _remove(client, owner)
-        for kept, handler in handlers.items():
-            signal.signal(kept, handler)
-    if caught:
-        os.kill(os.getpid(), caught[0])
+        signals.give_back()
 
 
 class Containers:
@@ -100,16 +132,19 @@ class Containers:
         image: Mapping[str, Any],
         bounds: Bounds,
         owner: str,
+        signals: _Signals,
     ) -> None:
         self.bounds = bounds
         self._client = client
         self._image = image
         self._owner = owner
+        self._signals = signals
 
     def start(self, run: Sequence[str]) -> Started:
         """Start a program by its arguments."""
         from docker.errors import APIError
 
+        self._signals.obey()
         try:
             made = self._client.create_container(
                 self._image["Id"],
