@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -200,6 +201,39 @@ def test_text_groups_what_differs(cli: Cli, shelf: Path) -> None:
         "",
         "2 suspicious, 6 expected, 8 the same, 0 not compared",
     ]
+
+
+def test_two_images_of_one_index_are_compared(cli: Cli, here: Path) -> None:
+    both = [
+        images.image(
+            {"etc/os-release": b"ID=debian\nVERSION_ID=12\n"}, platform=platform, Env=[env]
+        )
+        for platform, env in (("linux/amd64", "LANG=C"), ("linux/arm64", "LANG=C.UTF-8"))
+    ]
+    images.put(here / "layout", images.layout(*both))
+    run = cli("diff", "oci:layout", "--platform", "linux/amd64,linux/arm64", "--json")
+    assert suspicious(run.json()) == {"env:LANG": ("C", "C.UTF-8")}
+    assert [one["platform"] for one in run.json()["subjects"]] == ["linux/amd64", "linux/arm64"]
+    assert cli("diff", "oci:layout", "--platform", "linux/amd64").code == 2
+    assert cli("diff", "oci:layout", "oci:layout", "--platform", "a,b,c").code == 2
+
+
+def test_a_saved_inventory_may_name_what_nobody_saw(cli: Cli, here: Path) -> None:
+    document: dict[str, Any] = {
+        "schema": "toolmatrix.inventory/1",
+        "subject": "a",
+        "platform": "linux/amd64",
+        "digest": None,
+        "components": {"gcc": []},
+        "features": {"env:A": [], "char": []},
+        "sonames": [{"name": "liba.so.1", "needed_by": [], "found": "", "others": []}],
+        "history": [],
+        "skipped": [],
+    }
+    (here / "a.json").write_text(json.dumps(document))
+    run = cli("diff", "inventory:a.json", "a.json")
+    assert (run.code, run.err) == (0, "")
+    assert run.out.splitlines()[-1].startswith("0 suspicious, 0 expected, ")
 
 
 def test_everything_is_shown_where_it_is_asked_for(cli: Cli, shelf: Path) -> None:

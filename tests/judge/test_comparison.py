@@ -232,6 +232,16 @@ def test_a_lock_is_held_against_what_it_speaks_of() -> None:
     assert {"glibc", "LANG", "a", "libc6"} <= unseen
 
 
+def test_several_values_are_the_same_in_whatever_order() -> None:
+    """Names of architectures sort differently."""
+    one, other = (
+        made(arch, {}, {}).replace(features={"entrypoint": (*seen(f"{name}-x"), *seen("k-x"))})
+        for arch, name in (("amd64", "x86_64"), ("arm64", "aarch64"))
+    )
+    found = compare(one, other, BOOK, WHY)
+    assert [(one.name, one.verdict) for one in found.differences][-1] == ("entrypoint", EXPECTED)
+
+
 def test_packages_of_two_distributions_are_matched_by_what_they_are() -> None:
     debian = made("amd64", {"distro": "debian12"}, {"dpkg:libc6": "2.34-9", "dpkg:apt": "2.6"})
     other = made("amd64", {"distro": "rocky9"}, {"rpm:glibc": "2.34-100.el9", "rpm:dnf": "4.14"})

@@ -108,16 +108,24 @@ def _environments(context: Context) -> int:
     from toolmatrix.report import comparison as report
 
     options = context.options
-    if len(context.arguments) != 2:
+    words = list(context.arguments)
+    platforms = options.platform.split(",")
+    if len(platforms) == 2:
+        words *= 3 - len(words)
+    elif len(platforms) == 1:
+        platforms *= 2
+    if len(words) != 2 or len(platforms) != 2:
         raise UsageError(
-            "`diff` needs two subjects", expected="another", found=f"`{context.arguments[0]}`"
+            "`diff` needs two subjects",
+            expected="another, or `--platform ONE,OTHER` for two images of one index",
+            found=" ".join(f"`{word}`" for word in (*words, options.platform) if word),
         )
     stdin = getattr(context.stdin, "buffer", None)
     one, other = (
-        locked.observe(_named(context, word), options.platform, options.directory, stdin).replace(
+        locked.observe(_named(context, word), platform, options.directory, stdin).replace(
             subject=word
         )
-        for word in context.arguments
+        for word, platform in zip(words, platforms, strict=True)
     )
     lock, targets = _explaining(context, (one, other))
     says = [locked.inventory(lock.held[name], name) for name in targets] if lock else []

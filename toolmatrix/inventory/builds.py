@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _LIBRARY = re.compile(
     r"""["'](?P<kind>blas|lapack)["']:\s*\{[^{}]*?["']name["']:\s*["'](?P<name>[^"']+)["']"""
 )
 _OLDER = re.compile(
-    r"""^(?P<kind>blas|lapack)(?:_ilp64)?_opt_info\s*=\s*\{[^}]*?["']libraries["']:\s*\[["'](?P<name>[^"']+)""",
+    r"""^(?P<kind>blas|lapack)(?:_ilp64)?_opt_info\s*=\s*\{[^}\n]*?["']libraries["']:\s*\[["'](?P<name>[^"']+)""",
     re.MULTILINE,
 )
 """How NumPy names its libraries from 1.26 on, and before."""
@@ -51,7 +52,11 @@ def observe(view: View, record: Record) -> None:
 def _variables(text: str) -> dict[str, object]:
     """The dictionary that such a file assigns; none where it holds anything but texts and numbers."""
     try:
-        held = ast.literal_eval(text.partition("build_time_vars = ")[2].strip())
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # an escape that Python does not know is no concern of the reader
+            held = ast.literal_eval(text.partition("build_time_vars = ")[2].strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return {}
     return held if isinstance(held, dict) else {}

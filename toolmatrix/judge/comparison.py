@@ -22,7 +22,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from toolmatrix.inventory.model import Inventory
     from toolmatrix.judge.porting import Book, Kind, Step
@@ -75,10 +75,10 @@ class _Side:
         self.listed = frozenset(labels[0].version.split()) if labels else None
 
     def _found(self) -> Iterator[tuple[str, _Item]]:
-        for name, several in self.inventory.components.items():
+        for name, several in _seen(self.inventory.components):
             default = next((one for one in several if one.default), several[0])
             yield f"component:{name}", _Item(values=(default.version,), seen=default)
-        for name, several in self.inventory.features.items():
+        for name, several in _seen(self.inventory.features):
             values = tuple(sorted({one.version for one in several}))
             manager = _manager(name)
             called = name.partition(":")[2] if manager else ""
@@ -92,7 +92,7 @@ class _Side:
         for one in self.inventory.sonames:
             if not one.found:
                 there = f"there is {', '.join(one.others)}" if one.others else "missing"
-                seen = Seen(version=there, seen_by="loader", where=one.needed_by[0])
+                seen = Seen(version=there, seen_by="loader", where=next(iter(one.needed_by), ""))
                 yield self._named(f"needs:{one.name}"), _Item(values=(there,), seen=seen)
         yield from self._effects()
 
@@ -112,7 +112,7 @@ class _Side:
 
     def _step(self, step: Step) -> _Item | None:
         """What a step of an effect says; None where it does not speak."""
-        features = self.inventory.features
+        features = dict(_seen(self.inventory.features))
         name = next((one for one in features if step.of and step.of.fullmatch(one)), "")
         if name:
             values = {step.value} if step.value else {one.version for one in features[name]}
@@ -228,7 +228,7 @@ class _Pairing:
             return None
         both = tuple(zip(self.sides, (one, other), strict=True))
         spelt = [
-            [self.book.spelt(v, side.architecture) for v in held.values] for side, held in both
+            {self.book.spelt(v, side.architecture) for v in held.values} for side, held in both
         ]
         if spelt[0] == spelt[1]:
             return EXPECTED, "each names its own architecture", ""
@@ -294,6 +294,11 @@ def compare(
             for (group, kind, side, reason), names in unseen.items()
         ),
     )
+
+
+def _seen(held: Mapping[str, tuple[Seen, ...]]) -> Iterator[tuple[str, tuple[Seen, ...]]]:
+    """What was seen at all; a saved inventory may name things without a sighting."""
+    return ((name, several) for name, several in held.items() if several)
 
 
 def _manager(name: str) -> str:
