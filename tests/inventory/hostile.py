@@ -100,7 +100,8 @@ def running(certificate: tuple[str, str] | None = None) -> Iterator[Server]:
             whole = isinstance(pieces, bytes)
             size = {"Content-Length": str(len(pieces))} if isinstance(pieces, bytes) else {}
             chunked = {} if whole else {"Transfer-Encoding": "chunked"}
-            for name, value in {**size, **chunked, **reply.headers}.items():
+            last = {"Connection": "close"}
+            for name, value in {**last, **size, **chunked, **reply.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             if isinstance(pieces, bytes):

@@ -186,7 +186,7 @@ class Transport:
             connect=RETRIES,
             read=1,
             status=0,
-            other=0,
+            other=1,
             redirect=False,
             backoff_factor=BACKOFF,
             respect_retry_after_header=False,
