@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -207,6 +208,69 @@ def test_a_program_that_tells_nothing_is_a_skip() -> None:
             "/usr/bin/bazel is no program of its own; its version shows only when it is run",
         )
     ]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"usr/bin/bazel": b"#!/bin/sh\n", "usr/bin/bazel-real": elf(told=["6.4.0"])},
+        {"usr/bin/bazel": elf(told=["6.4.0"])},
+        {"usr/bin/bazel": elf(), "src/.bazelversion": b"6.4.0\n"},
+        {
+            "usr/bin/bazel": b"#!/bin/sh\n",
+            "var/lib/dpkg/status.d/b": b"Package: bazel-bootstrap\nVersion: 6.4.0+ds-9\n",
+        },
+    ],
+)
+def test_bazel_by_its_archive_its_package_or_what_bazelisk_is_told(files: dict[str, bytes]) -> None:
+    assert {version for version, *_ in told(seen(files), "bazel")} == {"6.4.0"}
+
+
+def test_bazelisk_is_told_by_a_variable() -> None:
+    inventory = seen({"usr/bin/bazel": elf()}, Env=["USE_BAZEL_VERSION=7.1.0"])
+    assert told(inventory, "bazel") == [("7.1.0", "configuration", False)]
+
+
+def test_the_label_in_the_archive_behind_bazel() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as made:
+        made.writestr("A-server.jar", b"PK" * 500)
+        made.writestr("build-label.txt", "6.4.0")
+    data = b"\x7fELF\2\1\1".ljust(2000, b"\0") + stream.getvalue()
+    found = Look(Budget("image.tar"))("usr/bin/bazel-real", len(data), io.BytesIO(data))
+    assert isinstance(found, Elf)
+    assert found.told == ("6.4.0",)
+
+
+def test_clang_is_the_one_of_its_own_directory() -> None:
+    inventory = seen(
+        {
+            "usr/bin/clang": link("../lib/llvm-19/bin/clang"),
+            "usr/lib/llvm-19/bin/clang": elf(),
+            "usr/lib/llvm-19/lib/clang/19/include/a.h": b"",
+            "usr/lib/llvm-19/lib/libclang-cpp.so.19.1": elf(told=["1.2.13", "19.1.7"]),
+        }
+    )
+    assert told(inventory, "clang") == [("19.1.7", "beside it", True)]
+
+
+@pytest.mark.parametrize(
+    ("home", "path"),
+    [("root/.pyenv/versions/3.11.7", "root/.pyenv/shims"), ("opt/conda", "opt/conda/bin")],
+)
+def test_pythons_of_pyenv_and_conda(home: str, path: str) -> None:
+    files: dict[str, bytes | tarfile.TarInfo] = {
+        f"{home}/bin/python3": link("python3.11"),
+        f"{home}/bin/python3.11": elf(),
+        f"{home}/include/python3.11/patchlevel.h": b'#define PY_VERSION "3.11.7"\n',
+        f"{home}/lib/python3.11/site-packages/numpy-1.26.4.dist-info/METADATA": dist(
+            "numpy", "1.26.4"
+        ),
+        "var/lib/dpkg/status.d/p": b"Package: python3.11-minimal\nVersion: 3.11.2-6\n",
+    }
+    inventory = seen(files, Env=[f"PATH=/{path}:/{home}/bin:/usr/bin"])
+    assert told(inventory, "python") == [("3.11.7", "beside it", True)]
+    assert told(inventory, "numpy")[0][2]
 
 
 CUDNN = b"#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 2\n"

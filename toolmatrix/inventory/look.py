@@ -32,6 +32,7 @@ _KEPT = (
     (r".*/(cudnn_version|nccl|NvInferVersion)[^/]*\.h", _MIB),
     (r".*/\.info/version[^/]*|.*/\.hipVersion|.*/share/hip/version", 4 * _KIB),
     (r".*/?(\.bazelrc|bazel\.bazelrc)", 64 * _KIB),
+    (r"(.*/)?\.bazelversion", 64),
     (r"(.*/)?conda-meta/[^/]+\.json", 0),
     (re.escape(LOCK), 8 * _MIB),
 )
@@ -45,12 +46,14 @@ _LARGEST_DATABASE = 128 * _MIB
 _TOLD = (
     (r"(.*-)?(gcc|g\+\+|cc1|cc1plus)(-\d+)?", rb"\0(\d+\.\d+\.\d+)\0"),
     (r"python\d(\.\d+)?[a-z]*|libpython.*\.so.*", rb"\0(\d\.\d+\.\d+(?:(?:a|b|rc)\d+)?\+?)\0"),
-    (r"clang(-\d+)?|libclang-cpp\.so.*", rb"clang version (\d+\.\d+\.\d+)"),
+    (r"clang(-\d+)?|libclang-cpp\.so.*", rb"(?:\0|version )(\d+\.\d+\.\d+)\0"),
+    (r"bazel[\w.-]*", rb"PK\x03\x04[\x00-\xff]{26}build-label\.txt(\d+\.\d+\.\d+)"),
     (r"nvcc", rb"release \d+\.\d+, V(\d+\.\d+\.\d+)"),
     (r"bazel(-.*)?", rb"build-label\.txt(\d+\.\d+\.\d+(?:rc\d+)?)"),
     (r"ld-linux.*|ld-.*\.so|libc\.so\..*|libc-.*\.so", rb"stable release version (\d+\.\d+)"),
 )
-"""Names of programs and libraries, and how the version stands in them."""
+"""Names of programs and libraries, and how the version stands in them. That of Bazel is a file, which is not packed, in
+the zip archive behind it (src/package-bazel.sh of Bazel)."""
 
 _CODE = (b"!<arch>\n", offload.FATBIN, offload.BUNDLE, offload.COMPRESSED)
 """How files begin that may hold device code without being ELF files: archives of objects, and what tools keep."""

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
 """Where packages of distributions put programs; what lies elsewhere came another way, whatever is recorded."""
+_LLVM = re.compile(r"/llvm-?(\d+)/")
+"""Directories of one LLVM among several, as Debian and Fedora call them."""
+_ASKED = ("USE_BAZEL_VERSION", ".bazelversion")
+"""The variable and the file that tell Bazelisk which Bazel to fetch, https://github.com/bazelbuild/bazelisk"""
 _SCRIPT = "its version shows only when it is run"
 
 
@@ -74,6 +78,7 @@ _PROGRAMS = (
         component="bazel",
         names=("bazel",),
         files=r"bazel-?(\d+\.\d+\.\d+)?[\w-]*",
+        beside=(("bin/bazel-real", ""),),
         packages=("bazel", "bazel-{}", "bazel-bootstrap"),
     ),
 )
@@ -111,6 +116,7 @@ def observe(view: View, record: Record) -> dict[str, Default]:
             if default is None or path != default.real:
                 _put(view, record, program, path, default=False)
     _toolkit(record, defaults.get("nvcc"))
+    _bazelisk(view, record)
     return defaults
 
 
@@ -119,6 +125,16 @@ def _toolkit(record: Record, nvcc: Default | None) -> None:
     if nvcc is not None:
         version = upstream(nvcc.version, 2)
         record.component("cuda", version, "nvcc", nvcc.real, default=True)
+
+
+def _bazelisk(view: View, record: Record) -> None:
+    """The Bazel that is fetched when it is called; what is there already is the better witness."""
+    variable, name = _ASKED
+    asked = upstream(view.env.get(variable, ""))
+    record.component("bazel", asked, "configuration", f"Env {variable}")
+    for path, data in view.kept.items():
+        if path.rpartition("/")[2] == name:
+            record.component("bazel", upstream(data.decode("utf-8", "replace")), name, path)
 
 
 def find(view: View, name: str) -> str:
@@ -158,7 +174,7 @@ def _told(
 ) -> Iterator[tuple[str, str, str]]:
     """Versions of a program with witness and place, the best first."""
     found = re.fullmatch(r"(?:.*/)?" + program.files, path)
-    number = (found[1] or "") if found else ""
+    number = (found[1] if found else "") or "".join(_LLVM.findall(path)[-1:])
     own = _own(view.elves.get(path), number)
     if own:
         yield own, "elf", path

@@ -16,8 +16,8 @@ _SONAME = re.compile(r"(?P<stem>.+)\.so\.(?P<major>[\w.]+)|(?P<old>.+)-(?P<numbe
 def bring(inventory: Inventory, soname: str) -> str:
     """What to install for a soname, in the words of the image's package manager as far as that is known.
 
-    The vendors' packages are the table `parts` of matrix/signatures.yaml. Of distributions, rpm and apk find packages by
-    soname, and Debian names them after it.
+    The vendors' packages are the table `parts` of matrix/signatures.yaml. Of distributions, rpm and apk find packages
+    by soname, and Debian names them after it.
     """
     if soname.startswith("/"):
         return f"a build of it for the C library of this image, or what has {soname}"
