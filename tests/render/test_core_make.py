@@ -205,6 +205,13 @@ def test_a_step_that_holds_nowhere_excludes() -> None:
     )
 
 
+def test_what_a_recipe_refuses_is_excluded_with_its_reason() -> None:
+    made = recipe(
+        "refuses:\n  - {when: {machine: x86_64, arch: absent}, because: not here, source: here}\n"
+    )
+    assert job(lock("debian"), recipe=made).excluded == (("x86", "not here"),)
+
+
 def test_a_value_that_the_answer_lacks_is_an_error() -> None:
     made = recipe("steps:\n  - {name: one, stage: build, source: here, run: ['echo {cuda}']}\n")
     with pytest.raises(RecipeError, match="the answer holds no cuda"):

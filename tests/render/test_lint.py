@@ -24,7 +24,7 @@ CASES = [
     ("jaxlib", "jaxlib", ALL),
     ("numpy", "numpy", ALL),
     ("onnxruntime", "onnxruntime", ALL),
-    ("pytorch", "torch", ALL),
+    ("pytorch", "torch --arch sm_90,gfx90a", ALL),
     ("tensorflow", "tensorflow", ALL),
     ("tensorflow", "tensorflow==2.6.5", ALL),
     ("toolchain", "gcc python", ALL),

@@ -49,7 +49,13 @@ RECIPE = Shape(
         "resources": "{name: line}",
         "artifacts": "[path]",
     },
-    lists={**_BOOK, "steps": "step", "probes": "probe", "options": "option"},
+    lists={
+        **_BOOK,
+        "steps": "step",
+        "probes": "probe",
+        "refuses": "refusal",
+        "options": "option",
+    },
     required=("name", "about"),
     part=False,
 )
@@ -158,6 +164,13 @@ SHAPES: Mapping[str, Shape] = {
         },
         lists={"downloads": "download"},
         required=("name", "stage"),
+        sourced=True,
+    ),
+    "refusal": Shape(
+        noun="a refusal",
+        kind=model.Refusal,
+        fields={"because": "line"},
+        required=("when", "because"),
         sourced=True,
     ),
     "option": Shape(

@@ -142,6 +142,12 @@ class Step(Part):
     workdir: str = ""
 
 
+class Refusal(Part):
+    """Answers that a recipe cannot build: the target is left out, and `because` told."""
+
+    because: str
+
+
 class Source(Value):
     """Where a statement of a recipe comes from, as in the facts."""
 
@@ -187,4 +193,5 @@ class Recipe(Book):
     steps: tuple[Step, ...] = ()
     artifacts: tuple[str, ...] = ()
     probes: tuple[Probe, ...] = ()
+    refuses: tuple[Refusal, ...] = ()
     options: tuple[Option, ...] = ()

@@ -111,6 +111,8 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         where = held.components["distro"].version
         raise _Excluded(f"nothing says how packages get into {where}")
     picker = Picker(picker.answer, rules.schemes, {**picker.values, **answer.of_distro(distro)})
+    for refusal in picker.all(recipe.refuses):
+        raise _Excluded(refusal.because)
     provisions = tuple(_provisions(held, rules, picker))
     _installable(distro, provisions)
     steps = _steps(recipe, picker)
