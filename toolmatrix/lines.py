@@ -19,7 +19,7 @@ _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _DATE = rf"\d{{4}}-\d\d-\d\d[T ]{_TIME}(?:Z|[+-]\d\d:?\d\d)?"
 _SURE = re.compile(
     rf"(?:"
-    rf"{_DATE}(?: \d\d[OE][ +]| )?"  # GitHub, GitLab (with stream and continuation), Azure, docker --timestamps
+    rf"{_DATE}(?: \d\d[OE][ +]|: | )?"  # GitHub, GitLab (with stream and continuation), Azure, docker --timestamps
     rf"|\[(?:{_DATE}|{_TIME})\] ?"  # Jenkins timestamper, GitLab
     rf"|{_TIME} "  # the same without brackets
     rf"|\[\d{{1,6}}/\d{{1,6}}\] "  # ninja

@@ -20,6 +20,7 @@ from toolmatrix.inventory import log, sieve, signatures
 from toolmatrix.resources import schema_path, signatures_path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 BOOK = signatures.load()
@@ -54,8 +55,12 @@ def test_every_signature_has_both() -> None:
 
 
 @pytest.mark.parametrize("path", logs.CLEAN, ids=lambda path: path.stem)
-def test_a_clean_log_tells_no_failure(path: Path) -> None:
-    assert names(path.read_text()) == []
+def test_a_clean_log_of_50000_lines_tells_no_error(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    noise = logs.noise(50_000 - len(lines))
+    text = [*noise[:20_000], *lines, *noise[20_000:]]
+    found = observed("\n".join(text) + "\n").matches
+    assert [match.text for match in found if match.signature.severity == "error"] == []
 
 
 def test_dry_runs_tell_no_failure_but_refusals() -> None:
@@ -167,3 +172,28 @@ def test_the_book_keeps_its_schema() -> None:
         groups = {name for one in signature.lines for name in one.line.groupindex}
         assert "library" not in signature.between or {"file", "symbol"} & groups
         assert re.fullmatch(r"TM\d{3}", signature.code)
+
+
+def wrapped(line: str) -> str:
+    """A line as a window of 100 columns shows it."""
+    blank = line.rfind(" ", 60, 100)
+    return line if blank < 0 else f"{line[:blank]}\n{line[blank + 1 :]}"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda line: json.dumps({"log": line + "\n", "stream": "stderr"}).encode(),
+        lambda line: b" 10%|#  | 1/10\r 20%|## | 2/10\r" + line.encode() + b"\r 30%|###",
+        lambda line: b"x" * 300_000 + b" " + line.encode() + b" " + b"y" * 200_000,
+        lambda line: wrapped(line).encode(),
+        lambda line: f"Nov 20 10:00:00 host dockerd[123]: {line}".encode(),
+    ],
+    ids=["json", "progress", "long", "wrapped", "syslog"],
+)
+@pytest.mark.parametrize(("name", "line"), LINES[:40:4])
+def test_a_line_is_known_however_it_is_written(
+    written: Callable[[str], bytes], name: str, line: str
+) -> None:
+    seen = log.observe(io.BytesIO(b"a\n" + written(line) + b"\nb\n"), BOOK, "x.log")
+    assert [match.signature.name for match in seen.matches] == [name]

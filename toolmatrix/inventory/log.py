@@ -132,6 +132,8 @@ class _Reader:
             match = pattern.line.search(line)
             if match is None or (joint and not match.start() < joint < match.end()):
                 continue
+            if self.book.aside(line):
+                return False
             if signature is not None:
                 self.failure(self.match(signature, hit, line, match))
             else:

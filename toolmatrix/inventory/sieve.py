@@ -28,7 +28,7 @@ BLOCK = 1 << 16
 """Bytes that are read at a time."""
 LONGEST = 1 << 20
 """Bytes of a line that are looked at together; a longer one is looked at in parts."""
-WINDOW = 1 << 14
+WINDOW = 1 << 12
 """Bytes of a line around a text that are shown to the patterns."""
 
 _WORDS = bytes(
@@ -45,6 +45,9 @@ _ABOVE = 1 << 15
 _WRAPPED = 50
 """A shorter line was not wrapped."""
 _QUOTES = str.maketrans(dict.fromkeys("\u2018\u2019\u201c\u201d`", "'"))
+_LONG_WORD = 1000
+_LONG_WORDS = re.compile(rb"(\S{200})\S{600,}(\S{200})")
+"""Words that nobody can mean; patterns would take long for them."""
 _MESSAGES = ("log", "message", "msg", "MESSAGE", "text", "line")
 """Where writers of JSON lines keep what a program said."""
 _NEXT_LINE = re.compile(r"\r\n|[\n\r]")
@@ -201,6 +204,8 @@ def _or(place: int, other: int) -> int:
 
 def _said(line: bytes) -> list[str]:
     """The lines that a program wrote, without what a log writer made of them."""
+    if len(line) > _LONG_WORD:
+        line = _LONG_WORDS.sub(rb"\1...\2", line)
     text = line.decode("utf-8", "replace")
     text = clean(text.replace("`", "'") if text.isascii() else text.translate(_QUOTES))
     if text.startswith("{") and text.endswith("}"):

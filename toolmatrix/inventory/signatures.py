@@ -73,6 +73,11 @@ class Book(Value):
     aliases: Mapping[str, str]
     programs: tuple[str, ...]
     compilers: Mapping[str, str]
+    asides: tuple[re.Pattern[str], ...]
+
+    def aside(self, line: str) -> bool:
+        """Whether a line only speaks of a failure: a command, a test that passed, a probe."""
+        return any(pattern.search(line) for pattern in self.asides)
 
     def part(self, name: str) -> Part | None:
         """Whose a library, header or symbol is."""
@@ -150,6 +155,7 @@ def load(path: str = "") -> Book:
         aliases=held["aliases"],
         programs=tuple(held["programs"]),
         compilers=held["compilers"],
+        asides=tuple(re.compile(pattern) for pattern in held["asides"]),
     )
 
 
