@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.record import Record, View
 
 _KERNEL = ("linux-vdso.so", "linux-gate.so")
-_DRIVER = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
-"""What the NVIDIA container toolkit mounts from the host when a container starts."""
+DRIVER = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
+"""What the NVIDIA container toolkit mounts from the host; its list is the component table of libnvidia-container."""
 _STUBS = re.compile(r"(^|/)stubs/")
 """Where CUDA keeps libraries of the driver to link with, which no program can run with."""
 _CACHED = re.compile(r"(lib|ld-).*\.so.*")
@@ -58,7 +58,7 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
             reason = f"/{there} is outside of what /{several[0]} searches: the process has to load it first"
             record.skip(f"soname:{name}", reason)
             continue
-        others = () if found or name.startswith(_DRIVER) else search.majors(name)
+        others = () if found or name.startswith(DRIVER) else search.majors(name)
         made.append(
             Soname(name=name, needed_by=tuple(several[:_MOST_USERS]), found=found, others=others)
         )

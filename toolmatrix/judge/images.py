@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
+from toolmatrix.inventory.loader import DRIVER
 from toolmatrix.inventory.model import DEFAULT_PLACE, RAN, RUNNING, Seen
 from toolmatrix.judge.bring import bring
 from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, Expectation
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 _MACHINES = {"x86_64": "amd64", "x86-64": "amd64", "x64": "amd64", "aarch64": "arm64"}
 """Other names of the architectures that the OCI image specification calls by Go's names."""
-_DRIVER_LIBRARIES = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
-"""What the NVIDIA container toolkit mounts from the host; its list is the component table of libnvidia-container."""
 _EFFECTS = {"-fsigned-char": ("char", "signed"), "-funsigned-char": ("char", "unsigned")}
 """What a flag does that debug information shows: a feature, and the value that the flag gives it (GCC manual)."""
 _WITNESSES = {"base-image": "label:" + BASE}
@@ -380,7 +379,7 @@ def _loaded(subject: Subject, expectation: Expectation, one: Soname | None) -> V
     if one and one.found:
         return _verdict(expectation, PASS, found=one.found)
     by = f"needed by {one.needed_by[0]}" if one and one.needed_by else "nothing brings it"
-    if expectation.name.startswith(_DRIVER_LIBRARIES):
+    if expectation.name.startswith(DRIVER):
         return _verdict(expectation, SKIP, "TM490", reason="the driver of the host brings it")
     package = bring(subject.inventory, expectation.name)
     if one and one.others:
