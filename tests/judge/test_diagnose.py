@@ -146,6 +146,17 @@ def test_what_follows_names_its_cause(index: Index) -> None:
     assert [cause.follows for cause in told(index, text).causes] == [0, 1]
 
 
+def test_a_headline_follows_from_what_stands_below_it(index: Index) -> None:
+    text = (
+        "ERROR: An error occurred during the fetch of repository 'local_config_cuda':\n"
+        "   Traceback (most recent call last):\n"
+        "Error in fail: Could not find any cudnn.h matching version '8' in any subdirectory:\n"
+    )
+    first, second = told(index, text).causes
+    assert first.finding.actual == "tensorflow and cudnn (cudnn.h)"
+    assert (first.follows, second.follows) == (0, 3)
+
+
 def test_every_fact_and_code_of_the_book_is_there(index: Index) -> None:
     ids, codes = index.section("ids"), load_rules()
     named = [fact for one in BOOK.signatures for fact in one.facts if "{" not in fact]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Solve = Callable[[Sequence[str]], Mapping[str, str] | None]
     """Answers the words of a request with the releases chosen, None where it does not resolve."""
 
+_HEADLINE = 50
+"""So many lines below what was not done may stand why."""
 _PLACE = re.compile(r"\{(\w+)(?::(\d))?\}")
 
 
@@ -51,12 +53,16 @@ def diagnose(
 
 
 def _consequent(matches: Sequence[Match]) -> Iterator[tuple[Match, int]]:
-    """Each failure with the line of the one above it that it follows from, 0 where it is a cause."""
+    """Each failure with the line of the one that it follows from, 0 where it is a cause.
+
+    That one stands above it, or a little below where a program first says what it could not do, then why.
+    """
     for match in matches:
         above = [
             other.line
             for other in matches
-            if other.line < match.line and other.signature.name in match.signature.follows
+            if other.line < match.line + _HEADLINE
+            and other.signature.name in match.signature.follows
         ]
         yield match, min(above, default=0)
 
