@@ -72,11 +72,15 @@ def _begin() -> None:
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever: it holds both ends of its own pipe."""
+    """A worker whose parent was killed would wait for work for ever: it holds both ends of its own pipe.
+
+    It ends as by a signal, so that what it started is removed first.
+    """
     import os
+    import signal
     from multiprocessing import connection, parent_process
 
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
-        os._exit(1)
+        os.kill(os.getpid(), signal.SIGTERM)
