@@ -184,12 +184,13 @@ def wrapped(line: str) -> str:
     "written",
     [
         lambda line: json.dumps({"log": line + "\n", "stream": "stderr"}).encode(),
+        lambda line: json.dumps({"msg": f"\x1b[31m{line}\x1b[0m"}).encode(),
         lambda line: b" 10%|#  | 1/10\r 20%|## | 2/10\r" + line.encode() + b"\r 30%|###",
         lambda line: b"x" * 300_000 + b" " + line.encode() + b" " + b"y" * 200_000,
         lambda line: wrapped(line).encode(),
         lambda line: f"Nov 20 10:00:00 host dockerd[123]: {line}".encode(),
     ],
-    ids=["json", "progress", "long", "wrapped", "syslog"],
+    ids=["json", "coloured", "progress", "long", "wrapped", "syslog"],
 )
 @pytest.mark.parametrize(("name", "line"), LINES[:40:4])
 def test_a_line_is_known_however_it_is_written(

@@ -50,6 +50,7 @@ _LONG_WORDS = re.compile(rb"(\S{200})\S{600,}(\S{200})")
 """Words that nobody can mean; patterns would take long for them."""
 _MESSAGES = ("log", "message", "msg", "MESSAGE", "text", "line")
 """Where writers of JSON lines keep what a program said."""
+_ESCAPED = re.compile(rb"\\u001b\[[0-9;]*m")
 _NEXT_LINE = re.compile(r"\r\n|[\n\r]")
 
 
@@ -177,10 +178,11 @@ def _pieces(stream: Stream) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _plain(text: bytes, start: int, end: int) -> tuple[bytes, int, int]:
-    """The same without colours."""
-    if b"\x1b" not in text:
+    """The same without colours, as they stand or as JSON writes them."""
+    if b"\x1b" not in text and b"\\u001b" not in text:
         return text, start, end
-    head, body, tail = map(without_colours, (text[:start], text[start:end], text[end:]))
+    parts = (_ESCAPED.sub(b"", part) for part in (text[:start], text[start:end], text[end:]))
+    head, body, tail = map(without_colours, parts)
     return head + body + tail, len(head), len(head) + len(body)
 
 
