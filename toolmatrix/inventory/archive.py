@@ -38,12 +38,12 @@ def read(stream: Readable, platform: str, look: Look, budget: Budget) -> tuple[I
     """The image of an archive; raises SubjectError for one that is incomplete or damaged."""
     held = _Archive(look, budget)
     try:
-        unpacked = streams.Unpacked(Hashed(stream), budget)
+        unpacked = streams.Unpacked(streams.Counted(stream), budget)
         if not unpacked.peek().strip(b"\0"):
             raise budget.refusal(
                 "this is no archive", "a tar archive of an image", "nothing", _HELP
             )
-        for tar, member in members(unpacked):
+        for tar, member in members(streams.Forward(unpacked)):
             budget.enter(member.name)
             held.add(tar, member)
     except streams.errors() as error:

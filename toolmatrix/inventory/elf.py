@@ -76,7 +76,8 @@ class Windows:
             return b""
         for start, data in self.ranges:
             if start <= self.place < start + len(data):
-                return data[self.place - start :][:size]
+                begin = self.place - start
+                return data[begin : begin + size]
         raise Unseen
 
 

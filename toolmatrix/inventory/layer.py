@@ -24,8 +24,6 @@ WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"
 _OWN = ".wh..wh."
 """How names begin that mean something to AUFS alone; https://github.com/opencontainers/image-spec/blob/main/layer.md"""
-_BUFFER = 128 << 10
-"""Bytes that tarfile reads at once; what is left of them it copies for each header."""
 _LARGEST_HEADER = 1 << 20
 """Bytes of an extended header; a path has at most 4096."""
 _EXTENDED = (
@@ -82,12 +80,11 @@ def is_tar(head: bytes) -> bool:
     return head[257:262] == b"ustar"
 
 
-def members(stream: Readable) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
-    """The entries of a tar stream, one at a time and none kept; raises what tarfile raises."""
+def members(file: streams.Forward) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+    """The entries of a tar archive, one at a time and none kept; raises what tarfile raises."""
     with tarfile.open(
-        fileobj=stream,  # type: ignore[call-overload]
-        mode="r|",
-        bufsize=_BUFFER,
+        fileobj=file,  # type: ignore[call-overload]
+        mode="r:",
         tarinfo=_Header,
         errors="surrogateescape",
     ) as tar:
@@ -114,7 +111,8 @@ def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
         entries: list[tuple[str, Entry]] = []
         gone: list[str] = []
         opaque: list[str] = []
-        for tar, member in members(unpacked):
+        file = streams.Forward(unpacked)
+        for tar, member in members(file):
             budget.enter(member.name)
             path = inner_path(member.name, budget)
             folder, _, name = path.rpartition("/")
@@ -125,7 +123,7 @@ def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
                     gone.append(f"{folder}/{name[4:]}".lstrip("/"))
             elif (entry := _entry(path, tar, member, budget, look)) is not None:
                 entries.append((path, entry))
-        _finish(unpacked, packed, budget)
+        _finish(file, packed, budget)
     except streams.errors() as error:
         raise damaged(budget, error) from None
     return Layer(
@@ -174,10 +172,10 @@ def _entry(
     return Entry(FILE, size=member.size, mode=member.mode, held=held)
 
 
-def _finish(unpacked: streams.Unpacked, packed: Hashed, budget: Budget) -> None:
+def _finish(file: streams.Forward, packed: Hashed, budget: Budget) -> None:
     """Read what follows the end of an archive: zeros, and not many of them."""
     padding = 0
-    while data := unpacked.read(streams.BLOCK):
+    while data := file.read(streams.BLOCK):
         padding += len(data)
         if padding > MOST_PADDING or data.strip(b"\0"):
             what = "zeros" if padding > MOST_PADDING else "other data"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 _LONGEST_HEAD = 512
+_AHEAD = 64 << 10
+"""Bytes that are read at once where fewer are asked for."""
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _OTHER = {
@@ -38,15 +40,14 @@ _ZSTD_WINDOW = 128 << 20
 """Bytes of the largest window that is honoured; that of `zstd --ultra -22`."""
 
 
-class Hashed:
-    """A stream that counts and hashes what is read of it, and can be looked into without reading."""
+class Counted:
+    """A stream that counts what is read of it, and can be looked into without reading."""
 
-    __slots__ = ("_head", "_sha", "_stream", "count")
+    __slots__ = ("_head", "_stream", "count")
 
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
         self._head = b""
-        self._sha = hashlib.sha256()
         self.count = 0
 
     def peek(self, size: int = _LONGEST_HEAD) -> bytes:
@@ -62,14 +63,71 @@ class Hashed:
             data, self._head = self._head[:size], self._head[size:]
         else:
             data = self._stream.read(size)
-        self._sha.update(data)
         self.count += len(data)
+        return data
+
+    @property
+    def digest(self) -> str:
+        """Nothing: what is read is not hashed."""
+        return ""
+
+
+class Hashed(Counted):
+    """A stream that hashes what is read of it as well."""
+
+    __slots__ = ("_sha",)
+
+    def __init__(self, stream: Readable) -> None:
+        super().__init__(stream)
+        self._sha = hashlib.sha256()
+
+    def read(self, size: int = BLOCK, /) -> bytes:
+        """At most so many bytes, none at the end."""
+        data = super().read(size)
+        self._sha.update(data)
         return data
 
     @property
     def digest(self) -> str:
         """The digest of what was read so far, as OCI descriptors write it."""
         return f"sha256:{self._sha.hexdigest()}"
+
+
+class Forward:
+    """A stream as a file that is read from its start to its end; what is passed over is read all the same."""
+
+    __slots__ = ("_held", "_place", "_stream", "_taken")
+
+    def __init__(self, stream: Readable) -> None:
+        self._stream = stream
+        self._held = b""
+        self._taken = 0
+        self._place = 0
+
+    def tell(self) -> int:
+        """How many bytes lie behind."""
+        return self._place
+
+    def seek(self, place: int, /) -> None:
+        """Go on to a place, or to the end where that comes before it; raises OSError for one that lies behind."""
+        if place < self._place:
+            raise OSError("a stream does not go back")
+        while self._place < place and self.read(min(place - self._place, BLOCK)):
+            pass
+
+    def read(self, size: int, /) -> bytes:
+        """So many bytes, fewer at the end."""
+        data = self._held[self._taken : self._taken + size]
+        self._taken += len(data)
+        while len(data) < size:
+            wanted = size - len(data)
+            more = self._stream.read(max(wanted, _AHEAD))
+            if not more:
+                break
+            self._held, self._taken = more, min(wanted, len(more))
+            data += more if len(more) <= wanted else more[:wanted]
+        self._place += len(data)
+        return data
 
 
 class Sized:
@@ -97,15 +155,15 @@ class Sized:
 
 
 class Unpacked:
-    """A blob without its compression; `digest` is that of the unpacked bytes, OCI's diff id."""
+    """A blob without its compression; `digest` is that of the unpacked bytes, OCI's diff id, if the blob's is taken."""
 
     __slots__ = ("_budget", "_inside", "_packed", "compression")
 
-    def __init__(self, packed: Hashed, budget: Budget) -> None:
+    def __init__(self, packed: Counted, budget: Budget) -> None:
         self._packed = packed
         self._budget = budget
         self.compression, opened = _opened(packed, budget)
-        self._inside = packed if opened is None else Hashed(opened)
+        self._inside = packed if opened is None else type(packed)(opened)
 
     def peek(self, size: int = _LONGEST_HEAD) -> bytes:
         """The next bytes, which will be read again."""
@@ -123,7 +181,7 @@ class Unpacked:
         return self._inside.digest
 
 
-def _opened(packed: Hashed, budget: Budget) -> tuple[str, Any]:
+def _opened(packed: Counted, budget: Budget) -> tuple[str, Any]:
     head = packed.peek()
     if head.startswith(_GZIP):
         import gzip
@@ -141,7 +199,7 @@ def _opened(packed: Hashed, budget: Budget) -> tuple[str, Any]:
     return "", None
 
 
-def _zstd(packed: Hashed, budget: Budget) -> Any:
+def _zstd(packed: Counted, budget: Budget) -> Any:
     try:
         import zstandard
     except ImportError:
