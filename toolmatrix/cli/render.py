@@ -305,7 +305,7 @@ def _check(context: Context, files: Mapping[str, str]) -> int:
             context.write("".join(_difference(path, held, text)))
     if differing:
         context.say_after(
-            f"{plural(differing, 'file')} of {len(files)} differ; `toolmatrix render` writes them anew"
+            f"of {plural(len(files), 'file')} {differing} would change; `toolmatrix render` writes them anew"
         )
         return 1
     context.write(f"{context.options.output} is up to date: {plural(len(files), 'file')}\n")
