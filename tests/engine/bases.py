@@ -95,10 +95,15 @@ def _own_architecture() -> str:
     return _run(["dpkg", "--print-architecture"]).strip()
 
 
+def mirrors() -> dict[str, str]:
+    """The mirrors that apt of this machine uses, by their labels, such as `Debian` and `Debian-Security`."""
+    words = ["apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages"]
+    return dict(reversed([line.split() for line in _run(words).splitlines() if line]))
+
+
 def _sources(suite: str) -> tuple[str, ...]:
     """Lines for apt with the mirrors that this machine uses; none where it uses no Debian mirror."""
-    words = ["apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages"]
-    found = dict(reversed([line.split() for line in _run(words).splitlines() if line]))
+    found = mirrors()
     if "Debian" not in found:
         return ()
     main = found["Debian"]

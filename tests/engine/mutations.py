@@ -34,7 +34,7 @@ _COMMANDS = (
 _OLDER = "/etc/apt/sources.list.d/older.list"
 _BESIDES = f"""FROM {GOOD}
 USER root
-RUN echo "deb http://deb.debian.org/debian bullseye main" > {_OLDER}; \\
+RUN sed -n "s/ bookworm main$/ bullseye main/p" /etc/apt/sources.list > {_OLDER}; \\
     apt-get update -qq && apt-get install -y -qq --no-install-recommends gcc-11 python3.9-minimal
 """
 _LIBRARY = "/usr/lib/x86_64-linux-gnu/libisl.so"
