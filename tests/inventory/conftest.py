@@ -21,7 +21,8 @@ def engine() -> Iterator[Engine]:
 
 
 @pytest.fixture
-def reached(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+def reached(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """The engine, which this process reaches as well."""
     monkeypatch.setenv("DOCKER_HOST", engine.host)
-    return engine
+    yield engine
+    docker.let_go()
