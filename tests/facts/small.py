@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from toolmatrix.facts.compile import Binding, Compiled, Vouch
+    from toolmatrix.facts.compiled import Binding, Compiled, Vouch
     from toolmatrix.facts.versions import Scale
 
 FRONT = """\

@@ -11,7 +11,7 @@ from tests.facts.small import bound, compiled, disputed, facts, releases, statem
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from toolmatrix.facts.compile import Compiled
+    from toolmatrix.facts.compiled import Compiled
 
 REQUIRES = {"gcc": {"as": "requires"}}
 TESTED = {"gcc": {"as": "tested"}, "python": {"as": "tested"}}

@@ -45,9 +45,7 @@ BY_WHEEL = [
     ("apache-tvm", "0.26.0", "arm", {"gcc": "absent", "clang": "absent"}),
 ]
 REFUSED = [
-    ("torch", "2.6.0", "amd", "its wheel brings NVIDIA's libraries"),
     ("jaxlib", "0.6.2", "x86", "its wheel is for the CPU, CUDA comes as a plugin"),
-    ("onnxruntime", "1.22.0", "x86", "its wheel is for the CPU"),
     ("apache-tvm", "0.19.0", "arm", "there was no wheel"),
 ]
 

@@ -95,6 +95,7 @@ def test_what_was_compiled_is_read_back(tmp_path: Path) -> None:
         "says": "",
         "note": "n",
         "rule": "",
+        "beside": False,
     }
     ids = index.section("ids")
     assert index.record(ids["t/2.6.0"])["cells"] == [

@@ -69,7 +69,7 @@ def rows(*given: dict[str, Any], columns: dict[str, Any] | None = None, **more: 
             "policies: {}\nfiles:",
             (
                 "matrix.yaml:18:1: the front page has an unknown key; "
-                "expected schema, date, components, targets, rules, files; "
+                "expected schema, date, components, aliases, targets, rules, files; "
                 f"found `policies`; {SHAPE}"
             ),
         ),
@@ -498,7 +498,7 @@ def test_tables_that_are_refused(tmp_path: Path, text: str, message: str) -> Non
         (
             "schema: toolmatrix.facts/1\nfiles: []\n",
             ("facts.yaml:2:1: the fact file has an unknown key; "
-            "expected schema, sources, releases, tables, statements, data, components; "
+            "expected schema, sources, channels, releases, tables, statements, data, components; "
             f"found `files`; {SHAPE}"),
         ),
     ],

@@ -15,7 +15,7 @@ from toolmatrix.facts.compile import compile_matrix
 from toolmatrix.facts.load import files, load
 
 if TYPE_CHECKING:
-    from toolmatrix.facts.compile import Compiled
+    from toolmatrix.facts.compiled import Compiled
     from toolmatrix.facts.model import Claim, Matrix, Release, Row
 
 FRONT = str(Path(resources.matrix_root()) / "matrix.yaml")

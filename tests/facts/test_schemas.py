@@ -16,7 +16,7 @@ from tests.facts import test_load
 from tests.facts.small import FRONT, NAMES
 from tests.facts.test_order import RICH
 from toolmatrix import resources
-from toolmatrix.facts import evidence, load, statements, tables
+from toolmatrix.facts import evidence, load, statements, tables, variants
 from toolmatrix.facts.model import KINDS, SCHEMES
 
 ROOT = Path(resources.matrix_root())
@@ -123,9 +123,10 @@ def test_the_keys_of_the_schemas_are_those_of_the_loader() -> None:
     assert set(front["properties"]) == set(load._FRONT_KEYS)
     assert set(file["properties"]) == set(load._FACT_KEYS)
     parts = file["$defs"]
-    assert set(parts["table"]["properties"]) == set(tables._TABLE)
+    assert set(parts["table"]["properties"]) == set(variants.TABLE)
+    assert set(parts["channel"]["properties"]) == set(variants._CHANNEL)
     assert set(parts["column"]["properties"]) == set(tables._COLUMN)
     assert set(parts["part"]["then"]["properties"]) == set(tables._CELL)
-    assert set(parts["row"]["properties"]) == set(tables._ROW)
+    assert set(parts["row"]["properties"]) == set(tables.ROW)
     assert set(parts["statement"]["properties"]) == set(statements._STATEMENT)
     assert set(parts["data"]["properties"]) == set(statements._DATA)

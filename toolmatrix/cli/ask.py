@@ -12,7 +12,7 @@ from toolmatrix.solve.request import Ask, Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.options import Options
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _OPERATORS = "=<>!~"
 _ENOUGH = 5
+_NEWEST = ("latest", "newest", "stable")
+"""What people write for the release that is taken anyway."""
 
 
 class Names:
@@ -30,8 +32,22 @@ class Names:
         self.components = index.header["components"]
         self.scale = index.scale
 
-    def ask(self, text: str, option: str = "") -> Ask:
-        """One `name`, `name==1.2`, `name>=1,<2`: checked against what is known."""
+    def asks(self, text: str, option: str = "") -> list[Ask]:
+        """One `name`, `name==1.2`, `name>=1,<2`: checked against what is known; two where it names a build."""
+        name, selector = self.split(text)
+        if "[" in name or "+" in selector or name.replace("_", "-") not in self.components:
+            from toolmatrix.cli import builds
+
+            found = builds.asks(self, name, selector, text, option)
+            if found:
+                return found
+        component = self.component(name)
+        selector = self.listed(component, selector or "*")
+        self.check(component, selector, text)
+        return [Ask(component=component, selector=selector, text=text, option=option)]
+
+    def split(self, text: str) -> tuple[str, str]:
+        """The name and the selector of one word; `latest` is any release, of which the newest is taken."""
         cut = next(
             (
                 place
@@ -45,10 +61,7 @@ class Names:
             raise UsageError(
                 "a request needs a component", expected="`name==version`", found=f"`{text}`"
             )
-        component = self.component(name)
-        selector = self.listed(component, selector or "*")
-        self.check(component, selector, text)
-        return Ask(component=component, selector=selector, text=text, option=option)
+        return name, "*" if selector.lstrip("=@ ").lower() in _NEWEST else selector
 
     def listed(self, component: str, selector: str) -> str:
         """One version as the release that it names.
@@ -76,6 +89,9 @@ class Names:
         plain = name.replace("_", "-")
         if plain in self.components:
             return plain
+        for known in ("aliases", "packages"):
+            if plain in self.index.header[known]:
+                return str(self.index.header[known][plain])
         raise NothingMatched(
             f"no component is called `{name}`",
             expected=_nearest(plain, self.components),
@@ -223,8 +239,10 @@ def build(
     """The request of a run: positional arguments and every request option; `varied` are the sides of a grid."""
     names = Names(index)
     options = context.options
-    asks = [names.ask(text) for text in (context.arguments if arguments is None else arguments)]
-    held = [names.ask(text, "with") for text in options.with_]
+    words = context.arguments if arguments is None else arguments
+    _check_forms(words, names)
+    asks = [part for text in words for part in names.asks(text)]
+    held = [part for text in options.with_ for part in names.asks(text, "with")]
     _check_words([ask for ask in (*asks, *held) if ask.component not in varied], index)
     if not varied:
         _check_shown(asks, index)
@@ -232,47 +250,76 @@ def build(
     if options.at:
         for ask in (*asks, *held):
             names.known_at(ask, options.at)
-    targets = tuple(dict.fromkeys(options.target)) or defaults.target(asks, names)
+    archs = tuple(names.name("arch", arch, "--arch") for arch in dict.fromkeys(options.arch))
+    devices = tuple(names.device(device) for device in dict.fromkeys(options.device))
+    codegen = defaults.codegen(names, archs, devices) if archs or devices else ""
+    targets = tuple(dict.fromkeys(options.target)) or defaults.target(asks, names, codegen)
     asked = [*asks, *held]
     from_ = options.from_ or defaults.from_(asks, names)
     _check_targets(targets, index)
-    contexts = {target: _context(target, asked, options, from_, index, named) for target in targets}
+    several = len(targets) > 1
+    contexts = {
+        target: _context(target, asked, options, from_, index, named, "" if several else codegen)
+        for target in targets
+    }
     lines = [part for ask in asked for part in _placed(ask, contexts, index)]
     lines += [ask for context in contexts.values() for ask in context]
-    if "from" not in named:
-        text = f"--from {from_}"
-        lines.append(
-            Ask(
-                component="from",
-                selector=from_,
-                text=text,
-                option="from",
-                implied=not options.from_,
-            )
-        )
-    if options.distro:
-        distro, text = _distro(options.distro), f"--distro {options.distro}"
-        distro = names.name("distro", distro, "--distro")
-        lines.append(Ask(component="distro", selector=distro, text=text, option="distro"))
+    lines += _said(options, from_, named, names)
     aligned = tuple(names.component(name) for name in options.align)
-    lone = tuple(
-        name for name in aligned if len(targets) > 1 >= len(_having(name, contexts, index))
-    )
+    lone = tuple(name for name in aligned if several and len(_having(name, contexts, index)) <= 1)
     request = Request(
         asks=tuple(lines),
         targets=targets,
         align=tuple(name for name in aligned if name not in lone),
         lone=lone,
-        archs=tuple(names.name("arch", arch, "--arch") for arch in dict.fromkeys(options.arch)),
-        devices=tuple(names.device(device) for device in dict.fromkeys(options.device)),
+        archs=archs,
+        devices=devices,
         cpu=_cpu(options.cpu, targets, index) if options.cpu else "",
         prefer=options.prefer,
         min_evidence="" if options.min_evidence == "unknown" else options.min_evidence,
         at=options.at,
         keep=_kept(context) if options.keep else (),
-        policies=_policies(targets, options.cpu, index, names),
+        policies=_policies(targets, options.cpu, index, names) if from_ == "source" else (),
     )
-    return request.replace(apart=defaults.apart(request, names)) if len(targets) > 1 else request
+    return request.replace(apart=defaults.apart(request, names)) if several else request
+
+
+def _said(options: Options, from_: str, named: set[str], names: Names) -> Iterator[Ask]:
+    """How a framework gets there, by option or default, and the distribution."""
+    if "from" not in named:
+        yield Ask(
+            component="from",
+            selector=from_,
+            text=f"--from {from_}",
+            option="from",
+            implied=not options.from_,
+        )
+    if options.distro:
+        distro, text = _distro(options.distro), f"--distro {options.distro}"
+        distro = names.name("distro", distro, "--distro")
+        yield Ask(component="distro", selector=distro, text=text, option="distro")
+
+
+def _check_forms(words: Sequence[str], names: Names) -> None:
+    """Refuse a version apart from its component, and several components in one word, with the form that is read."""
+    for before, word in zip(["", *words], words, strict=False):
+        if word[:1].isdigit():
+            right = f"{before}=={word}" if before else "NAME==VERSION"
+            raise UsageError(
+                f"`{word}` is no component",
+                expected="`name==version` in one word",
+                found=f"`{before} {word}`".replace("` ", "`"),
+                help=f"did you mean `{right}`?",
+            )
+        parts = [part.strip() for part in word.split(",")]
+        named = [part for part in parts[1:] if part[:1].isalpha()]
+        if named and all(names.split(part)[0] for part in parts):
+            raise UsageError(
+                f"`{word}` names several components",
+                expected="one word each",
+                found=f"`{word}`",
+                help=f"did you mean `{' '.join(parts)}`?",
+            )
 
 
 def _check_targets(targets: Sequence[str], index: Index) -> None:
@@ -324,6 +371,7 @@ def _context(
     from_: str,
     index: Index,
     named: set[str],
+    codegen: str,
 ) -> list[Ask]:
     """What a target fixes (machine, itself) and the accelerator, asked for or by default."""
     part = index.header["targets"][target]
@@ -341,7 +389,7 @@ def _context(
     ]
     if "accelerator" not in named:
         accelerator = options.accelerator or defaults.accelerator(
-            part["accelerator"], asks, from_, Names(index)
+            part["accelerator"], asks, from_, Names(index), codegen
         )
         found.append(
             Ask(

@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from toolmatrix.solve.request import Ask
 
 
-def target(asks: Sequence[Ask], names: Names) -> tuple[str, ...]:
-    """x86, unless all that is asked for computes on one accelerator that another target has."""
+def target(asks: Sequence[Ask], names: Names, codegen: str) -> tuple[str, ...]:
+    """x86, unless all that is asked for computes on one accelerator that another target has, or the device does."""
     components = names.components
     targets = names.index.header["targets"]
     first = next(iter(targets))
+    if codegen:
+        return next(
+            ((name,) for name, part in targets.items() if part["accelerator"] == codegen), (first,)
+        )
     wanted = [set(components[ask.component]["accelerators"]) for ask in asks]
     shared = (
         set.intersection(*wanted) if wanted and all(len(part) == 1 for part in wanted) else set()
@@ -28,11 +32,57 @@ def target(asks: Sequence[Ask], names: Names) -> tuple[str, ...]:
     return (first,)
 
 
-def accelerator(own: str, asks: Sequence[Ask], from_: str, names: Names) -> str:
-    """The target's own accelerator, where something asked for has it; ROCm always on the target made for it."""
+def accelerator(own: str, asks: Sequence[Ask], from_: str, names: Names, codegen: str = "") -> str:
+    """The target's own accelerator, where something asked for has it; ROCm always on the target made for it.
+
+    A build that is named brings its own, and a device asks for the one that it is.
+    """
+    if codegen:
+        return codegen
+    for ask in asks:
+        if names.components[ask.component]["variant_of"]:
+            return _of_builds(ask, own, names)
     if own in ("none", "rocm") or any(_computes(ask, own, from_, names) for ask in asks):
         return own
     return "none"
+
+
+def _of_builds(ask: Ask, own: str, names: Names) -> str:
+    """What builds compute on: the target's own accelerator if one of them does, else that of the first that has one."""
+    scale = names.scale("accelerator")
+    wanted = names.scale(ask.component).select(ask.selector)
+    can = 0
+    for _, when, about, allowed, *_ in names.index.section("c:" + ask.component)["bindings"]:
+        if about == "accelerator" and when[0][1] & wanted:
+            # That a build also runs without its accelerator is no reason to ask for none.
+            more = allowed & ~scale.bit("none") & ~1
+            can |= more or allowed
+    if can & scale.bit(own):
+        return own
+    named = [name for name in scale.versions if can & scale.bit(name) and name != "none"]
+    return named[0] if named else "none"
+
+
+def codegen(names: Names, archs: Sequence[str], devices: Sequence[str]) -> str:
+    """What codegen archs and devices compute on: what the toolkit does that makes their code; nothing if not one."""
+    found = set()
+    for arch in archs:
+        found |= _toolkits(names, names.scale("arch").bit(arch))
+    for device in devices:
+        part = names.index.component("device")
+        bit = names.scale("device").bit(device)
+        for kind, when, about, allowed, *_ in part["bindings"]:
+            if kind == "limits" and about == "arch" and when[0][1] & bit:
+                found |= _toolkits(names, allowed)
+    return found.pop() if len(found) == 1 else ""
+
+
+def _toolkits(names: Names, archs: int) -> set[str]:
+    found: set[str] = set()
+    for kind, when, about, *_ in names.index.component("arch")["bindings"]:
+        if kind == "requires" and when[0][1] & archs:
+            found |= set(names.components[about]["accelerators"])
+    return found
 
 
 def _computes(ask: Ask, accelerator: str, from_: str, names: Names) -> bool:
@@ -43,7 +93,9 @@ def _computes(ask: Ask, accelerator: str, from_: str, names: Names) -> bool:
 
 
 def from_(asks: Sequence[Ask], names: Names) -> str:
-    """Source, but for what there is as a wheel alone."""
+    """Source, but for what there is as a wheel alone, and for a build that is named."""
+    if any(names.components[ask.component]["variant_of"] for ask in asks):
+        return "wheel"
     frameworks = [ask for ask in asks if names.components[ask.component]["framework"]]
     built = all(_admits(ask, "from", "source", names, given={}) for ask in frameworks)
     return "source" if built else "wheel"

@@ -7,10 +7,10 @@ import os.path
 from toolmatrix.cli import ask, standing
 from toolmatrix.cli.context import replace_file
 from toolmatrix.cli.resolve import refuse
-from toolmatrix.errors import LockError, NothingMatched, UsageError
+from toolmatrix.errors import CannotSay, LockError, NothingMatched, UsageError
 from toolmatrix.lock import compare, make, read, write
 from toolmatrix.lock.model import Lock, LockedEnvironment, LockedTarget
-from toolmatrix.report import answer, differences
+from toolmatrix.report import answer, caveats, differences
 from toolmatrix.report.terminal import plural
 from toolmatrix.solve.resolve import Refusal, resolve
 
@@ -167,6 +167,14 @@ def solved(index: Index, wanted: standing.Environments, keeps: dict[str, Keep]) 
         found = resolve(index, request)
         if isinstance(found, Refusal):
             raise Refused(name if len(wanted) > 1 else "", found)
+        if found.unread:
+            told = caveats.unread(found)
+            raise CannotSay(
+                "the request has no answer that could be written down",
+                expected="an answer that rests on facts",
+                found="; ".join(part["text"] for part in told),
+                help="`toolmatrix resolve` prints it with what nobody knows; a fact of your own decides it",
+            )
         kept = [place[:2] for place in _decisive(index, request, found)]
         environments[name] = make.environment(answer.document(index, found), part.words, kept)
     return Lock(

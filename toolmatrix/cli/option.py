@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from toolmatrix.errors import CannotSay
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,6 +57,8 @@ class Option:
         "shape",
         "shorthand",
         "split",
+        "synonyms",
+        "unheard",
     )
 
     def __init__(self, flags: tuple[str, ...], **given: Any) -> None:
@@ -72,6 +76,8 @@ class Option:
         self.shorthand: Mapping[str, str] = given["shorthand"]
         self.split: bool = given["split"]
         self.many: bool = given["many"]
+        self.synonyms: Mapping[str, str] = given["synonyms"]
+        self.unheard: tuple[str, ...] = given["unheard"]
         self.name = self.kind = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -142,7 +148,15 @@ class Option:
     def _word(self, text: str) -> str:
         if not text:
             raise BadValue("something", "nothing")
+        text = self.synonyms.get(text.lower(), text)
         for word in text.split(",") if self.many else (text,):
+            if word.lower() in self.unheard:
+                raise CannotSay(
+                    f"`{self.flags[-1]} {word}`: no fact speaks of it",
+                    expected="one of " + ", ".join(self.choices),
+                    found=f"`{word}`",
+                    help="facts of your own can: `--matrix FILE`",
+                )
             if self.choices and word not in self.choices:
                 close = nearest(word, self.choices)
                 help = f"did you mean `{close}`?" if close else ""
@@ -207,10 +221,13 @@ def option(
     shorthand: Mapping[str, str] | None = None,
     split: bool = True,
     many: bool = False,
+    synonyms: Mapping[str, str] | None = None,
+    unheard: tuple[str, ...] = (),
 ) -> Any:
     """Declare an option; `shape` is `path`, `date` or nothing, `split` means comma lists.
 
     Of a text that may name `many`, each word between commas is one of the choices.
+    `synonyms` are other words for choices, `unheard` words that mean something of which no fact speaks.
     A file sets what is `configurable`; what is `only_flag` is set by no variable either.
     """
     return Option(
@@ -228,4 +245,6 @@ def option(
         shorthand=shorthand or {},
         split=split,
         many=many,
+        synonyms=synonyms or {},
+        unheard=unheard,
     )

@@ -41,6 +41,12 @@ class Options:
         metavar="LIST",
         group="request",
         choices=TARGETS,
+        synonyms={
+            **dict.fromkeys(("x86_64", "x86-64", "x64", "amd64"), "x86"),
+            **dict.fromkeys(("aarch64", "arm64", "sbsa"), "arm"),
+            **dict.fromkeys(("rocm", "hip"), "amd"),
+        },
+        unheard=("riscv64", "riscv", "risc-v", "ppc64le", "power", "s390x", "loongarch64"),
         help="where the result runs",
     )
     from_: str = option(
@@ -48,6 +54,10 @@ class Options:
         metavar="WORD",
         group="request",
         choices=("source", "wheel"),
+        synonyms={
+            **dict.fromkeys(("pip", "uv", "wheels", "binary"), "wheel"),
+            **dict.fromkeys(("src", "sources", "build"), "source"),
+        },
         help="build the framework from source or install a wheel",
     )
     accelerator: str = option(
@@ -55,6 +65,8 @@ class Options:
         metavar="WORD",
         group="request",
         choices=("none", "cuda", "rocm"),
+        synonyms={"cpu": "none", "nvidia": "cuda", "amd": "rocm", "hip": "rocm"},
+        unheard=("xpu", "sycl", "oneapi", "vulkan", "metal", "mps", "opencl", "tpu", "npu"),
         help="what computes beside the CPU",
     )
     arch: tuple[str, ...] = option(

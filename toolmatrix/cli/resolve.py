@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.cli import ask
+from toolmatrix.errors import CannotSay
 from toolmatrix.solve.resolve import Refusal, resolve
 
 TYPE_CHECKING = False
@@ -12,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def run(context: Context) -> int:
-    """Print the best answer and return 0, or why there is none with verified repairs and return 1."""
+    """Print the best answer and return 0, or why there is none with verified repairs and return 1.
+
+    An answer that rests on what nobody knows is printed too, and is none: it returns 4.
+    """
     index = context.index()
     found = resolve(index, ask.build(context, index))
     if isinstance(found, Refusal):
@@ -25,10 +29,11 @@ def run(context: Context) -> int:
         from toolmatrix.report import tree
 
         context.write(tree.text(index, found, context.terminal, depth=context.options.depth))
-        context.say_after(
-            "hint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why"
-        )
-    return 0
+        if not found.unread:
+            context.say_after(
+                "hint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why"
+            )
+    return CannotSay.exit_code if found.unread else 0
 
 
 def refuse(context: Context, index: Index, refusal: Refusal) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from toolmatrix.cli import ask
+from toolmatrix.errors import CannotSay
+from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.solve import untested
 from toolmatrix.solve.resolve import Refusal, resolve
 
@@ -10,11 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
 
-CANNOT_SAY = 4
-
 
 def run(context: Context) -> int:
-    """Exit 1 with the reasons, 0 when nothing forbids it, 4 when no fact speaks of it at all."""
+    """Exit 1 with the reasons, 0 when facts support it, 4 when nothing forbids it and nothing supports it either."""
     from toolmatrix.cli import offer
     from toolmatrix.report import answer, cores, refusal
 
@@ -33,10 +33,16 @@ def run(context: Context) -> int:
         return 1
     assembly = found.assembly
     soft = cores.soft_documents(assembly, untested.untested(assembly))
-    known = untested.spoken(assembly)
+    wanted = set(found.request.wanted)
+    free = any(
+        choice.component in wanted and choice.evidence == UNKNOWN
+        for held in found.targets.values()
+        for choice in held
+    )
+    known = untested.spoken(assembly) and not (soft or free or found.unread)
     if context.options.format == "json":
         document = answer.document(index, found)
         context.write_json(document | {"untested": soft, "allowed": True if known else None})
     else:
         context.write(refusal.allowed_text(index, found, soft, context.terminal, known=known))
-    return 0 if known else CANNOT_SAY
+    return 0 if known else CannotSay.exit_code

@@ -11,75 +11,19 @@ import json
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
+from toolmatrix.facts.compiled import Binding, Compiled, Dispute, Reading
 from toolmatrix.facts.pieces import Written
 from toolmatrix.facts.versions import Scale
-from toolmatrix.value import Value
+from toolmatrix.facts.vouches import vouches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import NoReturn
 
+    from toolmatrix.facts.compiled import Terms
     from toolmatrix.facts.model import Claim, Matrix, Rule
-
-Terms = tuple[tuple[str, int], ...]
-"""Conditions: (component, mask), the subject first."""
-
-
-_Said = tuple[str, Terms, tuple[tuple[str, int, str], ...], str]
-"""What a row vouches for: subject, context, terms with their evidence, evidence of the row."""
-
-
-class Reading(Value):
-    """A claim with its masks, as read directly or through rules of inheritance (`evidence` is then weaker)."""
-
-    claim: Claim
-    when: Terms
-    allowed: int
-    evidence: str
-    rules: tuple[str, ...]
-
-
-class Binding(Value):
-    """Hard: when the terms hold, `component` is within `allowed`. `cites`: which claim binds which subject releases."""
-
-    kind: str
-    when: Terms
-    component: str
-    allowed: int
-    alternatives: tuple[str, ...]
-    evidence: str
-    cites: tuple[tuple[int, Reading], ...]
-
-
-class Vouch(Value):
-    """Soft: these versions were vouched for together; `terms` are (component, mask, evidence)."""
-
-    context: Terms
-    terms: tuple[tuple[str, int, str], ...]
-    evidence: str
-    cites: tuple[tuple[int, tuple[Reading, ...]], ...]
-
-
-class Dispute(Value):
-    """For the subject releases in `mask` the rival says of `component` what the deciding reading does not."""
-
-    subject: str
-    component: str
-    mask: int
-    rival: Reading
-    deciding: Reading
-
-
-class Compiled(Value):
-    """Everything the index holds."""
-
-    matrix: Matrix
-    digest: str
-    scales: Mapping[str, Scale]
-    bindings: tuple[Binding, ...]
-    vouches: tuple[Vouch, ...]
-    disputes: tuple[Dispute, ...]
+    from toolmatrix.value import Value
 
 
 def compile_matrix(matrix: Matrix) -> Compiled:
@@ -98,8 +42,10 @@ def compile_matrix(matrix: Matrix) -> Compiled:
         scales=maker.scales,
         bindings=tuple(bindings),
         vouches=tuple(
-            _vouches(
-                [reading for reading in soft if reading.claim.decides], list(matrix.components)
+            vouches(
+                [reading for reading in soft if reading.claim.decides],
+                list(matrix.components),
+                maker.dates,
             )
         ),
         disputes=(*disputes, *_overruled(soft, bindings), *_rivals(soft)),
@@ -109,12 +55,15 @@ def compile_matrix(matrix: Matrix) -> Compiled:
 def digest(matrix: Matrix) -> str:
     """The digest of what a matrix says: equal for equal facts in whatever order, file or spacing they stand."""
     text = hashlib.sha256()
-    for part in (matrix.components, matrix.targets, matrix.rules, matrix.sources):
+    for part in (
+        *(matrix.components, matrix.targets, matrix.rules, matrix.sources, matrix.channels),
+    ):
         _feed(text, part)
     for facts in (matrix.releases, matrix.claims, matrix.rows):
         _feed(text, facts)
     text.update(matrix.date.encode())
     text.update(json.dumps([list(matrix.components), list(matrix.targets)]).encode())
+    text.update(json.dumps(dict(matrix.aliases), sort_keys=True).encode())
     return "sha256:" + text.hexdigest()
 
 
@@ -140,6 +89,10 @@ class _Maker:
                 versions.sort(matrix.components[name].scheme, ranked),
             )
             for name, ranked in found.items()
+        }
+        self.dates = {
+            name: [matrix.releases[name, version].date for version in scale.versions]
+            for name, scale in self.scales.items()
         }
         self._masks: dict[tuple[str, str], tuple[int, bool]] = {}
 
@@ -209,6 +162,7 @@ class _Maker:
         if when != reading.when and all(mask for _, mask in when):
             yield reading.replace(
                 when=when,
+                written_for=reading.written_for or mask,
                 evidence=words.weaker(reading.evidence, rule.evidence),
                 rules=(*reading.rules, name),
             )
@@ -375,47 +329,6 @@ def _bind(held: list[tuple[int, Reading]]) -> Iterator[Binding]:
             evidence=first.evidence,
             cites=tuple(cites),
         )
-
-
-def _vouches(soft: list[Reading], order: list[str]) -> Iterator[Vouch]:
-    """Gather the cells of a row, then the rows that differ in their subject alone."""
-    rows: dict[tuple[str, Terms, str], list[Reading]] = {}
-    for reading in soft:
-        row = reading.claim.row, reading.when, _row_evidence(reading)
-        rows.setdefault(row, []).append(reading)
-    same: dict[_Said, list[tuple[int, tuple[Reading, ...]]]] = {}
-    for (_, when, evidence), cells in rows.items():
-        first = min((when[0][0], *(cell.claim.component for cell in cells)), key=order.index)
-        terms = tuple(sorted(_term(cell, first) for cell in cells))
-        said = when[0][0], tuple(sorted(when[1:])), terms, evidence
-        same.setdefault(said, []).append((when[0][1], tuple(cells)))
-    for said in sorted(same):
-        subject, context, terms, evidence = said
-        cites = sorted(same[said], key=lambda cite: cite[1][0].claim.id)
-        union = 0
-        for mask, _ in cites:
-            union |= mask
-        yield Vouch(
-            context=context,
-            terms=((subject, union, evidence), *terms),
-            evidence=evidence,
-            cites=tuple(cites),
-        )
-
-
-def _term(cell: Reading, first: str) -> tuple[str, int, str]:
-    """What a row vouches for of one component.
-
-    What is carried is no reason to have it: beside the component that is chosen first, none is as good.
-    """
-    name = cell.claim.component
-    return name, cell.allowed | (cell.claim.carried and name != first), cell.evidence
-
-
-def _row_evidence(reading: Reading) -> str:
-    """What the row as a whole is worth: the cell's own coarsening (same-series) does not weaken its neighbours."""
-    inherited = [name for name in reading.rules if name != "same-series"]
-    return words.weaker(reading.claim.evidence, "derived") if inherited else reading.claim.evidence
 
 
 def _overruled(soft: list[Reading], bindings: list[Binding]) -> Iterator[Dispute]:

@@ -6,6 +6,9 @@ WORDS = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown"
 """`ran` (a capture we hold), `artifact` (read out of a published file), `tested` (the vendor's tested row), `stated`
 (the vendor says supported), `derived` (by a named rule), `reported` (third party), `unknown` (no fact speaks)."""
 
+UNKNOWN = WORDS[-1]
+"""What is neither a yes nor a no."""
+
 _RANK = {word: len(WORDS) - 1 - place for place, word in enumerate(WORDS)}
 
 

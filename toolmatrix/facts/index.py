@@ -29,7 +29,7 @@ class IndexDamaged(Exception):
 
 CLAIM = (
     *("id", "row", "kind", "when", "component", "selector", "alternatives"),
-    *("evidence", "source", "where", "says", "note", "rule"),
+    *("evidence", "source", "where", "says", "note", "rule", "beside"),
 )
 RELEASE = (
     "id",

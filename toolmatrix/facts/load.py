@@ -11,7 +11,7 @@ import os
 import re
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts import pieces, statements, tables, yamlfile
+from toolmatrix.facts import pieces, statements, tables, variants, yamlfile
 from toolmatrix.facts.model import SCHEMES, Component, Rule, Source, Target
 from toolmatrix.facts.pieces import Layer
 
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 FRONT = "toolmatrix.matrix/1"
 FACTS = "toolmatrix.facts/1"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_FRONT_KEYS = ("schema", "date", "components", "targets", "rules", "files")
-_FACT_KEYS = ("schema", "sources", "releases", "tables", "statements", "data", "components")
-_FLAGS = ("given", "framework", "hidden", "floor", "open", "flag")
+_FRONT_KEYS = ("schema", "date", "components", "aliases", "targets", "rules", "files")
+_FACT_KEYS = (
+    *("schema", "sources", "channels", "releases", "tables", "statements", "data", "components"),
+)
+_FLAGS = ("given", "framework", "hidden", "floor", "open", "flag", "variants")
 
 
 def load(paths: Sequence[str]) -> Matrix:
@@ -74,6 +76,8 @@ def _front(root: Node, path: str, layer: Layer) -> list[Node]:
     )
     layer.date = pieces.date(fields["date"], "date")
     layer.components = _components(fields["components"], {})
+    for name, node in fields["aliases"].mapping("aliases").items() if "aliases" in fields else ():
+        layer.aliases[name] = pieces.known_component(node, layer.components).name
     for name, node in fields["rules"].mapping("rules").items() if "rules" in fields else ():
         layer.rules[name] = _rule(name, node, layer.components)
     for name, node in fields["targets"].mapping("targets").items():
@@ -102,6 +106,8 @@ def _components(node: Node, below: Mapping[str, Component]) -> dict[str, Compone
     found = {}
     for name, part in node.mapping("components").items():
         found[name] = _component(node.key(name), part)
+        if found[name].variants:
+            found[variants.name(name)] = variants.component(found[name])
         if name in below and below[name].scheme != found[name].scheme:
             part.fail(
                 f"the scheme of `{name}` cannot be changed",
@@ -109,7 +115,7 @@ def _components(node: Node, below: Mapping[str, Component]) -> dict[str, Compone
                 found=f"`scheme: {found[name].scheme}`",
                 help="what was said of its releases would not be readable any more",
             )
-    for name in found:
+    for name in node.mapping("components"):
         _check_under(node.key(name), {**below, **found})
     return found
 
@@ -129,6 +135,7 @@ def _component(named: Node, node: Node) -> Component:
         name=name,
         title=fields["title"].string("title"),
         scheme=fields["scheme"].choice("scheme", SCHEMES),
+        variant_of="",
         under=pieces.text(fields, "under"),
         grid=pieces.text(fields, "grid"),
         prefer=fields["prefer"].choice("prefer", ("newest", "oldest"))
@@ -203,6 +210,7 @@ def _facts(parts: Sequence[Node], merged: Layer) -> None:
                 _source(fields["sources"].key(name), node, layer)
     recorder = pieces.Recorder(layer, merged)
     readers = {
+        "channels": variants.channel,
         "releases": _releases,
         "tables": tables.table,
         "statements": statements.statement,
@@ -213,6 +221,9 @@ def _facts(parts: Sequence[Node], merged: Layer) -> None:
             held = root.mapping("the fact file").get(name)
             for node in held.sequence(name) if held else ():
                 reader(recorder, node)
+    for node in recorder.variants:
+        variants.table(recorder, node)
+    variants.silence(recorder)
     merged.put(layer)
 
 

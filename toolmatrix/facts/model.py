@@ -30,6 +30,8 @@ class Component(Value):
     floor: bool = False
     open: bool = False
     flag: bool = False
+    variants: bool = False
+    variant_of: str = ""
     under: str = ""
     prefer: str = "newest"
     grid: str = ""
@@ -62,6 +64,23 @@ class Source(Value):
     title: str
     at: str
     read: str
+
+
+class Channel(Value):
+    """Where variants are published.
+
+    `install` is what pip gets beside the requirement, `lines` are the accelerators by line, the oldest line first.
+    """
+
+    name: str
+    title: str
+    kind: str
+    source: str
+    evidence: str
+    where: str
+    default: bool = False
+    install: tuple[str, ...] = ()
+    lines: Mapping[str, str]
 
 
 class Release(Value):
@@ -119,6 +138,7 @@ class Claim(Value):
     stands_for: tuple[str, ...] = ()
     decides: bool = True
     rival: bool = False
+    beside: bool = False
     carried: bool = False
     unreleased: bool = False
     node: Node
@@ -129,9 +149,11 @@ class Matrix(Value):
 
     date: str
     components: Mapping[str, Component]
+    aliases: Mapping[str, str]
     targets: Mapping[str, Target]
     rules: Mapping[str, Rule]
     sources: Mapping[str, Source]
+    channels: Mapping[str, Channel]
     releases: Mapping[tuple[str, str], Release]
     rows: Mapping[str, Row]
     claims: Mapping[str, Claim]

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
-from toolmatrix.facts.model import Claim, Component, Matrix, Release, Row, Rule, Source, Target
+from toolmatrix.facts.model import (
+    Channel,
+    Claim,
+    Component,
+    Matrix,
+    Release,
+    Row,
+    Rule,
+    Source,
+    Target,
+)
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -42,9 +52,11 @@ class Layer:
     def __init__(self) -> None:
         self.date = ""
         self.components: dict[str, Component] = {}
+        self.aliases: dict[str, str] = {}
         self.targets: dict[str, Target] = {}
         self.rules: dict[str, Rule] = {}
         self.sources: dict[str, Source] = {}
+        self.channels: dict[str, Channel] = {}
         self.releases: dict[tuple[str, str], Release] = {}
         self.rows: dict[str, Row] = {}
         self.claims: dict[str, Claim] = {}
@@ -52,6 +64,7 @@ class Layer:
     def put(self, layer: Layer) -> None:
         """Put the facts of a later layer on top: what has the same id is replaced with all that it said."""
         self.sources |= layer.sources
+        self.channels |= layer.channels
         replaced = {release.id for release in layer.releases.values()}.union(layer.rows)
         self.releases = {
             name: release for name, release in self.releases.items() if release.id not in replaced
@@ -80,9 +93,11 @@ class Layer:
         return Matrix(
             date=self.date,
             components=self.components,
+            aliases=self.aliases,
             targets=self.targets,
             rules=self.rules,
             sources=self.sources,
+            channels=self.channels,
             releases=self.releases,
             rows=self.rows,
             claims=self.claims,
@@ -107,7 +122,7 @@ class Provenance(Value):
             source = fields["source"].string("source")
             if source not in known:
                 fields["source"].fail(
-                    "no such source", expected=_nearest(source, known, "a key under `sources:`")
+                    "no such source", expected=nearest(source, known, "a key under `sources:`")
                 )
         word = base.evidence if base else ""
         if "evidence" in fields:
@@ -156,7 +171,7 @@ def known_component(node: Node, components: Mapping[str, Component]) -> Componen
     if name not in components:
         node.fail(
             "no such component",
-            expected=_nearest(name, components, "a component of the front page"),
+            expected=nearest(name, components, "a component of the front page"),
             help="components are listed in matrix.yaml, or under `components:` of the file",
         )
     return components[name]
@@ -166,11 +181,12 @@ def known_rule(node: Node, rules: Mapping[str, Rule]) -> str:
     """The name of a rule of the front page."""
     name = node.string("a rule")
     if name not in rules:
-        node.fail("no such rule", expected=_nearest(name, rules, "a rule of the front page"))
+        node.fail("no such rule", expected=nearest(name, rules, "a rule of the front page"))
     return name
 
 
-def _nearest(name: str, known: Mapping[str, object], otherwise: str) -> str:
+def nearest(name: str, known: Mapping[str, object], otherwise: str) -> str:
+    """The known name that is most like one that nobody knows."""
     import difflib
 
     near = difflib.get_close_matches(name, known, 1)
@@ -221,11 +237,23 @@ class Recorder:
 
     def __init__(self, layer: Layer, below: Layer) -> None:
         self.layer = layer
+        self.below = below
         self.known = below.sources | layer.sources
         self.components = below.components
         self.places = {name: place for place, name in enumerate(below.components)}
         self.rules = below.rules
+        self.variants: list[Node] = []
+        """Tables of variants: they are read last, as their rows name releases that other tables define."""
         self._groups: set[str] = set()
+
+    @property
+    def channels(self) -> dict[str, Channel]:
+        return self.below.channels | self.layer.channels
+
+    def releases(self, component: str) -> list[Release]:
+        """The releases of a component that were read so far."""
+        known = {**self.below.releases, **self.layer.releases}
+        return [release for release in known.values() if release.component == component]
 
     def group(self, fields: Mapping[str, Node]) -> str:
         """The id of a table or list, which stands once."""
@@ -272,19 +300,24 @@ class Recorder:
                 expected="`rank: N`, higher is preferred",
                 help="names have no order of their own",
             )
-        release = Release(
-            component=component.name,
-            version=version,
-            id=identifier,
-            source=origin.source,
-            evidence=origin.evidence,
-            where=origin.where,
-            date=date(fields["date"], "date") if "date" in fields else "",
-            rank=fields["rank"].integer("rank") if "rank" in fields else 0,
-            yanked=flag(fields, "yanked"),
-            attributes=attributes,
-            node=node,
+        self.offer(
+            Release(
+                component=component.name,
+                version=version,
+                id=identifier,
+                source=origin.source,
+                evidence=origin.evidence,
+                where=origin.where,
+                date=date(fields["date"], "date") if "date" in fields else "",
+                rank=fields["rank"].integer("rank") if "rank" in fields else 0,
+                yanked=flag(fields, "yanked"),
+                attributes=attributes,
+                node=node,
+            )
         )
+
+    def offer(self, release: Release) -> None:
+        """Record a release; of the same one from two places the better known stays."""
         self.layer.offer(release, self.known)
 
 

@@ -22,8 +22,18 @@ _SLACK = 600
 """Seconds by which a file of an installed wheel may be younger than its index: installers write in any order."""
 _KEPT = 8
 _MAKERS = (
-    *("compile", "evidence", "index", "load", "model", "pieces", "statements", "tables"),
-    *("versions", "writer", "yamlfile"),
+    *(
+        "compile",
+        "compiled",
+        "evidence",
+        "index",
+        "load",
+        "model",
+        "pieces",
+        "statements",
+        "tables",
+    ),
+    *("variants", "versions", "vouches", "writer", "yamlfile"),
 )
 _FACTS = b"schema: toolmatrix.facts/"
 _START = 4096

@@ -6,7 +6,7 @@ Raises MatrixError with the position of the cell, row or key at fault.
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts import pieces
+from toolmatrix.facts import pieces, versions
 from toolmatrix.facts.model import KINDS, Claim, Row
 from toolmatrix.value import Value
 
@@ -17,15 +17,18 @@ if TYPE_CHECKING:
     from toolmatrix.facts.pieces import Conditions, Provenance, Recorder
     from toolmatrix.facts.yamlfile import Node
 
-_TABLE = (
+TABLE = (
     *("id", "about", "source", "where", "evidence", "context", "key", "stands-for", "columns"),
     *("rows", "defines", "note"),
 )
 _COLUMN = (
     *("as", "component", "topic", "context", "rule", "says", "unreleased", "evidence", "rival"),
+    "beside",
 )
+UNKNOWN = "unknown"
+"""A cell that says that nobody read it."""
 _CELL = ("is", "when", "evidence", "where", "note", "decides", "unreleased", "source")
-_ROW = ("id", "source", "where", "evidence", "note", "decides")
+ROW = ("id", "source", "where", "evidence", "note", "decides")
 
 
 class Column(Value):
@@ -41,6 +44,7 @@ class Column(Value):
     says: str
     unreleased: bool
     rival: bool
+    beside: bool
     evidence: str
 
 
@@ -69,20 +73,31 @@ class Cell(Value):
 
 
 def table(recorder: Recorder, node: Node) -> None:
-    """Read one table into its rows, releases and claims."""
-    fields = node.only("a table", _TABLE, ("id", "source", "evidence", "key", "columns", "rows"))
+    """Read one table into its rows, releases and claims; one of variants is laid aside until all releases are known."""
+    defines = node.mapping("a table").get("defines")
+    if defines is not None and defines.choice("defines", ("releases", "variants")) == "variants":
+        recorder.variants.append(node)
+        return
+    fields = node.only("a table", TABLE, ("id", "source", "evidence", "key", "columns", "rows"))
+    common = head(recorder, fields, ROW)
+    for row in fields["rows"].sequence("rows"):
+        _row(recorder, row, common)
+
+
+def head(recorder: Recorder, fields: Mapping[str, Node], taken: tuple[str, ...]) -> Table:
+    """What holds for every row of a table; its columns have none of the names that are `taken`."""
     name = recorder.group(fields)
     key = pieces.known_component(fields["key"], recorder.components).name
     rules = fields.get("stands-for")
     columns = fields["columns"]
     for column in columns.mapping("columns"):
-        if column in (key, *_ROW):
+        if column in (key, *taken):
             columns.key(column).fail(
                 "a column has a name that is taken",
-                expected=f"another name than {', '.join((key, *_ROW))}",
+                expected=f"another name than {', '.join((key, *taken))}",
                 help="say which component it speaks about with `component:`",
             )
-    common = Table(
+    return Table(
         id=name,
         about=pieces.text(fields, "about", name),
         key=key,
@@ -98,10 +113,8 @@ def table(recorder: Recorder, node: Node) -> None:
         rules=tuple(pieces.known_rule(part, recorder.rules) for part in rules.several())
         if rules
         else (),
-        defines="defines" in fields and bool(fields["defines"].choice("defines", ("releases",))),
+        defines="defines" in fields,
     )
-    for row in fields["rows"].sequence("rows"):
-        _row(recorder, row, common)
 
 
 def _column(recorder: Recorder, named: Node, node: Node, place: int) -> Column:
@@ -123,6 +136,7 @@ def _column(recorder: Recorder, named: Node, node: Node, place: int) -> Column:
         says=pieces.text(fields, "says"),
         unreleased=pieces.flag(fields, "unreleased"),
         rival=pieces.flag(fields, "rival"),
+        beside=pieces.flag(fields, "beside"),
         evidence=fields["evidence"].choice("evidence", words.WORDS) if "evidence" in fields else "",
     )
 
@@ -130,7 +144,7 @@ def _column(recorder: Recorder, named: Node, node: Node, place: int) -> Column:
 def _row(recorder: Recorder, node: Node, table: Table) -> None:
     released = ("date", "rank", "yanked") if table.defines else ()
     fields = node.only(
-        f"a row of `{table.id}`", (table.key, *table.columns, *_ROW, *released), (table.key,)
+        f"a row of `{table.id}`", (table.key, *table.columns, *ROW, *released), (table.key,)
     )
     component = recorder.components[table.key]
     subject = pieces.selector(component, fields[table.key])
@@ -149,7 +163,7 @@ def _row(recorder: Recorder, node: Node, table: Table) -> None:
             table=table.id,
             about=table.about,
             subject=f"{table.key} {subject}",
-            cells=_cells(recorder, fields, table),
+            cells=cells(recorder, fields, table),
             source=origin.source,
             evidence=origin.evidence,
             where=origin.where,
@@ -163,23 +177,35 @@ def _row(recorder: Recorder, node: Node, table: Table) -> None:
             if column in fields and any(meaning.kind == "attribute" for meaning in meanings)
         }
         recorder.release(component, fields[table.key], name, origin, fields, attributes)
-    when = ((table.key, subject), *table.context, *_narrowing(recorder, fields, table))
+    claims(recorder, fields, table, (table.key, subject), name, origin)
+
+
+def claims(
+    recorder: Recorder,
+    fields: Mapping[str, Node],
+    table: Table,
+    subject: tuple[str, str],
+    row: str,
+    origin: Provenance,
+) -> None:
+    """What the cells of a row claim about its subject, a component and a selector."""
+    when = (subject, *table.context, *_narrowing(recorder, fields, table))
     decides = pieces.decides(fields)
     for column, meanings in table.columns.items():
         for meaning in meanings if column in fields else ():
             if meaning.kind not in ("when", "attribute"):
                 cell = Cell(
                     column=meaning,
-                    row=name,
+                    row=row,
                     when=when,
-                    alone=table.defines,
+                    alone=table.defines and subject[0] == table.key,
                     origin=origin,
                     decides=decides,
                 )
                 _cell(recorder, fields[column], cell, table.rules)
 
 
-def _cells(
+def cells(
     recorder: Recorder, fields: Mapping[str, Node], table: Table
 ) -> tuple[tuple[str, str], ...]:
     """The cells as printed: the key, then the columns in the order of their components."""
@@ -190,7 +216,7 @@ def _cells(
         component = meanings[0].component if meanings else name
         return name != table.key, places.get(component, len(places)), name
 
-    shown = sorted((name for name in fields if name not in _ROW), key=place)
+    shown = sorted((name for name in fields if name not in ROW), key=place)
     return tuple((name, pieces.printed(fields[name])) for name in shown)
 
 
@@ -232,6 +258,11 @@ def _claim(
     fields = {"is": node} if node.text is not None else node.only("a cell", _CELL, ("is",))
     origin = pieces.Provenance.read(fields, recorder.known, cell.origin)
     narrower = pieces.conditions(fields.get("when"), recorder.components)
+    selector = pieces.selector(recorder.components[column.component], fields["is"])
+    if selector == UNKNOWN:
+        # Nobody looked: it refuses as long as nothing better is known, and is then told as what it is.
+        selector = pieces.Written.at(fields["is"], versions.ABSENT)
+        origin = origin.replace(evidence=UNKNOWN)
     return Claim(
         id=f"{cell.row}#{column.name}{suffix}{column.mark}",
         row=cell.row,
@@ -239,7 +270,7 @@ def _claim(
         when=pieces.subject_first((*cell.when, *column.context, *narrower)),
         alone=cell.alone,
         component=column.component,
-        selector=pieces.selector(recorder.components[column.component], fields["is"]),
+        selector=selector,
         topic=column.topic,
         evidence=words.weaker(column.evidence or origin.evidence, origin.evidence),
         source=origin.source,
@@ -250,6 +281,7 @@ def _claim(
         stands_for=rules,
         decides=pieces.decides(fields) and cell.decides,
         rival=column.rival,
+        beside=column.beside,
         unreleased=column.unreleased or pieces.flag(fields, "unreleased"),
         node=fields["is"],
     )

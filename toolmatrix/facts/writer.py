@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 
+from toolmatrix.facts import versions
 from toolmatrix.facts.index import CLAIM, FORMAT, RELEASE, ROW
 from toolmatrix.facts.model import Component
 
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from toolmatrix.facts.compile import Compiled, Reading, Vouch
+    from toolmatrix.facts.compiled import Binding, Compiled, Reading, Vouch
     from toolmatrix.facts.model import Claim, Release, Row, Source
+    from toolmatrix.facts.versions import Scale
 
     _Part = TypeVar("_Part")
 
@@ -79,10 +81,13 @@ class _Writer:
                 {
                     "versions": scale.versions,
                     "dates": [release.date for release in releases],
+                    "since": _since(scale, [release.date for release in releases]),
                     "yanked": sum(
                         2 << place for place, release in enumerate(releases) if release.yanked
                     ),
                     "releases": [self.release(release) for release in releases],
+                    "packages": _packages(releases) if matrix.components[name].variant_of else {},
+                    "brings": self.brings(bindings.get(name, ())),
                     "bindings": [
                         [
                             *(
@@ -117,6 +122,18 @@ class _Writer:
                 }
             )
 
+    def brings(self, bindings: Sequence[Binding]) -> int:
+        """The variants that bring the runtime of an accelerator, inside or as packages."""
+        components = self.compiled.matrix.components
+        found = 0
+        for binding in bindings:
+            part = components[binding.component]
+            own = components[binding.when[0][0]].variant_of
+            if own and binding.kind == "requires" and part.accelerators and not part.framework:
+                for mask, reading in binding.cites:
+                    found |= 0 if reading.claim.beside else mask
+        return found
+
     def vouches(self, vouches: Sequence[Vouch]) -> list[Any]:
         """Rows that vouch, those about the same components with the same evidence under one head, column by column."""
         heads: dict[Any, list[tuple[tuple[int, ...], int]]] = {}
@@ -146,6 +163,15 @@ class _Writer:
                 for name, source in sorted(self.sources.items())
             }
         )
+        self.sections["channels"] = _dump(
+            {
+                name: {
+                    key: getattr(channel, key)
+                    for key in ("title", "kind", "source", "default", "install")
+                }
+                for name, channel in sorted(matrix.channels.items())
+            }
+        )
         self.sections["records"] = b"".join(self.records)
         end = 0
         table = []
@@ -164,6 +190,17 @@ class _Writer:
             start += len(data)
         header = _dump(self.head() | {"sections": places})
         return f"{FORMAT} {zlib.crc32(header)} {len(header)}\n".encode() + header + body
+
+    def packages(self) -> dict[str, str]:
+        """The component of which a package installs variants, where it is not called as that or another is."""
+        matrix = self.compiled.matrix
+        found: dict[str, str] = {}
+        for (component, _), release in sorted(matrix.releases.items()):
+            of = matrix.components[component].variant_of
+            package = _package(release).partition("[")[0] if of else ""
+            if package and package not in matrix.components:
+                found[package] = of
+        return found
 
     def head(self) -> dict[str, Any]:
         matrix = self.compiled.matrix
@@ -189,11 +226,39 @@ class _Writer:
                 }
                 for name, part in matrix.targets.items()
             },
+            "aliases": dict(sorted(matrix.aliases.items())),
+            "packages": self.packages(),
             "rules": {
                 name: {"evidence": rule.evidence, "reason": rule.reason}
                 for name, rule in sorted(matrix.rules.items())
             },
         }
+
+
+def _package(variant: Release) -> str:
+    """What a requirement names, with its extras: `jax[cuda12]`."""
+    return variant.attributes["install"].partition("=")[0]
+
+
+def _packages(variants: Sequence[Release]) -> dict[str, int]:
+    """By package, the variants that it installs."""
+    found: dict[str, int] = {}
+    for place, variant in enumerate(variants):
+        package = _package(variant)
+        found[package] = found.get(package, 0) | 2 << place
+    return found
+
+
+def _since(scale: Scale, dates: Sequence[str]) -> list[str]:
+    """By release, the day on which its minor series began: bug fixes belong to the time of what they fix."""
+    if scale.scheme != "pep440":
+        return []
+    series = [versions.key(version)[0][:2] for version in scale.versions]
+    first: dict[tuple[int, ...], str] = {}
+    for name, day in zip(series, dates, strict=True):
+        if day:
+            first[name] = min(day, first.get(name, day))
+    return [first.get(name, "") for name in series]
 
 
 def _by(parts: Sequence[_Part], subject: Callable[[_Part], str]) -> dict[str, list[_Part]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.report import claims
+from toolmatrix.report import caveats, claims, variants
 from toolmatrix.solve import flags
 
 TYPE_CHECKING = False
@@ -56,7 +56,8 @@ def document(index: Index, resolution: Resolution) -> dict[str, Any]:
         "request": request_document(resolution.request),
         "targets": {target: _target(index, resolution, target) for target in resolution.targets},
         "evidence": resolution.evidence,
-        "caveats": claims.caveats(resolution),
+        "caveats": caveats.caveats(resolution),
+        "unread": caveats.unread(resolution),
     }
 
 
@@ -74,6 +75,11 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
             found["components"][choice.component] = {"floor": choice.version} | shown
         elif not components[choice.component]["flag"]:
             found["components"][choice.component] = {"version": choice.version} | shown
+    for variant in variants.of(index, resolution.targets[target]):
+        found["components"][variant.component]["variant"] = variants.document(variant)
+    for name, owner in variants.carried(index, resolution, target).items():
+        if name in found["components"]:
+            found["components"][name]["inside"] = owner
     made = flags.of(resolution, target)
     found["flags"] = {
         "cflags": list(made.cflags),

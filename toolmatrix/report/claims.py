@@ -5,7 +5,6 @@ Wording is made here and nowhere else, from records of the index; a table may br
 
 from __future__ import annotations
 
-from toolmatrix.facts import evidence as words
 from toolmatrix.facts.versions import Scale
 from toolmatrix.report import terminal
 
@@ -15,9 +14,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.solve.resolve import Choice, Cite, Resolution
+    from toolmatrix.finding import Ground
+    from toolmatrix.solve.resolve import Choice, Cite
 
 _VERBS = {"requires": "requires", "offers": "offers"}
+_NAMES = 6
+"""So many of a sentence's names are told."""
 _LONG = 28
 """A list of releases longer than this many letters is cut to the one that matters."""
 
@@ -88,9 +90,16 @@ def because(record: Mapping[str, Any], rules: Sequence[str], component: str, ver
 def best(index: Index, choice: Choice) -> Cite:
     """The cite that carries the evidence of a choice."""
     carried = [cite for cite in choice.cites if cite.evidence == choice.evidence]
-    return min(
-        carried or choice.cites, key=lambda cite: (len(cite.rules), index.record(cite.record)["id"])
-    )
+
+    def standing(cite: Cite) -> tuple[bool, bool, int, str]:
+        """What a build says of itself first, and of a device what code it runs."""
+        record = index.record(cite.record)
+        subject = record["when"][0][0] if record.get("when") else ""
+        build = bool(subject) and bool(index.header["components"][subject]["variant_of"])
+        runs = choice.component == "device" and record["component"] == "arch"
+        return not build, not runs, len(cite.rules), record["id"]
+
+    return min(carried or choice.cites, key=standing)
 
 
 def reason(index: Index, choice: Choice) -> str:
@@ -136,6 +145,8 @@ def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
     places = sorted({versions.index(name) for name in releases})
     if len(places) == len(versions) > 1:
         return ""
+    if index.header["components"][component]["variant_of"]:
+        return " ".join(dict.fromkeys(versions[place].partition("@")[0] for place in places))
     if index.header["components"][component]["scheme"] == "names":
         return " ".join(versions[place] for place in places)
     spans: list[tuple[int, int]] = []
@@ -179,39 +190,21 @@ def _rules(rules: Sequence[str]) -> str:
 
 def _released(record: Mapping[str, Any]) -> str:
     if record["evidence"] == "unknown":
-        return "no fact speaks of it"
+        return "free choice: no fact ties it to the request"
     if "effect" in record["attributes"]:
         return str(record["attributes"]["effect"])
     return f"released {record['date']}" if record["date"] else "released"
 
 
-def caveats(resolution: Resolution) -> list[dict[str, Any]]:
-    """What an option of the request did not do, though one might take it for done."""
-    request = resolution.request
-    found: list[dict[str, Any]] = []
-    if request.prefer == "newest":
-        text = "--prefer newest: combinations that somebody tested were not preferred"
-        found.append({"kind": "tested-not-preferred", "text": text, "components": []})
-    for name in (*request.align, *request.lone):
-        lacking = [target for target in resolution.targets if name not in resolution.chosen(target)]
-        if lacking:
-            text = f"--align {name}: the answer has none on {terminal.listing(lacking)}"
-            found.append({"kind": "nothing-to-align", "text": text, "components": []})
-    weak = [
-        (target, choice)
-        for target, choices in resolution.targets.items()
-        for choice in choices
-        if request.min_evidence and words.rank(choice.evidence) < words.rank(request.min_evidence)
-    ]
-    if weak:
-        named = dict.fromkeys(f"{choice.component} ({choice.evidence})" for _, choice in weak)
-        text = (
-            f"--min-evidence {request.min_evidence} does not reach {', '.join(named)}: "
-            "it refuses pairs that rows join less well, and these rest on other facts"
-        )
-        components = [
-            {"target": target, "component": choice.component, "evidence": choice.evidence}
-            for target, choice in weak
-        ]
-        found.append({"kind": "below-minimum", "text": text, "components": components})
-    return found
+def nobody_knows(index: Index, ground: Ground, *, offered: bool) -> str:
+    """What a statement that nobody read leaves open."""
+    releases = ranged(index, ground.subject, ground.releases)
+    named = f"{named_as(index, ground.subject)} {terminal.few(releases, _NAMES)}".rstrip()
+    about = index.header["components"][ground.component]["title"]
+    return f"no fact says which {about} {named} {'offers' if offered else 'goes with'}"
+
+
+def named_as(index: Index, component: str) -> str:
+    """What a component is called in a sentence: a build by what it is a build of."""
+    of: str = index.header["components"][component]["variant_of"]
+    return of or component

@@ -41,7 +41,7 @@ def _asked(ask: Ask) -> str:
 
 def ground_text(index: Index, ground: Ground, mine: tuple[str, tuple[str, ...]] = ("", ())) -> str:
     """A ground in words; the releases in `mine` are known and not said again."""
-    named = ground.subject
+    named = claims.named_as(index, ground.subject)
     if (ground.subject, ground.releases) != mine:
         releases = claims.ranged(index, ground.subject, ground.releases)
         named = f"{named} {terminal.few(releases, _NAMES)}".rstrip()
@@ -55,7 +55,7 @@ def ground_text(index: Index, ground: Ground, mine: tuple[str, tuple[str, ...]] 
         return f"{named} needs {terminal.listing(list(ground.alternatives), 'or')}{conditions}"
     if ground.values == ("absent",):
         if ground.evidence == "unknown":
-            return f"no fact says which {ground.component} {named} offers{conditions}"
+            return claims.nobody_knows(index, ground, offered=True) + conditions
         return f"{named} excludes {ground.component}{conditions}"
     values = claims.union(index, ground.component, ground.values)
     against = clash(index, ground)
@@ -148,6 +148,7 @@ def soft_documents(assembly: Assembly, found: Sequence[Untested]) -> list[dict[s
                     )
         wanted = {ask.component: ask.text for ask in assembly.asks(pair.target)}
         wanted.setdefault("arch", f"--arch {','.join(assembly.request.archs)}")
+        wanted.setdefault("device", f"--device {','.join(assembly.request.devices)}")
         conclusion = f"{wanted[pair.component]} is untested with {wanted[pair.subject]}."
         documents.append({"kind": "soft", "lines": lines, "conclusion": conclusion})
     return documents

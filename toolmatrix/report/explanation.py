@@ -143,7 +143,7 @@ def text(
     parts = []
     for choice in choices:
         entry = _entry(index, found, choice, invert)
-        told = _lines(index, entry, notes, several, depth)
+        told = _lines(index, entry, choice, notes, several, depth)
         parts.append(
             "\n".join(
                 line
@@ -155,15 +155,20 @@ def text(
 
 
 def _lines(
-    index: Index, entry: dict[str, Any], notes: claims.Notes, several: bool, depth: int | None
+    index: Index,
+    entry: dict[str, Any],
+    choice: Choice,
+    notes: claims.Notes,
+    several: bool,
+    depth: int | None,
 ) -> list[str]:
     target = f" on {entry['target']}" if several else ""
     told = [f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"]
     ids = index.section("ids")
     same: dict[str, list[str]] = {}
-    for part in entry["because"]:
-        record = index.record(ids[part["fact"]])
-        same.setdefault(f"{part['text']} ({part['evidence']})", []).append(record["source"])
+    for part, cite in zip(entry["because"], choice.cites, strict=True):
+        source = index.record(cite.record)["source"]
+        same.setdefault(f"{part['text']} ({part['evidence']})", []).append(source)
     for place, (reason, cited) in enumerate(same.items()):
         told.append(f"{'And because' if place else 'Because'} {reason} {notes.mark(cited)}")
     if entry["chain"]:

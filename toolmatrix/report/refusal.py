@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 
-from toolmatrix.report import answer, claims, cores, terminal
+from toolmatrix.report import answer, caveats, claims, cores, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,11 +35,12 @@ def allowed_text(
 ) -> str:
     """What `why-not` says when nothing forbids the request."""
     asked = " ".join(ask.text for ask in found.request.asks if ask.option in ("", "with"))
-    if not known:
-        unknown = screen.style("unknown", "unknown")
-        return f"{unknown}: no fact forbids `{asked}`, and none vouches for it  TM120\n"
     notes = claims.Notes(index)
     parts = [f"{screen.style('yes', 'yes')}: nothing forbids `{asked}`"]
+    if not known:
+        unknown = screen.style("unknown", "unknown")
+        parts = [f"{unknown}: no fact forbids `{asked}`, and none vouches for it  TM120"]
+        parts += [part["text"] for part in caveats.unread(found)]
     for number, reason in enumerate(soft, 1):
         parts.append("\n".join(_reason(index, number, reason, notes, screen)))
     parts.append("\n".join(notes.lines(screen.width)))

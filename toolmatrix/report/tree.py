@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import claims, terminal
+from toolmatrix.report import caveats, claims, terminal, variants
 from toolmatrix.solve import flags
 from toolmatrix.value import Value
 
@@ -58,7 +58,8 @@ def text(
     disputed = sum(1 for choice in choices if choice.disputed)
     if disputed:
         closing += f", {disputed} disputed"
-    told = [closing, *(caveat["text"] for caveat in claims.caveats(resolution))]
+    told = [closing, *(caveat["text"] for caveat in caveats.caveats(resolution))]
+    told += [f"cannot say: {part['text']}  TM120" for part in caveats.unread(resolution)]
     below = notes.lines(screen.width)
     for part in told:
         below += terminal.wrap(part, screen.width, indent="  ", first="")
@@ -94,6 +95,10 @@ class _Tree:
         self.components = index.header["components"]
         parts = [self.components[choice.component]["flag"] for choice in resolution.targets[target]]
         pairs = list(zip(resolution.targets[target], parts, strict=True))
+        self.builds = {
+            build.component: build for build in variants.of(index, resolution.targets[target])
+        }
+        self.inside = variants.carried(index, resolution, target) if self.builds else {}
         self.choices = [choice for choice, flag in pairs if not flag]
         self.flagged = {choice.version: choice for choice, flag in pairs if flag}
         self.long = {
@@ -111,7 +116,7 @@ class _Tree:
         roots = [choice for choice in self.choices if choice.component in wanted]
         root = (roots or self.choices)[0]
         children = self.children(roots or [root])
-        first = self.row(root).replace(name=f"{root.component} {root.version}", why=headline)
+        first = self.row(root).replace(name=self.labelled(root), why=headline)
         rows = [first, *self.disputes(root, ""), *self.branches(children, root, "", depth)]
         wide = max(len(row.lead + row.name) for row in rows if len(row.lead + row.name) <= _WIDE)
         middle = max(len(row.evidence) for row in rows)
@@ -152,15 +157,33 @@ class _Tree:
         return _Row(
             lead=lead,
             below=below,
-            name=_label(self.index, choice),
+            name=self.labelled(choice),
             evidence=choice.evidence,
             why=self.why(choice),
             sources=_sources(self.index, choice),
         )
 
+    def labelled(self, choice: Choice) -> str:
+        """What a line calls a choice; a build by where it comes from, and what it is a build of with its line."""
+        if choice.component in self.builds:
+            return f"{choice.component} {self.builds[choice.component].local}"
+        of = self.components[choice.component]["variant_of"]
+        if of:
+            build = self.builds[of]
+            return f"{build.line} build for {build.machine}"
+        given = (
+            _given(self.resolution, choice) if self.components[choice.component]["floor"] else ""
+        )
+        return f"{choice.component} {given}" if given else _label(self.index, choice)
+
     def why(self, choice: Choice) -> str:
         """The reason without the name that its line begins with; a long name elsewhere by its component."""
+        of = self.components[choice.component]["variant_of"]
+        if of:
+            return f"on {self.builds[of].channel_title}"
         told = claims.reason(self.index, choice)
+        if choice.component in self.inside:
+            told += f" (with {self.inside[choice.component]})"
         told = told.removeprefix(f"{choice.component} ").removeprefix(f"{choice.version} ")
         for release, component in self.long.items():
             told = told.replace(release, component)
@@ -180,6 +203,8 @@ class _Tree:
             if over is choice or (id(choice) in asked and over is not first):
                 over = first
             found.setdefault(id(over), []).append(choice)
+        for held in found.values():
+            held.sort(key=lambda choice: not self.components[choice.component]["variant_of"])
         return found
 
     def branches(
@@ -213,6 +238,8 @@ class _Tree:
 
     def flags(self) -> Iterator[_Row]:
         """The flags of the answer: those solved with it, and those that follow from the CPU and the codegen archs."""
+        for line in variants.installs(list(self.builds.values())):
+            yield _Row(name=line)
         made = flags.of(self.resolution, self.target)
         for flag in made.cflags:
             if flag in self.flagged:
@@ -285,6 +312,14 @@ def _label(index: Index, choice: Choice) -> str:
     if choice.component in ("arch", "device"):
         return choice.version if choice.component == "arch" else f"device {choice.version}"
     return f"{choice.component} {choice.version}"
+
+
+def _given(resolution: Resolution, choice: Choice) -> str:
+    """The release that the request names exactly, as it was written: it may lie between those that are listed."""
+    for ask in resolution.request.asks:
+        if ask.component == choice.component and ask.text.startswith(f"{choice.component}=="):
+            return ask.text.partition("==")[2].lstrip("=")
+    return ""
 
 
 def _sources(index: Index, choice: Choice) -> tuple[str, ...]:

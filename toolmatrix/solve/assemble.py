@@ -7,6 +7,8 @@ candidate among equals, and a component nobody needs is best absent, so absent b
 
 from __future__ import annotations
 
+from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.solve import preferences
 from toolmatrix.solve.engine import Problem, Support
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Reason, Variable, vouchings
 
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
 class Assembly:
     """A problem with what its variables, nogoods and supports mean."""
 
-    def __init__(self, index: Index, request: Request) -> None:
+    def __init__(self, index: Index, request: Request, *, silent: bool = False) -> None:
+        """`silent` leaves out what only says that nobody knows."""
         self.index = index
         self.request = request
+        self.silent = silent
         self.header = index.header
         self.places = {name: place for place, name in enumerate(self.header["components"])}
         self.variables: list[Variable] = []
@@ -34,6 +38,8 @@ class Assembly:
         """By target, what the request leaves of each component reached."""
         self.by_name: dict[tuple[str, str], list[Variable]] = {}
         self.nogoods: list[tuple[tuple[int, int], ...]] = []
+        self.unread: list[int] = []
+        """The nogoods that only say that nobody knows."""
         self._reasons: list[tuple[Any, ...]] = []
         self._parts: dict[tuple[str, int], dict[str, Variable]] = {}
         self.reach()
@@ -182,10 +188,18 @@ class Assembly:
     # the engine's view
 
     def arrange(self) -> None:
-        """Number the variables: given context, then what was asked for, then the order of the front page."""
-        wanted = {name: place for place, name in enumerate(self.request.wanted)}
-        targets = {name: place for place, name in enumerate(("", *self.request.targets))}
+        """Number the variables: given context, then what was asked for, then the order of the front page.
+
+        Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
+        A device that was asked for comes before what the front page has behind it: it chooses its toolkit.
+        """
         components = self.header["components"]
+        asked = sorted(self.request.wanted, key=lambda name: not components[name]["framework"])
+        if self.request.devices:
+            behind = [self.places[name] > self.places["device"] for name in asked]
+            asked.insert(behind.index(True) if True in behind else len(asked), "device")
+        wanted = {name: place for place, name in enumerate(asked)}
+        targets = {name: place for place, name in enumerate(("", *self.request.targets))}
 
         def place(variable: Variable) -> tuple[int, int, int, int]:
             name = variable.component
@@ -311,8 +325,10 @@ class Assembly:
         for target, name in self.by_name:
             left, several, parts = self.left[target][name], self.several[target], self.parts(target)
             for binding in self.component(name)["bindings"]:
-                _, when, component, allowed, alternatives, _, _ = binding
+                _, when, component, allowed, alternatives, evidence, _ = binding
                 if not left & when[0][1] or not self.possible(target, when):
+                    continue
+                if evidence == UNKNOWN and self.silent:
                     continue
                 numbers = self.instances(target, [*dict(when), component]) if several else (0,)
                 for number in numbers:
@@ -322,6 +338,8 @@ class Assembly:
                     if ends is not None:
                         # What is not reached is absent and, being possible, holds.
                         terms = [(parts[other], mask) for other, mask in when if other in parts]
+                        if evidence == UNKNOWN:
+                            self.unread.append(len(self.nogoods))
                         self.forbid(terms + ends, "fact", target, name, binding)
 
     def instances(self, target: str, names: Sequence[str]) -> Sequence[int]:
@@ -400,7 +418,9 @@ class Assembly:
 
     def problem(self) -> Problem:
         """The engine's problem."""
-        supports = [*self.kept(), *(self.vouchings if self.request.prefer != "newest" else ())]
+        supports = [*self.kept(), *preferences.builds(self)]
+        if self.request.prefer != "newest":
+            supports += [*self.vouchings, *preferences.of_its_time(self)]
         sizes = [variable.count + 1 for variable in self.variables]
         domains = [variable.flip(variable.domain) for variable in self.variables]
         return Problem(sizes, self.nogoods, supports, domains)

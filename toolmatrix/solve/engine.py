@@ -9,7 +9,7 @@ Best
     Variables are decided in index order. A support row speaks for candidate ``x`` of variable
     ``c`` if its term on ``c`` holds ``x``, it has terms on variables before ``c``, and the first
     of them holds the value chosen there. It does so at the level ``(agrees, weight)``: ``agrees``
-    is 1 if all its terms on earlier variables hold, ``weight`` the smaller of the row's and the
+    is 1 if all its terms on earlier variables hold and it is not faint, ``weight`` the smaller of the row's and the
     term's (neither is negative). The rank of ``x`` is the highest level of a row that speaks for
     it, else ``(0, 0)``. Candidates are taken by rank, then by index: higher first, or lower first
     for the variables in ``Problem.oldest``. The best solution takes, variable by variable, the
@@ -73,10 +73,12 @@ PATIENCE = 32
 class Support:
     """A row that vouches for values together; it ranks and never refuses.
 
-    Its terms (variable, mask, weight) are kept in the order of their variables.
+    Its terms (variable, mask, weight) are kept in the order of their variables. One that is ``faint`` never agrees in
+    full: it counts less than any row that does.
     """
 
     __slots__ = ("terms", "weight")
+    faint = False
 
     def __init__(self, terms: Sequence[tuple[int, int, int]], weight: int) -> None:
         self.terms = sorted(terms)
@@ -87,7 +89,7 @@ class Support:
         first, gate, _ = self.terms[0]
         if first >= variable or not gate >> values[first] & 1:
             return None
-        agrees = 1
+        agrees = int(not self.faint)
         for other, mask, weight in self.terms:
             if other >= variable:
                 speaks = other == variable and mask >> candidate & 1

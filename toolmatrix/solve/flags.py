@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from toolmatrix.solve.resolve import Resolution
 
 
+PTX = "compute_"
+"""How the name of a codegen arch begins that is no machine code: the driver compiles it."""
+
+
 class Flags(Value):
     """Flags of one target; `missing` are wishes that the chosen compiler cannot say."""
 
@@ -67,7 +71,11 @@ def of(resolution: Resolution, target: str) -> Flags:
             )
         elif complaint:
             missing.append(complaint)
-    archs = [choice.version for choice in choices if choice.component == "arch"]
+    # What is installed was compiled already: its archs are what it holds, and no flag makes others.
+    built = any(
+        ask.component == "from" and ask.selector == "source" for ask in resolution.request.asks
+    )
+    archs = [choice.version for choice in choices if choice.component == "arch"] if built else []
     return Flags(
         cflags=tuple(host),
         cxxflags=tuple(host),

@@ -38,14 +38,13 @@ def lines(assembly: Assembly, core: Sequence[int], held: Held = ()) -> list[Line
     reasons = [assembly.reason(number) for number in core]
     left = _Left(assembly, reasons, held)
     facts: dict[tuple[str, str, str, str], list[Reason]] = {}
-    asked: dict[tuple[str, str, str], Line] = {}
+    asked: dict[tuple[str, str], Line] = {}
     for reason in reasons:
         if reason.ask is None:
             key = (reason.target, reason.kind, reason.subject, reason.component)
             facts.setdefault(key, []).append(reason)
         elif reason.ask.text:
-            line = reason.target, reason.ask.component, reason.ask.text
-            asked[line] = Line(target=reason.target, ask=reason.ask)
+            asked[reason.target, reason.ask.text] = Line(target=reason.target, ask=reason.ask)
     told = [
         Line(target=same[0].target, ground=_ground(assembly, same, left)) for same in facts.values()
     ]
@@ -69,10 +68,20 @@ class _Left:
             if reason.ask is not None:
                 mask = assembly.mask(reason.ask.component, reason.ask.selector)
                 self.narrow(reason.target, reason.ask.component, mask)
+        for reason in reasons:
+            self.builds(assembly, reason)
         for _ in reasons:
             for reason in reasons:
                 if reason.ask is None and reason.kind in ("requires", "limits"):
                     self.fire(reason)
+
+    def builds(self, assembly: Assembly, reason: Reason) -> None:
+        """Of the builds of a component, those of the releases that are left of it."""
+        for name in (reason.subject, reason.component):
+            of = assembly.header["components"][name]["variant_of"] if name else ""
+            for _, when, about, allowed, *_ in assembly.component(name)["bindings"] if of else ():
+                if about == of and not allowed & self.of(reason.target, of):
+                    self.narrow(reason.target, name, ~when[0][1])
 
     def fire(self, reason: Reason) -> None:
         """Narrow the component a fact speaks about, if its conditions hold and something remains."""

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from .engine import Support
 
-    Row = tuple[Sequence[tuple[int, int, int]], int, int]
-    """The terms of a support, the place of this variable among them, the weight of the support."""
+    Row = tuple[Sequence[tuple[int, int, int]], int, int, bool]
+    """The terms of a support, the place of this variable among them, the weight of the support, whether it is faint."""
 
 
 class Ranking:
@@ -30,7 +30,7 @@ class Ranking:
             later = 0
             for place in range(len(terms) - 1, 0, -1):
                 variable = terms[place][0]
-                self.rows[variable].append((terms, place, support.weight))
+                self.rows[variable].append((terms, place, support.weight, support.faint))
                 later |= 1 << variable
                 self.followers[terms[place - 1][0]] |= later
 
@@ -49,12 +49,14 @@ class Ranking:
     def _vouched(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""
         best, top = mask, (0, 0)
-        for terms, place, least in self.rows[variable]:
+        for terms, place, least, faint in self.rows[variable]:
             first, gate, _ = terms[0]
             _, vouched, weight = terms[place]
             if not (gate & domains[first] and vouched & mask):
                 continue
-            agrees = all(terms[other][1] & domains[terms[other][0]] for other in range(1, place))
+            agrees = not faint and all(
+                terms[other][1] & domains[terms[other][0]] for other in range(1, place)
+            )
             level = (int(agrees), min(weight, least))
             if level > top:
                 best, top = vouched & mask, level

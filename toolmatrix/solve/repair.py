@@ -31,6 +31,8 @@ _OPTION_COST = {
     "target": 16,
     "with": 0,
 }
+_PLACES = ("target", "accelerator")
+"""Who named a machine or an accelerator has it: another one is no way out."""
 _STEP_COST = (20, 5, 1)
 """What one step costs in the first, second and any later number of a version."""
 
@@ -76,7 +78,8 @@ class _Finder:
             for number in numbers
             if (ask := self.assembly.reason(number).ask) is not None and ask.text
         ]
-        self.asks: list[Ask] = list(dict.fromkeys([*asks, *self.movable(asks)]))
+        asked = [ask for ask in asks if ask.implied or ask.option not in _PLACES]
+        self.asks: list[Ask] = list(dict.fromkeys([*asked, *self.movable(asks)]))
 
     def movable(self, asks: Sequence[Ask]) -> Iterator[Ask]:
         """The targets whose own accelerator stands in the way: another one brings another."""
@@ -85,7 +88,7 @@ class _Finder:
                 yield from (
                     part
                     for part in self.request.asks
-                    if part.component == "target" and part.target == ask.target
+                    if part.component == "target" and part.target == ask.target and part.implied
                 )
 
     def singles(self) -> Iterator[Repair]:

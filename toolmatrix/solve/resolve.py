@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.index import in_ranges
+from toolmatrix.solve import ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, solve
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL
@@ -44,13 +45,17 @@ class Choice(Value):
 
 
 class Resolution(Value):
-    """The answer: choices per target in order of preference."""
+    """The answer: choices per target in order of preference.
+
+    `unread` is what nobody knows and the answer rests on, as numbers of nogoods of `assembly`: with any, it is no yes.
+    """
 
     request: Request
     targets: Mapping[str, tuple[Choice, ...]]
     evidence: str
     assembly: Assembly
     values: tuple[int, ...]
+    unread: tuple[int, ...] = ()
 
     def chosen(self, target: str) -> dict[str, str]:
         """Component to version of one target (the first instance of codegen archs and devices)."""
@@ -68,17 +73,27 @@ class Refusal(Value):
 
 
 def resolve(index: Index, request: Request) -> Resolution | Refusal:
-    """The best answer, or why there is none."""
+    """The best answer, or why there is none.
+
+    What only says that nobody knows binds first, so that an answer rests on what is known where it can. Where nothing
+    else refuses, the answer is one with `unread` facts: neither yes nor no.
+    """
     assembly = Assembly(index, request)
     problem = assembly.problem()
     found = solve(problem)
-    if isinstance(found, Conflict):
-        from toolmatrix.solve import conflict
+    if not isinstance(found, Conflict):
+        return judge(assembly, found.values)
+    if assembly.unread:
+        silent = Assembly(index, request, silent=True)
+        problem = silent.problem()
+        found = solve(problem)
+        if not isinstance(found, Conflict):
+            # The variables of both are the same, and the first one tells what was let go.
+            return judge(assembly, found.values)
+        assembly = silent
+    from toolmatrix.solve import conflict
 
-        return Refusal(
-            assembly=assembly, cores=tuple(conflict.cores(problem, assembly.asked_nogoods))
-        )
-    return judge(assembly, found.values)
+    return Refusal(assembly=assembly, cores=tuple(conflict.cores(problem, assembly.asked_nogoods)))
 
 
 def possible(index: Index, request: Request) -> Resolution | None:
@@ -100,12 +115,18 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         targets[target] = judged.choices()
         for choice in targets[target]:
             weakest = words.weaker(weakest, choice.evidence)
+    unread = tuple(
+        number
+        for number in assembly.unread
+        if all(mask >> values[variable] & 1 for variable, mask in assembly.nogoods[number])
+    )
     return Resolution(
         request=assembly.request,
         targets=targets,
-        evidence=weakest,
+        evidence=words.UNKNOWN if unread else weakest,
         assembly=assembly,
         values=values,
+        unread=unread,
     )
 
 
@@ -147,6 +168,9 @@ class _Target:
         for variable in self.mine:
             if chosen[variable.number] is not None:
                 self.gather(variable)
+        edges = ties.joined(assembly, target, self.claims, self.rows, values)
+        self.tied = ties.reached(ties.roots(assembly, target), edges)
+        """The variables whose releases facts tie to the request."""
 
     def bit(self, variable: Variable) -> int:
         """The chosen candidate as a mask of the facts (1 for absent)."""
@@ -201,10 +225,16 @@ class _Target:
         vouched, rank = self.vouched(variable)
         evidence = max((rank, *(cite.evidence for cite in required)), key=words.rank)
         cites = [*required, *vouched]
+        held = self.held_by_builds(variable)
+        if held:
+            # What a build holds is what it is: no row about other builds makes it better known.
+            cites, evidence = held, max((cite.evidence for cite in held), key=words.rank)
         if not cites:
             cites = limited or self.own(variable)
             evidence = max((cite.evidence for cite in cites), key=words.rank, default="unknown")
-        if not cites or variable.component in self.wanted[:1]:
+        if variable.number not in self.tied and not self.components[variable.component]["flag"]:
+            cites, evidence = self.free(variable)
+        elif not cites or variable.component in self.wanted[:1]:
             cites, evidence = self.released(variable)
         cites = [*cites, *self.offers(variable)]
         return Choice(
@@ -225,7 +255,10 @@ class _Target:
         """
         required: list[Cite] = []
         limited: list[Cite] = []
+        decisive: list[Cite] = []
+        """Of several floors, the one that the release stands on."""
         parent = ""
+        bit, floor = self.bits[variable.number], self.components[variable.component]["floor"]
         for owner, binding in self.claims.get(variable.number, ()):
             if owner is variable or self.components[owner.component]["given"]:
                 continue
@@ -234,7 +267,17 @@ class _Target:
             if binding[0] != "needs" and owner.number < variable.number:
                 found = self.cites(binding[6], self.bits[owner.number], variable)
                 (limited if binding[0] == "limits" else required).extend(found)
-        return required, limited, parent
+                if floor and not binding[3] & (bit - 1) & ~1:
+                    decisive += found
+        return required, decisive or limited, parent
+
+    def held_by_builds(self, variable: Variable) -> list[Cite]:
+        """What the chosen builds hold of codegen archs."""
+        found: list[Cite] = []
+        for owner, binding in self.claims.get(variable.number, ()):
+            if self.components[owner.component]["variant_of"] and variable.component == "arch":
+                found += self.cites(binding[6], self.bits[owner.number], variable)
+        return found
 
     def offers(self, variable: Variable) -> list[Cite]:
         """Where the chosen release can be had: offers of what was chosen after it, which rank nothing."""
@@ -259,6 +302,8 @@ class _Target:
                 continue
             part = self.components[binding[2]]
             about = parts.get(binding[2])
+            if about is not None and about.number not in self.tied:
+                continue
             if part["hidden"] or binding[0] == "needs" or (part["given"] and not flag):
                 continue
             if about is None or self.chosen[about.number] is None:
@@ -304,6 +349,13 @@ class _Target:
                 if self.index.record(cite.record)["component"] in spoken
             ]
         return found, words.word(best[1] % EVIDENCE)
+
+    def free(self, variable: Variable) -> tuple[list[Cite], str]:
+        """No fact ties it to the request: any other release would do as well, as far as anybody knows."""
+        record = self.assembly.component(variable.component)["releases"][
+            self.bits[variable.number].bit_length() - 2
+        ]
+        return [Cite(record=record, evidence=words.UNKNOWN, rules=())], words.UNKNOWN
 
     def released(self, variable: Variable) -> tuple[list[Cite], str]:
         """No fact joins it to the rest: its release is enough for a flag or what was asked for, else it is unknown."""

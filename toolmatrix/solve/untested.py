@@ -78,6 +78,7 @@ def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable
         ):
             asked.append(variable)
     asked += [assembly.instance(target, "arch", number) for number, _ in assembly.archs(target)]
+    asked += [assembly.instance(target, "device", number) for number, _ in assembly.devices(target)]
     for one in asked:
         for other in asked:
             if one is not other:
@@ -87,18 +88,23 @@ def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable
 def _speaks(assembly: Assembly, row: Vouching, one: Variable, other: Variable) -> bool:
     """Whether a row has `one` as its subject, at a release that was asked for, and names `other`."""
     masks = {number: mask for number, mask, _ in row.terms}
-    asked = assembly.asked.get((row.target, one.component), -2)
-    wanted = one.flip(asked & (2 << one.count) - 1)
-    return row.owner == one.number and other.number in masks and bool(masks[one.number] & wanted)
+    return (
+        row.owner == one.number
+        and other.number in masks
+        and bool(masks[one.number] & _wanted(assembly, row.target, one))
+    )
 
 
 def _asked(assembly: Assembly, row: Vouching, other: Variable) -> bool:
-    wanted = assembly.asked.get((row.target, other.component))
-    if wanted is None:
-        wanted = (
-            assembly.mask("arch", assembly.request.archs[other.instance - 1])
-            if other.instance
-            else -2
-        )
-    bits = other.flip(wanted & (2 << other.count) - 1)
+    bits = _wanted(assembly, row.target, other)
     return any(number == other.number and mask & bits for number, mask, _ in row.terms)
+
+
+def _wanted(assembly: Assembly, target: str, variable: Variable) -> int:
+    """The candidates of a component that the request names; all releases where it names none."""
+    asked = assembly.asked.get((target, variable.component), -2)
+    for name, named in (("arch", assembly.archs), ("device", assembly.devices)):
+        if variable.component == name:
+            told = dict(named(target)).get(variable.instance, "")
+            asked = assembly.mask(name, told) if told else -2
+    return variable.flip(asked & (2 << variable.count) - 1)

@@ -1,0 +1,91 @@
+"""Words that ask for one of several builds: `torch==2.6.0+cu124`, `jax[cuda12]`, `onnxruntime-gpu==1.20.0`.
+
+Raises NothingMatched, naming what there is.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.errors import NothingMatched
+from toolmatrix.solve.request import Ask
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from toolmatrix.cli.ask import Names
+
+_ACCELERATORS = {"cpu": "none", "gpu": "cuda", "cuda": "cuda", "rocm": "rocm"}
+"""What people write as an extra where they mean an accelerator."""
+
+
+def asks(names: Names, package: str, selector: str, text: str, option: str) -> list[Ask]:
+    """The component and the builds of it that a package, its extras or a local version name; nothing if none does."""
+    base, _, rest = package.partition("[")
+    plain = base.replace("_", "-")
+    extras = [extra.strip() for extra in rest.rstrip("]").split(",") if extra.strip()]
+    release, plus, line = selector.partition("+")
+    component = names.component(base)
+    told = component != plain and plain in names.index.header["packages"]
+    if not (extras or plus or told):
+        return []
+    variant = next(
+        (name for name, part in names.components.items() if part["variant_of"] == component), ""
+    )
+    if not variant:
+        raise NothingMatched(
+            f"the matrix knows no builds of {component} apart",
+            expected=f"`{component}{release}`",
+            found=f"`{text}`",
+        )
+    part = names.index.component(variant)
+    found = (2 << len(part["versions"])) - 2
+    if told:
+        found &= _installed(part, lambda known: known.partition("[")[0] == plain)
+    for extra in extras:
+        found &= _extra(names, part, extra)
+    if plus:
+        found &= names.scale(variant).select(f"*+{line}@*")
+    if not found:
+        raise NothingMatched(
+            f"the matrix knows no build of {component} that `{text}` names",
+            expected=_known(part, plus),
+            found=f"`{text}`",
+        )
+    listed = " ".join(name for place, name in enumerate(part["versions"]) if found & 2 << place)
+    wanted = names.listed(component, release or "*")
+    names.check(component, wanted, text)
+    return [
+        Ask(component=component, selector=wanted, text=text, option=option),
+        Ask(component=variant, selector=listed, text=text, option=option),
+    ]
+
+
+def _installed(part: dict[str, Any], fits: Callable[[str], bool]) -> int:
+    found = 0
+    for package, mask in part["packages"].items():
+        if fits(package):
+            found |= mask
+    return found
+
+
+def _extra(names: Names, part: dict[str, Any], extra: str) -> int:
+    """The builds that an extra brings: by the name of the extra, else by the accelerator it is called after."""
+    found = _installed(part, lambda known: extra in known.partition("[")[2].rstrip("]").split(","))
+    accelerator = _ACCELERATORS.get(extra, "")
+    if found or not accelerator:
+        return found
+    bit, none = (names.scale("accelerator").bit(name) for name in (accelerator, "none"))
+    for kind, when, about, allowed, *_ in part["bindings"]:
+        # A build for CUDA also runs without one: it is that of no accelerator only where it can have no other.
+        if kind == "limits" and about == "accelerator" and allowed & ~1 & ~none == bit & ~none:
+            found |= when[0][1]
+    return found
+
+
+def _known(part: dict[str, Any], by_line: str) -> str:
+    """The lines or packages there are."""
+    if by_line:
+        lines = (name.partition("+")[2].partition("@")[0] for name in part["versions"])
+        return "one of the lines " + ", ".join(dict.fromkeys(lines))
+    return "one of " + ", ".join(part["packages"])

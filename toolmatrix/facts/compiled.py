@@ -1,0 +1,69 @@
+"""What a matrix says once compiled: claims with their masks, what binds, what vouches, what disagrees."""
+
+from __future__ import annotations
+
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolmatrix.facts.model import Claim, Matrix
+    from toolmatrix.facts.versions import Scale
+
+Terms = tuple[tuple[str, int], ...]
+"""Conditions: (component, mask), the subject first."""
+
+
+class Reading(Value):
+    """A claim with its masks, as read directly or through rules of inheritance (`evidence` is then weaker)."""
+
+    claim: Claim
+    when: Terms
+    allowed: int
+    evidence: str
+    rules: tuple[str, ...]
+    written_for: int = 0
+    """The releases that a widened claim names itself."""
+
+
+class Binding(Value):
+    """Hard: when the terms hold, `component` is within `allowed`. `cites`: which claim binds which subject releases."""
+
+    kind: str
+    when: Terms
+    component: str
+    allowed: int
+    alternatives: tuple[str, ...]
+    evidence: str
+    cites: tuple[tuple[int, Reading], ...]
+
+
+class Vouch(Value):
+    """Soft: these versions were vouched for together; `terms` are (component, mask, evidence)."""
+
+    context: Terms
+    terms: tuple[tuple[str, int, str], ...]
+    evidence: str
+    cites: tuple[tuple[int, tuple[Reading, ...]], ...]
+
+
+class Dispute(Value):
+    """For the subject releases in `mask` the rival says of `component` what the deciding reading does not."""
+
+    subject: str
+    component: str
+    mask: int
+    rival: Reading
+    deciding: Reading
+
+
+class Compiled(Value):
+    """Everything the index holds."""
+
+    matrix: Matrix
+    digest: str
+    scales: Mapping[str, Scale]
+    bindings: tuple[Binding, ...]
+    vouches: tuple[Vouch, ...]
+    disputes: tuple[Dispute, ...]

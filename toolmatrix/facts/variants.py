@@ -1,0 +1,387 @@
+"""Reads channels and tables of variants: what was published of a release, where, for which toolkit and machine.
+
+A row of such a table names releases, a line, a channel and machines. Each release on each machine is one variant, a
+release of the component `NAME-variant`; what the row says besides is said of these. docs/facts.md tells how to add one.
+Raises MatrixError with the position of the row or key at fault.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts import pieces, tables
+from toolmatrix.facts.model import Channel, Claim, Component, Release, Row
+from toolmatrix.facts.versions import Scale, sort
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolmatrix.facts.pieces import Provenance, Recorder
+    from toolmatrix.facts.tables import Table
+    from toolmatrix.facts.yamlfile import Node
+
+KINDS = ("index", "feed", "releases", "images")
+TABLE = (*tables.TABLE, "install", "matches")
+_CHANNEL = ("id", "title", "kind", "source", "evidence", "where", "default", "install", "lines")
+_OWN = ("line", "channel", "machine", "abi", "install")
+"""What every row of variants may say beside its columns."""
+_ABOVE_LINES = 1000
+"""What the default channel is preferred by: more than any channel has lines."""
+
+
+def name(component: str) -> str:
+    """The component whose releases are the variants of another."""
+    return f"{component}-variant"
+
+
+def component(of: Component) -> Component:
+    """That component."""
+    return Component(
+        name=name(of.name),
+        title=f"{of.title} variant",
+        scheme="names",
+        variant_of=of.name,
+        under=of.name,
+    )
+
+
+def channel(recorder: Recorder, node: Node) -> None:
+    """Read one channel."""
+    fields = node.only(
+        "a channel", _CHANNEL, ("id", "title", "kind", "source", "evidence", "where", "lines")
+    )
+    identity = recorder.group(fields)
+    origin = pieces.Provenance.read(fields, recorder.known)
+    lines: dict[str, str] = {}
+    for accelerator, part in fields["lines"].mapping("lines").items():
+        for item in part.sequence("lines of an accelerator"):
+            lines[item.string("a line")] = accelerator
+    held = fields.get("install")
+    recorder.layer.channels[identity] = Channel(
+        name=identity,
+        title=fields["title"].string("title"),
+        kind=fields["kind"].choice("kind", KINDS),
+        source=origin.source,
+        evidence=origin.evidence,
+        where=origin.where,
+        default=pieces.flag(fields, "default"),
+        install=tuple(item.string("an argument") for item in held.sequence("install"))
+        if held
+        else (),
+        lines=lines,
+    )
+
+
+class _Variant(Value):
+    """One build: its name among the releases of the variant component, and what tells it from others."""
+
+    name: str
+    release: str
+    machine: str
+
+
+class _Row(Value):
+    """What a row says of all its variants."""
+
+    id: str
+    line: str
+    channel: Channel
+    accelerator: str
+    variants: tuple[_Variant, ...]
+    origin: Provenance
+    decides: bool
+    node: Node
+
+
+def table(recorder: Recorder, node: Node) -> None:
+    """Read a table of variants into releases of the variant component and what is said of them."""
+    required = ("id", "source", "evidence", "key", "columns", "rows")
+    fields = node.only("a table", TABLE, required)
+    common = tables.head(recorder, fields, (*tables.ROW, *_OWN))
+    if not recorder.components[common.key].variants:
+        fields["key"].fail(
+            f"`{common.key}` has no variants",
+            expected=f"`variants: true` where the component `{common.key}` stands",
+            help="a table of variants is about a component that is published in several builds",
+        )
+    of = recorder.components[common.key]
+    released = {release.version: 0 for release in recorder.releases(of.name)}
+    scale = Scale(of.scheme, sort(of.scheme, released))
+    usual = pieces.text(fields, "install", f"{of.name}=={{release}}")
+    matched = tuple(
+        pieces.known_component(part, recorder.components).name
+        for part in (fields["matches"].several() if "matches" in fields else ())
+    )
+    for part in fields["rows"].sequence("rows"):
+        row = _row(recorder, part, common, scale, usual)
+        for claim in _belongs(row, common, matched):
+            recorder.claim(claim)
+
+
+def _row(recorder: Recorder, node: Node, table: Table, scale: Scale, usual: str) -> _Row:
+    fields = node.only(
+        f"a row of `{table.id}`",
+        (table.key, *table.columns, *tables.ROW, *_OWN),
+        (table.key, "line", "channel", "machine"),
+    )
+    subject = pieces.selector(recorder.components[table.key], fields[table.key])
+    releases = scale.mask(scale.parse(subject))
+    if not releases:
+        fields[table.key].fail(
+            f"a row of `{table.id}` names a version of {table.key} that nobody released",
+            expected=f"known releases of {table.key}",
+        )
+    where = _channel(recorder, fields)
+    line = _line(fields, where)
+    machines = fields["machine"].string("machine").split()
+    abi = pieces.text(fields, "abi")
+    found = tuple(
+        _Variant(
+            name=f"{release}+{line}@{where.name}/{machine}" + (f"/{abi}" if abi else ""),
+            release=release,
+            machine=machine,
+        )
+        for place, release in enumerate(scale.versions)
+        if releases >> place + 1 & 1
+        for machine in machines
+    )
+    printed = f"{subject}+{line}@{where.name}/{' '.join(machines)}" + (f"/{abi}" if abi else "")
+    identity = pieces.identity(fields, f"{table.id}/{printed}")
+    origin = pieces.Provenance.read(fields, recorder.known, table.origin)
+    row = _Row(
+        id=identity,
+        line=line,
+        channel=where,
+        accelerator=where.lines[line],
+        variants=found,
+        origin=origin,
+        decides=pieces.decides(fields),
+        node=node,
+    )
+    _check_archs(fields, table, row)
+    recorder.row(
+        node,
+        Row(
+            id=identity,
+            table=table.id,
+            about=table.about,
+            subject=f"{table.key} {printed}",
+            cells=tables.cells(recorder, fields, table),
+            source=origin.source,
+            evidence=origin.evidence,
+            where=origin.where,
+            note=origin.note,
+        ),
+    )
+    _release(recorder, fields, table, row, pieces.text(fields, "install", usual), abi)
+    names = " ".join(variant.name for variant in found)
+    tables.claims(recorder, fields, table, (name(table.key), names), identity, origin)
+    return row
+
+
+def _channel(recorder: Recorder, fields: Mapping[str, Node]) -> Channel:
+    word = fields["channel"].string("channel")
+    known = recorder.channels
+    if word not in known:
+        fields["channel"].fail(
+            "no such channel", expected=pieces.nearest(word, known, "a channel under `channels:`")
+        )
+    return known[word]
+
+
+def _line(fields: Mapping[str, Node], channel: Channel) -> str:
+    line = fields["line"].string("line")
+    if line not in channel.lines:
+        fields["line"].fail(
+            f"the channel `{channel.name}` carries no such line",
+            expected=pieces.nearest(line, channel.lines, "one of " + ", ".join(channel.lines)),
+            help="correct it, or add the line to the channel with its source",
+        )
+    return line
+
+
+def _check_archs(fields: Mapping[str, Node], table: Table, row: _Row) -> None:
+    """What a build for an accelerator can run on is said, or said to be unknown: it is what people ask."""
+    told = any(
+        meaning.component == "arch"
+        for column, meanings in table.columns.items()
+        for meaning in meanings
+        if column in fields
+    )
+    if row.accelerator != "none" and not told:
+        row.node.fail(
+            f"a row of `{table.id}` does not say which codegen archs its build holds",
+            expected="a cell of a column about `arch`: their names, or `unknown`",
+            found=f"none, for the line {row.line}",
+        )
+
+
+def _release(
+    recorder: Recorder,
+    fields: Mapping[str, Node],
+    table: Table,
+    row: _Row,
+    install: str,
+    abi: str,
+) -> None:
+    """Each variant as a release; the default channel is preferred, then the newest line."""
+    lines = [line for line, held in row.channel.lines.items() if held == row.accelerator]
+    rank = _ABOVE_LINES * row.channel.default + lines.index(row.line)
+    attributes = {
+        column: pieces.printed(fields[column])
+        for column, meanings in table.columns.items()
+        if column in fields and any(meaning.kind == "attribute" for meaning in meanings)
+    }
+    of = recorder.components[name(table.key)]
+    for variant in row.variants:
+        told = {
+            "release": variant.release,
+            "line": row.line,
+            "channel": row.channel.name,
+            "machine": variant.machine,
+            "accelerator": row.accelerator,
+            "install": install.replace("{release}", variant.release),
+        } | ({"abi": abi} if abi else {})
+        if (of.name, variant.name) in recorder.layer.releases:
+            row.node.fail(
+                "a variant stands twice",
+                expected="each release, line, channel and machine once",
+                found=f"`{variant.name}`",
+                help="join the two rows, or tell the builds apart by `abi:`",
+            )
+        recorder.offer(
+            Release(
+                component=of.name,
+                version=variant.name,
+                id=f"{row.id}/{variant.name}",
+                source=row.origin.source,
+                evidence=row.origin.evidence,
+                where=row.origin.where,
+                rank=rank,
+                attributes=attributes | told,
+                node=row.node,
+            )
+        )
+
+
+def _belongs(row: _Row, table: Table, matched: tuple[str, ...]) -> Iterator[Claim]:
+    """What makes a variant one: its release, machine and accelerator, that it is installed, and what it goes with."""
+    base = Claim(
+        id="",
+        row=row.id,
+        kind="limits",
+        when=(),
+        component="",
+        selector="",
+        topic="",
+        evidence=row.origin.evidence,
+        source=row.origin.source,
+        where=row.origin.where,
+        note=row.origin.note,
+        stands_for=(),
+        decides=row.decides,
+        node=row.node,
+    )
+
+    def claim(mark: str, variants: list[str], kind: str, component: str, selector: str) -> Claim:
+        return base.replace(
+            id=f"{row.id}#{mark}",
+            kind=kind,
+            when=((name(table.key), " ".join(variants)),),
+            component=component,
+            selector=selector,
+            topic=f"variant-{component}",
+            says=_SAYS.get(component, ""),
+        )
+
+    releases = dict.fromkeys(variant.release for variant in row.variants)
+    for place, release in enumerate(releases):
+        mine = [variant.name for variant in row.variants if variant.release == release]
+        mark = "release" + (f".{place + 1}" if len(releases) > 1 else "")
+        yield claim(mark, mine, "requires", table.key, f"==={release}")
+    machines = dict.fromkeys(variant.machine for variant in row.variants)
+    for place, machine in enumerate(machines):
+        mine = [variant.name for variant in row.variants if variant.machine == machine]
+        mark = "machine" + (f".{place + 1}" if len(machines) > 1 else "")
+        yield claim(mark, mine, "limits", "machine", machine)
+    every = [variant.name for variant in row.variants]
+    # A build for CUDA also runs without one; what it brings is then not used.
+    can = {"cuda": "cuda none"}.get(row.accelerator, row.accelerator)
+    yield claim("accelerator", every, "limits", "accelerator", can)
+    for other in matched:
+        pattern = f"*+{row.line}@*"
+        yield claim(f"matches-{other}", every, "limits", name(other), pattern)
+
+
+_SAYS = {
+    "machine": "is built for {value}",
+    "accelerator": "computes on {value}",
+}
+
+
+def silence(recorder: Recorder) -> None:
+    """What follows from the rows as a whole: an installed release is one of its builds; of one that has none in the
+    matrix nobody knows what is inside.
+    """
+    for of in recorder.components.values():
+        builds = recorder.releases(name(of.name)) if of.variants else []
+        if any((build.component, build.version) in recorder.layer.releases for build in builds):
+            _needed(recorder, of.name, builds)
+
+
+def _needed(recorder: Recorder, of: str, builds: list[Release]) -> None:
+    covered = {build.attributes["release"] for build in builds}
+    first = min(builds, key=lambda build: build.id)
+    identity = f"{of}-variants"
+    base = Claim(
+        id="",
+        row=identity,
+        kind="",
+        when=(),
+        component="",
+        selector="*",
+        topic="variant",
+        evidence="derived",
+        source=first.source,
+        where=first.where,
+        node=first.node,
+    )
+    ordered = sorted(recorder.releases(of), key=lambda release: release.version)
+    told = {
+        True: [release for release in ordered if release.version in covered],
+        False: [release for release in ordered if release.version not in covered],
+    }
+    for known, releases in told.items():
+        if not releases:
+            continue
+        names = " ".join(f"==={release.version}" for release in releases)
+        made = base.replace(id=f"{identity}#{'needs' if known else 'unread'}")
+        made = made.replace(when=((of, names), ("from", "wheel")))
+        if known:
+            other = name(of)
+            recorder.claim(made.replace(kind="needs", component=other, alternatives=(other,)))
+        else:
+            recorder.claim(
+                made.replace(
+                    kind="limits",
+                    component="accelerator",
+                    selector="none",
+                    evidence="unknown",
+                    source=releases[-1].source,
+                    where=releases[-1].where,
+                )
+            )
+    recorder.row(
+        first.node,
+        Row(
+            id=identity,
+            table=identity,
+            about=f"{of}: what is installed is one of the published builds",
+            subject=of,
+            cells=(),
+            source=first.source,
+            evidence="derived",
+            where=first.where,
+            note="",
+        ),
+    )

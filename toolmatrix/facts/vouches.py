@@ -1,0 +1,129 @@
+"""Turns soft claims into rows that vouch: the cells of a row together, as of the day on which it was written."""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.facts.compiled import Terms, Vouch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from toolmatrix.facts.compiled import Reading
+
+_Said = tuple[str, Terms, tuple[tuple[str, int, str], ...], str]
+"""What a row vouches for: subject, context, terms with their evidence, evidence of the row."""
+
+
+def vouches(
+    soft: list[Reading], order: list[str], dates: Mapping[str, Sequence[str]]
+) -> Iterator[Vouch]:
+    """Gather the cells of a row, then the rows that differ in their subject alone."""
+    rows: dict[tuple[str, Terms, str], list[Reading]] = {}
+    for reading in soft:
+        row = reading.claim.row, reading.when, _row_evidence(reading)
+        rows.setdefault(row, []).append(reading)
+    same: dict[_Said, list[tuple[int, tuple[Reading, ...]]]] = {}
+    first_of: dict[_Said, str] = {}
+    for when, evidence, cells in _timely(rows, dates):
+        first = min((when[0][0], *(cell.claim.component for cell in cells)), key=order.index)
+        terms = tuple(sorted(_term(cell, first) for cell in cells))
+        said = when[0][0], tuple(sorted(when[1:])), terms, evidence
+        same.setdefault(said, []).append((when[0][1], tuple(cells)))
+        first_of[said] = first
+    for said in sorted(same):
+        subject, context, terms, evidence = said
+        cites = sorted(same[said], key=lambda cite: cite[1][0].claim.id)
+        union = 0
+        for mask, _ in cites:
+            union |= mask
+        yield Vouch(
+            context=context,
+            # A row about what is chosen later is no reason to have it: none is as good.
+            terms=((subject, union | (subject != first_of[said]), evidence), *terms),
+            evidence=evidence,
+            cites=tuple(cites),
+        )
+
+
+LATER = "released-later"
+"""The rule by which a row speaks for what was released after its subject: nobody can have tested it by then."""
+
+
+def _timely(
+    rows: Mapping[tuple[str, Terms, str], list[Reading]], dates: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[Terms, str, list[Reading]]]:
+    """Each row for what was released when it was written, and, by a rule, for what came later."""
+    for (_, when, evidence), cells in rows.items():
+        subject, whole = when[0]
+        groups: dict[tuple[int, ...], int] = {}
+        for bit in _bits(whole):
+            by_then = tuple(_by_then(cell, bit, dates) for cell in cells)
+            groups[by_then] = groups.get(by_then, 0) | bit
+        for by_then, mask in groups.items():
+            mine = ((subject, mask), *when[1:])
+            told = [
+                cell.replace(when=mine, allowed=allowed)
+                for cell, allowed in zip(cells, by_then, strict=True)
+                if allowed
+            ]
+            if told:
+                yield mine, evidence, told
+            if any(allowed != cell.allowed for cell, allowed in zip(cells, by_then, strict=True)):
+                weaker = words.weaker(evidence, "derived")
+                yield (
+                    mine,
+                    weaker,
+                    [
+                        cell.replace(
+                            when=mine,
+                            evidence=words.weaker(cell.evidence, "derived"),
+                            rules=(*cell.rules, LATER),
+                        )
+                        for cell in cells
+                    ],
+                )
+
+
+def _by_then(cell: Reading, subject: int, dates: Mapping[str, Sequence[str]]) -> int:
+    """What a cell names of the releases that were out when its row was written; one without a date counts as out.
+
+    A row about a release was written with it; widened to another release, it was written with the one it names.
+    """
+    if cell.claim.carried:
+        return cell.allowed
+    own = dates[cell.when[0][0]]
+    named = cell.written_for or subject
+    days = [own[bit.bit_length() - 2] for bit in _bits(subject if subject & named else named)]
+    if not all(days):
+        return cell.allowed
+    day = max(days)
+    released = dates[cell.claim.component]
+    later = 0
+    for bit in _bits(cell.allowed & ~1):
+        if released[bit.bit_length() - 2] > day:
+            later |= bit
+    return cell.allowed & ~later
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """The set bits of a mask, one by one."""
+    while mask:
+        bit = mask & -mask
+        yield bit
+        mask ^= bit
+
+
+def _term(cell: Reading, first: str) -> tuple[str, int, str]:
+    """What a row vouches for of one component.
+
+    What is carried is no reason to have it: beside the component that is chosen first, none is as good.
+    """
+    name = cell.claim.component
+    return name, cell.allowed | (cell.claim.carried and name != first), cell.evidence
+
+
+def _row_evidence(reading: Reading) -> str:
+    """What the row as a whole is worth: the cell's own coarsening (same-series) does not weaken its neighbours."""
+    inherited = [name for name in reading.rules if name != "same-series"]
+    return words.weaker(reading.claim.evidence, "derived") if inherited else reading.claim.evidence

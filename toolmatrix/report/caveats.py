@@ -1,0 +1,94 @@
+"""What an answer is not, though one might take it for that: what an option did not do, what nobody tested or knows."""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.report import claims, cores, terminal
+from toolmatrix.solve.grounds import lines
+from toolmatrix.solve.untested import untested
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from toolmatrix.solve.resolve import Resolution
+
+
+def unread(resolution: Resolution) -> list[dict[str, Any]]:
+    """What nobody knows and the answer rests on: with any of it, it is neither yes nor no."""
+    assembly = resolution.assembly
+    held = [
+        (target, choice.component, choice.version)
+        for target, choices in resolution.targets.items()
+        for choice in choices
+    ]
+    found = {}
+    told = lines(assembly, resolution.unread, held)
+    for ground in (line.ground for line in told if line.ground is not None):
+        record = assembly.index.record(assembly.index.section("ids")[ground.facts[0]])
+        text = claims.nobody_knows(assembly.index, ground, offered=record["kind"] == "offers")
+        found[text] = {"text": text, "facts": list(ground.facts)}
+    return list(found.values())
+
+
+def caveats(resolution: Resolution) -> list[dict[str, Any]]:
+    """The caveats of an answer, each of a kind, in words and with the components it is about."""
+    kinds = (_not_preferred, _not_aligned, _below, _untested)
+    return [caveat for kind in kinds for caveat in kind(resolution)]
+
+
+def _caveat(kind: str, text: str, components: list[dict[str, str]]) -> dict[str, Any]:
+    return {"kind": kind, "text": text, "components": components}
+
+
+def _not_preferred(resolution: Resolution) -> Iterator[dict[str, Any]]:
+    if resolution.request.prefer == "newest":
+        text = "--prefer newest: combinations that somebody tested were not preferred"
+        yield _caveat("tested-not-preferred", text, [])
+
+
+def _not_aligned(resolution: Resolution) -> Iterator[dict[str, Any]]:
+    for name in (*resolution.request.align, *resolution.request.lone):
+        lacking = [target for target in resolution.targets if name not in resolution.chosen(target)]
+        if lacking:
+            text = f"--align {name}: the answer has none on {terminal.listing(lacking)}"
+            yield _caveat("nothing-to-align", text, [])
+
+
+def _below(resolution: Resolution) -> Iterator[dict[str, Any]]:
+    """Lines that are known less well than `--min-evidence` asks for."""
+    least = resolution.request.min_evidence
+    weak = [
+        (target, choice)
+        for target, choices in resolution.targets.items()
+        for choice in choices
+        if least and words.rank(choice.evidence) < words.rank(least)
+    ]
+    if weak:
+        named = dict.fromkeys(f"{choice.component} ({choice.evidence})" for _, choice in weak)
+        text = (
+            f"--min-evidence {least} does not reach {', '.join(named)}: "
+            "it refuses pairs that rows join less well, and these rest on other facts"
+        )
+        components = [
+            {"target": target, "component": choice.component, "evidence": choice.evidence}
+            for target, choice in weak
+        ]
+        yield _caveat("below-minimum", text, components)
+
+
+def _untested(resolution: Resolution) -> Iterator[dict[str, Any]]:
+    """Pairs of what was asked for that rows speak about, but never together."""
+    asked = [ask for ask in resolution.request.asks if ask.option in ("", "with")]
+    if len(asked) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
+        return
+    pairs = untested(resolution.assembly)
+    for pair, told in zip(pairs, cores.soft_documents(resolution.assembly, pairs), strict=True):
+        lines = "; ".join(line["text"] for line in told["lines"][:1])
+        text = f"{told['conclusion'].removesuffix('.')}: {lines}  TM102"
+        components = [
+            {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
+            for name in (pair.subject, pair.component)
+        ]
+        yield _caveat("untested", text, components)

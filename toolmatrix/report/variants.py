@@ -1,0 +1,120 @@
+"""The builds that an answer installs: what tells each from the others, what is inside, and what installs it."""
+
+from __future__ import annotations
+
+from toolmatrix.solve.flags import PTX
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.solve.resolve import Choice, Resolution
+
+
+class Variant(Value):
+    """One build of a component: `archs` are None where nobody knows them."""
+
+    component: str
+    release: str
+    line: str
+    channel: str
+    channel_title: str
+    machine: str
+    accelerator: str
+    abi: str
+    archs: tuple[str, ...] | None
+    requirement: str
+    arguments: tuple[str, ...]
+
+    @property
+    def local(self) -> str:
+        """The release with its line, as PyTorch and others write it: `2.7.1+cu118`."""
+        return f"{self.release}+{self.line}"
+
+
+def of(index: Index, choices: Iterable[Choice]) -> Iterator[Variant]:
+    """The builds among the choices of a target."""
+    components = index.header["components"]
+    for choice in choices:
+        component = components[choice.component]["variant_of"]
+        if component:
+            yield _variant(index, choice, component)
+
+
+def _variant(index: Index, choice: Choice, component: str) -> Variant:
+    part = index.component(choice.component)
+    place = part["versions"].index(choice.version)
+    told = index.record(part["releases"][place])["attributes"]
+    channel = index.section("channels")[told["channel"]]
+    return Variant(
+        component=component,
+        release=told["release"],
+        line=told["line"],
+        channel=told["channel"],
+        channel_title=channel["title"],
+        machine=told["machine"],
+        accelerator=told["accelerator"],
+        abi=told.get("abi", ""),
+        archs=_archs(index, part, 2 << place),
+        requirement=told["install"],
+        arguments=tuple(word.replace("{line}", told["line"]) for word in channel["install"]),
+    )
+
+
+def _archs(index: Index, part: dict[str, Any], bit: int) -> tuple[str, ...] | None:
+    """The codegen archs that a build holds, the last ones first to run on newer devices."""
+    for kind, when, about, allowed, _, evidence, _ in part["bindings"]:
+        if kind == "limits" and about == "arch" and when[0][1] & bit:
+            if evidence == "unknown":
+                return None
+            names = index.component("arch")["versions"]
+            return tuple(name for place, name in enumerate(names) if allowed & 2 << place)
+    return ()
+
+
+def installs(variants: Sequence[Variant], tool: str = "pip") -> list[str]:
+    """The commands that install builds, one for each channel: what lies in one place is installed together."""
+    import shlex
+
+    by_channel: dict[tuple[str, ...], list[str]] = {}
+    for variant in variants:
+        by_channel.setdefault(variant.arguments, []).extend(variant.requirement.split())
+    start = ["pip", "install"] if tool == "pip" else ["uv", "pip", "install"]
+    return [
+        shlex.join([*start, *requirements, *arguments])
+        for arguments, requirements in by_channel.items()
+    ]
+
+
+def document(variant: Variant) -> dict[str, Any]:
+    """A build as JSON values; `sass` and `ptx` are null where nobody knows what is inside."""
+    archs = variant.archs
+    return {
+        "name": variant.local,
+        "channel": variant.channel,
+        "line": variant.line,
+        "machine": variant.machine,
+        "accelerator": variant.accelerator,
+        "abi": variant.abi,
+        "sass": None if archs is None else [name for name in archs if not name.startswith(PTX)],
+        "ptx": None if archs is None else [name for name in archs if name.startswith(PTX)],
+        "install": {tool: installs([variant], tool)[0] for tool in ("pip", "uv")},
+    }
+
+
+def carried(index: Index, resolution: Resolution, target: str) -> dict[str, str]:
+    """The toolkit and libraries that a build brings, inside it or as packages: component to the one that brings it."""
+    components = index.header["components"]
+    found = {}
+    for choice in resolution.targets[target]:
+        part = components[choice.component]
+        for cite in choice.cites if part["accelerators"] and not part["framework"] else ():
+            record = index.record(cite.record)
+            if record["kind"] == "requires" and not record["beside"]:
+                owner = components[record["when"][0][0]]["variant_of"]
+                if owner:
+                    found[choice.component] = owner
+    return found

@@ -1,0 +1,162 @@
+"""What ranks beside rows: the build that fits what was asked, and releases of the framework's own time.
+
+They are supports like rows. Above all rows stand what a lock holds and what a policy asks for, then, among the builds
+of a release, machine code for every device asked for (before code that the driver compiles) and a build for the
+accelerator alone; beside a build that brings its runtime, an image without one. Below all rows, by the rule `series-of-its-time`, stand releases whose series was out when the
+framework was.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.solve.engine import Support
+from toolmatrix.solve.flags import PTX
+from toolmatrix.solve.parts import EVIDENCE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.parts import Variable
+
+RULE = "series-of-its-time"
+_NATIVE, _FOR_IT_ALONE, _PLAIN = 6, 5, 4
+"""Above what any row weighs, and below what a lock or a policy does: see `EVIDENCE`."""
+_BY_THEN, _A_YEAR_LATER = 2, 1
+"""Below what any row weighs."""
+
+
+class Fallback(Support):
+    """A support that counts where no row speaks."""
+
+    __slots__ = ()
+    faint = True
+
+
+def builds(assembly: Assembly) -> Iterator[Support]:
+    """Which of several builds of a release fits best."""
+    above = (len(assembly.variables) + 1) * EVIDENCE
+    for target, name in assembly.by_name:
+        if assembly.header["components"][name]["variant_of"]:
+            variable = assembly.variable(target, name)
+            for anchor, mask, weight in (
+                *_native(assembly, target, variable),
+                *_for_it_alone(assembly, target, variable),
+            ):
+                yield _support(anchor, variable, mask, above + weight, Support)
+            yield from _plain(assembly, target, variable, above)
+
+
+def _plain(assembly: Assembly, target: str, variable: Variable, above: int) -> Iterator[Support]:
+    """Beside a build that brings its runtime: what carries none once more."""
+    components = assembly.header["components"]
+    brings = assembly.component(variable.component)["brings"]
+    for name, other in assembly.parts(target).items() if brings else ():
+        part = assembly.component(name)
+        if any(carried for _, _, _, _, carried, *_ in part["vouches"]):
+            plain = (2 << other.count) - 2
+            for kind, when, about, *_ in part["bindings"]:
+                if kind == "requires" and components[about]["accelerators"]:
+                    plain &= ~when[0][1]
+            yield _support(variable, other, plain, above + _PLAIN, Support, brings)
+
+
+def _native(
+    assembly: Assembly, target: str, variable: Variable
+) -> Iterator[tuple[Variable, int, int]]:
+    """Builds that hold machine code for every device asked for."""
+    numbers = [number for number, _ in assembly.devices(target)]
+    if not numbers:
+        return
+    names = assembly.component("arch")["versions"]
+    machine_code = sum(2 << place for place, name in enumerate(names) if not name.startswith(PTX))
+    native = -1
+    for number, (_, name) in zip(numbers, assembly.devices(target), strict=True):
+        runs = _limits(assembly, "device", "arch", assembly.scale("device").bit(name))
+        holding = 0
+        for when, allowed in runs_in(assembly, variable.component, "arch"):
+            if allowed & runs & machine_code:
+                holding |= when
+        native &= holding
+        anchor = assembly.instance(target, "device", number)
+    yield anchor, native & (2 << variable.count) - 2, _NATIVE
+
+
+def _for_it_alone(
+    assembly: Assembly, target: str, variable: Variable
+) -> Iterator[tuple[Variable, int, int]]:
+    """Builds for the accelerator that was asked for, before those that have more than is used."""
+    anchor = assembly.pick(target, "accelerator")
+    if anchor is None:
+        return
+    asked = assembly.left[target]["accelerator"]
+    alone = 0
+    for when, allowed in runs_in(assembly, variable.component, "accelerator"):
+        if allowed & ~1 == asked & (2 << anchor.count) - 2:
+            alone |= when
+    yield anchor, alone, _FOR_IT_ALONE
+
+
+def runs_in(assembly: Assembly, subject: str, about: str) -> Iterator[tuple[int, int]]:
+    """What facts limit a component to, for which releases of a subject."""
+    for kind, when, component, allowed, _, evidence, _ in assembly.component(subject)["bindings"]:
+        if kind == "limits" and component == about and evidence != "unknown":
+            yield when[0][1], allowed
+
+
+def _limits(assembly: Assembly, subject: str, about: str, bit: int) -> int:
+    found = -1
+    for when, allowed in runs_in(assembly, subject, about):
+        if when & bit:
+            found &= allowed
+    return found
+
+
+def of_its_time(assembly: Assembly) -> Iterator[Support]:
+    """Of the packages that come with a framework, those whose series was out by its release, or within a year of it."""
+    components = assembly.header["components"]
+    if RULE not in assembly.header["rules"]:
+        return
+    for target in assembly.request.targets:
+        parts = assembly.parts(target)
+        first = next(
+            (name for name in assembly.request.wanted if components[name]["framework"]), ""
+        )
+        if first not in parts:
+            continue
+        days: dict[str, int] = {}
+        left = assembly.left[target][first]
+        for place, day in enumerate(assembly.component(first)["dates"]):
+            if day and left & 2 << place:
+                days[day] = days.get(day, 0) | 2 << place
+        for name, variable in parts.items():
+            part = components[name]
+            if variable.number > parts[first].number and part["scheme"] == "pep440":
+                since = assembly.component(name)["since"]
+                for day, mask in days.items() if any(since) else ():
+                    yield from _by(since, day, mask, parts[first], variable)
+
+
+def _by(
+    since: list[str], day: str, mask: int, anchor: Variable, variable: Variable
+) -> Iterator[Support]:
+    later = f"{int(day[:4]) + 1}{day[4:]}"
+    for limit, weight in ((day, _BY_THEN), (later, _A_YEAR_LATER)):
+        out = sum(2 << place for place, one in enumerate(since) if one and one <= limit)
+        if out:
+            # What nothing needs stays away.
+            yield _support(anchor, variable, out | 1, weight, Fallback, mask)
+
+
+def _support(
+    anchor: Variable,
+    variable: Variable,
+    mask: int,
+    weight: int,
+    kind: type[Support],
+    gate: int = -1,
+) -> Support:
+    gated = anchor.flip(gate & (2 << anchor.count) - 1)
+    return kind(
+        ((anchor.number, gated, weight), (variable.number, variable.flip(mask), weight)), weight
+    )

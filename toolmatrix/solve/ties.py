@@ -1,0 +1,97 @@
+"""What of an answer facts tie to the request: through claims that hold and rows that speak, from what was asked for on.
+
+A claim that a component must be there, at whatever release, ties none of them. What the
+request fixes (target, machine, accelerator, from) is where facts hold and not what they are about.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts.evidence import UNKNOWN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.parts import Variable, Vouching
+
+    Claims = Mapping[int, Sequence[tuple[Variable, Any]]]
+    """By the variable that is spoken about: who speaks, and the binding."""
+
+
+def joined(
+    assembly: Assembly, target: str, claims: Claims, rows: Iterable[Vouching], values: Sequence[int]
+) -> dict[int, set[int]]:
+    """By variable, those that a fact joins its chosen release with."""
+    found: dict[int, set[int]] = {}
+    for edge in (*_claimed(assembly, target, claims, values), *_vouched(rows, values)):
+        for one in edge:
+            found.setdefault(one, set()).update(other for other in edge if other != one)
+    return found
+
+
+def reached(roots: Iterable[int], edges: Mapping[int, set[int]]) -> set[int]:
+    """The variables that lead back to the roots."""
+    found = set(roots)
+    queue = list(found)
+    while queue:
+        for other in edges.get(queue.pop(), ()):
+            if other not in found:
+                found.add(other)
+                queue.append(other)
+    return found
+
+
+def roots(assembly: Assembly, target: str) -> set[int]:
+    """What was asked for first, and all else whose release the request names."""
+    found: set[int] = set()
+    parts = assembly.parts(target)
+    for name in assembly.request.wanted[:1]:
+        if name in parts:
+            found.add(parts[name].number)
+    for (owner, name), mask in assembly.asked.items():
+        if owner == target and mask & (mask - 1) == 0:
+            found.add(parts[name].number)
+    for name in ("arch", "device"):
+        for variable in assembly.by_name.get((target, name), ()):
+            if variable.instance:
+                asked = assembly.archs if name == "arch" else assembly.devices
+                if variable.instance in {number for number, _ in asked(target)}:
+                    found.add(variable.number)
+    return found
+
+
+def _claimed(
+    assembly: Assembly, target: str, claims: Claims, values: Sequence[int]
+) -> Iterator[tuple[int, ...]]:
+    components = assembly.header["components"]
+    for about, told in claims.items():
+        variable = assembly.variables[about]
+        if components[variable.component]["given"] or values[about] == variable.count:
+            continue
+        whole = (2 << variable.count) - 2
+        for owner, (kind, when, _, allowed, _, evidence, cites) in told:
+            if kind == "needs" or evidence == UNKNOWN:
+                continue
+            if allowed & whole == whole and _any_will_do(assembly, cites):
+                continue
+            parts = assembly.parts(target, owner.instance or variable.instance)
+            named = {about}
+            for name, _ in when:
+                part = parts.get(name)
+                if part is not None and not components[name]["given"]:
+                    named.add(part.number)
+            yield tuple(sorted(named))
+
+
+def _any_will_do(assembly: Assembly, cites: int) -> bool:
+    """Whether claims say `*`, and do not name each release there is."""
+    index = assembly.index
+    return all(index.record(claim)["selector"] == "*" for _, claim, _, _ in index.cites(cites))
+
+
+def _vouched(rows: Iterable[Vouching], values: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    for row in rows:
+        if all(mask >> values[number] & 1 for number, mask, _ in row.terms):
+            yield tuple(number for number, _, _ in row.terms)
