@@ -2,8 +2,8 @@
 
 They are supports like rows. Above all rows stand what a lock holds and what a policy asks for, then, among the builds
 of a release, machine code for every device asked for (before code that the driver compiles) and a build for the
-accelerator alone; beside a build that brings its runtime, an image without one. Below all rows, by the rule `series-of-its-time`, stand releases whose series was out when the
-framework was.
+accelerator alone; beside a build that brings its runtime, an image without one. Below all rows, by the rule
+`series-of-its-time`, stand releases whose series was out when the framework was.
 """
 
 from __future__ import annotations
