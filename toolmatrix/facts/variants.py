@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from toolmatrix.facts.tables import Table
     from toolmatrix.facts.yamlfile import Node
 
+ONLY_THESE = "no-other-build"
+"""The rule by which what no known channel publishes does not exist."""
 KINDS = ("index", "feed", "releases", "images")
 TABLE = (*tables.TABLE, "install", "matches")
 _CHANNEL = ("id", "title", "kind", "source", "evidence", "where", "default", "install", "lines")
@@ -330,13 +332,12 @@ def silence(recorder: Recorder) -> None:
 
 
 def _needed(recorder: Recorder, of: str, builds: list[Release]) -> None:
-    covered = {build.attributes["release"] for build in builds}
     first = min(builds, key=lambda build: build.id)
     identity = f"{of}-variants"
     base = Claim(
         id="",
         row=identity,
-        kind="",
+        kind="limits",
         when=(),
         component="",
         selector="*",
@@ -344,39 +345,15 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> None:
         evidence="derived",
         source=first.source,
         where=first.where,
+        rule=ONLY_THESE if ONLY_THESE in recorder.rules else "",
         node=first.node,
     )
-    ordered = sorted(recorder.releases(of), key=lambda release: release.version)
-    told = {
-        True: [release for release in ordered if release.version in covered],
-        False: [release for release in ordered if release.version not in covered],
-    }
-    for known, releases in told.items():
-        if not releases:
-            continue
-        names = " ".join(f"==={release.version}" for release in releases)
-        made = base.replace(id=f"{identity}#{'needs' if known else 'unread'}")
-        made = made.replace(when=((of, names), ("from", "wheel")))
-        if known:
-            other = name(of)
-            recorder.claim(made.replace(kind="needs", component=other, alternatives=(other,)))
-        else:
-            recorder.claim(
-                made.replace(
-                    kind="limits",
-                    component="accelerator",
-                    selector="none",
-                    evidence="unknown",
-                    source=releases[-1].source,
-                    where=releases[-1].where,
-                )
-            )
     recorder.row(
         first.node,
         Row(
             id=identity,
             table=identity,
-            about=f"{of}: what is installed is one of the published builds",
+            about=f"{of}: what is installed is one of the builds that were published",
             subject=of,
             cells=(),
             source=first.source,
@@ -385,3 +362,54 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> None:
             note="",
         ),
     )
+    covered = {build.attributes["release"] for build in builds}
+    releases = sorted(release.version for release in recorder.releases(of))
+    known = [release for release in releases if release in covered]
+    unread = [release for release in releases if release not in covered]
+    subject = ((of, _alone(known)), ("from", "wheel"))
+    needs = base.replace(id=f"{identity}#needs", when=subject, kind="needs", rule="")
+    recorder.claim(needs.replace(component=name(of), alternatives=(name(of),)))
+    for claim in _published(base, of, builds):
+        recorder.claim(claim)
+    if unread:
+        recorder.claim(
+            base.replace(
+                id=f"{identity}#unread",
+                when=((of, _alone(unread)), ("from", "wheel")),
+                component="accelerator",
+                selector="none",
+                evidence="unknown",
+                rule="",
+            )
+        )
+
+
+def _published(base: Claim, of: str, builds: list[Release]) -> Iterator[Claim]:
+    """For which machines a release has builds, and for each machine what they compute on."""
+    offered: dict[str, dict[str, set[str]]] = {}
+    for build in builds:
+        told = build.attributes
+        by_machine = offered.setdefault(told["release"], {})
+        by_machine.setdefault(told["machine"], set()).add(told["accelerator"])
+    same: dict[tuple[str, str, str], list[str]] = {}
+    for release, machines in sorted(offered.items()):
+        same.setdefault(("machine", " ".join(sorted(machines)), ""), []).append(release)
+        for machine, accelerators in sorted(machines.items()):
+            # A build for CUDA also runs without one.
+            can = accelerators | ({"none"} if "cuda" in accelerators else set())
+            same.setdefault(("accelerator", " ".join(sorted(can)), machine), []).append(release)
+    for place, ((component, selector, machine), releases) in enumerate(sorted(same.items())):
+        narrower = (("machine", machine),) if machine else ()
+        yield base.replace(
+            id=f"{base.row}#{component}.{place + 1}",
+            when=((of, _alone(releases)), ("from", "wheel"), *narrower),
+            component=component,
+            selector=selector,
+            topic=f"published-{component}",
+            says="is published for {value}",
+        )
+
+
+def _alone(releases: list[str]) -> str:
+    """A selector of these releases and none that is finer."""
+    return " ".join(f"==={release}" for release in releases)

@@ -9,7 +9,9 @@ import os
 from datetime import date
 
 from toolmatrix.errors import Position
+from toolmatrix.facts.vouches import LATER
 from toolmatrix.finding import Finding
+from toolmatrix.solve.preferences import RULE as SERIES
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -79,6 +81,7 @@ def unused(matrix: Matrix) -> Iterator[Finding]:
     cited = {claim.source for claim in matrix.claims.values()}
     cited |= {release.source for release in matrix.releases.values()}
     cited |= {row.source for row in matrix.rows.values()}
+    cited |= {channel.source for channel in matrix.channels.values()}
     applied = {rule for claim in matrix.claims.values() for rule in (claim.rule, *claim.stands_for)}
     known = (("source", matrix.sources, cited), ("rule", matrix.rules, applied))
     for kind, names, used in known:
@@ -87,7 +90,7 @@ def unused(matrix: Matrix) -> Iterator[Finding]:
                 yield Finding(code=UNUSED, severity="warning", names=(kind, name))
 
 
-_BUILT_IN = ("same-series",)
+_BUILT_IN = ("same-series", LATER, SERIES)
 """Rules that no fact names because they hold everywhere."""
 
 

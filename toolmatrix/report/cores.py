@@ -53,6 +53,8 @@ def ground_text(index: Index, ground: Ground, mine: tuple[str, tuple[str, ...]] 
         return f"no row vouches for {named} with {ground.component} at --min-evidence {ground.values[0]}"
     if ground.kind == "needs":
         return f"{named} needs {terminal.listing(list(ground.alternatives), 'or')}{conditions}"
+    if index.header["components"][ground.subject]["variant_of"] == ground.component:
+        return f"each build of {ground.component} is of one release"
     if ground.values == ("absent",):
         if ground.evidence == "unknown":
             return claims.nobody_knows(index, ground, offered=True) + conditions

@@ -84,7 +84,7 @@ def installs(variants: Sequence[Variant], tool: str = "pip") -> list[str]:
         by_channel.setdefault(variant.arguments, []).extend(variant.requirement.split())
     start = ["pip", "install"] if tool == "pip" else ["uv", "pip", "install"]
     return [
-        shlex.join([*start, *requirements, *arguments])
+        shlex.join([*start, *dict.fromkeys(requirements), *arguments])
         for arguments, requirements in by_channel.items()
     ]
 

@@ -278,10 +278,23 @@ class Assembly:
                 for place, date in enumerate(part["dates"]):
                     if date > self.request.at:
                         dropped |= 2 << place
+            dropped &= ~self.brought(variable, dropped) if dropped else -1
             if dropped and not any(
                 (variable.component, version) in named for version in self.among(variable, dropped)
             ):
                 variable.domain &= ~dropped
+
+    def brought(self, variable: Variable, dropped: int) -> int:
+        """What of withdrawn releases a build brings with it: nobody has to find it."""
+        found = 0
+        for target in self.request.targets:
+            for name in (name for owner, name in self.by_name if owner == target):
+                part = self.component(name)
+                for kind, when, about, allowed, *_ in part["bindings"] if part["brings"] else ():
+                    only = about == variable.component and not allowed & ~dropped & ~1
+                    if kind == "requires" and only and when[0][1] & part["brings"]:
+                        found |= allowed
+        return found
 
     def among(self, variable: Variable, mask: int) -> Iterator[str]:
         """The releases in a mask of the facts."""
