@@ -35,7 +35,9 @@ class Names:
     def asks(self, text: str, option: str = "") -> list[Ask]:
         """One `name`, `name==1.2`, `name>=1,<2`: checked against what is known; two where it names a build."""
         name, selector = self.split(text)
-        if "[" in name or "+" in selector or name.replace("_", "-") not in self.components:
+        plain = name.replace("_", "-")
+        named = self.components[plain] if plain in self.components else None
+        if "[" in name or named is None or ("+" in selector and not named["variant_of"]):
             from toolmatrix.cli import builds
 
             found = builds.asks(self, name, selector, text, option)
@@ -389,7 +391,7 @@ def _context(
     ]
     if "accelerator" not in named:
         accelerator = options.accelerator or defaults.accelerator(
-            part["accelerator"], asks, from_, Names(index), codegen
+            target, asks, from_, Names(index), codegen
         )
         found.append(
             Ask(
@@ -434,7 +436,7 @@ def _policies(
         for component, release in policies.items():
             wanted = [release]
             if component == "cpu-flag" and cpu:
-                wanted.insert(0, f"-mcpu={cpu}")
+                wanted[:0] = [f"-mcpu={cpu}+crc", f"-mcpu={cpu}"]
             known = [name for name in wanted if name in names.scale(component).versions]
             if known:
                 found.append((target, component, tuple(known)))

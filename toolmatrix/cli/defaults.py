@@ -32,19 +32,32 @@ def target(asks: Sequence[Ask], names: Names, codegen: str) -> tuple[str, ...]:
     return (first,)
 
 
-def accelerator(own: str, asks: Sequence[Ask], from_: str, names: Names, codegen: str = "") -> str:
+def accelerator(
+    target: str, asks: Sequence[Ask], from_: str, names: Names, codegen: str = ""
+) -> str:
     """The target's own accelerator, where something asked for has it; ROCm always on the target made for it.
 
     A build that is named brings its own, and a device asks for the one that it is.
     """
-    if codegen:
+    if codegen and _takes(names, target, codegen):
         return codegen
+    own: str = names.index.header["targets"][target]["accelerator"]
     for ask in asks:
         if names.components[ask.component]["variant_of"]:
             return _of_builds(ask, own, names)
     if own in ("none", "rocm") or any(_computes(ask, own, from_, names) for ask in asks):
         return own
     return "none"
+
+
+def _takes(names: Names, target: str, accelerator: str) -> bool:
+    """Whether a target can have an accelerator."""
+    bit = names.scale("target").bit(target)
+    return all(
+        allowed & names.scale("accelerator").bit(accelerator)
+        for _, when, about, allowed, *_ in names.index.component("target")["bindings"]
+        if about == "accelerator" and when[0][1] & bit
+    )
 
 
 def _of_builds(ask: Ask, own: str, names: Names) -> str:

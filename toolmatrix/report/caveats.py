@@ -34,7 +34,7 @@ def unread(resolution: Resolution) -> list[dict[str, Any]]:
 
 def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
-    kinds = (_not_preferred, _not_aligned, _below, _untested)
+    kinds = (_not_preferred, _not_aligned, _below, _to_bring, _untested)
     return [caveat for kind in kinds for caveat in kind(resolution)]
 
 
@@ -76,6 +76,19 @@ def _below(resolution: Resolution) -> Iterator[dict[str, Any]]:
             for target, choice in weak
         ]
         yield _caveat("below-minimum", text, components)
+
+
+def _to_bring(resolution: Resolution) -> Iterator[dict[str, Any]]:
+    """What the answer does not hold and somebody has to bring, as releases of hidden components say."""
+    assembly = resolution.assembly
+    for (target, name), held in assembly.by_name.items():
+        release = assembly.version(held[0], resolution.values[held[0].number])
+        if release is not None and assembly.header["components"][name]["hidden"]:
+            part = assembly.component(name)
+            record = assembly.index.record(part["releases"][part["versions"].index(release)])
+            if "bring" in record["attributes"]:
+                components = [{"target": target, "component": name, "evidence": record["evidence"]}]
+                yield _caveat("to-bring", record["attributes"]["bring"], components)
 
 
 def _untested(resolution: Resolution) -> Iterator[dict[str, Any]]:

@@ -63,8 +63,14 @@ def of(resolution: Resolution, target: str) -> Flags:
         if component not in chosen
     ]
     version = ""
-    if resolution.request.cpu and f"-mcpu={resolution.request.cpu}" not in host:
+    said = (f"-mcpu={resolution.request.cpu}", f"-mcpu={resolution.request.cpu}+crc")
+    if resolution.request.cpu and not any(flag in host for flag in said):
         spelled, version, complaint = _archspec(resolution.request.cpu, chosen)
+        if f"-mcpu={resolution.request.cpu}" in spelled and resolution.assembly.mask(
+            "cpu-flag", f"-mcpu={resolution.request.cpu}"
+        ):
+            # The facts know the name and this compiler does not: an early point release of its series.
+            spelled, version, complaint = _archspec(resolution.request.cpu, chosen, ".0")
         if spelled:
             host = [flag for flag in host if not flag.startswith(("-march=", "-mcpu="))] + list(
                 spelled
@@ -101,7 +107,9 @@ def _nvcc(archs: Iterable[str], host: Iterable[str]) -> list[str]:
     return [*found, *(f"-Xcompiler={flag}" for flag in host)] if found else []
 
 
-def _archspec(cpu: str, chosen: Mapping[str, str]) -> tuple[tuple[str, ...], str, str]:
+def _archspec(
+    cpu: str, chosen: Mapping[str, str], point: str = ".99"
+) -> tuple[tuple[str, ...], str, str]:
     """archspec's flags for a CPU as the chosen compiler says them, archspec's version, or what it cannot say."""
     import archspec
     from archspec.cpu import TARGETS, UnsupportedMicroarchitecture
@@ -111,12 +119,12 @@ def _archspec(cpu: str, chosen: Mapping[str, str]) -> tuple[tuple[str, ...], str
     if not compiler or name not in TARGETS:
         return (), "", f"--cpu {cpu}" if compiler else ""
     try:
-        flags = TARGETS[name].optimization_flags(compiler, _last_of(chosen[compiler]))
+        flags = TARGETS[name].optimization_flags(compiler, _pointed(chosen[compiler], point))
     except UnsupportedMicroarchitecture:
         return (), "", f"--cpu {cpu} with {compiler} {chosen[compiler]}"
     return tuple(flags.split()), archspec.__version__, ""
 
 
-def _last_of(series: str) -> str:
-    """A series stands for its latest point release, which a package of it holds: archspec compares full versions."""
-    return series + (".99" if "." not in series else "")
+def _pointed(series: str, point: str) -> str:
+    """A series stands for its latest point release, which most packages of it hold: archspec compares full versions."""
+    return series + (point if "." not in series else "")

@@ -98,9 +98,8 @@ class _Grid:
 
     def certain(self, terms: Sequence[Any]) -> bool:
         """Whether conditions hold whatever else is chosen: only the fixed context can promise that."""
-        return all(
-            not self.assembly.asked.get((self.target, name), -1) & ~mask for name, mask in terms
-        )
+        left = self.assembly.left[self.target]
+        return all(not left.get(name, 1) & ~mask for name, mask in terms)
 
     def cell(self, row: int, column: int) -> Cell:
         """Hard facts decide; a row that vouches for the pair says yes with its own evidence where no hard fact does."""

@@ -8,6 +8,7 @@ Where no single change helps, pairs of lines are tried. Ordered by cost.
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
+from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
 from toolmatrix.solve.resolve import Refusal, possible
 from toolmatrix.value import Value
@@ -32,7 +33,7 @@ _OPTION_COST = {
     "with": 0,
 }
 _PLACES = ("target", "accelerator")
-"""Who named a machine or an accelerator has it: another one is no way out."""
+"""Who named a machine or an accelerator has it: another one is no way out, unless what was named cannot be at all."""
 _STEP_COST = (20, 5, 1)
 """What one step costs in the first, second and any later number of a version."""
 
@@ -72,14 +73,25 @@ class _Finder:
         self.index = index
         self.assembly = refusal.assembly
         self.request = refusal.assembly.request
-        numbers = [number for core in refusal.cores for number in core]
         asks = [
             ask
-            for number in numbers
-            if (ask := self.assembly.reason(number).ask) is not None and ask.text
+            for core in refusal.cores
+            for number in core
+            if (ask := self.assembly.reason(number).ask) is not None
+            and ask.text
+            and (ask.implied or ask.option not in _PLACES or self.at_odds(core))
         ]
-        asked = [ask for ask in asks if ask.implied or ask.option not in _PLACES]
-        self.asks: list[Ask] = list(dict.fromkeys([*asked, *self.movable(asks)]))
+        self.asks: list[Ask] = list(dict.fromkeys([*asks, *self.movable(asks)]))
+
+    def at_odds(self, core: Sequence[int]) -> bool:
+        """Whether the options contradict each other, whatever is asked for: then one of them has to move."""
+        components = self.index.header["components"]
+        subjects = {
+            reason.subject
+            for reason in map(self.assembly.reason, core)
+            if reason.ask is None and reason.subject
+        }
+        return all(components[name]["given"] or name in SEVERAL for name in subjects)
 
     def movable(self, asks: Sequence[Ask]) -> Iterator[Ask]:
         """The targets whose own accelerator stands in the way: another one brings another."""

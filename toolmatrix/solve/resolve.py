@@ -361,7 +361,11 @@ class _Target:
         """No fact joins it to the rest: its release is enough for a flag or what was asked for, else it is unknown."""
         part = self.assembly.component(variable.component)
         record = part["releases"][self.bits[variable.number].bit_length() - 2]
-        asked = variable.component in self.wanted or self.components[variable.component]["flag"]
+        asked = (
+            variable.component in self.wanted
+            or (self.target, variable.component) in self.assembly.asked
+            or self.components[variable.component]["flag"]
+        )
         evidence = self.index.record(record)["evidence"] if asked else "unknown"
         return [Cite(record=record, evidence=evidence, rules=())], evidence
 
