@@ -125,17 +125,19 @@ MESSAGES = {
     )
     + "help: names are those of archspec and of -mcpu\n",
     "resolve tensorflow --device MI300Z": nearest(
-        "`--device MI300Z`: nobody knows this device", "MI300Z", "`MI300A`, `MI300X`, `MI100`"
+        "`--device MI300Z`: nobody knows this device",
+        "MI300Z",
+        "`MI300A`, `MI300X`, `Instinct MI300A`",
     )
     + "help: a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)\n",
     "resolve tensorflow --device 'RTX 3091'": nearest(
         "`--device RTX 3091`: nobody knows this device",
         "RTX 3091",
-        "`GeForce RTX 3090`, `GeForce RTX 3090 Ti`, `GeForce RTX 3050`",
+        "`GeForce RTX 3090`, `GeForce RTX 3090 Ti`, `Quadro RTX 3000`",
     )
     + "help: a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)\n",
     "resolve tensorflow --align pithon": nearest(
-        "no component is called `pithon`", "pithon", "`python`, `distro`"
+        "no component is called `pithon`", "pithon", "`python`, `triton`, `distro`"
     )
     + "help: `toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own\n",
     "resolve tensorflow --target amr": (
@@ -199,7 +201,7 @@ def test_whole_messages(real: Cli, line: str) -> None:
     ("code", "words"),
     [
         (NOTHING, ["zzzzzz"]),
-        (NOTHING, ["tensorflow[gpu]==2.6.5"]),
+        (NOTHING, ["tensorflow[npu]==2.6.5"]),
         (NOTHING, ["tensorflow@2.6.5"]),
         (NOTHING, ["ténsorflow==2.6.5"]),
         (NOTHING, ["tensorflow==99"]),

@@ -36,7 +36,7 @@ class Names:
         """One `name`, `name==1.2`, `name>=1,<2`: checked against what is known; two where it names a build."""
         name, selector = self.split(text)
         plain = name.replace("_", "-")
-        named = self.components[plain] if plain in self.components else None
+        named = self.components.get(plain)
         if "[" in name or named is None or ("+" in selector and not named["variant_of"]):
             from toolmatrix.cli import builds
 

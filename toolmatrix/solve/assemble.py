@@ -431,12 +431,16 @@ class Assembly:
 
     def problem(self) -> Problem:
         """The engine's problem."""
-        supports = [*self.kept(), *preferences.builds(self)]
-        if self.request.prefer != "newest":
-            supports += [*self.vouchings, *preferences.of_its_time(self)]
         sizes = [variable.count + 1 for variable in self.variables]
         domains = [variable.flip(variable.domain) for variable in self.variables]
-        return Problem(sizes, self.nogoods, supports, domains)
+        return Problem(sizes, self.nogoods, self.supports(self.vouchings), domains)
+
+    def supports(self, rows: Sequence[Vouching]) -> list[Support]:
+        """What ranks: locks and policies, builds that fit, and, but for `--prefer newest`, rows and what is of its time."""
+        found = [*self.kept(), *preferences.builds(self)]
+        if self.request.prefer != "newest":
+            found += [*rows, *preferences.of_its_time(self)]
+        return found
 
     def kept(self) -> list[Support]:
         """What a lock holds and what a policy prefers, as rows anchored on the target that outweigh all others."""
