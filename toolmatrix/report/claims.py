@@ -146,7 +146,7 @@ def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
     if len(places) == len(versions) > 1:
         return ""
     if index.header["components"][component]["variant_of"]:
-        return " ".join(dict.fromkeys(versions[place].partition("@")[0] for place in places))
+        return " ".join(dict.fromkeys(_build(index, versions[place]) for place in places))
     if index.header["components"][component]["scheme"] == "names":
         return " ".join(versions[place] for place in places)
     spans: list[tuple[int, int]] = []
@@ -157,6 +157,13 @@ def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
             spans.append((place, place))
     shown = [versions[one] + (f"-{versions[two]}" if two > one else "") for one, two in spans]
     return ", ".join(shown)
+
+
+def _build(index: Index, name: str) -> str:
+    """A build without its machine, which the rest of a sentence tells, and without the channel that is asked anyway."""
+    told, _, where = name.partition("@")
+    channel = where.partition("/")[0]
+    return told if index.section("channels")[channel]["default"] else f"{told} ({channel})"
 
 
 def union(index: Index, component: str, selectors: Sequence[str]) -> str:

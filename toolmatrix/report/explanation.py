@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.report import answer, claims, cores, terminal
+from toolmatrix.report import answer, claims, cores, terminal, variants
 from toolmatrix.solve.alternatives import alternatives
 
 TYPE_CHECKING = False
@@ -76,7 +76,8 @@ def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
     variable = assembly.variable(choice.target, choice.component, choice.instance)
     groups: dict[tuple[str, str], list[str]] = {}
     for group in alternatives(assembly, found.values, variable):
-        groups.setdefault((group.kind, _why(found, choice, group)), []).extend(group.releases)
+        for releases, why in _reasons(found, choice, group):
+            groups.setdefault((group.kind, why), []).extend(releases)
     return [
         {
             "releases": sorted(releases, key=assembly.scale(choice.component).versions.index),
@@ -86,6 +87,16 @@ def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
         }
         for (kind, why), releases in sorted(groups.items())
     ]
+
+
+def _reasons(
+    found: Resolution, choice: Choice, group: Alternative
+) -> list[tuple[tuple[str, ...], str]]:
+    """The releases of a group by reason: builds are told apart by rules, all else by one sentence."""
+    index = found.assembly.index
+    if group.kind not in ("older", "outranked") or not variants.is_build(index, choice.component):
+        return [(group.releases, _why(found, choice, group))]
+    return [((name,), variants.preferred(index, found, choice, name)) for name in group.releases]
 
 
 def _why(found: Resolution, choice: Choice, group: Alternative) -> str:

@@ -75,6 +75,41 @@ def _archs(index: Index, part: dict[str, Any], bit: int) -> tuple[str, ...] | No
     return ()
 
 
+def is_build(index: Index, component: str) -> bool:
+    """Whether the releases of a component are builds of another one."""
+    return bool(index.header["components"][component]["variant_of"])
+
+
+def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> str:
+    """By which rule a build was taken and another one was not."""
+    component = index.header["components"][choice.component]["variant_of"]
+    mine = _variant(index, choice, component)
+    another = _variant(index, choice.replace(version=other), component)
+    devices = [part.version for part in found.targets[choice.target] if part.component == "device"]
+    if any(_native(index, mine, name) > _native(index, another, name) for name in devices):
+        return "machine code for the device comes before code that the driver compiles, by rule native-sass"
+    if mine.accelerator != another.accelerator:
+        return f"a build for {mine.accelerator} alone comes first, by rule one-accelerator"
+    default = index.section("channels")[mine.channel]["default"]
+    if mine.channel != another.channel and default:
+        return f"{mine.channel_title} comes first, by rule default-channel"
+    return f"the newest line comes first, which is {mine.line}, by rule newest-line"
+
+
+def _native(index: Index, variant: Variant, device: str) -> bool:
+    """Whether a build holds machine code that a device runs."""
+    part = index.component("device")
+    archs = index.component("arch")["versions"]
+    bit = 2 << part["versions"].index(device)
+    runs = -1
+    for kind, when, about, allowed, *_ in part["bindings"]:
+        if kind == "limits" and about == "arch" and when[0][1] & bit:
+            runs &= allowed
+    return any(
+        runs & 2 << archs.index(name) for name in variant.archs or () if not name.startswith(PTX)
+    )
+
+
 def installs(variants: Sequence[Variant], tool: str = "pip") -> list[str]:
     """The commands that install builds, one for each channel: what lies in one place is installed together."""
     import shlex

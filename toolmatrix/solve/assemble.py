@@ -436,7 +436,7 @@ class Assembly:
         return Problem(sizes, self.nogoods, self.supports(self.vouchings), domains)
 
     def supports(self, rows: Sequence[Vouching]) -> list[Support]:
-        """What ranks: locks, policies and builds that fit, then rows and what is of its time; these not with `newest`."""
+        """What ranks: locks, policies and builds that fit, then rows and what is of its time but with `newest`."""
         found = [*self.kept(), *preferences.builds(self)]
         if self.request.prefer != "newest":
             found += [*rows, *preferences.of_its_time(self)]

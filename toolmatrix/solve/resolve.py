@@ -262,6 +262,8 @@ class _Target:
         for owner, binding in self.claims.get(variable.number, ()):
             if owner is variable or self.components[owner.component]["given"]:
                 continue
+            if self.components[owner.component]["variant_of"] == variable.component:
+                continue  # A build is of a release; it is no reason to have it.
             if binding[0] != "limits" and not parent:
                 parent = owner.component
             if binding[0] != "needs" and owner.number < variable.number:
@@ -303,6 +305,8 @@ class _Target:
             part = self.components[binding[2]]
             about = parts.get(binding[2])
             if about is not None and about.number not in self.tied:
+                continue
+            if self.components[variable.component]["variant_of"] == binding[2]:
                 continue
             if part["hidden"] or binding[0] == "needs" or (part["given"] and not flag):
                 continue
