@@ -120,6 +120,13 @@ def components(target: LockedTarget | None) -> dict[str, Held]:
         )
         for name, part in target.components.items()
     }
+    for name, build in target.variants.items():
+        found[f"{name} build"] = Held(
+            value=build.build,
+            evidence=build.evidence,
+            facts=build.facts,
+            disputed=build.disputed,
+        )
     for name, parts in (("arch", target.archs), ("device", target.devices)):
         if parts:
             found[name] = _joined(parts)

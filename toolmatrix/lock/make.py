@@ -9,6 +9,7 @@ from toolmatrix.lock.model import (
     LockedEnvironment,
     LockedFlags,
     LockedTarget,
+    LockedVariant,
 )
 
 TYPE_CHECKING = False
@@ -42,12 +43,24 @@ def _target(
             version=part["floor"] if "floor" in part else part["version"],
             floor="floor" in part,
             kept=(name, component) in kept,
+            inside=part.get("inside", ""),
             **_backing([part]),
         )
         for component, part in body["components"].items()
     }
     archs, devices = _named(body["archs"]), _named(body["devices"])
-    parts: list[Backed] = [*components.values(), *archs.values(), *devices.values()]
+    variants = {
+        component: LockedVariant(
+            build=part["variant"]["build"],
+            install=(*part["variant"]["requirements"], *part["variant"]["arguments"]),
+            **_backing([part["variant"]]),
+        )
+        for component, part in body["components"].items()
+        if "variant" in part
+    }
+    parts: list[Backed] = [
+        *(*components.values(), *archs.values(), *devices.values(), *variants.values()),
+    ]
     return LockedTarget(
         accelerator=accelerators.get(name, accelerators.get("*", "")),
         from_=request["from"],
@@ -56,6 +69,7 @@ def _target(
         components=components,
         archs=archs,
         devices=devices,
+        variants=variants,
         flags=_flags(body["flags"]),
     )
 

@@ -30,12 +30,32 @@ class Backed(Value):
 class LockedComponent(Backed):
     """A component at its version; of a floor (a driver) the lowest that will do.
 
-    `kept`: an earlier lock made the request take this version, by itself it would take another.
+    `kept`: an earlier lock made the request take this version, by itself it would take another. `inside` names the
+    component whose build brings it: nothing else has to.
     """
 
     version: str
     floor: bool = False
     kept: bool = False
+    inside: str = ""
+
+
+class LockedVariant(Backed):
+    """The build that is installed of a component, and what installs it: requirements, then arguments of pip."""
+
+    build: str
+    install: tuple[str, ...]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What pip gets beside the requirements: nothing for the index that it asks anyway."""
+        return self.install[len(self.requirements) :]
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """What stands before the first option."""
+        first = next((place for place, word in enumerate(self.install) if word[:1] == "-"), None)
+        return self.install[:first]
 
 
 class LockedFlags(Value):
@@ -51,7 +71,10 @@ class LockedFlags(Value):
 
 
 class LockedTarget(Value):
-    """The answer for one target. `archs` is what code is made for, `devices` what it runs on, by name."""
+    """The answer for one target. `archs` is what code is made for, `devices` what it runs on, by name.
+
+    `variants` are the builds that are installed, by the component that they are of.
+    """
 
     accelerator: str
     from_: str
@@ -60,12 +83,14 @@ class LockedTarget(Value):
     components: Mapping[str, LockedComponent]
     archs: Mapping[str, Backed] = {}
     devices: Mapping[str, Backed] = {}
+    variants: Mapping[str, LockedVariant] = {}
     flags: LockedFlags = LockedFlags()
 
     @property
     def chosen(self) -> dict[str, str]:
         """Component to version, as `--keep` ranks it. A floor follows from the rest and is not kept."""
-        return {name: part.version for name, part in self.components.items() if not part.floor}
+        held = {name: part.version for name, part in self.components.items() if not part.floor}
+        return held | {f"{name}-variant": part.build for name, part in self.variants.items()}
 
 
 class LockedEnvironment(Value):

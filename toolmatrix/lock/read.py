@@ -14,6 +14,7 @@ from toolmatrix.lock.model import (
     LockedEnvironment,
     LockedFlags,
     LockedTarget,
+    LockedVariant,
 )
 from toolmatrix.lock.write import FLAG_LISTS, header, key
 
@@ -33,7 +34,7 @@ _EDITED = {
     "edited": ("the lock was edited by hand", "what `toolmatrix lock` wrote", "another line"),
 }
 _BACKED = {"evidence": "word", "facts": "list", "disputed": "list?"}
-_COMPONENT = _BACKED | {"version": "text?", "floor": "text?", "kept": "true?"}
+_COMPONENT = _BACKED | dict.fromkeys(("version", "floor", "inside"), "text?") | {"kept": "true?"}
 
 
 def read(path: str) -> Lock:
@@ -194,7 +195,7 @@ class _Reader:
 
     def target(self, body: Any, keys: tuple[str, ...]) -> LockedTarget:
         words = dict.fromkeys(("accelerator", "from", "platform"), "text")
-        tables = dict.fromkeys(("archs", "devices", "flags"), "table?")
+        tables = dict.fromkeys(("archs", "devices", "variants", "flags"), "table?")
         self.check(body, keys, words | tables | {"evidence": "word", "components": "table"})
         return LockedTarget(
             accelerator=body["accelerator"],
@@ -207,6 +208,10 @@ class _Reader:
             },
             archs=self.named(body, (*keys, "archs")),
             devices=self.named(body, (*keys, "devices")),
+            variants={
+                name: self.variant(part, (*keys, "variants", name))
+                for name, part in body.get("variants", {}).items()
+            },
             flags=self.flags(body.get("flags", {}), (*keys, "flags")),
         )
 
@@ -218,6 +223,17 @@ class _Reader:
             version=body["floor"] if "floor" in body else body["version"],
             floor="floor" in body,
             kept=body.get("kept", False),
+            inside=body.get("inside", ""),
+            evidence=body["evidence"],
+            facts=tuple(body["facts"]),
+            disputed=tuple(body.get("disputed", ())),
+        )
+
+    def variant(self, body: Any, keys: tuple[str, ...]) -> LockedVariant:
+        self.check(body, keys, _BACKED | {"build": "text", "install": "list"})
+        return LockedVariant(
+            build=body["build"],
+            install=tuple(body["install"]),
             evidence=body["evidence"],
             facts=tuple(body["facts"]),
             disputed=tuple(body.get("disputed", ())),

@@ -7,7 +7,7 @@ what makes two locks easy to compare. Reading is `tomllib`'s.
 from __future__ import annotations
 
 from toolmatrix.lock import seal
-from toolmatrix.lock.model import SCHEMA, Backed, LockedComponent
+from toolmatrix.lock.model import SCHEMA, Backed, LockedComponent, LockedVariant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _target(keys: tuple[str, ...], target: LockedTarget) -> Iterator[str]:
             "platform": target.platform,
         },
     )
-    for name in ("archs", "components", "devices"):
+    for name in ("archs", "components", "devices", "variants"):
         parts: Mapping[str, Backed] = getattr(target, name)
         if parts or name == "components":
             lines = [f"{key(part)} = {_inline(parts[part])}\n" for part in sorted(parts)]
@@ -81,8 +81,12 @@ def _inline(part: Backed) -> str:
     fields = [("evidence", _value(part.evidence)), ("facts", _value(part.facts))]
     if part.disputed:
         fields.append(("disputed", _value(part.disputed)))
+    if isinstance(part, LockedVariant):
+        fields[:0] = [("build", _value(part.build)), ("install", _value(part.install))]
     if isinstance(part, LockedComponent):
         fields.insert(0, ("floor" if part.floor else "version", _value(part.version)))
+        if part.inside:
+            fields.append(("inside", _value(part.inside)))
         if part.kept:
             fields.append(("kept", "true"))
     return f"{{ {', '.join(f'{name} = {value}' for name, value in fields)} }}"

@@ -149,7 +149,8 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         downloads=downloads,
         run=_once(line for part in provisions for line in part.run),
         links={name: to for part in provisions for name, to in part.links.items()},
-        pip=_once(word for part in provisions for word in part.pip),
+        pip=_once(word for part in provisions for word in _packages(part, held)),
+        builds=_once(tuple(build.install) for build in held.variants.values() if build.options),
         steps=steps,
         artifacts=picker.texts(recipe.artifacts),
         probes=probes,
@@ -187,10 +188,10 @@ def _needed(target: str, held: LockedTarget, recipe: Recipe) -> None:
 
 
 def _provisions(held: LockedTarget, rules: Rules, picker: Picker) -> Iterator[Provision]:
-    """For each component the first provision that holds; a recipe does not provide what it builds."""
+    """For each component the first provision that holds, but for what the recipe builds and what a wheel brings."""
     order = [name for name in rules.index.header["components"] if name in held.components]
     for name in order:
-        if name == rules.recipe.builds:
+        if name == rules.recipe.builds or held.components[name].inside:
             continue
         version = held.components[name].version
         offered = [part for part in rules.provisions if part.component == name]
@@ -199,6 +200,14 @@ def _provisions(held: LockedTarget, rules: Rules, picker: Picker) -> Iterator[Pr
             where = held.components["distro"].version
             raise _Excluded(f"nothing says how {name} {version} gets into {where}")
         yield found
+
+
+def _packages(part: Provision, held: LockedTarget) -> tuple[str, ...]:
+    """The requirements of a provision; a build that is locked says its own, and one of another channel stands apart."""
+    build = held.variants.get(part.component)
+    if build is None or not part.pip:
+        return part.pip
+    return () if build.options else build.requirements
 
 
 def _steps(recipe: Recipe, picker: Picker) -> tuple[Step, ...]:

@@ -81,6 +81,7 @@ class Image(Value):
     run: tuple[str, ...]
     links: Mapping[str, str]
     pip: tuple[str, ...]
+    builds: tuple[tuple[str, ...], ...]
     steps: tuple[Step, ...]
     artifacts: tuple[str, ...]
     probes: tuple[tuple[str, Probe], ...]

@@ -67,16 +67,21 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
         ask.component: ask.selector for ask in resolution.request.asks if ask.target == target
     }
     found: dict[str, Any] = {"components": {}, "archs": [], "devices": []}
+    builds: dict[str, dict[str, Any]] = {}
     for choice in resolution.targets[target]:
         shown = _choice(index, choice)
-        if choice.component in ("arch", "device"):
+        of = components[choice.component]["variant_of"]
+        if of:
+            builds[of] = shown
+        elif choice.component in ("arch", "device"):
             found[choice.component + "s"].append(shown | {"name": choice.version})
         elif components[choice.component]["floor"]:
             found["components"][choice.component] = {"floor": choice.version} | shown
         elif not components[choice.component]["flag"]:
             found["components"][choice.component] = {"version": choice.version} | shown
     for variant in variants.of(index, resolution.targets[target]):
-        found["components"][variant.component]["variant"] = variants.document(variant)
+        told = variants.document(variant) | builds[variant.component]
+        found["components"][variant.component]["variant"] = told
     for name, owner in variants.carried(index, resolution, target).items():
         if name in found["components"]:
             found["components"][name]["inside"] = owner

@@ -18,6 +18,7 @@ class Variant(Value):
     """One build of a component: `archs` are None where nobody knows them."""
 
     component: str
+    build: str
     release: str
     line: str
     channel: str
@@ -51,6 +52,7 @@ def _variant(index: Index, choice: Choice, component: str) -> Variant:
     channel = index.section("channels")[told["channel"]]
     return Variant(
         component=component,
+        build=choice.version,
         release=told["release"],
         line=told["line"],
         channel=told["channel"],
@@ -129,6 +131,7 @@ def document(variant: Variant) -> dict[str, Any]:
     archs = variant.archs
     return {
         "name": variant.local,
+        "build": variant.build,
         "channel": variant.channel,
         "line": variant.line,
         "machine": variant.machine,
@@ -137,6 +140,8 @@ def document(variant: Variant) -> dict[str, Any]:
         "sass": None if archs is None else [name for name in archs if not name.startswith(PTX)],
         "ptx": None if archs is None else [name for name in archs if name.startswith(PTX)],
         "install": {tool: installs([variant], tool)[0] for tool in ("pip", "uv")},
+        "requirements": variant.requirement.split(),
+        "arguments": list(variant.arguments),
     }
 
 

@@ -35,6 +35,14 @@ def _use(image: Image) -> str:
 def _environment(job: Job, image: Image) -> dict[str, object]:
     wanted: list[object] = list(_packages(image))
     pip = [around.requirement(one) for one in image.pip]
+    # A requirements file of its own, as conda hands the list to pip: options are lines of it.
+    pip += [" ".join(build.options) for build in image.locked.variants.values() if build.options]
+    pip += [
+        around.requirement(one)
+        for build in image.locked.variants.values()
+        if build.options
+        for one in build.requirements
+    ]
     return {
         "name": f"{quote.plain('release', job.recipe.name)}-{quote.plain('release', image.name)}",
         "channels": ["conda-forge", "nodefaults"],

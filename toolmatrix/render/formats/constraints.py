@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.render import around
+from toolmatrix.render import around, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,17 +26,28 @@ def files(job: Job) -> dict[str, str]:
         around.file_name(image, ".constraints.txt"): around.comment(
             (*around.lines(job), "", f"pip install --constraint {image.name}.constraints.txt ...")
         )
-        + "".join(f"{line}\n" for line in pinned)
+        + "".join(f"{line}\n" for line in (*_channels(image), *pinned))
         for image in job.images
         if (pinned := _pinned(image))
     }
 
 
+def _channels(image: Image) -> list[str]:
+    """Where pip finds the builds of the lock, as lines of a requirements file, of which a constraints file is one."""
+    found = (
+        " ".join(quote.plain("word", word) for word in build.options)
+        for build in image.locked.variants.values()
+    )
+    return [line for line in dict.fromkeys(found) if line]
+
+
 def _pinned(image: Image) -> list[str]:
     """Requirements without extras, which a constraint may not have."""
-    found = {_EXTRAS.sub("", around.requirement(one)) for one in image.pip}
+    builds = image.locked.variants
+    wanted = [*image.pip, *(word for build in builds.values() for word in build.requirements)]
+    found = {_EXTRAS.sub("", around.requirement(one)) for one in wanted}
     built = image.recipe.builds
-    if found and built in image.locked.components:
+    if found and built in image.locked.components and built not in builds:
         version = image.locked.components[built].version
         found.add(around.requirement(f"{built}=={version}"))
     return sorted(found)
