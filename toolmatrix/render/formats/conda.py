@@ -34,15 +34,11 @@ def _use(image: Image) -> str:
 
 def _environment(job: Job, image: Image) -> dict[str, object]:
     wanted: list[object] = list(_packages(image))
-    pip = [around.requirement(one) for one in image.pip]
-    # A requirements file of its own, as conda hands the list to pip: options are lines of it.
-    pip += [" ".join(build.options) for build in image.locked.variants.values() if build.options]
-    pip += [
-        around.requirement(one)
-        for build in image.locked.variants.values()
-        if build.options
-        for one in build.requirements
-    ]
+    # conda hands the list to pip as a requirements file: options are lines of it.
+    apart = [build for build in image.locked.variants.values() if build.options]
+    options = (" ".join(quote.plain("word", one) for one in build.options) for build in apart)
+    asked = (*(one for build in apart for one in build.requirements), *image.pip)
+    pip = [*dict.fromkeys(options), *(around.requirement(one) for one in asked)]
     return {
         "name": f"{quote.plain('release', job.recipe.name)}-{quote.plain('release', image.name)}",
         "channels": ["conda-forge", "nodefaults"],
@@ -52,7 +48,7 @@ def _environment(job: Job, image: Image) -> dict[str, object]:
 
 def _packages(image: Image) -> Iterator[str]:
     for name, part in sorted(image.locked.components.items()):
-        found = outside.conda(name, part.version)
+        found = outside.conda(name, part.version) if not part.inside else None
         for package in found.packages if found else ():
             version = quote.plain("release", part.version)
             yield package if package == "pip" else f"{package}={version}"
