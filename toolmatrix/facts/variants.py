@@ -255,7 +255,7 @@ def _release(
             Release(
                 component=of.name,
                 version=variant.name,
-                id=f"{row.id}/{variant.name}",
+                id=row.id,
                 source=row.origin.source,
                 evidence=row.origin.evidence,
                 where=row.origin.where,

@@ -232,7 +232,9 @@ class _Target:
         if not cites:
             cites = limited or self.own(variable)
             evidence = max((cite.evidence for cite in cites), key=words.rank, default="unknown")
-        if variable.number not in self.tied and not self.components[variable.component]["flag"]:
+        if self.components[variable.component]["variant_of"]:
+            cites, evidence = self.released(variable)
+        elif variable.number not in self.tied and not self.components[variable.component]["flag"]:
             cites, evidence = self.free(variable)
         elif not cites or variable.component in self.wanted[:1]:
             cites, evidence = self.released(variable)
@@ -306,8 +308,6 @@ class _Target:
             about = parts.get(binding[2])
             if about is not None and about.number not in self.tied:
                 continue
-            if self.components[variable.component]["variant_of"] == binding[2]:
-                continue
             if part["hidden"] or binding[0] == "needs" or (part["given"] and not flag):
                 continue
             if about is None or self.chosen[about.number] is None:
@@ -369,6 +369,7 @@ class _Target:
             variable.component in self.wanted
             or (self.target, variable.component) in self.assembly.asked
             or self.components[variable.component]["flag"]
+            or self.components[variable.component]["variant_of"]
         )
         evidence = self.index.record(record)["evidence"] if asked else "unknown"
         return [Cite(record=record, evidence=evidence, rules=())], evidence
