@@ -68,7 +68,12 @@ class Answer:
     def evidence(self, *names: str) -> list[str]:
         """How well components, codegen archs or devices are known."""
         several = {one["name"]: one for one in self.part["archs"] + self.part["devices"]}
-        return [(several | self.components)[name]["evidence"] for name in names]
+        builds = {
+            f"{name}-variant": part["variant"]
+            for name, part in self.components.items()
+            if "variant" in part
+        }
+        return [(several | builds | self.components)[name]["evidence"] for name in names]
 
     def build(self, component: str) -> dict[str, Any]:
         """What is installed of a component."""

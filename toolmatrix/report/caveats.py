@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from toolmatrix.solve.resolve import Resolution
+    from toolmatrix.facts.index import Index
+    from toolmatrix.solve.resolve import Choice, Resolution
 
 
 def unread(resolution: Resolution) -> list[dict[str, Any]]:
@@ -34,7 +35,7 @@ def unread(resolution: Resolution) -> list[dict[str, Any]]:
 
 def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
-    kinds = (_not_preferred, _not_aligned, _below, _to_bring, _untested)
+    kinds = (_not_preferred, _not_aligned, _below, _to_bring, _untested, _unspoken)
     return [caveat for kind in kinds for caveat in kind(resolution)]
 
 
@@ -93,7 +94,8 @@ def _to_bring(resolution: Resolution) -> Iterator[dict[str, Any]]:
 
 def _untested(resolution: Resolution) -> Iterator[dict[str, Any]]:
     """Pairs of what was asked for that rows speak about, but never together."""
-    asked = [ask for ask in resolution.request.asks if ask.option in ("", "with")]
+    header = resolution.assembly.header["components"]
+    asked = [ask for ask in resolution.request.asks if not header[ask.component]["given"]]
     if len(asked) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
         return
     pairs = untested(resolution.assembly)
@@ -105,3 +107,38 @@ def _untested(resolution: Resolution) -> Iterator[dict[str, Any]]:
             for name in (pair.subject, pair.component)
         ]
         yield _caveat("untested", text, components)
+
+
+def _unspoken(resolution: Resolution) -> Iterator[dict[str, Any]]:
+    """Toolkits that were chosen by what speaks of them alone: no fact joins them and a framework."""
+    index = resolution.assembly.index
+    header = index.header["components"]
+    wanted = [name for name in resolution.request.wanted if header[name]["framework"]]
+    for target, choices in resolution.targets.items():
+        chosen = resolution.chosen(target)
+        for choice in choices:
+            part = header[choice.component]
+            toolkit = part["accelerators"] and not part["framework"] and not part["under"]
+            if not toolkit or choice.evidence == words.UNKNOWN or _by_framework(index, choice):
+                continue
+            for name in (name for name in wanted if name in chosen):
+                text = (
+                    f"{choice.component} {choice.version} is untested with "
+                    f"{name} {chosen[name]}: no fact joins the two  TM102"
+                )
+                components = [
+                    {"target": target, "component": one, "evidence": words.UNKNOWN}
+                    for one in (name, choice.component)
+                ]
+                yield _caveat("untested", text, components)
+
+
+def _by_framework(index: Index, choice: Choice) -> bool:
+    """Whether a framework or a build of one says something of a choice, or the choice of it."""
+    header = index.header["components"]
+    for cite in choice.cites:
+        record = index.record(cite.record)
+        for name in (*(part[0] for part in record.get("when", ())), record["component"]):
+            if header[name]["framework"] or header[name]["variant_of"]:
+                return True
+    return False

@@ -198,6 +198,8 @@ def _rules(rules: Sequence[str]) -> str:
 def _released(record: Mapping[str, Any]) -> str:
     if record["evidence"] == "unknown":
         return "free choice: no fact ties it to the request"
+    if "channel" in record["attributes"]:
+        return f"is published on {record['attributes']['channel']}"
     if "effect" in record["attributes"]:
         return str(record["attributes"]["effect"])
     return f"released {record['date']}" if record["date"] else "released"

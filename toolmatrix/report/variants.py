@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.facts.index import in_ranges
 from toolmatrix.solve.flags import PTX
 from toolmatrix.value import Value
 
@@ -148,13 +149,17 @@ def document(variant: Variant) -> dict[str, Any]:
 def carried(index: Index, resolution: Resolution, target: str) -> dict[str, str]:
     """The toolkit and libraries that a build brings, inside it or as packages: component to the one that brings it."""
     components = index.header["components"]
+    chosen = resolution.chosen(target)
     found = {}
     for choice in resolution.targets[target]:
-        part = components[choice.component]
-        for cite in choice.cites if part["accelerators"] and not part["framework"] else ():
-            record = index.record(cite.record)
-            if record["kind"] == "requires" and not record["beside"]:
-                owner = components[record["when"][0][0]]["variant_of"]
-                if owner:
-                    found[choice.component] = owner
+        owner = components[choice.component]["variant_of"]
+        part = index.component(choice.component) if owner else {"bindings": ()}
+        for kind, when, about, _, _, _, cites in part["bindings"]:
+            brought = components[about]["accelerators"] and not components[about]["framework"]
+            if kind != "requires" or not brought or about not in chosen:
+                continue
+            bit = index.scale(choice.component).bit(choice.version) & when[0][1]
+            for ranges, claim, _, _ in index.cites(cites) if bit else ():
+                if in_ranges(ranges, bit) and not index.record(claim)["beside"]:
+                    found[about] = owner
     return found

@@ -50,7 +50,8 @@ class Repair(Value):
 def repairs(index: Index, refusal: Refusal, limit: int = 4) -> tuple[Repair, ...]:
     """Up to `limit` verified repairs of a refused request, cheapest first."""
     finder = _Finder(index, refusal)
-    found = list(finder.singles()) or list(finder.drops()) or list(finder.pairs())
+    found = list(finder.singles()) or list(finder.moves()) or list(finder.drops())
+    found = found or list(finder.pairs())
     best: dict[tuple[str, ...], Repair] = {}
     for repair in sorted(found, key=lambda repair: (repair.cost, _shown(repair))):
         best.setdefault(_shown(repair), repair)
@@ -81,7 +82,8 @@ class _Finder:
             and ask.text
             and (ask.implied or ask.option not in _PLACES or self.at_odds(core))
         ]
-        self.asks: list[Ask] = list(dict.fromkeys([*asks, *self.movable(asks)]))
+        self.asks: list[Ask] = list(dict.fromkeys(asks))
+        self.targets: list[Ask] = list(dict.fromkeys(self.movable(asks)))
 
     def at_odds(self, core: Sequence[int]) -> bool:
         """Whether the options contradict each other, whatever is asked for: then one of them has to move."""
@@ -108,6 +110,12 @@ class _Finder:
             for changed in self.alternatives(ask, self.request):
                 yield from self.verified(((ask, changed),))
         yield from self.wishes()
+
+    def moves(self) -> Iterator[Repair]:
+        """Another target than the default one, where nothing else helps."""
+        for ask in self.targets:
+            for changed in self.alternatives(ask, self.request):
+                yield from self.verified(((ask, changed),))
 
     def drops(self) -> Iterator[Repair]:
         """One line less, where no line can be said otherwise; something must still be asked for."""
