@@ -145,6 +145,23 @@ def test_an_unknown_name_tells_the_known_ones(index: Index) -> None:
     assert "toolchain" in caught.value.expected
 
 
+@pytest.mark.parametrize(
+    ("name", "recipe"),
+    [
+        ("torch", "pytorch"),
+        ("libtorch", "pytorch"),
+        ("PyTorch", "pytorch"),
+        ("tf", "tensorflow"),
+        ("apache-tvm", "tvm"),
+        ("apache_tvm", "tvm"),
+        ("ort", "onnxruntime"),
+        ("g++", "gcc"),
+    ],
+)
+def test_a_recipe_goes_by_the_names_of_what_it_builds(index: Index, name: str, recipe: str) -> None:
+    assert read.recipe(name, index).name == recipe
+
+
 def test_a_missing_file_is_told(index: Index, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="the recipe cannot be read"):
         read.recipe(str(tmp_path / "none.yaml"), index)

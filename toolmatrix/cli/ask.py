@@ -5,23 +5,18 @@ Raises UsageError for what cannot be understood and NothingMatched, naming the n
 
 from __future__ import annotations
 
-from toolmatrix.cli import defaults
+from toolmatrix.cli import defaults, words
 from toolmatrix.errors import NothingMatched, ReleasedLater, UsageError
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.solve.request import Ask, Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.options import Options
     from toolmatrix.facts.index import Index
-
-_OPERATORS = "=<>!~"
-_ENOUGH = 5
-_NEWEST = ("latest", "newest", "stable")
-"""What people write for the release that is taken anyway."""
 
 
 class Names:
@@ -54,7 +49,7 @@ class Names:
             (
                 place
                 for place, letter in enumerate(text)
-                if letter in _OPERATORS or letter.isspace()
+                if letter in words.OPERATORS or letter.isspace()
             ),
             len(text),
         )
@@ -63,7 +58,7 @@ class Names:
             raise UsageError(
                 "a request needs a component", expected="`name==version`", found=f"`{text}`"
             )
-        return name, "*" if selector.lstrip("=@ ").lower() in _NEWEST else selector
+        return name, "*" if selector.lstrip("=@ ").lower() in words.NEWEST else selector
 
     def listed(self, component: str, selector: str) -> str:
         """One version as the release that it names.
@@ -74,6 +69,8 @@ class Names:
         version = selector.removeprefix("==")
         if version == selector or "," in version:
             return selector
+        if component == "distro" and not set(version) & set(" |*"):
+            return f"=={words.distro(self, version) or version}"
         scale = self.scale(component)
         try:
             admitted = scale.select(selector)
@@ -88,17 +85,19 @@ class Names:
 
     def component(self, name: str) -> str:
         """The component of that name; underscores are read as hyphens, as package names are."""
-        plain = name.replace("_", "-")
-        if plain in self.components:
-            return plain
-        for known in ("aliases", "packages"):
-            if plain in self.index.header[known]:
-                return str(self.index.header[known][plain])
-        raise NothingMatched(
-            f"no component is called `{name}`",
-            expected=_nearest(plain, self.components),
-            found=f"`{name}`",
-            help="`toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own",
+        found = self.called(name)
+        if not found:
+            raise words.unknown(self, name)
+        return found
+
+    def called(self, name: str) -> str:
+        """The component that is called so by itself, by people, or as a package; nothing if none is."""
+        plain = name.lower().replace("_", "-")
+        header = self.index.header
+        return (
+            plain
+            if plain in self.components
+            else str(header["aliases"].get(plain) or header["packages"].get(plain, ""))
         )
 
     def check(self, component: str, selector: str, text: str) -> int:
@@ -107,7 +106,7 @@ class Names:
         try:
             mask = scale.select(selector)
         except SelectorError as error:
-            raise _unreadable(component, selector, text, error) from None
+            raise words.unreadable(self, component, selector, text, error) from None
         if mask:
             return mask
         if not scale.versions:
@@ -155,10 +154,10 @@ class Names:
     def near(self, component: str, selector: str) -> str:
         """The known releases nearest to what was asked for."""
         scale = self.scale(component)
-        words = [word for word in selector.replace(",", " ").split() if word]
-        wanted = words[0].lstrip(_OPERATORS).removesuffix(".*")
+        clauses = selector.replace(",", " ").split()
+        wanted = clauses[0].lstrip(words.OPERATORS).removesuffix(".*")
         if self.components[component]["scheme"] == "names":
-            return _nearest(wanted, scale.versions)
+            return words.nearest(wanted, scale.versions)
         below = scale.select(f"<{wanted}")
         above = scale.select(f">{wanted}")
         found = []
@@ -174,61 +173,13 @@ class Names:
             return name
         raise NothingMatched(
             f"`{option} {name}`: no {self.components[component]['title']} is called that",
-            expected=_nearest(name, self.scale(component).versions),
+            expected=words.nearest(name, self.scale(component).versions),
             found=f"`{name}`",
         )
 
     def device(self, name: str) -> str:
-        """A device by compute capability, gfx name, or the name of a product that has it."""
-        known = self.scale("device").versions
-        plain = name.lower().removeprefix("sm_") if name[:1] not in "0123456789" else name
-        if plain in known:
-            return plain
-        from toolmatrix.facts import products
-
-        found = products.find(self.index, name)
-        if len(found) == 1:
-            return found[0][0]
-        if found:
-            several = ", ".join(f"{device} ({product})" for device, product in found[:_ENOUGH])
-            raise UsageError(
-                f"`--device {name}` names more than one device",
-                expected="one of them",
-                found=several,
-                help="name the device",
-            )
-        raise NothingMatched(
-            f"`--device {name}`: nobody knows this device",
-            expected=_perhaps(products.nearest(name, [*known, *products.names(self.index)])),
-            found=f"`{name}`",
-            help="a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)",
-        )
-
-
-def _unreadable(component: str, selector: str, text: str, error: SelectorError) -> UsageError:
-    """What is wrong with a specifier, and how it was probably meant."""
-    version = selector.lstrip(_OPERATORS)
-    single = selector == f"={version}" and version
-    return UsageError(
-        f"`{text}` cannot be read",
-        expected="a specifier such as `==2.6.5`, `>=11.2,<12`, `~=1.19.2`",
-        found=str(error) if version else f"`{selector}` without a version",
-        help=f"did you mean `{component}=={version}`?"
-        if single
-        else f"`{component}` alone means any release",
-    )
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    import difflib
-
-    by_lower = {word.lower(): word for word in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, 3, 0.5)
-    return _perhaps([by_lower[word] for word in near])
-
-
-def _perhaps(near: Sequence[str]) -> str:
-    return "perhaps " + ", ".join(f"`{name}`" for name in near) if near else "a known name"
+        """A device by compute capability, gfx name, or the name of a product that has it, as tools print it too."""
+        return words.device(self, name)
 
 
 def build(
@@ -241,9 +192,10 @@ def build(
     """The request of a run: positional arguments and every request option; `varied` are the sides of a grid."""
     names = Names(index)
     options = context.options
-    words = context.arguments if arguments is None else arguments
-    _check_forms(words, names)
-    asks = [part for text in words for part in names.asks(text)]
+    wanted = context.arguments if arguments is None else arguments
+    for line in (wanted, *([text] for text in options.with_)):
+        _check_forms(line, names)
+    asks = [part for text in wanted for part in names.asks(text)]
     held = [part for text in options.with_ for part in names.asks(text, "with")]
     _check_words([ask for ask in (*asks, *held) if ask.component not in varied], index)
     if not varied:
@@ -252,11 +204,12 @@ def build(
     if options.at:
         for ask in (*asks, *held):
             names.known_at(ask, options.at)
-    archs = tuple(names.name("arch", arch, "--arch") for arch in dict.fromkeys(options.arch))
+    archs = tuple(words.arch(names, arch) for arch in dict.fromkeys(options.arch))
     devices = tuple(names.device(device) for device in dict.fromkeys(options.device))
     codegen = defaults.codegen(names, archs, devices) if archs or devices else ""
-    targets = tuple(dict.fromkeys(options.target)) or defaults.target(asks, names, codegen)
     asked = [*asks, *held]
+    computes = codegen or options.accelerator.removeprefix("none")
+    targets = tuple(dict.fromkeys(options.target)) or defaults.target(asked, names, computes)
     from_ = options.from_ or defaults.from_(asks, names)
     _check_targets(targets, index)
     several = len(targets) > 1
@@ -297,22 +250,26 @@ def _said(options: Options, from_: str, named: set[str], names: Names) -> Iterat
             implied=not options.from_,
         )
     if options.distro:
-        distro, text = _distro(options.distro), f"--distro {options.distro}"
-        distro = names.name("distro", distro, "--distro")
+        distro = words.distro(names, options.distro)
+        if not distro:
+            raise words.no_distro(names, options.distro)
+        text = f"--distro {options.distro}"
         yield Ask(component="distro", selector=distro, text=text, option="distro")
 
 
-def _check_forms(words: Sequence[str], names: Names) -> None:
+def _check_forms(line: Sequence[str], names: Names) -> None:
     """Refuse a version apart from its component, and several components in one word, with the form that is read."""
-    for before, word in zip(["", *words], words, strict=False):
-        if word[:1].isdigit():
-            right = f"{before}=={word}" if before else "NAME==VERSION"
-            raise UsageError(
-                f"`{word}` is no component",
-                expected="`name==version` in one word",
-                found=f"`{before} {word}`".replace("` ", "`"),
-                help=f"did you mean `{right}`?",
-            )
+    right = words.joined(line)
+    piece = next((word for word in line if words.is_piece(word)), "")
+    if piece and (right != [*line] or not piece.startswith(tuple(words.OPERATORS))):
+        meant = " ".join(right) if right != [*line] else "NAME==VERSION"
+        raise UsageError(
+            f"`{piece}` is no component",
+            expected="`name==version` in one word",
+            found=f"`{' '.join(line)}`",
+            help=f"did you mean `{meant}`?",
+        )
+    for word in line:
         parts = [part.strip() for part in word.split(",")]
         named = [part for part in parts[1:] if part[:1].isalpha()]
         if named and all(names.split(part)[0] for part in parts):
@@ -359,11 +316,6 @@ def _check_shown(asks: Sequence[Ask], index: Index) -> None:
             found=f"`{asks[0].text}`",
             help=f"name it in `--with {asks[0].text}`",
         )
-
-
-def _distro(text: str) -> str:
-    """`ubuntu:20.04` and `Ubuntu 20.04` are `ubuntu20.04`."""
-    return text.lower().replace(":", "").replace(" ", "")
 
 
 def _context(
@@ -464,7 +416,7 @@ def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
         return name
     raise NothingMatched(
         f"`--cpu {name}`: nobody knows this CPU",
-        expected=_nearest(name, [*spelled, *known]),
+        expected=words.nearest(name, [*spelled, *known]),
         found=f"`{name}`",
         help="names are those of archspec and of -mcpu",
     )

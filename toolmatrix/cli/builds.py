@@ -39,7 +39,8 @@ def asks(names: Names, package: str, selector: str, text: str, option: str) -> l
             found=f"`{text}`",
         )
     part = names.index.component(variant)
-    found = (2 << len(part["versions"])) - 2
+    wanted = names.listed(component, release or "*")
+    own = found = _of(part, component, names.check(component, wanted, text))
     if told:
         found &= _installed(part, lambda known: known.partition("[")[0] == plain)
     for extra in extras:
@@ -49,12 +50,10 @@ def asks(names: Names, package: str, selector: str, text: str, option: str) -> l
     if not found:
         raise NothingMatched(
             f"the matrix knows no build of {component} that `{text}` names",
-            expected=_known(part, plus),
+            expected=_known(part, own, component, plus),
             found=f"`{text}`",
         )
     listed = " ".join(name for place, name in enumerate(part["versions"]) if found & 2 << place)
-    wanted = names.listed(component, release or "*")
-    names.check(component, wanted, text)
     return [
         Ask(component=component, selector=wanted, text=text, option=option),
         Ask(component=variant, selector=listed, text=text, option=option),
@@ -83,9 +82,24 @@ def _extra(names: Names, part: dict[str, Any], extra: str) -> int:
     return found
 
 
-def _known(part: dict[str, Any], by_line: str) -> str:
-    """The lines or packages there are."""
-    if by_line:
-        lines = (name.partition("+")[2].partition("@")[0] for name in part["versions"])
-        return "one of the lines " + ", ".join(dict.fromkeys(lines))
-    return "one of " + ", ".join(part["packages"])
+def _of(part: dict[str, Any], component: str, releases: int) -> int:
+    """The builds of some releases."""
+    found: int = (2 << len(part["versions"])) - 2
+    for _, when, about, allowed, *_ in part["bindings"]:
+        if about == component and len(when) == 1 and not allowed & releases:
+            found &= ~when[0][1]
+    return found
+
+
+def _known(part: dict[str, Any], own: int, component: str, by_line: str) -> str:
+    """The lines or packages that builds have."""
+    packages = [name for name, mask in part["packages"].items() if mask & own]
+    if not by_line and packages != [component]:
+        return "one of " + ", ".join(packages)
+    names = [name for place, name in enumerate(part["versions"]) if own & 2 << place]
+    lines = dict.fromkeys(name.partition("+")[2].partition("@")[0] for name in names)
+    if by_line or not names:
+        return "one of the lines " + ", ".join(lines)
+    return (
+        f"one of the lines {', '.join(lines)}, as in `{component}=={names[-1].partition('@')[0]}`"
+    )

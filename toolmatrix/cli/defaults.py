@@ -14,17 +14,14 @@ if TYPE_CHECKING:
 
 def target(asks: Sequence[Ask], names: Names, codegen: str) -> tuple[str, ...]:
     """x86, unless all that is asked for computes on one accelerator that another target has, or the device does."""
-    components = names.components
     targets = names.index.header["targets"]
     first = next(iter(targets))
     if codegen:
         return next(
             ((name,) for name, part in targets.items() if part["accelerator"] == codegen), (first,)
         )
-    wanted = [set(components[ask.component]["accelerators"]) for ask in asks]
-    shared = (
-        set.intersection(*wanted) if wanted and all(len(part) == 1 for part in wanted) else set()
-    )
+    wanted = [found for ask in asks if (found := _accelerators(ask, names))]
+    shared = set.intersection(*wanted) if wanted else set()
     if shared and targets[first]["accelerator"] not in shared:
         return tuple(name for name, part in targets.items() if part["accelerator"] in shared)[
             :1
@@ -62,18 +59,24 @@ def _takes(names: Names, target: str, accelerator: str) -> bool:
 
 def _of_builds(ask: Ask, own: str, names: Names) -> str:
     """What builds compute on: the target's own accelerator if one of them does, else that of the first that has one."""
+    named = _accelerators(ask, names)
+    first = next((name for name in names.scale("accelerator").versions if name in named), "none")
+    return own if own in named else first
+
+
+def _accelerators(ask: Ask, names: Names) -> set[str]:
+    """What something asked for computes on: for builds, what theirs is."""
+    part = names.components[ask.component]
+    if not part["variant_of"]:
+        return set(part["accelerators"])
     scale = names.scale("accelerator")
     wanted = names.scale(ask.component).select(ask.selector)
     can = 0
-    for _, when, about, allowed, *_ in names.index.section("c:" + ask.component)["bindings"]:
+    for _, when, about, allowed, *_ in names.index.component(ask.component)["bindings"]:
         if about == "accelerator" and when[0][1] & wanted:
             # That a build also runs without its accelerator is no reason to ask for none.
-            more = allowed & ~scale.bit("none") & ~1
-            can |= more or allowed
-    if can & scale.bit(own):
-        return own
-    named = [name for name in scale.versions if can & scale.bit(name) and name != "none"]
-    return named[0] if named else "none"
+            can |= allowed & ~scale.bit("none")
+    return {name for name in scale.versions if can & scale.bit(name)} - {"none"}
 
 
 def codegen(names: Names, archs: Sequence[str], devices: Sequence[str]) -> str:

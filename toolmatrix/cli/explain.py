@@ -18,8 +18,10 @@ def run(context: Context) -> int:
     from toolmatrix.report import explanation
 
     index = context.index()
-    name = ask.Names(index).component(context.arguments[0].lower())
-    request = ask.build(context, index, ask.standing_request(context, context.arguments[1:]))
+    names, (subject, *words) = ask.Names(index), context.arguments
+    name, told = _subject(names, subject)
+    wanted = (subject, *words) if told else ask.standing_request(context, words)
+    request = ask.build(context, index, wanted)
     found = resolve(index, request)
     if isinstance(found, Refusal):
         return refuse(context, index, found)
@@ -42,6 +44,14 @@ def run(context: Context) -> int:
         screen = context.terminal
         context.write(explanation.text(index, found, choices, screen, invert=invert, depth=depth))
     return 0
+
+
+def _subject(names: ask.Names, text: str) -> tuple[str, bool]:
+    """The component that is to be explained, and whether a release or a build of it is said, which is asked for too."""
+    name, selector = names.split(text)
+    if "[" in name or (selector and selector != "*"):
+        return names.asks(text)[0].component, True
+    return names.component(name), False
 
 
 def _components(found: Resolution) -> list[str]:

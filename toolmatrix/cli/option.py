@@ -41,6 +41,7 @@ class Option:
     """One declaration; `name` and `kind` come from the field it is assigned to."""
 
     __slots__ = (
+        "advice",
         "choices",
         "completer",
         "configurable",
@@ -78,6 +79,7 @@ class Option:
         self.many: bool = given["many"]
         self.synonyms: Mapping[str, str] = given["synonyms"]
         self.unheard: tuple[str, ...] = given["unheard"]
+        self.advice: Mapping[str, str] = given["advice"]
         self.name = self.kind = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -148,7 +150,8 @@ class Option:
     def _word(self, text: str) -> str:
         if not text:
             raise BadValue("something", "nothing")
-        text = self.synonyms.get(text.lower(), text)
+        lower = text.lower()
+        text = lower if lower in self.choices else self.synonyms.get(lower, text)
         for word in text.split(",") if self.many else (text,):
             if word.lower() in self.unheard:
                 raise CannotSay(
@@ -159,7 +162,7 @@ class Option:
                 )
             if self.choices and word not in self.choices:
                 close = nearest(word, self.choices)
-                help = f"did you mean `{close}`?" if close else ""
+                help = self.advice.get(word.lower()) or (close and f"did you mean `{close}`?")
                 raise BadValue("one of " + ", ".join(self.choices), f"`{word}`", help)
         if self.shape == "date" and not _is_date(text):
             raise BadValue("a date such as 2026-11-20", f"`{text}`")
@@ -171,11 +174,11 @@ def variable_of(flag: str) -> str:
     return "TOOLMATRIX_" + flag[2:].replace("-", "_").upper()
 
 
-def nearest(word: str, known: tuple[str, ...]) -> str:
+def nearest(word: str, known: tuple[str, ...], cutoff: float = 0.6) -> str:
     """The known word that was probably meant, or nothing."""
     import difflib
 
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), "")
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), "")
 
 
 def toml_kind(value: object) -> str:
@@ -223,11 +226,13 @@ def option(
     many: bool = False,
     synonyms: Mapping[str, str] | None = None,
     unheard: tuple[str, ...] = (),
+    advice: Mapping[str, str] | None = None,
 ) -> Any:
     """Declare an option; `shape` is `path`, `date` or nothing, `split` means comma lists.
 
     Of a text that may name `many`, each word between commas is one of the choices.
-    `synonyms` are other words for choices, `unheard` words that mean something of which no fact speaks.
+    `synonyms` are other words for choices, `unheard` words that mean something of which no fact speaks, and `advice`
+    says of words that may mean several things what to write for each.
     A file sets what is `configurable`; what is `only_flag` is set by no variable either.
     """
     return Option(
@@ -247,4 +252,5 @@ def option(
         many=many,
         synonyms=synonyms or {},
         unheard=unheard,
+        advice=advice or {},
     )

@@ -31,6 +31,13 @@ FORMATS = tuple(
     )
 )
 TARGETS = ("x86", "arm", "amd")
+_X86 = ("x86_64", "x86-64", "x64", "amd64", "linux/amd64")
+_ARM = ("aarch64", "arm64", "sbsa", "linux/arm64")
+_OTHER_MACHINES = (
+    *("riscv64", "riscv", "risc-v", "linux/riscv64", "ppc64le", "ppc64", "power", "linux/ppc64le"),
+    *("s390x", "linux/s390x", "loongarch64", "windows", "macos", "darwin"),
+)
+_CUDA_TARGET = "a target is a machine: `--target x86` or `arm`, with `--accelerator cuda`"
 
 
 class Options:
@@ -42,11 +49,16 @@ class Options:
         group="request",
         choices=TARGETS,
         synonyms={
-            **dict.fromkeys(("x86_64", "x86-64", "x64", "amd64"), "x86"),
-            **dict.fromkeys(("aarch64", "arm64", "sbsa"), "arm"),
+            **dict.fromkeys(_X86, "x86"),
+            **dict.fromkeys(_ARM, "arm"),
             **dict.fromkeys(("rocm", "hip"), "amd"),
         },
-        unheard=("riscv64", "riscv", "risc-v", "ppc64le", "power", "s390x", "loongarch64"),
+        unheard=_OTHER_MACHINES,
+        advice={
+            **dict.fromkeys(("gpu", "cuda", "nvidia"), _CUDA_TARGET),
+            "cpu": "a target is a machine: `--target x86` or `arm`, with `--accelerator none`",
+            "jetson": "`--target arm` with `--device`, such as `orin`",
+        },
         help="where the result runs",
     )
     from_: str = option(
@@ -55,9 +67,10 @@ class Options:
         group="request",
         choices=("source", "wheel"),
         synonyms={
-            **dict.fromkeys(("pip", "uv", "wheels", "binary"), "wheel"),
-            **dict.fromkeys(("src", "sources", "build"), "source"),
+            **dict.fromkeys(("pip", "pypi", "uv", "wheels", "whl", "binary"), "wheel"),
+            **dict.fromkeys(("src", "sources", "sdist", "build", "git"), "source"),
         },
+        unheard=("conda", "mamba", "apt", "docker", "ngc", "nix", "spack"),
         help="build the framework from source or install a wheel",
     )
     accelerator: str = option(
@@ -67,6 +80,7 @@ class Options:
         choices=("none", "cuda", "rocm"),
         synonyms={"cpu": "none", "nvidia": "cuda", "amd": "rocm", "hip": "rocm"},
         unheard=("xpu", "sycl", "oneapi", "vulkan", "metal", "mps", "opencl", "tpu", "npu"),
+        advice={"gpu": "`cuda` is for GPUs of NVIDIA, `rocm` for those of AMD"},
         help="what computes beside the CPU",
     )
     arch: tuple[str, ...] = option(
@@ -109,6 +123,7 @@ class Options:
         metavar="WORD",
         group="request",
         choices=("newest", "oldest", "best-evidence"),
+        synonyms={"latest": "newest", "highest": "newest", "lowest": "oldest"},
         default="best-evidence",
         help="which of several answers to take",
     )

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_SURELY = 0.85
+"""How like a flag a misspelt one is that has nothing else in mind."""
+
+_MEANT = {"--gpu": "--device", "--os": "--distro"}
+"""What people look for under another name."""
+
+
 class Parsed:
     """What stood on the command line."""
 
@@ -83,7 +90,7 @@ def _long(
 ) -> None:
     flag, equals, value = word.partition("=")
     if flag not in table:
-        raise _unknown(parsed, table, flag)
+        raise _unknown(parsed, table, flag, value if equals else words[-1] if words else "")
     option, stands_for = table[flag]
     if stands_for or not option.takes_value:
         if equals:
@@ -116,12 +123,17 @@ def _next_value(option: Option, flag: str, words: list[str]) -> str:
     return words.pop()
 
 
-def _unknown(parsed: Parsed, table: Mapping[str, tuple[Option, str]], flag: str) -> UsageError:
+def _unknown(
+    parsed: Parsed, table: Mapping[str, tuple[Option, str]], flag: str, value: str = ""
+) -> UsageError:
+    """An option that nobody has; with a version behind it, what one holds is meant."""
     known = tuple(table)
     if parsed.command is not None:
         names = parsed.command.options
         known = tuple(name for name, (option, _) in table.items() if option.name in names)
-    close = nearest(flag, known)
+    close = _MEANT.get(flag) or nearest(flag, known)
+    if value[:1].isdigit() and "--with" in known and not nearest(flag, known, _SURELY):
+        close = f"--with {flag[2:]}=={value}"
     command = f" {parsed.command.name}" if parsed.command else ""
     help = f"did you mean `{close}`?" if close else f"`toolmatrix help{command}` lists the options"
     return UsageError(f"unknown option `{flag}`", help=help)

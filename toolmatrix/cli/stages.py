@@ -190,7 +190,7 @@ def judge(context: Context, told: Told, index: Index) -> list[Finding]:
 
 def _device(names: Names, device: str) -> str:
     """A device as the facts call it; a capability or gfx that they do not know stays as it is, to be told unknown."""
-    name, colon, features = device.partition(":")
+    name, colon, features = device.partition(":") if device.startswith("gfx") else (device, "", "")
     try:
         return names.device(name) + colon + features
     except NothingMatched:

@@ -7,65 +7,163 @@ from __future__ import annotations
 
 import re
 
+from toolmatrix.value import Value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
     from toolmatrix.facts.index import Index
 
-_BRANDS = frozenset(("nvidia", "amd", "geforce", "tesla", "quadro", "radeon", "instinct", "gpu"))
+_BRANDS = {
+    **dict.fromkeys(("nvidia", "geforce", "tesla", "quadro", "jetson"), "nvidia"),
+    **dict.fromkeys(("amd", "radeon", "instinct"), "amd"),
+}
+"""Words that say whose product it is and of which line, but not which, with the maker."""
+
+_PACKAGED = re.compile(r"\d+g(i?b)?|sxm\d*|pcie\d*|hbm\d\w?|oam|nvl\d*")
+"""How much memory a board has and how it is put in: it is the same device."""
+
+_CAPABILITY = re.compile(r"(?:sm|cc|compute(?: capability)?)?[_ ]?(\d+)\.?(\d)[af]?")
+_GFX = re.compile(r"(gfx[0-9a-f]+)(?::.*)?")
+_AROUND = re.compile(r"\(UUID:.*|\bMIG\b.*|\((?:TM|R)\)|[™®]", re.IGNORECASE)
+"""What tools print around a name, and lawyers into it."""
+
 _NEAR = 3
 _ALIKE = 0.7
 _BEGINS = 0.9
 """How many names are offered instead of one that is not known, how like it they are, and what a beginning counts."""
 
+_LONGEST = 40
+"""Longer words are not looked into."""
+
+
+class _Name(Value):
+    """A name taken apart: all its words, those that tell products apart, and the lines of its maker that it says."""
+
+    words: tuple[str, ...]
+    core: tuple[str, ...]
+    lines: frozenset[str]
+    device: str = ""
+    text: str = ""
+
+
+def exactly(name: str, known: Collection[str]) -> str:
+    """The device that a compute capability or a gfx names in any of its spellings, such as those of compilers."""
+    text = _said(name).strip().lower()
+    capability, gfx = _CAPABILITY.fullmatch(text), _GFX.fullmatch(text)
+    plain = ".".join(capability.groups()) if capability else gfx[1] if gfx else text
+    return plain if plain in known else ""
+
 
 def find(index: Index, name: str) -> list[tuple[str, str]]:
     """The devices of the products called `name`, as (device, product).
 
-    A product is meant when every word asked for is one of its words and all its words with digits were asked for; brand
-    names do not count.
+    A product of that very name is meant, else each that has every word asked for, and none with digits besides. Brands
+    and packaging need not be said; a brand that is said is that of the product, and of the products of one brand those
+    with no more words than were asked for come first.
     """
-    wanted = _words(name)
-    found: dict[str, str] = {}
-    for device, product in _products(index):
-        if wanted and _fits(_words(product), wanted):
-            found.setdefault(device, product)
-    return sorted(found.items())
+    listed = [(device, text, text.lower()) for device, text in index.section("products")]
+    vocabulary = {*_BRANDS, *_words(" ".join(text for _, _, text in listed))}
+    wanted = _name(_said(name), vocabulary=vocabulary)
+    known = [
+        _name(text, device)
+        for device, text, lower in listed
+        if wanted.core and all(word in lower for word in wanted.core)
+    ]
+    found = [one for one in known if one.words == wanted.words] or _best(known, wanted)
+    devices: dict[str, str] = {}
+    for one in found:
+        devices.setdefault(one.device, one.text)
+    return sorted(devices.items())
 
 
 def names(index: Index) -> list[str]:
     """Every product name, for finding the nearest to a misspelt one."""
-    return [product for _, product in _products(index)]
+    return [product for _, product in index.section("products")]
 
 
-def _products(index: Index) -> Iterator[tuple[str, str]]:
-    for identifier, number in index.section("ids").items():
-        if "-products/" in identifier and "#" not in identifier:
-            cells = dict(index.record(number)["cells"])
-            for product in cells.get("products", "").split(";"):
-                if product.strip() and "device" in cells:
-                    yield cells["device"], product.strip()
+def _said(text: str) -> str:
+    """The name in a line of `nvidia-smi -L`, of `rocm-smi --showproductname` and their like."""
+    return re.split(r":\s+", _AROUND.sub(" ", text))[-1]
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in re.split(r"[\s/()_]+", text.lower()) if word and word not in _BRANDS]
+    return [word for word in re.split(r"[^\w:.+]+|_", text.lower()) if word and word != "gpu"]
 
 
-def _fits(product: list[str], wanted: list[str]) -> bool:
-    left = list(product)
-    for word in wanted:
+def _name(text: str, device: str = "", vocabulary: Collection[str] = ()) -> _Name:
+    words = _words(text)
+    if vocabulary:
+        words = [part for word in words for part in _cut(word, vocabulary)]
+    makers = frozenset(_BRANDS.values())
+    return _Name(
+        words=tuple(sorted(word for word in words if word not in makers)),
+        core=tuple(word for word in words if word not in _BRANDS and not _PACKAGED.fullmatch(word)),
+        lines=frozenset(word for word in words if word in _BRANDS),
+        device=device,
+        text=text,
+    )
+
+
+def _cut(word: str, known: Collection[str]) -> list[str]:
+    """A word that no product has, as words that some have: `rtx5090`, `gtx1080ti`; numbers stay whole."""
+    if word in known or _PACKAGED.fullmatch(word) or len(word) > _LONGEST:
+        return [word]
+    ways: list[list[str]] = [[]]
+    for end in range(1, len(word) + 1):
+        ways.append([])
+        for start in range(end):
+            inside = start and word[start - 1].isdigit() and word[start].isdigit()
+            if (ways[start] or not start) and not inside and word[start:end] in known:
+                ways[end] = [*ways[start], word[start:end]]
+                break
+    return ways[-1] or [word]
+
+
+def _best(known: list[_Name], wanted: _Name) -> list[_Name]:
+    """The products that have every word asked for, and of each brand those that have no more, if there are any.
+
+    Every number of a product is asked for. Of a name without one at least half is, and it is no name where products
+    of several devices have it in theirs: `Orin`, but neither `Blackwell` nor `RTX`.
+    """
+    fitting = [(one, left) for one in known if (left := _besides(one, wanted)) is not None]
+    whole = [one for one, left in fitting if not _numbered(left)]
+    if not _numbered(wanted.core):
+        named = any(len(one.core) <= 2 * len(wanted.core) for one in whole)
+        whole = [one for one, _ in fitting] if named else []
+    found = []
+    for lines in dict.fromkeys(one.lines for one in whole):
+        own = [one for one in whole if one.lines == lines]
+        found += [one for one in own if len(one.core) == len(wanted.core)] or own
+    return found
+
+
+def _besides(product: _Name, wanted: _Name) -> list[str] | None:
+    """The words of a product that were not asked for; None where it lacks one, or is of another brand."""
+    maker = "amd" if product.device.startswith("gfx") else "nvidia"
+    if wanted.lines and maker not in {_BRANDS[line] for line in wanted.lines}:
+        return None
+    lines = wanted.lines - {maker}
+    if lines and product.lines and not lines & product.lines:
+        return None
+    left = list(product.core)
+    for word in wanted.core:
         if word not in left:
-            return False
+            return None
         left.remove(word)
-    return not any(re.search(r"\d", part) for part in left)
+    return left
+
+
+def _numbered(words: Iterable[str]) -> bool:
+    return any(re.search(r"\d", word) for word in words)
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
     """The known names most like a misspelt or shortened one, word by word: `RTX 30` begins as `RTX 3050` does."""
     from difflib import SequenceMatcher
 
-    wanted = _words(name)
+    wanted = _name(_said(name)).core
     if not wanted:
         return []
 
@@ -75,7 +173,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
         return SequenceMatcher(None, word, part).ratio()
 
     def likeness(product: str) -> float:
-        parts = _words(product) or [product]
+        parts = _name(product).core or (product,)
         return sum(max(alike(word, part) for part in parts) for word in wanted) / len(wanted)
 
     ranked = sorted((-likeness(product), len(product), product) for product in dict.fromkeys(known))

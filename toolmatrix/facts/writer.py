@@ -157,6 +157,7 @@ class _Writer:
         for _, claim in sorted(matrix.claims.items()):
             self.claim(claim)
         self.sections["ids"] = _dump(dict(sorted(self.ids.items())))
+        self.sections["products"] = _dump(self.products())
         self.sections["sources"] = _dump(
             {
                 name: {"title": source.title, "at": source.at, "read": source.read}
@@ -190,6 +191,16 @@ class _Writer:
             start += len(data)
         header = _dump(self.head() | {"sections": places})
         return f"{FORMAT} {zlib.crc32(header)} {len(header)}\n".encode() + header + body
+
+    def products(self) -> list[tuple[str, str]]:
+        """Every name that a device is sold under, as (device, name): the cells `products` of tables of products."""
+        found: dict[tuple[str, str], None] = {}
+        for _, row in sorted(self.compiled.matrix.rows.items()):
+            cells = dict(row.cells)
+            if "device" in cells and "-products/" in row.id:
+                names = (name.strip() for name in cells.get("products", "").split(";"))
+                found |= dict.fromkeys((cells["device"], name) for name in names if name)
+        return list(found)
 
     def packages(self) -> dict[str, str]:
         """The component of which a package installs variants, where it is not called as that or another is."""

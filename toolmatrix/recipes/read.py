@@ -44,18 +44,39 @@ def names() -> tuple[str, ...]:
 
 
 def recipe(name: str, index: Index) -> model.Recipe:
-    """The recipe of that name, or in that file."""
+    """The recipe of that name, of the component that it builds, or in that file."""
     path = name
     if os.path.basename(name) == name and not name.endswith((".yaml", ".yml")):
-        if name not in names():
-            raise RecipeError(
-                f"there is no recipe `{name}`",
-                expected="one of " + ", ".join(names()) + ", or the path of a file",
-                found=f"`{name}`",
-                help=RECIPE_FILE.missing,
-            )
-        path = os.path.join(resources.recipes_root(), name + ".yaml")
+        path = _built_in(_called(name, index))
     return parse(yamlfile.read(path, shown=path, of=RECIPE_FILE), index)
+
+
+def _built_in(name: str) -> str:
+    return os.path.join(resources.recipes_root(), name + ".yaml")
+
+
+def _called(name: str, index: Index) -> str:
+    """The built-in recipe of that name, or of a component that is called so."""
+    import re
+
+    plain = name.lower().replace("_", "-")
+    component = index.header["aliases"].get(plain, plain)
+    for known in names():
+        if known in (plain, component):
+            return known
+    for known in names():
+        with open(_built_in(known), encoding="utf-8") as file:
+            if re.search(rf"^builds: {re.escape(component)}$", file.read(), re.MULTILINE):
+                return known
+    from difflib import get_close_matches
+
+    near = get_close_matches(plain, names(), 1)
+    raise RecipeError(
+        f"there is no recipe `{name}`",
+        expected="one of " + ", ".join(names()) + ", or the path of a file",
+        found=f"`{name}`",
+        help=f"did you mean `{near[0]}`?" if near else RECIPE_FILE.missing,
+    )
 
 
 def provisions(index: Index) -> model.Book:

@@ -1,0 +1,255 @@
+"""Words that the matrix does not know: what was probably meant, and the spellings that are read all the same."""
+
+from __future__ import annotations
+
+from toolmatrix.errors import NothingMatched, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from toolmatrix.cli.ask import Names
+    from toolmatrix.facts.versions import SelectorError
+
+OPERATORS = "=<>!~"
+NEWEST = ("latest", "newest", "stable")
+"""What people write for the release that is taken anyway."""
+
+_GLUED = r"(.*?[a-z+])[-_@:/ ]*v?(\d[\d.]*(?:\.\*|\.?(?:a|b|rc|post|dev)\d+)?)"
+"""A name with a version behind it, which is no specifier: `cuda12.4`, `gcc-11`, `tensorflow@2.6.5`."""
+
+_BUILT = r"(\d[\d.]*\d)[-_ .]?([a-z][\w.]*)"
+"""A version with the line of a build behind it, without its `+`."""
+
+_ENOUGH = 5
+_LIKE = 0.75
+_TOLD = 3
+"""So many letters of the name of a distribution are enough beside its number."""
+
+
+def nearest(name: str, known: Iterable[str], like: float = 0.5) -> str:
+    """The known names most like another, as an error names what it expected."""
+    import difflib
+
+    by_lower = {word.lower(): word for word in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, 3, like)
+    return perhaps([by_lower[word] for word in near])
+
+
+def perhaps(near: Sequence[str]) -> str:
+    """Some names, as an error offers them."""
+    return "perhaps " + ", ".join(f"`{name}`" for name in near) if near else "a known name"
+
+
+def unreadable(
+    names: Names, component: str, selector: str, text: str, error: SelectorError
+) -> UsageError:
+    """What is wrong with a specifier, and how it was probably meant."""
+    import re
+
+    version = selector.lstrip(OPERATORS)
+    meant = ""
+    if selector == f"={version}" and version:
+        meant = f"{component}=={version}"
+    elif version.endswith(".x"):
+        meant = f"{component}=={version.removesuffix('.x')}"
+    elif built := re.fullmatch(_BUILT, version.lower()):
+        meant = f"{component}=={built[1]}+{built[2]}" if _build(names, built[2], component) else ""
+    return UsageError(
+        f"`{text}` cannot be read",
+        expected="a specifier such as `==2.6.5`, `>=11.2,<12`, `~=1.19.2`",
+        found=str(error) if version else f"`{selector}` without a version",
+        help=f"did you mean `{meant}`?" if meant else f"`{component}` alone means any release",
+    )
+
+
+def unknown(names: Names, name: str) -> NothingMatched:
+    """No component is called that: with the nearest, and the right form of what is no name but can be understood."""
+    meant = " or ".join(dict.fromkeys(f"`{text}`" for text in _meant(names, name)))
+    help = "`toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own"
+    if name in NEWEST:
+        help = "a component alone is at its newest release that fits"
+    known = [one for one, part in names.components.items() if not part["variant_of"]]
+    return NothingMatched(
+        f"no component is called `{name}`",
+        expected=nearest(name.replace("_", "-"), known),
+        found=f"`{name}`",
+        help=f"did you mean {meant}?" if meant else help,
+    )
+
+
+def _meant(names: Names, word: str) -> Iterator[str]:
+    """Requests and options that a word may stand for."""
+    import re
+
+    plain = word.strip("+@:-/ ").lower()
+    cut = next((place for place, letter in enumerate(plain) if letter in OPERATORS), 0)
+    bare = re.sub(rf"[-_@:/ ]({'|'.join(NEWEST)})$", "", plain[:cut] or plain).partition("[")[0]
+    if bare != word and names.called(bare):
+        yield names.called(bare)
+        return
+    glued = re.fullmatch(_GLUED, plain)
+    component = names.called(glued[1]) if glued else ""
+    if glued and component and names.components[component]["scheme"] != "names":
+        yield f"{component}=={_version(names, component, glued[2])}"
+    yield from _options(names, plain)
+    framework, _, line = plain.rpartition("+") if "+" in plain else plain.rpartition("-")
+    of = names.called(framework) if framework else ""
+    build = _build(names, line, of) if of or line[-1:].isdigit() else ""
+    if build:
+        yield build
+
+
+def _options(names: Names, word: str) -> Iterator[str]:
+    """The options that take a word."""
+    from toolmatrix.cli.options import OPTIONS
+
+    for name in ("target", "from_", "accelerator"):
+        option = OPTIONS[name]
+        value = option.synonyms.get(word, word)
+        if value in (*option.choices, *option.unheard):
+            yield f"{option.flags[0]} {value}"
+            return
+        if name == "accelerator" and word in option.advice:
+            yield f"{option.flags[0]} cuda"
+            return
+    if "distro" in names.components and distro(names, word):
+        yield f"--distro {distro(names, word)}"
+    elif "arch" in names.components and word in names.scale("arch").versions:
+        yield f"--arch {word}"
+    elif "device" in names.components and _devices(names, word):
+        yield f"--device {word}"
+
+
+def _version(names: Names, component: str, text: str) -> str:
+    """A version that may have lost its dot: `124` of CUDA is 12.4, `311` of Python 3.11."""
+    scale = names.scale(component)
+    cuts = [f"{text[:cut]}.{text[cut:]}" for cut in range(1, len(text))] if text.isdigit() else []
+    return next((version for version in (text, *cuts) if scale.select(f"=={version}")), text)
+
+
+def _build(names: Names, line: str, component: str = "") -> str:
+    """The newest release, of a component or of any, that has builds of a line: `cu124` is torch 2.6.0."""
+    for name, part in names.components.items():
+        if part["variant_of"] and part["variant_of"] == (component or part["variant_of"]):
+            for build in reversed(names.scale(name).versions):
+                if build.partition("@")[0].endswith(f"+{line}"):
+                    return f"{part['variant_of']}=={build.partition('@')[0]}"
+    return ""
+
+
+def _devices(names: Names, name: str) -> list[tuple[str, str]]:
+    """The devices that a name may be, as (device, what is called that)."""
+    from toolmatrix.facts import products
+
+    exact = products.exactly(name, names.scale("device").versions)
+    return [(exact, name)] if exact else products.find(names.index, name)
+
+
+def device(names: Names, name: str) -> str:
+    """A device by compute capability, gfx name, or the name of a product that has it."""
+    found = _devices(names, name)
+    if len(found) == 1:
+        return found[0][0]
+    if found:
+        several = ", ".join(f"{device} ({product})" for device, product in found[:_ENOUGH])
+        raise UsageError(
+            f"`--device {name}` names more than one device",
+            expected="one of them",
+            found=several,
+            help="name the device",
+        )
+    from toolmatrix.facts import products
+
+    known = [*names.scale("device").versions, *products.names(names.index)]
+    raise NothingMatched(
+        f"`--device {name}`: nobody knows this device",
+        expected=perhaps(products.nearest(name, known)),
+        found=f"`{name}`",
+        help="a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)",
+    )
+
+
+def arch(names: Names, name: str) -> str:
+    """A codegen arch; a product is what code runs on, which is another question."""
+    if name not in names.scale("arch").versions and "device" in names.components:
+        from toolmatrix.facts import products
+
+        capability = products.exactly(name, names.scale("device").versions)
+        if not capability and products.find(names.index, name):
+            raise NothingMatched(
+                f"`--arch {name}`: no codegen arch is called that",
+                expected="a codegen arch",
+                found=f"`{name}`, which is a device",
+                help=f"did you mean `--device {name}`?",
+            )
+    return names.name("arch", name, "--arch")
+
+
+def distro(names: Names, text: str) -> str:
+    """A distribution by its name, its codename, or as it calls itself: `Ubuntu 22.04.3 LTS`; nothing if it is none."""
+    known = names.scale("distro").versions
+    lower = text.lower()
+    plain = "".join(lower.replace(":", "").split())
+    if plain in known:
+        return plain
+    import re
+
+    words = re.findall(r"[a-z]+|\d+", lower)
+    part = names.index.component("distro")
+    for name, number in zip(part["versions"], part["releases"], strict=True):
+        if dict(names.index.record(number)["attributes"]).get("codename", "") in words:
+            return str(name)
+    numbers = [word for word in words if word.isdigit()]
+    letters = [word for word in words if word.isalpha()]
+    for version in (".".join(numbers[:2]), numbers[0]) if numbers and letters else ():
+        fitting = [name for name in known if name.startswith(letters[0]) and _ends(name, version)]
+        if len(fitting) == 1 and len(letters[0]) >= _TOLD:
+            return fitting[0]
+    return ""
+
+
+def _ends(name: str, version: str) -> bool:
+    """Whether a distribution is of that version, with or without its dot."""
+    number = name.lstrip("abcdefghijklmnopqrstuvwxyz-_")
+    return number == version or number.replace(".", "") == version
+
+
+def no_distro(names: Names, text: str) -> NothingMatched:
+    """No distribution is called that: with those of the same number, or of the nearest name."""
+    import re
+
+    known = names.scale("distro").versions
+    number = re.fullmatch(r"\D*(\d+)(?:\.\d+)*", text)
+    rebuilt = [name for name in known if number and _ends(name, number[1])]
+    return NothingMatched(
+        f"`--distro {text}`: no distro is called that",
+        expected=perhaps(rebuilt) if rebuilt else nearest(text, known, _LIKE),
+        found=f"`{text}`",
+        help="`toolmatrix matrix --rows distro` lists them",
+    )
+
+
+def is_piece(word: str) -> bool:
+    """Whether a word is a version, or a bound, without the name of a component."""
+    first, second = word[:1], word[1:2]
+    tagged = first == "v" and second.isdigit() and "." in word
+    return first.isdigit() or first in (*OPERATORS,) or tagged
+
+
+def joined(line: Sequence[str]) -> list[str]:
+    """A request as it was meant: pieces of a specifier that stand apart, put together again."""
+    found: list[str] = []
+    for word in line:
+        before = found[-1] if found else ""
+        open_end, bound = before[-1:] in (*OPERATORS,), word[:1] in (*OPERATORS,)
+        told = any(letter in OPERATORS for letter in before)
+        if before and (open_end or (bound and not told)):
+            found[-1] += word
+        elif before and bound:
+            found[-1] += f",{word}"
+        elif before and is_piece(word) and not told:
+            found[-1] += f"=={word.removeprefix('v')}"
+        else:
+            found.append(word)
+    return found
