@@ -89,7 +89,11 @@ def because(record: Mapping[str, Any], rules: Sequence[str], component: str, ver
 
 def best(index: Index, choice: Choice) -> Cite:
     """The cite that carries the evidence of a choice."""
-    carried = [cite for cite in choice.cites if cite.evidence == choice.evidence]
+    carried = [
+        cite
+        for cite in choice.cites
+        if cite.evidence == choice.evidence or choice.component == "device"
+    ]
 
     def standing(cite: Cite) -> tuple[bool, bool, int, str]:
         """What a build says of itself first, and of a device what code it runs."""
