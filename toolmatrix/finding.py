@@ -17,10 +17,14 @@ SEVERITIES = ("error", "warning", "info")
 
 
 class Way(Value):
-    """One way to ask for a framework: where it runs, and whether it is built or installed."""
+    """One way to ask for a framework: where it runs, whether it is built or installed, what computes beside the CPU.
+
+    Without an accelerator it stands for all that were asked for.
+    """
 
     target: str
     from_: str
+    accelerator: str = ""
 
 
 class Ground(Value):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from tests.golden import assert_golden
 from tests.judge import small
 from toolmatrix.cli import check, progress
 from toolmatrix.cli.main import main
@@ -60,10 +61,41 @@ def test_a_sound_matrix_says_yes_last(cli: Cli, sound: str) -> None:
         "\n"
         "[1] vendor:page@1  Vendor, read 2026-01-01\n"
         "\n"
-        "solved 3 releases of frameworks in 4 ways: 7 answers, 5 refusals\n"
+        "solved 3 releases of frameworks in 8 ways: 12 answers, 8 refusals, 0 unknown\n"
         "reached 8 of 8 releases\n"
         "yes: the matrix has 4 infos\n"
     )
+
+
+ODD = (
+    *small.BUILDS,
+    ('- {app: "2.0", machine: x86_64, tool: ">=2"}', """\
+- {app: "2.0", date: 2025-01-01, machine: x86_64 aarch64, tool: ">=2"}
+      - {app: 2.0.1, date: 2025-06-01, machine: x86_64, tool: ">=2"}"""),
+    ('"2.0": {}, "3.0": {}}}', '"2.0": {date: 2025-03-01}, "3.0": {date: 2025-09-01}}}'),
+    ("evidence: reported", "evidence: tested\n    stands-for: [same-minor]"),
+    ("minor, evidence: derived", "minor, evidence: tested"),
+    ('- {app: "2.0", tool: "1.0"}', '- {app: 2.0.1, tool: "2.0"}'),
+    ('kit: "2.0", part: "2.0", archs', 'kit: "2.0", archs'),
+    ('kit: "1.0", part: "1.0", archs', 'part: "1.0", archs'),
+)  # fmt: skip
+UNREAD = """\
+  - {id: lib-needs, when: {lib: "*"}, needs: [kit], evidence: stated, source: vendor, where: text}
+  - {id: lib-read, when: {lib: "*"}, limits: {machine: x86_64}, evidence: unknown, source: vendor, where: text}
+"""
+
+
+def test_what_is_odd_about_answers_and_rows_is_told(cli: Cli, here: Path) -> None:
+    front = small.write(here, *ODD, facts=UNREAD)
+    run = cli("check", "--matrix", front, SOURCE_DATE_EPOCH=EPOCH)
+    assert run.code == 0, run.err
+    assert_golden("check/odd.txt", run.out.replace(front.removesuffix("front.yaml"), ""))
+    found = cli("check", "--matrix", front, "--json", SOURCE_DATE_EPOCH=EPOCH).json()
+    jsonschema.validate(found, schema("findings"))
+    assert {one["code"] for one in found["findings"]} >= {"TM120", "TM311", "TM312", "TM313"}
+    sarif = cli("check", "--matrix", front, "--format", "sarif").json()["runs"][0]
+    levels = {(one["ruleId"], one["level"]) for one in sarif["results"]}
+    assert levels >= {("TM120", "note"), ("TM311", "warning"), ("TM313", "note")}
 
 
 def test_an_error_says_no_and_exits_with_1(cli: Cli, broken: str) -> None:
@@ -104,7 +136,7 @@ def test_json_keeps_the_contract(cli: Cli, broken: str, changes: tuple[str, ...]
     assert document["summary"]["errors"] == 1
     first = document["findings"][0]
     assert (first["code"], first["severity"], first["component"]) == ("TM104", "error", "app")
-    assert first["ways"] == [{"from": "source", "target": "x86"}]
+    assert first["ways"] == [{"from": "source", "target": "x86", "accelerator": None}]
     assert first["facts"] == ["apps/1.0#tool", "apps/2.0#tool", "no-tool-on-x86#machine"]
     assert first["where"]["path"].endswith("facts.yaml")
 

@@ -58,9 +58,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 def resolved(index: Index, component: str, version: str, target: str, from_: str) -> dict[str, str]:
     """The releases of the answer by component, or nothing where there is none."""
-    accelerator = sweep.default_accelerator(index, component, target)
     way = Way(target=target, from_=from_)
-    found = possible(index, sweep.request(index, (component, version), way, accelerator))
+    found = possible(index, sweep.request(index, (component, version), way))
     if found is None:
         return {}
     return {choice.component: choice.version for choice in found.targets[target]}

@@ -9,7 +9,6 @@ import pytest
 from tests.judge import small
 from toolmatrix.facts.load import load
 from toolmatrix.facts.store import open_index
-from toolmatrix.finding import Way
 from toolmatrix.judge import answers, sweep
 from toolmatrix.value import Value
 
@@ -36,7 +35,7 @@ class Small(Value):
 
     def answers(self) -> list[Finding]:
         """What has no answer."""
-        promised = Way(target="x86", from_="source")
+        promised = sweep.promised(self.index)
         return list(answers.findings(self.verdicts(), promised, sweep.first_framework(self.index)))
 
 

@@ -81,6 +81,55 @@ statements:
 """
 
 
+BUILDS = (
+    ("accelerators: [cuda]}", "accelerators: [cuda], variants: true}"),
+    (
+        "  wish: {title",
+        """\
+  kit: {title: Kit, scheme: pep440, accelerators: [cuda]}
+  part: {title: Part, scheme: pep440, accelerators: [cuda], under: kit}
+  arch: {title: codegen arch, scheme: names}
+  wish: {title""",
+    ),
+    (
+        "  - {id: wishes,",
+        """\
+  - {id: kits, component: kit, source: vendor, evidence: artifact, where: list,
+     versions: {"1.0": {}, "2.0": {}}}
+  - {id: kit-parts, component: part, source: vendor, evidence: artifact, where: list,
+     versions: {"1.0": {}, "2.0": {}}}
+  - {id: archs, component: arch, source: vendor, evidence: artifact, where: list,
+     versions: {a1: {rank: 1}}}
+  - {id: wishes,""",
+    ),
+    (
+        "tables:\n",
+        """\
+channels:
+  - {id: main, title: the main index, kind: index, source: vendor, evidence: stated, where: list, default: true,
+     lines: {none: [cpu], cuda: [cu1, cu2]}}
+tables:
+  - id: builds
+    about: builds of App
+    source: vendor
+    evidence: artifact
+    where: list of files
+    defines: variants
+    key: app
+    columns:
+      kit: {as: requires, context: {accelerator: cuda}}
+      part: {as: requires, context: {accelerator: cuda}}
+      archs: {component: arch, as: limits}
+    rows:
+      - {app: 1.0 2.0, line: cpu, channel: main, machine: x86_64}
+      - {app: "1.0", line: cu1, channel: main, machine: x86_64, kit: "1.0", part: "1.0", archs: a1}
+      - {app: "2.0", line: cu2, channel: main, machine: x86_64, kit: "2.0", part: "2.0", archs: a1}
+""",
+    ),
+)
+"""Changes that give `app` builds on a channel, for the CPU and two lines of the toolkit `kit`; `part` is under it."""
+
+
 def write(folder: Path, *changes: tuple[str, str], facts: str = "") -> str:
     """Write the matrix with some text replaced and some facts added; returns the path of its front page."""
     front, body = FRONT, FACTS + facts

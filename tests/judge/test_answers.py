@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING
 
+from tests.judge import small
 from toolmatrix.finding import Way
 from toolmatrix.judge import sweep
 from toolmatrix.solve.request import Request
@@ -28,7 +29,34 @@ def test_every_release_is_asked_for_frameworks_first(make: Callable[..., Small])
 
 
 def test_the_ways_are_every_target_built_and_installed(make: Callable[..., Small]) -> None:
-    assert sweep.ways(make().index) == [X86, X86_WHEEL, ARM, ARM_WHEEL]
+    index = make().index
+    with_cuda, with_none = ({"accelerator": name} for name in ("cuda", "none"))
+    assert sweep.ways(index) == [
+        way.replace(**accelerator)
+        for way, first, second in (
+            (X86, with_cuda, with_none),
+            (X86_WHEEL, with_cuda, with_none),
+            (ARM, with_none, with_cuda),
+            (ARM_WHEEL, with_none, with_cuda),
+        )
+        for accelerator in (first, second)
+    ]
+    assert sweep.ways(index, "app") == sweep.ways(index)
+    assert sweep.ways(index, "lib") == [
+        way.replace(accelerator="none") for way in (X86, X86_WHEEL, ARM, ARM_WHEEL)
+    ]
+
+
+def test_a_target_has_the_accelerators_that_facts_leave_it(make: Callable[..., Small]) -> None:
+    index = make(
+        facts="""\
+  - {id: arm-alone, when: {target: arm}, limits: {accelerator: none}, evidence: stated, source: vendor, where: text}
+  - {id: x86-cuda, when: {target: x86}, requires: {accelerator: cuda}, evidence: stated, source: vendor, where: text}
+"""
+    ).index
+    assert sweep.accelerators(index, "arm", "app") == ["none"]
+    assert sweep.accelerators(index, "x86", "app") == ["cuda"]
+    assert sweep.accelerators(index, "x86", "lib") == ["cuda"]  # it cannot be had without
 
 
 def test_answers_and_refusals_are_counted(make: Callable[..., Small]) -> None:
@@ -37,9 +65,10 @@ def test_answers_and_refusals_are_counted(make: Callable[..., Small]) -> None:
         "releases": 8,
         "reached": 8,
         "frameworks": 3,
-        "ways": 4,
-        "answers": 7,
-        "refusals": 5,
+        "ways": 8,
+        "answers": 12,
+        "refusals": 8,
+        "unknown": 0,
     }
 
 
@@ -62,6 +91,59 @@ def test_releases_and_ways_with_the_same_reason_are_one_finding(
     assert wheels.releases == ("1.0", "2.0")
     assert wheels.facts == ("apps/1.0#machine", "apps/2.0#machine")
     assert wheels.grounds[0].values == ("x86_64",)
+
+
+def test_an_accelerator_is_named_where_another_has_an_answer(make: Callable[..., Small]) -> None:
+    held = make(
+        facts="""\
+  - {id: no-cuda-on-arm, when: {app: "2.0", accelerator: cuda}, limits: {machine: x86_64}, evidence: stated,
+     source: vendor, where: text}
+"""
+    )
+    (found,) = [one for one in held.answers() if one.facts == ("no-cuda-on-arm#machine",)]
+    assert found.releases == ("2.0",)
+    assert found.ways == (ARM.replace(accelerator="cuda"),)
+
+
+def test_what_rests_on_what_nobody_knows_is_neither(make: Callable[..., Small]) -> None:
+    held = make(
+        facts="""\
+  - {id: nobody-read, when: {lib: "*"}, limits: {machine: x86_64}, evidence: unknown, source: vendor, where: text}
+"""
+    )
+    counted = sweep.counts(held.index, held.verdicts())
+    assert {name: counted[name] for name in ("answers", "refusals", "unknown", "reached")} == {
+        "answers": 11,
+        "refusals": 8,
+        "unknown": 1,
+        "reached": 8,
+    }
+    (found,) = [one for one in held.answers() if one.code == "TM120"]
+    assert (found.severity, found.component, found.releases) == ("info", "lib", ("1.0",))
+    assert found.ways == (ARM_WHEEL,)
+    assert found.facts == ("nobody-read#machine",)
+
+
+def test_a_refusal_never_rests_on_what_nobody_knows(make: Callable[..., Small]) -> None:
+    held = make(
+        facts="""\
+  - {id: nobody-read, when: {lib: "*"}, limits: {machine: x86_64}, evidence: unknown, source: vendor, where: text}
+"""
+    )
+    facts = {fact for one in held.answers() if one.code != "TM120" for fact in one.facts}
+    assert "nobody-read#machine" not in facts
+
+
+def test_that_a_release_is_one_of_its_builds_is_no_reason(make: Callable[..., Small]) -> None:
+    (found,) = [
+        one
+        for one in make(*small.BUILDS, ("machine: x86_64, tool", "machine: '*', tool")).answers()
+        if one.ways == (ARM_WHEEL,)
+    ]
+    assert (found.code, found.releases) == ("TM104", ("1.0", "2.0"))
+    assert [(ground.subject, ground.component) for ground in found.grounds] == [
+        ("app-variant", "machine")
+    ]
 
 
 def test_a_broken_promise_is_an_error(make: Callable[..., Small]) -> None:
@@ -113,7 +195,7 @@ def test_a_policy_never_hides_a_release(make: Callable[..., Small]) -> None:
 
 def test_the_request_is_the_one_the_command_line_makes(make: Callable[..., Small]) -> None:
     index = make().index
-    asked = sweep.request(index, ("app", "2.0"), ARM, "none")
+    asked = sweep.request(index, ("app", "2.0"), ARM)
     assert isinstance(asked, Request)
     assert {ask.component: ask.selector for ask in asked.asks} == {
         "target": "arm",

@@ -54,8 +54,7 @@ def answering(index: Index) -> Answering:
 
     def answered(component: str, version: str, target: str, arch: str = "") -> LockedTarget | None:
         way = Way(target=target, from_="source")
-        accelerator = sweep.default_accelerator(index, component, target)
-        request = sweep.request(index, (component, version), way, accelerator)
+        request = sweep.request(index, (component, version), way)
         found = possible(index, request.replace(archs=(arch,) if arch else ()))
         if found is None:
             return None

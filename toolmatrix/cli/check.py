@@ -52,8 +52,7 @@ def run(context: Context) -> int:
 def judge(context: Context, index: Index, today: date) -> Report:
     """Everything that can be found: by solving, and in the files as they stand."""
     from toolmatrix.facts import load
-    from toolmatrix.finding import Way
-    from toolmatrix.judge import answers, lints, places, sweep
+    from toolmatrix.judge import answers, gaps, lints, places, sweep, told
     from toolmatrix.report.findings import Report
 
     env = {name: context.env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in context.env}
@@ -67,9 +66,10 @@ def judge(context: Context, index: Index, today: date) -> Report:
             verdicts += held
             progress.at(len(verdicts))
         progress.end()
-    promised = Way(target=next(iter(index.header["targets"])), from_="source")
     found: list[Finding] = [
-        *answers.findings(verdicts, promised, sweep.first_framework(index)),
+        *answers.findings(verdicts, sweep.promised(index), sweep.first_framework(index)),
+        *told.findings(verdicts, matrix),
+        *gaps.findings(matrix, index),
         *lints.findings(matrix, index, today, context.options.stale),
         *lints.unlisted(files),
     ]

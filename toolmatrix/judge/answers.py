@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 LONGEST = 6
 """A reason with more lines than this explains nothing to anybody."""
 
-EXPLAINED, UNEXPLAINED, UNREACHABLE = "TM104", "TM105", "TM306"
+EXPLAINED, UNEXPLAINED, UNKNOWN, UNREACHABLE = "TM104", "TM105", "TM120", "TM306"
 
 
 class _Group(Value):
-    """Releases of one component that are refused for one reason, in some ways."""
+    """Releases of one component that have no answer for one reason, in some ways."""
 
     component: str
     code: str
@@ -34,18 +34,38 @@ def findings(verdicts: Iterable[Verdict], promised: Way, framework: str) -> Iter
     `promised` is the way in which every release of `framework`, the first one of the matrix, must have an answer.
     """
     held = list(verdicts)
+    tried: dict[str, dict[Way, None]] = {}
+    for verdict in held:
+        tried.setdefault(verdict.component, {}).update(dict.fromkeys(_tried(verdict)))
     for group in _merged_ways(_merged_releases(held)):
         broken = promised in group.ways and group.component == framework
         yield Finding(
             code=group.code,
-            severity="error" if broken else "info" if group.code == EXPLAINED else "warning",
+            severity="error" if broken else "warning" if group.code == UNEXPLAINED else "info",
             component=group.component,
             releases=group.releases,
-            ways=group.ways,
+            ways=whole(group.ways, tried[group.component]),
             grounds=group.grounds,
             facts=tuple(dict.fromkeys(fact for part in group.grounds for fact in part.facts)),
         )
     yield from _lost(held)
+
+
+def _tried(verdict: Verdict) -> Iterator[Way]:
+    yield from verdict.answered
+    for refused in (*verdict.refused, *verdict.unread):
+        yield refused.way
+
+
+def whole(ways: Iterable[Way], tried: Iterable[Way]) -> tuple[Way, ...]:
+    """Ways with every accelerator that was tried there as one without any."""
+    held = dict.fromkeys(ways)
+    left = {(way.target, way.from_) for way in tried if way not in held}
+    return tuple(
+        dict.fromkeys(
+            way if (way.target, way.from_) in left else way.replace(accelerator="") for way in held
+        )
+    )
 
 
 def explained(refused: Refused) -> bool:
@@ -57,24 +77,29 @@ def explained(refused: Refused) -> bool:
 
 
 def _merged_releases(verdicts: Sequence[Verdict]) -> list[_Group]:
-    """Releases refused in one way by facts about the same pairs of components."""
+    """Releases without an answer in one way by facts about the same pairs of components."""
     same: dict[tuple[object, ...], list[tuple[str, Refused]]] = {}
     for verdict in verdicts:
-        for refused in verdict.refused:
-            code = EXPLAINED if explained(refused) else UNEXPLAINED
-            shapes = tuple(shape(ground) for ground in refused.grounds)
-            key = (verdict.component, refused.way, code, shapes)
-            same.setdefault(key, []).append((verdict.version, refused))
+        for held in (*verdict.refused, *verdict.unread):
+            shapes = tuple(shape(ground) for ground in held.grounds)
+            key = (verdict.component, held.way, _code(held), shapes)
+            same.setdefault(key, []).append((verdict.version, held))
     return [
         _Group(
             component=str(key[0]),
             code=str(key[2]),
-            releases=tuple(version for version, _ in held),
-            ways=(held[0][1].way,),
-            grounds=joined([refused.grounds for _, refused in held]),
+            releases=tuple(version for version, _ in alike),
+            ways=(alike[0][1].way,),
+            grounds=joined([held.grounds for _, held in alike]),
         )
-        for key, held in same.items()
+        for key, alike in same.items()
     ]
+
+
+def _code(held: Refused) -> str:
+    if not held.size:
+        return UNKNOWN
+    return EXPLAINED if explained(held) else UNEXPLAINED
 
 
 def _merged_ways(groups: Sequence[_Group]) -> list[_Group]:

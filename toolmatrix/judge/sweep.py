@@ -1,25 +1,31 @@
-"""Every release is asked for: of a framework on every target, from source and as a wheel; of all else once.
+"""Every release is asked for: of a framework in every way, which is on every target, from source and as a wheel, with
+everything that can compute there; of all else once. The answers are looked at as people would get them.
 
-Each is judged by itself, so the work may be shared out over processes: `Worker` judges a part of it.
+Each release is judged by itself, so the work may be shared out over processes: `Worker` judges a part of it.
 """
 
 from __future__ import annotations
 
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import Ground, Way
+from toolmatrix.judge import told
 from toolmatrix.solve import conflict
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.engine import Conflict, Problem, solve
+from toolmatrix.solve.engine import Conflict, solve
 from toolmatrix.solve.grounds import grounds
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask, Request
+from toolmatrix.solve.resolve import attempt
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.judge.told import Doubt
+    from toolmatrix.solve.parts import Vouching
+    from toolmatrix.solve.resolve import Resolution
 
     Release = tuple[str, str]
     """A component and one of its versions."""
@@ -29,7 +35,10 @@ PART = 24
 
 
 class Refused(Value):
-    """A way in which there is no answer; `size` counts the lines of the core, those of the request too."""
+    """A way in which there is no answer; `size` counts the lines of the core, those of the request too.
+
+    With a size of 0 there is one, and the grounds are what nobody knows and it rests on: it is neither yes nor no.
+    """
 
     way: Way
     grounds: tuple[Ground, ...]
@@ -37,15 +46,17 @@ class Refused(Value):
 
 
 class Verdict(Value):
-    """What became of one release: how many of the ways that were tried have an answer, and why the others have none.
+    """What became of one release in each way that was tried: answers and what is odd about them, or why there is none.
 
     `lost` is set when no target, accelerator or way at all has an answer, and then says why not on the first.
     """
 
     component: str
     version: str
-    answered: int
+    answered: tuple[Way, ...]
     refused: tuple[Refused, ...]
+    unread: tuple[Refused, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     lost: tuple[Ground, ...] | None = None
 
 
@@ -62,10 +73,11 @@ def parts(work: Sequence[Release]) -> list[list[Release]]:
     return [list(work[place : place + PART]) for place in range(0, len(work), PART)]
 
 
-def request(index: Index, release: Release, way: Way, accelerator: str) -> Request:
+def request(index: Index, release: Release, way: Way) -> Request:
     """The request `component==version --target TARGET --from WAY` with what the target stands for."""
     component, version = release
     target = index.header["targets"][way.target]
+    accelerator = way.accelerator or default_accelerator(index, component, way.target)
     asks = [
         Ask(component=name, selector=value, text="", option="target", target=way.target)
         for name, value in target["context"].items()
@@ -90,44 +102,68 @@ def request(index: Index, release: Release, way: Way, accelerator: str) -> Reque
 
 def default_accelerator(index: Index, component: str, target: str) -> str:
     """What computes beside the CPU where nothing is said: the target's own, if the component can use it."""
+    return accelerators(index, target, component)[0]
+
+
+def accelerators(index: Index, target: str, component: str = "") -> list[str]:
+    """What can compute on a target beside the CPU, its own first; with a component, what that can use, or nothing."""
     own: str = index.header["targets"][target]["accelerator"]
-    can: Sequence[str] = index.header["components"][component]["accelerators"]
-    return own if own in can or own == _ALWAYS else "none"
+    left = -1
+    here = index.scale("target").bit(target)
+    for _, when, about, allowed, *_ in index.component("target")["bindings"]:
+        if about == "accelerator" and len(when) == 1 and when[0][1] & here:
+            left &= allowed
+    versions = index.component("accelerator")["versions"]
+    found = [name for place, name in enumerate(versions) if left >> place + 1 & 1][::-1]
+    if component:
+        can = (*index.header["components"][component]["accelerators"], "none")
+        found = [name for name in found if name in can] or [own]
+    return sorted(found, key=lambda name: name != own)
 
 
-_ALWAYS = "rocm"
-"""The accelerator that the target made for it has whatever is asked for."""
+def ways(index: Index, component: str = "") -> list[Way]:
+    """Every target, built and installed, with everything that can compute there, or what of it a component can use."""
+    return [
+        Way(target=target, from_=from_, accelerator=accelerator)
+        for target in index.header["targets"]
+        for from_ in reversed(index.section("c:from")["versions"])
+        for accelerator in accelerators(index, target, component)
+    ]
+
+
+def promised(index: Index) -> Way:
+    """The way in which every release of the first framework must have an answer: on the first target, from source."""
+    target = next(iter(index.header["targets"]))
+    accelerator = default_accelerator(index, first_framework(index), target)
+    return Way(target=target, from_="source", accelerator=accelerator)
 
 
 def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Verdict:
     """Ask for one release in every way that counts."""
+    component, version = release
+    answered: list[Way] = []
     refused: list[Refused] = []
-    answered = 0
-    framework = index.header["components"][release[0]]["framework"]
-    for way in ways(index) if framework else ():
-        accelerator = default_accelerator(index, release[0], way.target)
-        reason = ask(index, request(index, release, way, accelerator))
-        if reason is None:
-            answered += 1
+    unread: list[Refused] = []
+    doubts: list[Doubt] = []
+    framework = index.header["components"][component]["framework"]
+    for way in ways(index, component) if framework else ():
+        found = attempt(index, request(index, release, way))
+        if isinstance(found, Assembly):
+            refused.append(refusal(way, found))
+        elif found.unread:
+            unread.append(Refused(way=way, grounds=silence(found), size=0))
         else:
-            refused.append(Refused(way=way, grounds=reason[0], size=reason[1]))
-    lost = None if answered else search(index, release, luck)
+            answered.append(way)
+            doubts += told.doubts(release, way, found)
     return Verdict(
-        component=release[0],
-        version=release[1],
-        answered=answered,
+        component=component,
+        version=version,
+        answered=tuple(answered),
         refused=tuple(refused),
-        lost=lost,
+        unread=tuple(unread),
+        doubts=tuple(doubts),
+        lost=None if answered or unread else search(index, release, luck),
     )
-
-
-def ways(index: Index) -> list[Way]:
-    """Every target, built and installed."""
-    return [
-        Way(target=target, from_=from_)
-        for target in index.header["targets"]
-        for from_ in reversed(index.section("c:from")["versions"])
-    ]
 
 
 def search(index: Index, release: Release, luck: dict[str, int]) -> tuple[Ground, ...] | None:
@@ -136,43 +172,64 @@ def search(index: Index, release: Release, luck: dict[str, int]) -> tuple[Ground
     `luck` remembers by component where the release before had one; it saves time and changes nothing.
     """
     can: Sequence[str] = index.header["components"][release[0]]["accelerators"] or ("none",)
-    tried = [
-        (way, accelerator)
-        for way in ways(index)
-        for accelerator in reversed(index.section("c:accelerator")["versions"])
-    ]
-    tried.sort(key=lambda attempt: attempt[1] not in can)
-    asked = [request(index, release, way, accelerator) for way, accelerator in tried]
+    tried = sorted(ways(index), key=lambda way: way.accelerator not in can)
+    asked = [request(index, release, way) for way in tried]
     last = luck.get(release[0], 0)
     for place in (last, *range(len(asked))):
-        if possible(_Unranked(index, asked[place]).problem()):
+        if possible(index, asked[place]):
             luck[release[0]] = place
             return None
-    reason = ask(index, asked[0])
-    return reason[0] if reason else None
+    found = attempt(index, asked[0])
+    return refusal(tried[0], found).grounds if isinstance(found, Assembly) else None
 
 
-def ask(index: Index, asked: Request) -> tuple[tuple[Ground, ...], int] | None:
-    """None for a request that has an answer, else the grounds of a shortest core and its number of lines."""
+def refusal(way: Way, assembly: Assembly) -> Refused:
+    """The grounds of a shortest core of a problem without an answer, and its number of lines.
+
+    That an installed release is one of its builds, and a build one of a release, is no ground.
+    """
+    core = conflict.explain(assembly.problem(), (), assembly.asked_nogoods)
+    components = assembly.header["components"]
+    held = grounds(assembly, core)
+    hard = tuple(
+        ground
+        for ground in held
+        if components[ground.component]["variant_of"] != ground.subject
+        and components[ground.subject]["variant_of"] != ground.component
+    )
+    held = hard or held
+    size = len(held) + sum(assembly.reason(number).ask is not None for number in core)
+    return Refused(way=way, grounds=held, size=size)
+
+
+def silence(answer: Resolution) -> tuple[Ground, ...]:
+    """What nobody knows and an answer rests on."""
+    held = [
+        (target, choice.component, choice.version)
+        for target, choices in answer.targets.items()
+        for choice in choices
+    ]
+    return grounds(answer.assembly, answer.unread, held)
+
+
+def possible(index: Index, asked: Request) -> bool:
+    """Whether there is an answer, whichever, and be it one that rests on what nobody knows."""
     assembly = _Unranked(index, asked)
-    problem = assembly.problem()
-    if possible(problem):
-        return None
-    core = conflict.explain(problem, (), assembly.asked_nogoods)
-    told = grounds(assembly, core)
-    return told, len(told) + sum(assembly.reason(number).ask is not None for number in core)
-
-
-def possible(problem: Problem) -> bool:
-    """Whether there is an answer, whichever."""
-    return not isinstance(solve(problem, order="newest"), Conflict)
+    if not assembly.refused():
+        return True
+    return bool(assembly.unread) and not _Unranked(index, asked, silent=True).refused()
 
 
 class _Unranked(Assembly):
     """Without the rows that rank: whether there is an answer is the question, not which is best."""
 
-    def vouch(self) -> None:
-        """Leave the rows where they are."""
+    def rows(self, *_: object) -> Iterator[Vouching]:
+        """None."""
+        return iter(())
+
+    def refused(self) -> bool:
+        """Whether there is no answer."""
+        return isinstance(solve(self.problem(), order="newest"), Conflict)
 
 
 class Worker:
@@ -208,6 +265,7 @@ def counts(index: Index, verdicts: Sequence[Verdict]) -> dict[str, int]:
         "reached": sum(verdict.lost is None for verdict in verdicts),
         "frameworks": len(frameworks),
         "ways": len(ways(index)),
-        "answers": sum(verdict.answered for verdict in frameworks),
+        "answers": sum(len(verdict.answered) for verdict in frameworks),
         "refusals": sum(len(verdict.refused) for verdict in frameworks),
+        "unknown": sum(len(verdict.unread) for verdict in frameworks),
     }

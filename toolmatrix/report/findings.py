@@ -13,14 +13,18 @@ if TYPE_CHECKING:
 
     from toolmatrix.errors import Position
     from toolmatrix.facts.index import Index
-    from toolmatrix.finding import Finding, Way
+    from toolmatrix.finding import Finding, Ground, Way
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.findings/1"
 _FROM = {"source": "from source", "wheel": "as wheel"}
+_NAMES = 12
+"""Words of releases that a sentence holds where all of them would fill a page."""
+_WITH = {"": "", "none": " without an accelerator"}
 _HELP = {
     "TM104": "",
     "TM105": "`toolmatrix why-not '{ask}'{way}` shows the whole reason",
+    "TM120": "`toolmatrix resolve '{ask}'{way}` shows the answer and what it rests on",
     "TM301": "`toolmatrix facts '{fact}'` shows the claim that does not decide",
     "TM302": "install a newer toolmatrix, or add newer facts with `--matrix FILE`",
     "TM304": "remove it, or let a fact name it",
@@ -28,6 +32,9 @@ _HELP = {
     "TM306": "`toolmatrix why-not '{ask}'` shows the whole reason",
     "TM307": "correct the date",
     "TM310": "read the source again and change the date, or the fact and the date",
+    "TM311": "`toolmatrix facts '{fact}'` shows the row; correct a date, or what the row is worth",
+    "TM312": "enter the fact that names it, or `toolmatrix explain` the answer to see where it is from",
+    "TM313": "add what is missing with its source, or that nobody can say, with evidence `unknown`",
 }
 
 
@@ -76,7 +83,14 @@ class Report:
             "severity": finding.severity,
             "component": finding.component or None,
             "releases": list(finding.releases),
-            "ways": [{"target": way.target, "from": way.from_} for way in finding.ways],
+            "ways": [
+                {
+                    "target": way.target,
+                    "from": way.from_,
+                    "accelerator": way.accelerator or None,
+                }
+                for way in finding.ways
+            ],
             "expected": finding.expected or None,
             "actual": finding.actual or None,
             "where": place(finding.where),
@@ -100,7 +114,7 @@ class Report:
         looked = (
             f"solved {terminal.plural(counts['frameworks'], 'release')} of frameworks in "
             f"{terminal.plural(counts['ways'], 'way')}: {terminal.plural(counts['answers'], 'answer')}, "
-            f"{terminal.plural(counts['refusals'], 'refusal')}\n"
+            f"{terminal.plural(counts['refusals'], 'refusal')}, {counts['unknown']} unknown\n"
             f"reached {counts['reached']} of {terminal.plural(counts['releases'], 'release')}"
         )
         found = [
@@ -174,6 +188,8 @@ def what(index: Index, finding: Finding) -> str:
     if finding.code in ("TM104", "TM105"):
         tail = "" if finding.code == "TM104" else ", and no short reason is recorded"
         return f"no answer for {named} {ways_text(index, finding.ways)}{tail}"
+    if finding.code == "TM120":
+        return f"cannot say whether {named} has an answer {ways_text(index, finding.ways)}"
     if finding.code == "TM306":
         return f"nobody can reach {named}: no target, accelerator or way has an answer"
     if finding.code == "TM301":
@@ -191,39 +207,84 @@ def what(index: Index, finding: Finding) -> str:
         return f"{names[0]} names `{names[1]}`, which is not there"
     if finding.code == "TM307":
         return f"the source `{names[0]}` was read on {finding.actual}, which is yet to come"
+    if finding.code == "TM311":
+        component, version = names
+        return (
+            f"a row about {named} is said to have been tested with {component} {version}, "
+            f"which came out on {finding.actual}, after {finding.expected}"
+        )
+    if finding.code == "TM312":
+        return _unnamed(index, finding, named)
+    if finding.code == "TM313":
+        return _missing(finding, terminal.few(named, _NAMES))
     count = terminal.plural(len(finding.facts), "fact")
     return f"{names[0]} was read on {finding.actual}, {names[1]} days ago; {count} rest on it"
+
+
+def _unnamed(index: Index, finding: Finding, named: str) -> str:
+    component, *versions = finding.names
+    chosen = f"{component} {claims.ranged(index, component, versions)}".strip()
+    why = f"is there by facts of {finding.actual} alone" if finding.actual else "is there by chance"
+    return (
+        f"no fact of {finding.component} names the {component} in the answer for {named} "
+        f"{ways_text(index, finding.ways)}: {chosen} {why}"
+    )
+
+
+def _missing(finding: Finding, named: str) -> str:
+    kind, about, *rest = finding.names
+    if kind == "machine":
+        return f"{named} is offered for {about} as wheel, and no build of it for that is known"
+    one, accelerator = rest
+    if kind == "toolkit":
+        return (
+            f"no fact says which toolkit the {accelerator} builds of {named} for {about} "
+            f"on the channel `{one}` need"
+        )
+    return (
+        f"{one} does not say which {about} goes with {named}, "
+        f"and does for other rows{_WITH.get(accelerator, f' with {accelerator}')}"
+    )
 
 
 def help_of(finding: Finding) -> str:
     """What to do next."""
     ask = f"{finding.component}=={finding.releases[-1]}" if finding.releases else ""
-    way = (
-        f" --target {finding.ways[0].target} --from {finding.ways[0].from_}" if finding.ways else ""
-    )
+    way = ""
+    for first in finding.ways[:1]:
+        way = f" --target {first.target} --from {first.from_}"
+        way += f" --accelerator {first.accelerator}" if first.accelerator else ""
     fact = finding.facts[0] if finding.facts else ""
     return _HELP[finding.code].replace("{ask}", ask).replace("{way}", way).replace("{fact}", fact)
 
 
 def ways_text(index: Index, ways: Sequence[Way]) -> str:
-    """`on arm and amd as wheel`, `on x86 from source and on arm`."""
+    """`on arm and amd as wheel`, `on x86 from source with cuda and on arm`."""
     every = tuple(reversed(index.section("c:from")["versions"]))
-    by_target: dict[str, list[str]] = {}
+    by_place: dict[tuple[str, str], list[str]] = {}
     for way in ways:
-        by_target.setdefault(way.target, []).append(way.from_)
-    by_from: dict[tuple[str, ...], list[str]] = {}
-    for target, held in by_target.items():
-        by_from.setdefault(tuple(held), []).append(target)
+        by_place.setdefault((way.target, way.accelerator), []).append(way.from_)
+    by_kind: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (target, accelerator), held in by_place.items():
+        by_kind.setdefault((accelerator, tuple(held)), []).append(target)
     return terminal.listing(
         [
             f"on {terminal.listing(targets)}"
             + ("" if held == every else f" {_FROM.get(held[0], held[0])}")
-            for held, targets in by_from.items()
+            + _WITH.get(accelerator, f" with {accelerator}")
+            for (accelerator, held), targets in by_kind.items()
         ]
     )
 
 
 def reasons(index: Index, finding: Finding) -> list[str]:
     """The grounds of a finding in words."""
+    if finding.code == "TM120":
+        return [_silence(index, ground) for ground in finding.grounds]
     mine = (finding.component, finding.releases)
     return [cores.ground_text(index, ground, mine) for ground in finding.grounds]
+
+
+def _silence(index: Index, ground: Ground) -> str:
+    record = index.record(index.section("ids")[ground.facts[0]])
+    return claims.nobody_knows(index, ground, offered=record["kind"] == "offers")

@@ -51,9 +51,9 @@ def lines(assembly: Assembly, core: Sequence[int], held: Held = ()) -> list[Line
     return [*told, *asked.values()]
 
 
-def grounds(assembly: Assembly, core: Sequence[int]) -> tuple[Ground, ...]:
+def grounds(assembly: Assembly, core: Sequence[int], held: Held = ()) -> tuple[Ground, ...]:
     """The facts of a core; the lines of the request are left out."""
-    return tuple(line.ground for line in lines(assembly, core) if line.ground is not None)
+    return tuple(line.ground for line in lines(assembly, core, held) if line.ground is not None)
 
 
 class _Left:

@@ -73,27 +73,32 @@ class Refusal(Value):
 
 
 def resolve(index: Index, request: Request) -> Resolution | Refusal:
-    """The best answer, or why there is none.
+    """The best answer, or why there is none."""
+    found = attempt(index, request)
+    if isinstance(found, Resolution):
+        return found
+    from toolmatrix.solve import conflict
+
+    cores = conflict.cores(found.problem(), found.asked_nogoods)
+    return Refusal(assembly=found, cores=tuple(cores))
+
+
+def attempt(index: Index, request: Request) -> Resolution | Assembly:
+    """The best answer, or the problem that has none.
 
     What only says that nobody knows binds first, so that an answer rests on what is known where it can. Where nothing
     else refuses, the answer is one with `unread` facts: neither yes nor no.
     """
     assembly = Assembly(index, request)
-    problem = assembly.problem()
-    found = solve(problem)
+    found = solve(assembly.problem())
     if not isinstance(found, Conflict):
         return judge(assembly, found.values)
-    if assembly.unread:
-        silent = Assembly(index, request, silent=True)
-        problem = silent.problem()
-        found = solve(problem)
-        if not isinstance(found, Conflict):
-            # The variables of both are the same, and the first one tells what was let go.
-            return judge(assembly, found.values)
-        assembly = silent
-    from toolmatrix.solve import conflict
-
-    return Refusal(assembly=assembly, cores=tuple(conflict.cores(problem, assembly.asked_nogoods)))
+    if not assembly.unread:
+        return assembly
+    silent = Assembly(index, request, silent=True)
+    found = solve(silent.problem())
+    # The variables of both are the same, and the first one tells what was let go.
+    return silent if isinstance(found, Conflict) else judge(assembly, found.values)
 
 
 def possible(index: Index, request: Request) -> Resolution | None:

@@ -1,0 +1,186 @@
+"""Answers as people would get them, looked at once more: what is better known than it can be, and toolkits of wheels
+that nobody named.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.finding import Finding
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.model import Matrix
+    from toolmatrix.finding import Way
+    from toolmatrix.judge.sweep import Verdict
+    from toolmatrix.solve.resolve import Choice, Resolution
+
+    Record = Callable[[int], Mapping[str, Any]]
+    """A record of the index by its number."""
+
+    Day = Callable[[str, str], str]
+    """The day on which a release of a component came out, empty where nobody knows."""
+
+YOUNGER, UNNAMED = "TM311", "TM312"
+
+VOUCHED = "tested"
+"""What a row is worth at least that somebody tested, ran or read out of a file."""
+
+
+class Doubt(Value):
+    """One release chosen that should not have been, or not with this evidence.
+
+    `subject` and `release` are what the doubted facts are about, `days` when that came out and when the chosen one did.
+    """
+
+    code: str
+    way: Way
+    subject: str
+    release: str
+    component: str
+    version: str
+    evidence: str
+    facts: tuple[str, ...]
+    days: tuple[str, str] = ("", "")
+
+
+def doubts(release: tuple[str, str], way: Way, answer: Resolution) -> Iterator[Doubt]:
+    """What is odd about the answer for a release, asked for in one way."""
+    index = answer.assembly.index
+
+    def day(component: str, version: str) -> str:
+        bit = index.scale(component).bit(version)
+        found: str = index.component(component)["dates"][bit.bit_length() - 2] if bit else ""
+        return found
+
+    choices = answer.targets[way.target]
+    yield from younger(choices, way, index.record, day)
+    if way.from_ == "wheel":
+        yield from unnamed(release, choices, way, index.record, index.header["components"])
+
+
+def younger(choices: Sequence[Choice], way: Way, record: Record, day: Day) -> Iterator[Doubt]:
+    """Choices that a row is said to have been tested with, although its subject came out before them."""
+    chosen = {choice.component: choice.version for choice in reversed(choices)}
+    for choice in choices:
+        out = day(choice.component, choice.version)
+        for cite in choice.cites if out else ():
+            claim = record(cite.record)
+            if claim["kind"] != "tested" or words.rank(cite.evidence) < words.rank(VOUCHED):
+                continue
+            subject = claim["when"][0][0]
+            release = chosen.get(subject, "")
+            written = day(subject, release) if release else ""
+            if written and written < out:
+                yield Doubt(
+                    code=YOUNGER,
+                    way=way,
+                    subject=subject,
+                    release=release,
+                    component=choice.component,
+                    version=choice.version,
+                    evidence=cite.evidence,
+                    facts=(claim["id"],),
+                    days=(written, out),
+                )
+
+
+def unnamed(
+    release: tuple[str, str],
+    choices: Sequence[Choice],
+    way: Way,
+    record: Record,
+    components: Mapping[str, Mapping[str, Any]],
+) -> Iterator[Doubt]:
+    """Toolkits that no fact names: none of what was asked for, none of its builds, none of what these require."""
+    cites = {choice.component: [record(cite.record) for cite in choice.cites] for choice in choices}
+    speaking = _speaking(release[0], choices, cites, components)
+    for choice in choices:
+        part = components[choice.component]
+        if part["framework"] or part["variant_of"] or not part["accelerators"]:
+            continue
+        owners = dict.fromkeys(owner for owner, _ in map(_says, cites[choice.component]) if owner)
+        if choice.evidence == words.UNKNOWN or speaking.isdisjoint(owners):
+            yield Doubt(
+                code=UNNAMED,
+                way=way,
+                subject=release[0],
+                release=release[1],
+                component=choice.component,
+                version=choice.version,
+                evidence=choice.evidence,
+                facts=tuple(claim["id"] for claim in cites[choice.component] if _says(claim)[0]),
+            )
+
+
+def _says(claim: Mapping[str, Any]) -> tuple[str, str]:
+    """Whose claim it is and of what kind; nobody's where it is a release."""
+    return (claim["when"][0][0], claim["kind"]) if "when" in claim else ("", "")
+
+
+def _speaking(
+    asked: str,
+    choices: Sequence[Choice],
+    cites: Mapping[str, Sequence[Mapping[str, Any]]],
+    components: Mapping[str, Mapping[str, Any]],
+) -> set[str]:
+    """What was asked for, what that requires in a certain release, and so on, with the builds of each.
+
+    A framework that another needs speaks for itself, in whatever release it is there.
+    """
+    found: set[str] = set()
+    more = {asked}
+    while more:
+        found |= more
+        found |= {name for name, part in components.items() if part["variant_of"] in more}
+        more = {
+            choice.component
+            for choice in choices
+            if any(
+                owner in found and kind == "requires"
+                for owner, kind in map(_says, cites[choice.component])
+            )
+            or (choice.parent in found and components[choice.component]["framework"])
+        } - found
+    return found
+
+
+def findings(verdicts: Iterable[Verdict], matrix: Matrix) -> Iterator[Finding]:
+    """The doubts of all answers: releases and ways for which the same is doubted told once."""
+    same: dict[tuple[object, ...], list[Doubt]] = {}
+    for verdict in verdicts:
+        for doubt in verdict.doubts:
+            # What is inside is a fact about a file, whenever the file was made.
+            if doubt.code == YOUNGER and matrix.claims[doubt.facts[0]].carried:
+                continue
+            about = doubt.version if doubt.code == YOUNGER else _owners(doubt, matrix)
+            key = (doubt.code, doubt.subject, doubt.component, about)
+            same.setdefault(key, []).append(doubt)
+    for held in same.values():
+        yield _finding(held, matrix)
+
+
+def _finding(held: Sequence[Doubt], matrix: Matrix) -> Finding:
+    first = held[0]
+    late = first.code == YOUNGER
+    return Finding(
+        code=first.code,
+        severity="warning",
+        component=first.subject,
+        releases=tuple(dict.fromkeys(doubt.release for doubt in held)),
+        ways=tuple(dict.fromkeys(doubt.way for doubt in held)),
+        names=(first.component, *dict.fromkeys(doubt.version for doubt in held)),
+        expected=max(doubt.days[0] for doubt in held) if late else first.subject,
+        actual=first.days[1] if late else _owners(first, matrix),
+        facts=tuple(dict.fromkeys(fact for doubt in held for fact in doubt.facts)),
+    )
+
+
+def _owners(doubt: Doubt, matrix: Matrix) -> str:
+    """Whose facts chose what nobody named; nothing where none did."""
+    if doubt.evidence == words.UNKNOWN:
+        return ""
+    return ", ".join(dict.fromkeys(matrix.claims[fact].when[0][0] for fact in doubt.facts))
