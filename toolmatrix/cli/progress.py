@@ -12,10 +12,15 @@ if TYPE_CHECKING:
 
 PATIENCE = 0.5
 """Seconds without a word; then a progress line, where somebody watches."""
+APART = 10
+"""Seconds between two lines in a log, where nobody does."""
 
 
 class Progress:
-    """One line that is written over, on a terminal and after a while: `solving 3/7 releases, 2 s`."""
+    """How far a command is, after a while: `solving 3/7 releases, 2 s`.
+
+    On a terminal it is one line that is written over, in a log a line every ten seconds.
+    """
 
     def __init__(self, context: Context, total: int, doing: str, what: str) -> None:
         options = context.options
@@ -24,17 +29,21 @@ class Progress:
         self.total = total
         self.words = doing, what
         self.shown = False
-        self.wanted = stream.isatty() and not options.quiet and not options.no_progress
+        self.watched = stream.isatty()
+        self.wanted = not options.quiet and not options.no_progress
         self.began = time.monotonic()
+        self.next = PATIENCE if self.watched else APART
 
     def at(self, done: int) -> None:
         """Say how far it is."""
         elapsed = time.monotonic() - self.began
-        if self.wanted and elapsed > PATIENCE:
+        if self.wanted and elapsed > self.next:
             doing, what = self.words
-            self.shown = True
-            self.stream.write(f"\r{doing} {done}/{self.total} {what}, {elapsed:.0f} s ")
+            said = f"{doing} {done}/{self.total} {what}, {elapsed:.0f} s"
+            self.shown = self.watched
+            self.stream.write(f"\r{said} " if self.watched else f"{said}\n")
             self.stream.flush()
+            self.next = self.next if self.watched else elapsed + APART
 
     def end(self) -> None:
         """Take the line away."""
