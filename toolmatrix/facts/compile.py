@@ -75,6 +75,10 @@ def _feed(
         text.update(json.dumps([name, fields], sort_keys=True, default=dict).encode())
 
 
+_RUNS = ("device", "arch")
+"""Whose limits of what say which code runs where."""
+
+
 class _Maker:
     """Scales and readings of one matrix."""
 
@@ -95,6 +99,7 @@ class _Maker:
             for name, scale in self.scales.items()
         }
         self._masks: dict[tuple[str, str], tuple[int, bool]] = {}
+        self._runs: dict[str, int] = {}
 
     def masked(self, component: str, selector: str) -> tuple[int, bool]:
         """The mask of a selector, and whether a point release was taken as its series."""
@@ -121,6 +126,12 @@ class _Maker:
         if claim.alone:
             subject, release = claim.when[0]
             terms.append((subject, self.scales[subject].bit(release)))
+        if claim.by_device:
+            devices = self.running(self.masked("arch", claim.selector)[0])
+            says = "holds code that runs on {value}" if devices else ""
+            claim = claim.replace(
+                component="device", selector=" ".join(devices) or versions.ABSENT, says=says
+            )
         allowed, coarse = self.masked(claim.component, claim.selector)
         if not allowed and not claim.unreleased:
             self.unreleased(claim, claim.component, claim.selector)
@@ -135,6 +146,21 @@ class _Maker:
         )
         if all(mask for _, mask in first.when) and (allowed or claim.kind != "tested"):
             yield from self.widened(first, claim.stands_for)
+
+    def running(self, archs: int) -> list[str]:
+        """The devices that run code for one of some archs, as the facts about devices say."""
+        if not self._runs:
+            for claim in self.matrix.claims.values():
+                if claim.kind == "limits" and (claim.when[0][0], claim.component) == _RUNS:
+                    for name in self.names("device", self.masked("device", claim.when[0][1])[0]):
+                        mask, _ = self.masked("arch", claim.selector)
+                        self._runs[name] = self._runs.get(name, -1) & mask
+        return sorted(name for name, mask in self._runs.items() if mask & archs & ~1)
+
+    def names(self, component: str, mask: int) -> list[str]:
+        """The releases of a mask."""
+        versions = self.scales[component].versions
+        return [name for place, name in enumerate(versions) if mask >> place + 1 & 1]
 
     def widened(self, reading: Reading, rules: tuple[str, ...]) -> Iterator[Reading]:
         found = [reading]

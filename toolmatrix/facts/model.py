@@ -117,7 +117,8 @@ class Claim(Value):
     """One statement about one component: when the conditions hold, then `component` is within `selector`.
 
     `kind` is requires, limits, offers, carries (hard) or tested (soft); for `needs` the selector is a list of
-    alternatives. `when` starts with the subject; `alone` it is a release, and none that is finer is meant.
+    alternatives. `when` starts with the subject; `alone` it is a release, and none that is finer is meant. `by_device`
+    codegen archs limit the devices that run one of them, and not what other code is made for.
     """
 
     id: str
@@ -139,6 +140,7 @@ class Claim(Value):
     decides: bool = True
     rival: bool = False
     beside: bool = False
+    by_device: bool = False
     carried: bool = False
     unreleased: bool = False
     node: Node

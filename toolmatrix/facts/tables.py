@@ -59,6 +59,7 @@ class Table(Value):
     context: Conditions
     rules: tuple[str, ...]
     defines: bool
+    by_device: bool = False
 
 
 class Cell(Value):
@@ -68,6 +69,7 @@ class Cell(Value):
     row: str
     when: Conditions
     alone: bool
+    by_device: bool
     origin: Provenance
     decides: bool
 
@@ -199,6 +201,7 @@ def claims(
                     row=row,
                     when=when,
                     alone=table.defines and subject[0] == table.key,
+                    by_device=table.by_device and meaning.component == "arch",
                     origin=origin,
                     decides=decides,
                 )
@@ -282,6 +285,7 @@ def _claim(
         decides=pieces.decides(fields) and cell.decides,
         rival=column.rival,
         beside=column.beside,
+        by_device=cell.by_device,
         unreleased=column.unreleased or pieces.flag(fields, "unreleased"),
         node=fields["is"],
     )

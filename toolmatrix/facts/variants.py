@@ -114,6 +114,8 @@ def table(recorder: Recorder, node: Node) -> None:
         pieces.known_component(part, recorder.components).name
         for part in (fields["matches"].several() if "matches" in fields else ())
     )
+    # A build beside another one runs by archs of its own.
+    common = common.replace(by_device=bool(matched))
     for part in fields["rows"].sequence("rows"):
         row = _row(recorder, part, common, scale, usual)
         for claim in _belongs(row, common, matched):
@@ -233,7 +235,7 @@ def _release(
         column: pieces.printed(fields[column])
         for column, meanings in table.columns.items()
         if column in fields and any(meaning.kind == "attribute" for meaning in meanings)
-    }
+    } | {"archs": _held(fields, table)}
     of = recorder.components[name(table.key)]
     for variant in row.variants:
         told = {
@@ -264,6 +266,15 @@ def _release(
                 node=row.node,
             )
         )
+
+
+def _held(fields: Mapping[str, Node], table: Table) -> str:
+    """The codegen archs that a build holds, as its row names them."""
+    for column, meanings in table.columns.items():
+        if column in fields and any(meaning.component == "arch" for meaning in meanings):
+            node = fields[column]
+            return pieces.printed(node.fields["is"] if node.fields else node)
+    return ""
 
 
 def _belongs(row: _Row, table: Table, matched: tuple[str, ...]) -> Iterator[Claim]:

@@ -67,12 +67,15 @@ def _offered(index: Index, component: str, release: int) -> tuple[int, list[str]
             continue
         if terms.pop("from", 0) != wheel:
             continue
+        named = _cited(index, cites, release)
+        if any(fact.startswith(f"{component}-variants#") for fact in named):
+            continue  # That is what the builds say together.
         if about == "machine" and not terms:
             limited &= allowed
-            by_limit += _cited(index, cites, release)
+            by_limit += named
         elif kind == "requires" and set(terms) == {"machine"}:
             listed |= terms["machine"]
-            by_list += _cited(index, cites, release)
+            by_list += named
     return (limited, by_limit) if by_limit else (listed, by_list)
 
 
@@ -128,10 +131,7 @@ class _Group(Value):
 
 def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[Finding]:
     """Columns about what computes on an accelerator, with cells in some rows for it and none in others."""
-    accelerator_of = {
-        build.id.removesuffix(f"/{build.version}"): build.attributes["accelerator"]
-        for build in builds
-    }
+    accelerator_of = {build.id: build.attributes["accelerator"] for build in builds}
     groups: dict[_Group, list[str]] = {}
     for row in matrix.rows.values():
         if row.table not in ("statements", row.id):

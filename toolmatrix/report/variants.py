@@ -61,21 +61,10 @@ def _variant(index: Index, choice: Choice, component: str) -> Variant:
         machine=told["machine"],
         accelerator=told["accelerator"],
         abi=told.get("abi", ""),
-        archs=_archs(index, part, 2 << place),
+        archs=None if told["archs"] == "unknown" else tuple(told["archs"].split()),
         requirement=told["install"],
         arguments=tuple(word.replace("{line}", told["line"]) for word in channel["install"]),
     )
-
-
-def _archs(index: Index, part: dict[str, Any], bit: int) -> tuple[str, ...] | None:
-    """The codegen archs that a build holds, the last ones first to run on newer devices."""
-    for kind, when, about, allowed, _, evidence, _ in part["bindings"]:
-        if kind == "limits" and about == "arch" and when[0][1] & bit:
-            if evidence == "unknown":
-                return None
-            names = index.component("arch")["versions"]
-            return tuple(name for place, name in enumerate(names) if allowed & 2 << place)
-    return ()
 
 
 def is_build(index: Index, component: str) -> bool:
