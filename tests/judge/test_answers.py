@@ -142,7 +142,7 @@ def test_that_a_release_is_one_of_its_builds_is_no_reason(make: Callable[..., Sm
     ]
     assert (found.code, found.releases) == ("TM104", ("1.0", "2.0"))
     assert [(ground.subject, ground.component) for ground in found.grounds] == [
-        ("app-variant", "machine")
+        ("app", "machine")
     ]
 
 
