@@ -134,7 +134,7 @@ def no(cli: Cli, line: str, *facts: str) -> dict[str, Any]:
     assert "unknown" not in {part["evidence"] for part in told}
     kept = ("--target", *re.findall("--accelerator", line))
     for change in changes(document):
-        assert not any(option in change["from"] + change["to"] for option in kept), change
+        assert not any(option in f"{change['from']} {change['to']}" for option in kept), change
     return document
 
 
