@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import archspec
 import pytest
 
-from tests.inventory import machines
 from toolmatrix.facts.versions import Scale
-from toolmatrix.inventory import system
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -692,7 +688,7 @@ class TestCpuFlags:
 
 
 class TestOtherCommands:
-    """F, G and H: explanations, logs and machines."""
+    """F: explanations."""
 
     def test_f_every_component_is_explained_by_itself(self, real: Cli) -> None:
         """It was an internal error wherever a release was the only reason."""
@@ -714,84 +710,3 @@ class TestOtherCommands:
         outcome = real(*line.split())
         assert outcome.code == 0
         assert why in outcome.out
-
-    def test_g1_a_dialogue_that_finds_cudnn_in_the_end_is_no_failure(
-        self, real: Cli, here: Path
-    ) -> None:
-        """configure of TensorFlow 1.15 asks again where its first search fails."""
-        (here / "configure.log").write_text(DIALOGUE)
-        outcome = real("diagnose", "configure.log", "--json")
-        assert outcome.code == 0
-        assert not [one for one in outcome.json()["findings"] if one["level"] == "error"]
-
-    @pytest.mark.parametrize(
-        "message",
-        [
-            'Package "onnx" is not installed. Hint: "pip install tlcpack[tvmc]".',
-            (
-                "Cannot find config for target=llvm -keys=cpu, workload=('dense_nopack.x86', "
-                "('TENSOR', (1, 2048), 'float32')). A fallback configuration is used, which may "
-                "bring great performance regression."
-            ),
-            "TypeError: tuple indices must be integers or slices, not str",
-        ],
-    )
-    def test_g2_messages_of_tvm_are_known(self, real: Cli, here: Path, message: str) -> None:
-        told = "Traceback (most recent call last):\n" if message.startswith("TypeError") else ""
-        frame = (
-            '  File "tvm/relay/frontend/tensorflow.py", line 3230, in _parse_import_prerequisites\n'
-        )
-        (here / "tvm.log").write_text(f"{told}{frame if told else ''}{message}\n")
-        assert real("diagnose", "tvm.log", "--json").json()["findings"]
-
-    @pytest.mark.parametrize(
-        ("capture", "kernel", "cpu"),
-        [
-            ("linux-rhel7-haswell", "x86_64", "haswell"),
-            ("linux-rhel7-broadwell", "x86_64", "broadwell"),
-            ("linux-rhel7-ivybridge", "x86_64", "ivybridge"),
-            ("linux-rhel9-neoverse_n2", "aarch64", "neoverse_n2"),
-            ("linux-ubuntu22.04-neoverse_n2", "aarch64", "neoverse_n2"),
-            ("linux-ubuntu22.04-neoverse_v2", "aarch64", "neoverse_v2"),
-        ],
-    )
-    def test_h_processors_have_the_name_that_archspec_gives(
-        self, capture: str, kernel: str, cpu: str
-    ) -> None:
-        """The captures and their names are archspec's own."""
-        folder = Path(archspec.__file__).parent / "json" / "tests" / "targets"
-        files = {"/proc/cpuinfo": (folder / capture).read_text()}
-        machine = machines.Captured(files, {"uname -m": kernel})
-        assert [one.version for one in system.observe(machine).features["cpu"]] == [cpu]
-
-
-DIALOGUE = """\
-Do you wish to build TensorFlow with CUDA support? [y/N]: y
-CUDA support will be enabled for TensorFlow.
-
-Could not find any cudnn.h matching version '' in any subdirectory:
-        ''
-        'include'
-        'include/cuda'
-        'include/*-linux-gnu'
-        'extras/CUPTI/include'
-        'include/cuda/CUPTI'
-of:
-        '/lib/x86_64-linux-gnu'
-        '/usr'
-        '/usr/local/cuda'
-Asking for detailed CUDA configuration...
-
-Please specify the CUDA SDK version you want to use. [Leave empty to default to CUDA 10]: 10.0
-
-Please specify the cuDNN version you want to use. [Leave empty to default to cuDNN 7]: 7
-
-Found CUDA 10.0 in:
-    /usr/local/cuda-10.0/lib64
-    /usr/local/cuda-10.0/include
-Found cuDNN 7 in:
-    /usr/local/cudnn-7/lib64
-    /usr/local/cudnn-7/include
-
-Configuration finished
-"""

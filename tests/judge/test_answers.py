@@ -141,9 +141,7 @@ def test_that_a_release_is_one_of_its_builds_is_no_reason(make: Callable[..., Sm
         if one.ways == (ARM_WHEEL,)
     ]
     assert (found.code, found.releases) == ("TM104", ("1.0", "2.0"))
-    assert [(ground.subject, ground.component) for ground in found.grounds] == [
-        ("app", "machine")
-    ]
+    assert [(ground.subject, ground.component) for ground in found.grounds] == [("app", "machine")]
 
 
 def test_a_broken_promise_is_an_error(make: Callable[..., Small]) -> None:
