@@ -88,7 +88,7 @@ def _lines(path: str, lines: Sequence[str]) -> None:
 
 def _dump(path: str, names: Sequence[str], problem: Problem) -> None:
     with open(path, "w", encoding="utf-8") as stream:
-        supports = [[row.terms, row.weight] for row in problem.supports]
+        supports = [[row.terms, row.weight] for held in problem.supports for row in held.rows()]
         json.dump(
             [names, list(problem.sizes), problem.nogoods, supports, list(problem.domains)], stream
         )

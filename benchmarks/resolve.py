@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 QUESTION = ("resolve", "tensorflow==2.6.5")
 RIGSOLVE = ("solve", "--want", "torch==2.8.0", "--target", "A100,driver=570.54,python=3.11,linux")
+TENFOLD = 1.1
+"""How much longer a request may take where the matrix has ten times the facts, which it does not reach."""
+FROM = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from toolmatrix.cli import script; script()"
+)
+"""Runs the package in a folder."""
 NOISE = 1.2
 """How far a growth ratio may be above 1: two measurements of the same thing differ by that much on shared cores."""
 
@@ -103,6 +110,20 @@ class Bench:
         for size in self.plan.sizes:
             tell(f"compiling x{size}")
             self.place.cost(self.toolmatrix(*QUESTION, "--matrix", self.matrix(size)))
+
+    def copies(self) -> list[list[str]]:
+        """The question to the installed package, and to another one whose index has ten times the facts."""
+        found = []
+        where = "import toolmatrix; print(toolmatrix.__path__[0])"
+        installed = self.place.output([self.python, "-c", where]).strip()
+        for name in ("one", "ten"):
+            package = self.work / name / "toolmatrix"
+            shutil.copytree(installed, package)
+            found.append([self.python, "-c", FROM, str(package.parent), *QUESTION])
+        self.place.output(
+            [self.python, str(HERE / "_tenfold.py"), str(package / "data" / "index.bin")]
+        )
+        return found
 
     def script(self, name: str, *arguments: str) -> Any:
         """The JSON printed by one of the scripts beside this one."""
@@ -195,8 +216,12 @@ def processes(bench: Bench) -> list[Line]:
     ):
         tell(what)
         found += compared(what, place.pairs(ours, theirs, count), bar)
+    tell("ten times the facts")
+    one, ten = bench.copies()
+    found += compared("ten times the facts / as it is", place.pairs(ten, one, plan.pairs), TENFOLD)
     tell("start")
     bare = [bench.python, "-c", "pass"]
+    found += compared("resolve / python -c pass", place.pairs(ours, bare, plan.pairs), 3.0)
     found += compared(
         "--version / python -c pass",
         place.pairs(bench.toolmatrix("--version"), bare, plan.pairs),

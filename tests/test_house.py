@@ -32,7 +32,7 @@ FLOORS = (
     {"render", "judge", "harvest", "report"},
     {"solve", "stages", "inventory", "lock", "recipes"},
     {"facts"},
-    {"resources", "finding", "lines", "toml"},
+    {"resources", "finding", "lines", "pack", "toml"},
     {"errors", "value", "__init__"},
 )
 

@@ -12,6 +12,7 @@ from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.parser import parse
 from toolmatrix.cli.prepare import make_context
 from toolmatrix.facts.store import open_index
+from toolmatrix.solve import preferences
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Problem, Solution, solve
 
@@ -48,9 +49,13 @@ def test_every_row_gives_the_same_answer(index: Index, words: str) -> None:
     rows = assembled.every_row()
     assert len(assembled.vouchings) < len(rows)
     found = solve(problem)
-    other = solve(
-        Problem(problem.sizes, problem.nogoods, assembled.supports(rows), problem.domains)
-    )
+    supports = [
+        *assembled.kept(),
+        *preferences.builds(assembled),
+        *([] if assembled.request.prefer == "newest" else rows),
+        *preferences.of_its_time(assembled),
+    ]
+    other = solve(Problem(problem.sizes, problem.nogoods, supports, problem.domains))
     assert isinstance(found, Solution)
     assert isinstance(other, Solution)
     assert found.values == other.values

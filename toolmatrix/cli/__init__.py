@@ -32,7 +32,11 @@ def script() -> NoReturn:
 
     Once there is an answer nothing is left to put away, and freeing all objects one by one is a tenth of a `resolve`.
     """
+    from toolmatrix import pack
+
+    pack.use(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     code = main_script()
+    pack.keep()
     if code <= 1:
         os._exit(code)
     sys.exit(code)

@@ -2,8 +2,9 @@
 
 One file: a line `toolmatrix-index/1 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
 points to: one per component (its releases and what is said with it as the subject), then the records (claims with their
-sources, rows as printed). Sections and records are read one by one as an answer needs them, and each has a checksum of
-its own, so that what a request does not reach costs nothing and damage is seen before anything of it is used.
+sources, rows as printed). Sections, records and the entries of long sections are read one by one as an answer needs
+them. Each section and record has a checksum of its own, so that what a request does not reach costs nothing and damage
+is seen before anything of it is used.
 It is JSON and masks throughout: nothing in it can run. Equal facts make equal bytes.
 """
 
@@ -18,7 +19,11 @@ from toolmatrix.facts.versions import Scale
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, BinaryIO
+    from typing import Any, BinaryIO, TypeVar
+
+    Load = Callable[[str, Any, Callable[[], Any]], Any]
+    """Gives a part by its name and by what it is made from, or makes it."""
+    _Name = TypeVar("_Name", int, str)
 
 FORMAT = "toolmatrix-index/1"
 
@@ -45,21 +50,27 @@ RELEASE = (
 ROW = ("id", "kind", "table", "about", "subject", "cells", "evidence", "source", "where", "note")
 _SHAPES = (CLAIM, RELEASE, ROW)
 _ENTRY = 8
-"""Bytes of an entry of the record table: where the record ends, and its CRC."""
+"""Bytes of an entry of the record table: where the record ends, and its CRC, which begins with the record's number."""
+BREAK = "\n"
+"""Before and behind each entry of a section of entries: no JSON text has a raw one inside."""
 
 
 class Index:
     """Read access to an index file. Raises IndexDamaged when it is not one."""
 
     __slots__ = (
-        *("_body", "_file", "_head", "_loaded", "_repair", "_scales", "_size", "_table"),
+        *("_body", "_file", "_head", "_load", "_loaded", "_raw", "_repair", "_scales", "_size"),
         *("header", "path"),
     )
 
     def __init__(
-        self, file: BinaryIO, path: str = "", repair: Callable[[Index], bytes] | None = None
+        self,
+        file: BinaryIO,
+        path: str = "",
+        repair: Callable[[Index], bytes] | None = None,
+        load: Load | None = None,
     ) -> None:
-        """`repair` makes the index anew when a part that is read later turns out to be damaged."""
+        """`repair` makes the index anew when a part that is read later is damaged; `load` may know parts already."""
         self._file = file
         self.path = path
         self._repair = repair
@@ -70,31 +81,37 @@ class Index:
             name, crc, length = self._head.decode("ascii").split()
             if name != FORMAT or not (crc.isdigit() and length.isdigit()):
                 raise IndexDamaged(path)
-            header = file.read(min(int(length), self._size))
-            if len(header) != int(length) or int(crc) != zlib.crc32(header):
-                raise IndexDamaged(path)
-            self.header: dict[str, Any] = _load(header)
-            usual = self.header.pop("usual")
-            components = self.header["components"]
-            self.header["components"] = {name: usual | components[name] for name in components}
+            self._load = load or _make
+            self.header: dict[str, Any] = self._load(
+                "index", self._state, lambda: self._read_header(int(length), int(crc))
+            )
         except (ValueError, KeyError, RecursionError) as error:
             raise IndexDamaged(path) from error
-        self._body = len(self._head) + len(header)
+        self._body = len(self._head) + int(length)
         self._loaded: dict[str | int, Any] = {}
+        self._raw: dict[str, bytes] = {}
         self._scales: dict[str, Scale] = {}
-        self._table: bytes | None = None
 
-    def _part(self, start: int, length: int, crc: int) -> bytes:
-        """Bytes of the file; where they are damaged, those of a new one that begins with the same line."""
-        try:
-            self._file.seek(self._body + start)
-            data = self._file.read(min(length, self._size))
-        except OSError:
-            data = b""
-        if len(data) == length and zlib.crc32(data) == crc:
-            return data
-        if self._repair is None:
+    @property
+    def _state(self) -> tuple[bytes, int]:
+        """What any part is made from: the first line has the CRC of a header that has the CRC of all others."""
+        return self._head, self._size
+
+    def _read_header(self, length: int, crc: int) -> dict[str, Any]:
+        data = self._file.read(min(length, self._size))
+        if len(data) != length or zlib.crc32(data) != crc:
             raise IndexDamaged(self.path)
+        header: dict[str, Any] = _json(data)
+        usual, components = header.pop("usual"), header["components"]
+        return header | {"components": {name: usual | components[name] for name in components}}
+
+    def _sure(self, read: Callable[[_Name], bytes], name: _Name) -> bytes:
+        """What is read; where it is damaged, from a new index that begins with the same line."""
+        try:
+            return read(name)
+        except IndexDamaged:
+            if self._repair is None:
+                raise
         repair, self._repair = self._repair, None
         made = repair(self)
         if not made.startswith(self._head):
@@ -107,28 +124,70 @@ class Index:
             )
         self._file = io.BytesIO(made)
         self._size = len(made)
-        return self._part(start, length, crc)
+        return read(name)
+
+    def _bytes(self, start: int, length: int) -> bytes:
+        """So many bytes of what follows the header."""
+        try:
+            self._file.seek(self._body + start)
+            data = self._file.read(min(length, self._size))
+        except (OSError, ValueError):
+            data = b""
+        if len(data) != length:
+            raise IndexDamaged(self.path)
+        return data
 
     def _slice(self, name: str) -> bytes:
         start, length, crc = self.header["sections"][name]
-        return self._part(start, length, crc)
+        data = self._bytes(start, length)
+        if zlib.crc32(data) != crc:
+            raise IndexDamaged(self.path)
+        return data
+
+    def _record(self, number: int) -> bytes:
+        sections = self.header["sections"]
+        table, length = sections["table"][:2]
+        place = number * _ENTRY
+        if not 0 <= place < length:
+            raise IndexDamaged(self.path)
+        entries = self._bytes(table + max(0, place - _ENTRY), _ENTRY if place == 0 else 2 * _ENTRY)
+        start = int.from_bytes(entries[:4], "little") if number else 0
+        end = int.from_bytes(entries[-_ENTRY:-4], "little")
+        data = self._bytes(sections["records"][0] + start, max(0, end - start))
+        if zlib.crc32(data, number) != int.from_bytes(entries[-4:], "little"):
+            raise IndexDamaged(self.path)
+        return data
 
     def section(self, name: str) -> Any:
         """A section as JSON, read once."""
         if name not in self._loaded:
-            self._loaded[name] = _load(self._slice(name))
+            self._loaded[name] = self._load(
+                name, self._state, lambda: _json(self._sure(self._slice, name))
+            )
         return self._loaded[name]
+
+    def entry(self, section: str, key: str) -> Any:
+        """One entry of a section of entries, without reading the others. Raises KeyError if there is none."""
+        if section in self._loaded or not key.isprintable() or "\\" in key or '"' in key:
+            return self.section(section)[key]
+        if section not in self._raw:
+            self._raw[section] = self._sure(self._slice, section)
+        data, sign = self._raw[section], f'{BREAK}"{key}":'.encode()
+        start = data.find(sign) + len(sign)
+        if start < len(sign):
+            raise KeyError(key)
+        return _json(data[start : data.find(BREAK.encode(), start)].rstrip(b","))
 
     def component(self, name: str) -> dict[str, Any]:
         """The section of a component."""
-        found: dict[str, Any] = self.section("c:" + name)
+        found: dict[str, Any] = self._loaded.get("c:" + name) or self.section("c:" + name)
         return found
 
     def scale(self, name: str) -> Scale:
         """The releases of a component, for reading selectors."""
         if name not in self._scales:
             scheme = self.header["components"][name]["scheme"]
-            self._scales[name] = Scale(scheme, self.component(name)["versions"])
+            self._scales[name] = Scale(scheme, self.component(name)["versions"], known=True)
         return self._scales[name]
 
     def cites(self, number: int) -> list[tuple[list[int], int, str, list[str]]]:
@@ -138,25 +197,16 @@ class Index:
 
     def record(self, number: int) -> dict[str, Any]:
         """One record: a claim, a release or a row, as a dictionary."""
-        shape, *values = self._read(number)
-        return dict(zip(_SHAPES[shape], values, strict=True))
+        found = self._read(number)
+        if isinstance(found, list):
+            found = self._loaded[number] = dict(zip(_SHAPES[found[0]], found[1:], strict=True))
+        told: dict[str, Any] = found
+        return told
 
     def _read(self, number: int) -> Any:
         if number not in self._loaded:
-            if self._table is None:
-                self._table = self._slice("table")
-            entries = self._table[max(0, number - 1) * _ENTRY : (number + 1) * _ENTRY]
-            end, crc = _entry(entries[-_ENTRY:])
-            start = _entry(entries[:_ENTRY])[0] if number else 0
-            records = self.header["sections"]["records"][0]
-            data = self._part(records + start, end - start, crc)
-            self._loaded[number] = _load(data)
+            self._loaded[number] = _json(self._sure(self._record, number))
         return self._loaded[number]
-
-
-def _entry(entry: bytes) -> tuple[int, int]:
-    """Where a record ends, and its CRC."""
-    return int.from_bytes(entry[:4], "little"), int.from_bytes(entry[4:], "little")
 
 
 def in_ranges(ranges: Sequence[int], mask: int) -> bool:
@@ -167,7 +217,11 @@ def in_ranges(ranges: Sequence[int], mask: int) -> bool:
     return bool(mask & inside)
 
 
-def _load(data: bytes) -> Any:
+def _make(_name: str, _state: Any, make: Callable[[], Any]) -> Any:
+    return make()
+
+
+def _json(data: bytes) -> Any:
     """JSON by the C scanner behind `json`, which itself takes as long to import as all sections to read."""
     try:
         from _json import make_scanner

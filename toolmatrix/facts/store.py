@@ -11,12 +11,14 @@ import io
 import os
 import zlib
 
-from toolmatrix import resources
+from toolmatrix import pack, resources
 from toolmatrix.facts.index import Index, IndexDamaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from toolmatrix.facts.index import Load
 
 _SLACK = 600
 """Seconds by which a file of an installed wheel may be younger than its index: installers write in any order."""
@@ -70,7 +72,8 @@ def open_index(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
 
 
 def _shipped(path: str, built_in: str) -> Index | None:
-    index = _read(path, [built_in])
+    load = pack.current.load if pack.current is not None else None
+    index = _read(path, [built_in], load)
     if index is None or not index.header["files"]:
         return None
     root = os.path.dirname(built_in)
@@ -85,7 +88,7 @@ def _shipped(path: str, built_in: str) -> Index | None:
     return index
 
 
-def _read(path: str, paths: Sequence[str]) -> Index | None:
+def _read(path: str, paths: Sequence[str], load: Load | None = None) -> Index | None:
     """The index at `path`, made anew from the matrices at `paths` should a part that is read later be damaged."""
 
     def repair(index: Index) -> bytes:
@@ -96,7 +99,7 @@ def _read(path: str, paths: Sequence[str]) -> Index | None:
 
     try:
         file = _File(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
-        return Index(io.BufferedReader(file), path, repair)
+        return Index(io.BufferedReader(file), path, repair, load)
     except (OSError, IndexDamaged):
         return None
 

@@ -145,16 +145,17 @@ class Scale:
     Bit 0 of every mask is "absent", bit i is release i-1.
     """
 
-    __slots__ = ("_keys", "_orders", "_places", "_selected", "scheme", "versions")
+    __slots__ = ("_keys", "_places", "_selected", "scheme", "versions")
 
-    def __init__(self, scheme: str, versions: Sequence[str]) -> None:
+    def __init__(self, scheme: str, versions: Sequence[str], *, known: bool = False) -> None:
+        """`known` says that the releases are versions, so that they need not be read before they are compared."""
         self.scheme = scheme
         self.versions = tuple(versions)
-        named = scheme == "names"
-        self._keys: tuple[Key, ...] = () if named else tuple(key(version) for version in versions)
-        self._orders = tuple(order(version) for version in self._keys)
+        self._keys: list[tuple[Key, Key]] = []
         self._places = {version: place for place, version in enumerate(self.versions)}
         self._selected: dict[str, int] = {}
+        if not known and scheme != "names":
+            self._read()
 
     @property
     def everything(self) -> int:
@@ -201,10 +202,17 @@ class Scale:
         wanted = clause.version or key(clause.text)
         limit = order(wanted)
         mask = 0
-        for place, (version, place_order) in enumerate(zip(self._keys, self._orders, strict=True)):
+        for place, (version, place_order) in enumerate(self._read()):
             if admits(clause, wanted, limit, version, place_order):
                 mask |= 2 << place
         return mask
+
+    def _read(self) -> list[tuple[Key, Key]]:
+        """Of each release its key and what to sort by."""
+        if not self._keys:
+            keys = [key(version) for version in self.versions]
+            self._keys = [(version, order(version)) for version in keys]
+        return self._keys
 
     def _named(self, clause: Clause) -> int:
         mask = self.bit(clause.text)

@@ -6,7 +6,7 @@ import json
 import zlib
 
 from toolmatrix.facts import versions
-from toolmatrix.facts.index import CLAIM, FORMAT, RELEASE, ROW
+from toolmatrix.facts.index import BREAK, CLAIM, FORMAT, RELEASE, ROW
 from toolmatrix.facts.model import Component
 
 TYPE_CHECKING = False
@@ -156,12 +156,12 @@ class _Writer:
             self.ids[row.id] = self.row(row)
         for _, claim in sorted(matrix.claims.items()):
             self.claim(claim)
-        self.sections["ids"] = _dump(dict(sorted(self.ids.items())))
+        self.sections["ids"] = _entries(self.ids)
         self.sections["products"] = _dump(self.products())
-        self.sections["sources"] = _dump(
+        self.sections["sources"] = _entries(
             {
                 name: {"title": source.title, "at": source.at, "read": source.read}
-                for name, source in sorted(self.sources.items())
+                for name, source in self.sources.items()
             }
         )
         self.sections["channels"] = _dump(
@@ -176,9 +176,9 @@ class _Writer:
         self.sections["records"] = b"".join(self.records)
         end = 0
         table = []
-        for record in self.records:
+        for number, record in enumerate(self.records):
             end += len(record)
-            table += [end.to_bytes(4, "little"), zlib.crc32(record).to_bytes(4, "little")]
+            table += [end.to_bytes(4, "little"), zlib.crc32(record, number).to_bytes(4, "little")]
         self.sections["table"] = b"".join(table)
         return self.join()
 
@@ -260,16 +260,21 @@ def _packages(variants: Sequence[Release]) -> dict[str, int]:
     return found
 
 
-def _since(scale: Scale, dates: Sequence[str]) -> list[str]:
-    """By release, the day on which its minor series began: bug fixes belong to the time of what they fix."""
+def _since(scale: Scale, dates: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Days on which minor series began, and the releases of all that had by each: a bug fix goes with its series."""
     if scale.scheme != "pep440":
-        return []
+        return [], []
     series = [versions.key(version)[0][:2] for version in scale.versions]
     first: dict[tuple[int, ...], str] = {}
     for name, day in zip(series, dates, strict=True):
         if day:
             first[name] = min(day, first.get(name, day))
-    return [first.get(name, "") for name in series]
+    began = sorted(set(first.values()))
+    out = [
+        sum(2 << place for place, name in enumerate(series) if first.get(name, "~") <= day)
+        for day in began
+    ]
+    return began, out
 
 
 def _by(parts: Sequence[_Part], subject: Callable[[_Part], str]) -> dict[str, list[_Part]]:
@@ -291,6 +296,14 @@ def _ranges(mask: int) -> list[int]:
         place += skipped + length
         mask >>= length
     return found
+
+
+def _entries(parts: Mapping[str, Any]) -> bytes:
+    """An object of which each entry can be found by itself."""
+    told = b",".join(
+        BREAK.encode() + _dump(name) + b":" + _dump(part) for name, part in sorted(parts.items())
+    )
+    return b"{" + told + BREAK.encode() + b"}"
 
 
 def _dump(value: Any) -> bytes:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import claims, cores, terminal
-from toolmatrix.solve.grounds import lines
-from toolmatrix.solve.untested import untested
+from toolmatrix.report import claims, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +16,10 @@ if TYPE_CHECKING:
 
 def unread(resolution: Resolution) -> list[dict[str, Any]]:
     """What nobody knows and the answer rests on: with any of it, it is neither yes nor no."""
+    if not resolution.unread:
+        return []
+    from toolmatrix.solve.grounds import lines
+
     assembly = resolution.assembly
     held = [
         (target, choice.component, choice.version)
@@ -27,7 +29,7 @@ def unread(resolution: Resolution) -> list[dict[str, Any]]:
     found = {}
     told = lines(assembly, resolution.unread, held)
     for ground in (line.ground for line in told if line.ground is not None):
-        record = assembly.index.record(assembly.index.section("ids")[ground.facts[0]])
+        record = assembly.index.record(assembly.index.entry("ids", ground.facts[0]))
         text = claims.nobody_knows(assembly.index, ground, offered=record["kind"] == "offers")
         found[text] = {"text": text, "facts": list(ground.facts)}
     return list(found.values())
@@ -98,6 +100,9 @@ def _untested(resolution: Resolution) -> Iterator[dict[str, Any]]:
     asked = [ask for ask in resolution.request.asks if not header[ask.component]["given"]]
     if len(asked) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
         return
+    from toolmatrix.report import cores
+    from toolmatrix.solve.untested import untested
+
     pairs = untested(resolution.assembly)
     for pair, told in zip(pairs, cores.soft_documents(resolution.assembly, pairs), strict=True):
         lines = "; ".join(line["text"] for line in told["lines"][:1])

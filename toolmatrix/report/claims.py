@@ -41,11 +41,11 @@ class Notes:
 
     def lines(self, width: int = 0) -> list[str]:
         """Number, place, title, day it was read: one line per note, or several where it is wider than `width`."""
-        sources = self.index.section("sources")
         told = []
         for name, number in self.numbers.items():
-            mark, place = f"[{number}] ", sources[name]["at"]
-            title = f"{sources[name]['title']}, read {sources[name]['read']}"
+            source = self.index.entry("sources", name)
+            mark, place = f"[{number}] ", source["at"]
+            title = f"{source['title']}, read {source['read']}"
             if not width or len(mark + place + title) + 2 <= width:
                 told.append(f"{mark}{place}  {title}")
             else:

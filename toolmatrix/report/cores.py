@@ -110,7 +110,7 @@ def _line_document(index: Index, line: Line) -> dict[str, Any]:
         "fact": facts[0] if facts else None,
         "facts": list(facts),
         "evidence": ground.evidence or None if ground is not None else None,
-        "source": index.section("sources")[ground.source]["at"] if ground and facts else None,
+        "source": index.entry("sources", ground.source)["at"] if ground and facts else None,
         "values": values,
         "target": line.target,
         "default": bool(ask is not None and ask.implied),
@@ -120,7 +120,6 @@ def _line_document(index: Index, line: Line) -> dict[str, Any]:
 def soft_documents(assembly: Assembly, found: Sequence[Untested]) -> list[dict[str, Any]]:
     """Soft reasons as cores: what rows vouch for instead of what was asked."""
     index = assembly.index
-    sources = index.section("sources")
     documents = []
     for pair in found:
         lines: list[dict[str, Any]] = []
@@ -142,7 +141,7 @@ def soft_documents(assembly: Assembly, found: Sequence[Untested]) -> list[dict[s
                             "fact": record["id"],
                             "facts": [record["id"]],
                             "evidence": evidence,
-                            "source": sources[record["source"]]["at"],
+                            "source": index.entry("sources", record["source"])["at"],
                             "values": {pair.subject: release, pair.component: record["selector"]},
                             "target": pair.target,
                             "default": False,

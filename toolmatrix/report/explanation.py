@@ -33,7 +33,6 @@ def document(
 
 
 def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dict[str, Any]:
-    sources = index.section("sources")
     because = []
     for cite in choice.cites:
         record = index.record(cite.record) | {"evidence": cite.evidence}
@@ -42,7 +41,7 @@ def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dic
                 "text": claims.because(record, cite.rules, choice.component, choice.version),
                 "fact": record["id"],
                 "evidence": cite.evidence,
-                "source": sources[record["source"]]["at"],
+                "source": index.entry("sources", record["source"])["at"],
                 "where": record["where"],
                 "rules": list(cite.rules),
             }
@@ -175,7 +174,6 @@ def _lines(
 ) -> list[str]:
     target = f" on {entry['target']}" if several else ""
     told = [f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"]
-    ids = index.section("ids")
     same: dict[str, list[str]] = {}
     for part, cite in zip(entry["because"], choice.cites, strict=True):
         source = index.record(cite.record)["source"]
@@ -187,7 +185,7 @@ def _lines(
     told += [f"disputed: {part['says']} ({part['evidence']})  TM301" for part in entry["disputed"]]
     told += [
         f"decides {part['component']} {part['version']}: {part['why']} "
-        + notes.mark([index.record(ids[part["fact"]])["source"]])
+        + notes.mark([index.record(index.entry("ids", part["fact"]))["source"]])
         for part in entry["decides"]
     ]
     shown = entry["not_taken"] if depth is not None else entry["not_taken"][:_LINES]

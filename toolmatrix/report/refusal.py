@@ -208,8 +208,7 @@ def _reason(
 def _told(index: Index, line: dict[str, Any], notes: claims.Notes, several: bool) -> str:
     if not line["facts"]:
         return str(line["text"])
-    ids = index.section("ids")
-    mark = notes.mark(index.record(ids[fact])["source"] for fact in line["facts"])
+    mark = notes.mark(index.record(index.entry("ids", fact))["source"] for fact in line["facts"])
     target = f" on {line['target']}" if several else ""
     return f"{line['text']}{target} ({line['evidence']}) {mark}"
 

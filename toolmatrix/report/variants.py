@@ -104,11 +104,13 @@ def _native(index: Index, variant: Variant, device: str) -> bool:
 
 def installs(variants: Sequence[Variant], tool: str = "pip") -> list[str]:
     """The commands that install builds, one for each channel: what lies in one place is installed together."""
-    import shlex
-
     by_channel: dict[tuple[str, ...], list[str]] = {}
     for variant in variants:
         by_channel.setdefault(variant.arguments, []).extend(variant.requirement.split())
+    if not by_channel:
+        return []
+    import shlex
+
     start = ["pip", "install"] if tool == "pip" else ["uv", "pip", "install"]
     return [
         shlex.join([*start, *dict.fromkeys(requirements), *arguments])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.solve import preferences
 from toolmatrix.solve.engine import Problem, Support
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Reason, Variable, vouchings
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Head, Reason, Variable, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.versions import Scale
-    from toolmatrix.solve.parts import Vouching
+    from toolmatrix.solve.parts import Vouching, Vouchings
     from toolmatrix.solve.request import Ask, Request
 
 
@@ -32,6 +32,7 @@ class Assembly:
         self.request = request
         self.silent = silent
         self.header = index.header
+        self.component = index.component
         self.places = {name: place for place, name in enumerate(self.header["components"])}
         self.variables: list[Variable] = []
         self.left: dict[str, dict[str, int]] = {target: {} for target in request.targets}
@@ -57,9 +58,7 @@ class Assembly:
         self.arrange()
         self.restrict()
         self.bind()
-        self.vouchings = [
-            row for target in request.targets for row in self.rows(target, self.narrowed(target))
-        ]
+        self._sheaves: dict[str, list[Vouchings]] = {}
         if request.min_evidence:
             from toolmatrix.solve import demand
 
@@ -67,11 +66,21 @@ class Assembly:
                 self.nogoods.append(terms)
                 self._reasons.append(("evidence", target, one, other))
 
-    # components and scales
+    def silenced(self) -> Assembly:
+        """The same without what only says that nobody knows."""
+        if self.request.min_evidence:
+            return Assembly(self.index, self.request, silent=True)
+        other = object.__new__(Assembly)
+        other.__dict__.update(self.__dict__)
+        unread = set(self.unread)
+        other.nogoods, other._reasons = (
+            [part for number, part in enumerate(parts) if number not in unread]
+            for parts in (self.nogoods, self._reasons)
+        )
+        other.unread = []
+        return other
 
-    def component(self, name: str) -> dict[str, Any]:
-        """The section of a component in the index."""
-        return self.index.component(name)
+    # components and scales
 
     def scale(self, name: str) -> Scale:
         """The releases of a component, for reading selectors."""
@@ -165,7 +174,7 @@ class Assembly:
             queue = []
             still = []
             for when, needed in waiting:
-                if not self.possible(target, when):
+                if len(when) > 1 and not self.possible(target, when):
                     still.append((when, needed))
                     continue
                 for name in needed:
@@ -338,22 +347,41 @@ class Assembly:
         for target, name in self.by_name:
             left, several, parts = self.left[target][name], self.several[target], self.parts(target)
             for binding in self.component(name)["bindings"]:
-                _, when, component, allowed, alternatives, evidence, _ = binding
-                if not left & when[0][1] or not self.possible(target, when):
+                _, when, component, _, _, evidence, _ = binding
+                if not left & when[0][1] or (len(when) > 1 and not self.possible(target, when)):
                     continue
                 if evidence == UNKNOWN and self.silent:
                     continue
-                numbers = self.instances(target, [*dict(when), component]) if several else (0,)
-                for number in numbers:
-                    if several:
-                        parts = self.parts(target, number)
-                    ends = self.ends(parts, component, allowed, alternatives)
-                    if ends is not None:
-                        # What is not reached is absent and, being possible, holds.
-                        terms = [(parts[other], mask) for other, mask in when if other in parts]
-                        if evidence == UNKNOWN:
-                            self.unread.append(len(self.nogoods))
-                        self.forbid(terms + ends, "fact", target, name, binding)
+                if several:
+                    for number in self.instances(target, [*dict(when), component]):
+                        self.state(target, name, binding, self.parts(target, number))
+                else:
+                    self.state(target, name, binding, parts)
+
+    def state(
+        self, target: str, subject: str, binding: Sequence[Any], parts: Mapping[str, Variable]
+    ) -> None:
+        """Add the nogood of a binding: its conditions hold and it does not. There is none if it always holds."""
+        _, when, component, allowed, alternatives, evidence, _ = binding
+        # What is not reached is absent and, being possible, holds.
+        terms = [
+            (parts[other].number, parts[other].flip(mask)) for other, mask in when if other in parts
+        ]
+        if alternatives:
+            ends = [parts[name] for name in alternatives if name in parts]
+            terms += [(variable.number, variable.flip(1)) for variable in ends]
+        elif component in parts:
+            variable = parts[component]
+            broken = (2 << variable.count) - 1 & ~allowed
+            if not broken:
+                return
+            terms.append((variable.number, variable.flip(broken)))
+        elif allowed & 1:
+            return
+        if evidence == UNKNOWN:
+            self.unread.append(len(self.nogoods))
+        self.nogoods.append(tuple(terms))
+        self._reasons.append(("fact", target, subject, binding))
 
     def instances(self, target: str, names: Sequence[str]) -> Sequence[int]:
         """The instance numbers over which a statement is repeated: each codegen arch or device in turn, else just 0."""
@@ -380,22 +408,6 @@ class Assembly:
         """`pick` of a component that is known to be there. Raises KeyError if it is not."""
         return self.parts(target, number)[component]
 
-    def ends(
-        self,
-        parts: Mapping[str, Variable],
-        component: str,
-        allowed: int,
-        alternatives: Sequence[str],
-    ) -> list[tuple[Variable, int]] | None:
-        """The terms that break the statement; None if it always holds."""
-        if alternatives:
-            return [(parts[name], 1) for name in alternatives if name in parts]
-        variable = parts.get(component)
-        if variable is None:
-            return None if allowed & 1 else []
-        broken = (2 << variable.count) - 1 & ~allowed
-        return [(variable, broken)] if broken else None
-
     def narrowed(self, target: str) -> dict[str, int]:
         """`left`, less what the given context alone excludes."""
         left = dict(self.left[target])
@@ -408,39 +420,46 @@ class Assembly:
                     left[component] &= allowed
         return left
 
-    def rows(self, target: str, left: Mapping[str, int]) -> Iterator[Vouching]:
-        """The rows that vouch for versions together, as supports.
+    def rows(self, target: str, left: Mapping[str, int]) -> Iterator[Vouchings]:
+        """The rows that vouch for versions together, as supports, in sheaves.
 
         A row that joins a component chosen earlier outweighs one that joins later components alone
         (what the framework was tested with, before what the toolkit is said to go with), then
         evidence decides: both are in the weight. A row can never speak if `left` rules out its
         first component.
         """
+        start, count = 0, len(self.variables)
         for owner, name in self.by_name:
             asked = self.left[owner][name]
             for head in self.component(name)["vouches"] if owner == target else ():
-                context, names = head[:2]
+                context, names, *_, cites = head
                 if self.possible(target, context):
                     for number in self.instances(target, names):
                         parts = self.parts(target, number)
-                        yield from vouchings(target, head, parts, asked, left, len(self.variables))
+                        if names[0] in parts:
+                            yield from Head(target, head, parts, count, start).sheaves(asked, left)
+                        start += len(cites)
+
+    def sheaves(self, target: str) -> list[Vouchings]:
+        """The rows that may speak on a target, made when first asked for: a refusal does without."""
+        if target not in self._sheaves:
+            self._sheaves[target] = list(self.rows(target, self.narrowed(target)))
+        return self._sheaves[target]
+
+    @property
+    def vouchings(self) -> list[Vouching]:
+        """The rows that may speak, one by one."""
+        return [row for target in self.request.targets for row in told(self.sheaves(target))]
 
     def every_row(self) -> list[Vouching]:
         """All rows, also those that can never speak here: they tell what is known of other releases."""
-        return [row for target in self.request.targets for row in self.rows(target, {})]
+        return [row for target in self.request.targets for row in told(self.rows(target, {}))]
 
     def problem(self) -> Problem:
         """The engine's problem."""
         sizes = [variable.count + 1 for variable in self.variables]
         domains = [variable.flip(variable.domain) for variable in self.variables]
-        return Problem(sizes, self.nogoods, self.supports(self.vouchings), domains)
-
-    def supports(self, rows: Sequence[Vouching]) -> list[Support]:
-        """What ranks: locks, policies and builds that fit, then rows and what is of its time but with `newest`."""
-        found = [*self.kept(), *preferences.builds(self)]
-        if self.request.prefer != "newest":
-            found += [*rows, *preferences.of_its_time(self)]
-        return found
+        return Problem(sizes, self.nogoods, _Supports(self), domains)
 
     def kept(self) -> list[Support]:
         """What a lock holds and what a policy prefers, as rows anchored on the target that outweigh all others."""
@@ -473,3 +492,19 @@ class Assembly:
     def asked_nogoods(self) -> tuple[int, ...]:
         """The numbers of the nogoods that come from the request."""
         return tuple(number for number, reason in enumerate(self._reasons) if reason[0] == "ask")
+
+
+class _Supports:
+    """The supports of an assembly, made when the search first ranks something."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly = assembly
+
+    def __iter__(self) -> Iterator[Support]:
+        assembly = self.assembly
+        yield from assembly.kept()
+        yield from preferences.builds(assembly)
+        if assembly.request.prefer != "newest":
+            for target in assembly.request.targets:
+                yield from assembly.sheaves(target)
+            yield from preferences.of_its_time(assembly)

@@ -35,9 +35,13 @@ class Chains:
         self.steps: list[Step] = []
         self.empty = -1
         for index in pool:
+            still_open = 0
             for variable, mask in problem.nogoods[index]:
                 self.users[variable].append((index, ~mask))
-            self._consider(index)
+                if self.domains[variable] & ~mask:
+                    still_open += 1
+            if still_open < 2:
+                self._consider(index)
 
     def _consider(self, index: int) -> None:
         """Line up what a nogood removes if at most one of its terms is not yet true."""

@@ -102,7 +102,9 @@ def _attempts(problem: Problem, pool: Sequence[int], starts: Sequence[int]) -> s
     first = around.refute(pool, "newest")
     if first is None:
         return set()
-    found = {first, around.refute(pool, "oldest"), follow(problem, pool)}
+    found = {first.core, follow(problem, pool)}
+    if first.chosen and (second := around.refute(pool, "oldest")) is not None:
+        found.add(second.core)
     if starts:
         found.add(_nearest(around, pool))
     return {_tighten(problem, core, starts) for core in found if core is not None}
@@ -118,9 +120,9 @@ def _nearest(around: Around, pool: Sequence[int]) -> Core | None:
         if not ring:
             continue
         inside += ring
-        core = around.refute(inside, "newest")
-        if core is not None:
-            return core
+        found = around.refute(inside, "newest")
+        if found is not None:
+            return found.core
     return None
 
 
@@ -131,11 +133,11 @@ def _tighten(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
     while misses < 2:
         order = ("newest", "oldest")[misses]
         smaller = around.refute(core, order)
-        if smaller is not None and len(smaller) < len(core):
-            core, misses = smaller, 0
+        if smaller is not None and len(smaller.core) < len(core):
+            core, misses = smaller.core, 0
             around = Around(problem, core, starts)
         else:
-            misses += 1
+            misses += 1 if smaller is None or smaller.chosen else 2
     return core
 
 
@@ -150,7 +152,7 @@ def _reduce(problem: Problem, core: Core, soft: frozenset[int], starts: Sequence
         if smaller is None:
             needed.append(index)
         else:
-            kept = set(smaller)
+            kept = set(smaller.core)
             left = [other for other in left if other in kept]
     return tuple(sorted(needed))
 
@@ -176,12 +178,12 @@ class Around:
         terms = self.nogoods[index]
         return self.distances[max(terms)[0]] if terms else 0
 
-    def refute(self, pool: Sequence[int], order: str) -> Core | None:
-        """Return a core of a part of the nogoods, deciding variables in order of distance."""
+    def refute(self, pool: Sequence[int], order: str) -> Conflict | None:
+        """Return a conflict in a part of the nogoods, deciding variables in order of distance."""
         nogoods = [self.nogoods[index] for index in pool]
         result = solve(Problem(self.sizes, nogoods, (), self.domains), order=order)
         if isinstance(result, Conflict):
-            return tuple([pool[place] for place in result.core])
+            return Conflict(tuple([pool[place] for place in result.core]), result.chosen)
         return None
 
 

@@ -62,7 +62,7 @@ from .search import Search
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     Nogood = tuple[tuple[int, int], ...]
 
@@ -84,6 +84,20 @@ class Support:
         self.terms = sorted(terms)
         self.weight = weight
 
+    @property
+    def variables(self) -> Sequence[int]:
+        """The variables that it joins."""
+        return [variable for variable, _, _ in self.terms]
+
+    @property
+    def gate(self) -> int:
+        """The values of the first of them for which it speaks."""
+        return self.terms[0][1]
+
+    def rows(self) -> Sequence[Support]:
+        """What it stands for: itself, or the rows of a sheaf."""
+        return (self,)
+
     def level(self, variable: int, candidate: int, values: Sequence[int]) -> tuple[int, int] | None:
         """The level at which it speaks for a candidate, given the values before it; None if it does not."""
         first, gate, _ = self.terms[0]
@@ -98,6 +112,33 @@ class Support:
         return None
 
 
+class Sheaf(Support):
+    """Rows that join the same variables and agree on the first, made when its values may be chosen.
+
+    Of the terms it has the first one.
+    """
+
+    __slots__ = ("_made", "_variables")
+
+    def __init__(self, variables: Sequence[int], gate: int, weight: int) -> None:
+        super().__init__([(variables[0], gate, weight)], weight)
+        self._variables = variables
+        self._made: Sequence[Support] | None = None
+
+    @property
+    def variables(self) -> Sequence[int]:
+        return self._variables
+
+    def rows(self) -> Sequence[Support]:
+        if self._made is None:
+            self._made = self.make()
+        return self._made
+
+    def make(self) -> Sequence[Support]:
+        """Its rows, for the first time."""
+        raise NotImplementedError
+
+
 class Problem:
     """Variables with their candidates, what is forbidden, and what is vouched for.
 
@@ -110,7 +151,7 @@ class Problem:
         self,
         sizes: Sequence[int],
         nogoods: Sequence[Nogood],
-        supports: Sequence[Support] = (),
+        supports: Iterable[Support] = (),
         domains: Sequence[int] | None = None,
         oldest: int = 0,
     ) -> None:
@@ -134,12 +175,16 @@ class Solution:
 
 
 class Conflict:
-    """There is no solution: these nogoods, by index, already exclude each other."""
+    """There is no solution: these nogoods, by index, already exclude each other.
 
-    __slots__ = ("core",)
+    Where none was ``chosen`` from, consequences alone led there, in whatever order candidates would have been taken.
+    """
 
-    def __init__(self, core: tuple[int, ...]) -> None:
+    __slots__ = ("chosen", "core")
+
+    def __init__(self, core: tuple[int, ...], chosen: bool) -> None:
         self.core = core
+        self.chosen = chosen
 
     def __repr__(self) -> str:
         return f"Conflict({self.core})"
@@ -170,4 +215,6 @@ def searched(problem: Problem, order: str = "rank") -> Search:
 def solve(problem: Problem, *, order: str = "rank") -> Solution | Conflict:
     """Return the best solution, or nogoods that exclude every solution."""
     search = searched(problem, order)
-    return Conflict(search.core()) if search.failed else Solution(search.values())
+    if search.failed:
+        return Conflict(search.core(), chosen=any(search.settled))
+    return Solution(search.values())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import compress
-
 from toolmatrix.facts import evidence as words
-from toolmatrix.solve.engine import Support
+from toolmatrix.solve.engine import Sheaf, Support
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -56,68 +54,91 @@ class Variable:
 
     def flip(self, mask: int) -> int:
         """A mask of the facts as the engine's: absent on top; reversed where the oldest is preferred."""
-        releases = mask >> 1
         if self.oldest:
-            releases = int(f"{releases:b}".zfill(self.count)[::-1], 2)
-        return releases | (mask & 1) << self.count
+            mask = int(f"{mask >> 1:b}".zfill(self.count)[::-1], 2) << 1 | mask & 1
+        return mask >> 1 | (mask & 1) << self.count
 
-    def column(self, masks: Iterable[int], worth: int) -> list[tuple[int, int, int]]:
-        """The terms of this variable in rows, from their masks of the facts."""
-        if self.oldest:
-            return [(self.number, self.flip(mask), worth) for mask in masks]
-        number, count = self.number, self.count
-        return [(number, mask >> 1 | (mask & 1) << count, worth) for mask in masks]
+
+class Head:
+    """What the rows under one head of the index have in common; they are numbered from `start` on."""
+
+    def __init__(
+        self,
+        target: str,
+        head: Sequence[Any],
+        parts: Mapping[str, Variable],
+        count: int,
+        start: int,
+    ) -> None:
+        _, names, evidences, self.evidence, self.carried, columns, self.cites = head
+        self.target = target
+        self.start = start
+        self.subject = parts[names[0]]
+        self.subjects: Sequence[int] = columns[0]
+        held = [place for place, name in enumerate(names) if name in parts]
+        held.sort(key=lambda place: parts[names[place]].number)
+        self.variables = [parts[names[place]] for place in held]
+        self.columns: list[Sequence[int]] = [columns[place] for place in held]
+        earliness = (count - self.variables[0].number) * EVIDENCE
+        self.weight = earliness + words.rank(self.evidence)
+        self.worth = [earliness + words.rank(evidences[place]) for place in held]
+
+    def sheaves(self, asked: int, left: Mapping[str, int]) -> Iterator[Vouchings]:
+        """The rows by what they say of the first variable; `asked` is what the request leaves of their subject."""
+        first = self.variables[0]
+        if len(self.variables) < 2:
+            return
+        can = left.get(first.component, -1)
+        found: dict[int, list[int]] = {}
+        for place, mask in enumerate(self.columns[0]):
+            if mask & can and self.subjects[place] & asked:
+                found.setdefault(mask, []).append(place)
+        for mask, places in found.items():
+            yield Vouchings(self, first.flip(mask), places)
+
+    def row(self, place: int) -> Vouching:
+        """One row."""
+        terms = [
+            (variable.number, variable.flip(column[place]), worth)
+            for variable, column, worth in zip(
+                self.variables, self.columns, self.worth, strict=True
+            )
+        ]
+        return Vouching(self, terms, place)
+
+
+class Vouchings(Sheaf):
+    """Rows under one head that say the same of their first variable."""
+
+    __slots__ = ("head", "places")
+
+    def __init__(self, head: Head, gate: int, places: Sequence[int]) -> None:
+        super().__init__([variable.number for variable in head.variables], gate, head.weight)
+        self.head = head
+        self.places = places
+
+    def make(self) -> Sequence[Vouching]:
+        return [self.head.row(place) for place in self.places]
 
 
 class Vouching(Support):
     """A support with where it came from; its terms come in the order of their variables."""
 
-    __slots__ = ("carried", "cites", "evidence", "owner", "subject", "target")
+    __slots__ = ("carried", "cites", "evidence", "owner", "place", "subject", "target")
 
-    def __init__(
-        self,
-        terms: list[tuple[int, int, int]],
-        weight: int,
-        target: str,
-        subject: Variable,
-        evidence: str,
-        cites: int,
-        carried: bool,
-    ) -> None:
+    def __init__(self, head: Head, terms: list[tuple[int, int, int]], place: int) -> None:
         self.terms = terms
-        self.weight = weight
-        self.target = target
-        self.subject = subject.component
-        self.owner = subject.number
-        self.evidence = evidence
-        self.cites = cites
-        self.carried = carried
+        self.weight = head.weight
+        self.target = head.target
+        self.subject = head.subject.component
+        self.owner = head.subject.number
+        self.evidence = head.evidence
+        self.cites: int = head.cites[place]
+        self.carried: bool = head.carried
+        self.place = head.start + place
 
 
-def vouchings(
-    target: str,
-    head: Sequence[Any],
-    parts: Mapping[str, Variable],
-    asked: int,
-    left: Mapping[str, int],
-    count: int,
-) -> Iterator[Vouching]:
-    """The rows under one head of the index; `asked` is what the request leaves of its subject, `left` of all others."""
-    _, names, evidences, evidence, carried, columns, cites = head
-    subject = parts.get(names[0])
-    held = sorted((parts[name].number, place) for place, name in enumerate(names) if name in parts)
-    if len(held) < 2 or subject is None:
-        return
-    first, gate = held[0]
-    live = [
-        asked & mask and left.get(names[gate], -1) & other
-        for mask, other in zip(columns[0], columns[gate], strict=True)
-    ]
-    earliness = (count - first) * EVIDENCE
-    weight = earliness + words.rank(evidence)
-    told = []
-    for _, place in held:
-        worth = earliness + words.rank(evidences[place])
-        told.append(parts[names[place]].column(compress(columns[place], live), worth))
-    for *terms, cite in zip(*told, compress(cites, live), strict=True):
-        yield Vouching(terms, weight, target, subject, evidence, cite, carried)
+def told(sheaves: Iterable[Sheaf]) -> list[Vouching]:
+    """The rows of some sheaves of a target, in the order of the index."""
+    rows = [row for sheaf in sheaves for row in sheaf.rows() if isinstance(row, Vouching)]
+    return sorted(rows, key=lambda row: row.place)

@@ -8,6 +8,8 @@ accelerator alone; beside a build that brings its runtime, an image without one.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.parts import EVIDENCE
@@ -132,20 +134,18 @@ def of_its_time(assembly: Assembly) -> Iterator[Support]:
         for name, variable in parts.items():
             part = components[name]
             if variable.number > parts[first].number and part["scheme"] == "pep440":
-                since = assembly.component(name)["since"]
-                for day, mask in days.items() if any(since) else ():
-                    yield from _by(since, day, mask, parts[first], variable)
+                began, out = assembly.component(name)["since"]
+                for day, mask in days.items():
+                    for limit, weight in ((day, _BY_THEN), (_a_year_later(day), _A_YEAR_LATER)):
+                        place = bisect_right(began, limit)
+                        if place:
+                            # What nothing needs stays away.
+                            by_then = out[place - 1] | 1
+                            yield _support(parts[first], variable, by_then, weight, Fallback, mask)
 
 
-def _by(
-    since: list[str], day: str, mask: int, anchor: Variable, variable: Variable
-) -> Iterator[Support]:
-    later = f"{int(day[:4]) + 1}{day[4:]}"
-    for limit, weight in ((day, _BY_THEN), (later, _A_YEAR_LATER)):
-        out = sum(2 << place for place, one in enumerate(since) if one and one <= limit)
-        if out:
-            # What nothing needs stays away.
-            yield _support(anchor, variable, out | 1, weight, Fallback, mask)
+def _a_year_later(day: str) -> str:
+    return f"{int(day[:4]) + 1}{day[4:]}"
 
 
 def _support(

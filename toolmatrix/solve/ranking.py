@@ -8,34 +8,42 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from .engine import Support
 
-    Row = tuple[Sequence[tuple[int, int, int]], int, int, bool]
-    """The terms of a support, the place of this variable among them, the weight of the support, whether it is faint."""
+    Held = tuple[Support, int, int, int]
+    """A support, the first variable it joins, the values of that which it holds, the place of this variable in it."""
 
 
 class Ranking:
     """Picks the best candidate out of a mask."""
 
-    __slots__ = ("ascending", "followers", "rows")
+    __slots__ = ("ascending", "followers", "rows", "supports")
 
-    def __init__(self, count: int, supports: Sequence[Support], ascending: int) -> None:
+    def __init__(self, count: int, supports: Iterable[Support], ascending: int) -> None:
         self.ascending = ascending
-        self.rows: list[list[Row]] = [[] for _ in range(count)] if supports else []
         self.followers = [0] * count
-        for support in supports:
-            terms = support.terms
+        self.rows: list[list[Held]] = []
+        self.supports = supports
+
+    def _file(self) -> None:
+        """File the rows by variable, which a search that fails before its first choice does not need."""
+        supports, self.supports = self.supports, ()
+        self.rows = [[] for _ in self.followers] if supports else []
+        for rows in supports:
+            variables, gate = rows.variables, rows.gate
             later = 0
-            for place in range(len(terms) - 1, 0, -1):
-                variable = terms[place][0]
-                self.rows[variable].append((terms, place, support.weight, support.faint))
+            for place in range(len(variables) - 1, 0, -1):
+                variable = variables[place]
+                self.rows[variable].append((rows, variables[0], gate, place))
                 later |= 1 << variable
-                self.followers[terms[place - 1][0]] |= later
+                self.followers[variables[place - 1]] |= later
 
     def prefer(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the bit of the best candidate in ``mask``; earlier domains are single bits."""
+        if self.supports:
+            self._file()
         if self.rows and mask & (mask - 1):
             mask = self._vouched(variable, mask, domains)
         return self.first(variable, mask)
@@ -49,17 +57,18 @@ class Ranking:
     def _vouched(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""
         best, top = mask, (0, 0)
-        for terms, place, least, faint in self.rows[variable]:
-            first, gate, _ = terms[0]
-            _, vouched, weight = terms[place]
-            if not (gate & domains[first] and vouched & mask):
-                continue
-            agrees = not faint and all(
-                terms[other][1] & domains[terms[other][0]] for other in range(1, place)
-            )
-            level = (int(agrees), min(weight, least))
-            if level > top:
-                best, top = vouched & mask, level
-            elif level == top and level != (0, 0):
-                best |= vouched & mask
+        for held, first, gate, place in self.rows[variable]:
+            for row in held.rows() if gate & domains[first] else ():
+                terms = row.terms
+                _, vouched, weight = terms[place]
+                if not vouched & mask:
+                    continue
+                agrees = not row.faint and all(
+                    terms[other][1] & domains[terms[other][0]] for other in range(1, place)
+                )
+                level = (int(agrees), min(weight, row.weight))
+                if level > top:
+                    best, top = vouched & mask, level
+                elif level == top and level != (0, 0):
+                    best |= vouched & mask
         return best

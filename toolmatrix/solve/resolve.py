@@ -10,7 +10,7 @@ from toolmatrix.facts.index import in_ranges
 from toolmatrix.solve import ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, solve
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, told
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -95,7 +95,9 @@ def attempt(index: Index, request: Request) -> Resolution | Assembly:
         return judge(assembly, found.values)
     if not assembly.unread:
         return assembly
-    silent = Assembly(index, request, silent=True)
+    silent = assembly.silenced()
+    if set(assembly.unread).isdisjoint(found.core):
+        return silent
     found = solve(silent.problem())
     # The variables of both are the same, and the first one tells what was let go.
     return silent if isinstance(found, Conflict) else judge(assembly, found.values)
@@ -165,11 +167,11 @@ class _Target:
         self._held: dict[int, dict[str, int]] = {}
         self.claims: dict[int, list[tuple[Variable, Any]]] = {}
         self.disputes: dict[int, list[Any]] = {}
-        self.rows = [
-            row
-            for row in assembly.vouchings
-            if row.target == target and row.terms[0][1] >> values[row.terms[0][0]] & 1
-        ]
+        self.rows = told(
+            sheaf
+            for sheaf in assembly.sheaves(target)
+            if sheaf.gate >> values[sheaf.variables[0]] & 1
+        )
         for variable in self.mine:
             if chosen[variable.number] is not None:
                 self.gather(variable)
@@ -190,7 +192,8 @@ class _Target:
         part = self.assembly.component(owner.component)
         parts = self.assembly.parts(self.target, owner.instance)
         for binding in part["bindings"]:
-            if binding[1][0][1] & bit and self.holds(binding[1], owner.instance):
+            when = binding[1]
+            if when[0][1] & bit and (len(when) == 1 or self.holds(when, owner.instance)):
                 for name in binding[4] or (binding[2],):
                     about = parts.get(name)
                     if about is not None and (

@@ -56,7 +56,7 @@ class Search:
 
     def _index(self) -> None:
         """File each nogood: units act at once, pairs by variable, longer ones by two watches."""
-        pairs = self.pairs
+        pairs, wide = self.pairs, self.wide
         single: list[int] = []
         for index, terms in enumerate(self.nogoods):
             if len(terms) == 2:
@@ -68,7 +68,10 @@ class Search:
                     pairs[one][two] = [(~mask, other, index)]
                     pairs[two][one] = [(~other, mask, index)]
             elif len(terms) > 2:
-                self.watch(index, dict(terms), terms[0][0], terms[1][0])
+                (one, mask), (two, other) = terms[:2]
+                self.wide_terms[index] = dict(terms)
+                self.twins[index] = one ^ two
+                wide[one][index], wide[two][index] = ~mask, ~other
             else:
                 single.append(index)
         for index in single:

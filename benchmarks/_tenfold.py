@@ -1,0 +1,61 @@
+"""Writes the index of ten times the facts: each of the real ones, and nine more like it that nothing reaches.
+
+Run by `resolve.py` with the interpreter that toolmatrix is installed for: `_tenfold.py FILE`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from toolmatrix import resources
+from toolmatrix.facts import load
+from toolmatrix.facts.compile import compile_matrix
+from toolmatrix.facts.store import open_index
+from toolmatrix.facts.writer import _Writer
+
+COPIES = [f"~{number}" for number in range(1, 10)]
+
+
+class Tenfold(_Writer):
+    """Components, releases, claims, rows and sources, each ten times."""
+
+    def components(self) -> None:
+        """The sections; those of the copies say the same under another name."""
+        super().components()
+        matrix = self.compiled.matrix
+        self.sources = dict(self.sources) | {
+            name + copy: source for name, source in self.sources.items() for copy in COPIES
+        }
+        for copy in COPIES:
+            for name in matrix.components:
+                self.sections[f"c:{name}{copy}"] = self.sections[f"c:{name}"]
+            for claim in matrix.claims.values():
+                number = self.claim(claim.replace(id=claim.id + copy))
+                self.put([[[1, 1], number, claim.evidence, []]])
+            for release in matrix.releases.values():
+                self.release(release.replace(component=release.component + copy))
+            for row in matrix.rows.values():
+                self.ids[row.id + copy] = self.row(row.replace(id=row.id + copy))
+
+    def head(self) -> dict[str, Any]:
+        """The header, which lists all components."""
+        head = super().head()
+        for copy in COPIES:
+            for name in self.compiled.matrix.components:
+                part = head["components"][name]
+                head["components"][name + copy] = part | {"given": False}
+        return head | {"facts": 10 * head["facts"]}
+
+
+def main(destination: str) -> None:
+    """Write the index, as one of the files that lie beside the installed matrix."""
+    front = os.path.join(resources.matrix_root(), "matrix.yaml")
+    files = open_index((), {}).header["files"]
+    with open(destination, "wb") as stream:
+        stream.write(Tenfold(compile_matrix(load.load([front])), files).finish())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
