@@ -320,11 +320,10 @@ def test_an_answer_from_a_wheel_compiles_nothing_and_guesses_nothing(index: Inde
         versions = index.component(name)["versions"]
         for target in index.header["targets"]:
             way = Way(target=target, from_="wheel")
-            accelerator = sweep.default_accelerator(index, name, target)
             for version in versions:
                 if version != versions[-1] and drawn(f"{name} {version} {target}", 4):
                     continue
-                found = possible(index, sweep.request(index, (name, version), way, accelerator))
+                found = possible(index, sweep.request(index, (name, version), way))
                 if found is None:
                     continue
                 answers += 1

@@ -117,7 +117,8 @@ MESSAGES = {
         "`--distro ubuntu20.05`: no distro is called that",
         "ubuntu20.05",
         "`ubuntu20.04`, `ubuntu26.04`, `ubuntu25.04`",
-    ),
+    )
+    + "help: `toolmatrix matrix --rows distro` lists them\n",
     "resolve tensorflow --cpu neoverse-n9": nearest(
         "`--cpu neoverse-n9`: nobody knows this CPU",
         "neoverse-n9",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.judge.told import Doubt
-    from toolmatrix.solve.parts import Vouching
+    from toolmatrix.solve.parts import Vouchings
     from toolmatrix.solve.resolve import Resolution
 
     Release = tuple[str, str]
@@ -223,7 +223,7 @@ def possible(index: Index, asked: Request) -> bool:
 class _Unranked(Assembly):
     """Without the rows that rank: whether there is an answer is the question, not which is best."""
 
-    def rows(self, *_: object) -> Iterator[Vouching]:
+    def rows(self, *_: object) -> Iterator[Vouchings]:
         """None."""
         return iter(())
 
