@@ -50,7 +50,7 @@ def test_every_row_gives_the_same_answer(index: Index, words: str) -> None:
     assert len(assembled.vouchings) < len(rows)
     found = solve(problem)
     supports = [
-        *assembled.kept(),
+        *preferences.kept(assembled),
         *preferences.builds(assembled),
         *rows,
         *preferences.of_its_time(assembled),

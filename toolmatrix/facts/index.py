@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from bisect import bisect_left
 
 from toolmatrix.errors import MatrixError, Position
 from toolmatrix.facts.versions import Scale
@@ -76,7 +77,8 @@ class Index:
         self._repair = repair
         self._size = file.seek(0, 2)
         file.seek(0)
-        self._head = file.readline(120)
+        self._head = b"".join(file.read(120).partition(b"\n")[:2])
+        file.seek(len(self._head))
         try:
             name, crc, length = self._head.decode("ascii").split()
             if name != FORMAT or not (crc.isdigit() and length.isdigit()):
@@ -207,6 +209,12 @@ class Index:
         if number not in self._loaded:
             self._loaded[number] = _json(self._sure(self._record, number))
         return self._loaded[number]
+
+
+def lies_in(ranges: Sequence[int], place: int) -> bool:
+    """Whether a place lies inside the ranges."""
+    behind = bisect_left(ranges, place)
+    return behind % 2 == 1 or (behind < len(ranges) and ranges[behind] == place)
 
 
 def in_ranges(ranges: Sequence[int], mask: int) -> bool:

@@ -99,7 +99,7 @@ def _read(path: str, paths: Sequence[str], load: Load | None = None) -> Index | 
 
     try:
         file = _File(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
-        return Index(io.BufferedReader(file), path, repair, load)
+        return Index(file, path, repair, load)
     except (OSError, IndexDamaged):
         return None
 

@@ -33,6 +33,10 @@ class SelectorError(ValueError):
 
 def key(version: str) -> Key:
     """The sort key of a version. Raises SelectorError for text that is not a version."""
+    if len(version) <= _LONGEST and version.isascii():
+        plain = version.split(".")
+        if all(map(str.isdecimal, plain)):
+            return tuple(map(int, plain)), 0, 0
     text = version.strip().lower()
     text = text[1:] if text[:1] == "v" else text
     suffix = text.lstrip(_DIGITS + ".")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolmatrix.finding import Way
     from toolmatrix.judge.sweep import Refused, Verdict
 
-LONGEST = 6
+LONGEST = 7
 """A reason with more lines than this explains nothing to anybody."""
 
 EXPLAINED, UNEXPLAINED, UNKNOWN, UNREACHABLE = "TM104", "TM105", "TM120", "TM306"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.solve import preferences
-from toolmatrix.solve.engine import Problem, Support
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Head, Reason, Variable, told
+from toolmatrix.solve.engine import Problem
+from toolmatrix.solve.parts import SEVERAL, Head, Reason, Variable, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -364,9 +364,14 @@ class Assembly:
         """Add the nogood of a binding: its conditions hold and it does not. There is none if it always holds."""
         _, when, component, allowed, alternatives, evidence, _ = binding
         # What is not reached is absent and, being possible, holds.
-        terms = [
-            (parts[other].number, parts[other].flip(mask)) for other, mask in when if other in parts
-        ]
+        variable = parts[subject]
+        terms = [(variable.number, variable.flip(when[0][1]))]
+        if len(when) > 1:
+            terms += [
+                (parts[other].number, parts[other].flip(mask))
+                for other, mask in when[1:]
+                if other in parts
+            ]
         if alternatives:
             ends = [parts[name] for name in alternatives if name in parts]
             terms += [(variable.number, variable.flip(1)) for variable in ends]
@@ -432,8 +437,10 @@ class Assembly:
         for owner, name in self.by_name:
             asked = self.left[owner][name]
             for head in self.component(name)["vouches"] if owner == target else ():
-                context, names, *_, cites = head
-                if self.possible(target, context):
+                context, names, _, _, _, columns, cites = head
+                if asked != -1 and not any(map(asked.__and__, columns[0])):
+                    continue
+                if not context or self.possible(target, context):
                     for number in self.instances(target, names):
                         parts = self.parts(target, number)
                         if names[0] in parts:
@@ -459,52 +466,9 @@ class Assembly:
         """The engine's problem."""
         sizes = [variable.count + 1 for variable in self.variables]
         domains = [variable.flip(variable.domain) for variable in self.variables]
-        return Problem(sizes, self.nogoods, _Supports(self), domains)
-
-    def kept(self) -> list[Support]:
-        """What a lock holds and what a policy prefers, as rows anchored on the target that outweigh all others."""
-        found = []
-        wanted = [(*part, 0) for part in self.request.keep]
-        for target, component, releases in self.request.policies:
-            wanted += [
-                (target, component, release, -place) for place, release in enumerate(releases)
-            ]
-        for target, component, version, less in wanted:
-            variable = self.pick(target, component, 0) if target in self.request.targets else None
-            anchor = self.pick(target, "target", 0)
-            mask = self.scale(component).bit(version) if component in self.places else 0
-            if variable is None or anchor is None or not mask or variable is anchor:
-                continue
-            everything = (2 << anchor.count) - 1
-            most = (len(self.variables) + 1) * EVIDENCE + EVIDENCE + less
-            found.append(
-                Support(
-                    (
-                        (anchor.number, everything, most),
-                        (variable.number, variable.flip(mask), most),
-                    ),
-                    most,
-                )
-            )
-        return found
+        return Problem(sizes, self.nogoods, preferences.Supports(self), domains)
 
     @property
     def asked_nogoods(self) -> tuple[int, ...]:
         """The numbers of the nogoods that come from the request."""
         return tuple(number for number, reason in enumerate(self._reasons) if reason[0] == "ask")
-
-
-class _Supports:
-    """The supports of an assembly, made when the search first ranks something."""
-
-    def __init__(self, assembly: Assembly) -> None:
-        self.assembly = assembly
-
-    def __iter__(self) -> Iterator[Support]:
-        assembly = self.assembly
-        yield from assembly.kept()
-        yield from preferences.builds(assembly)
-        if assembly.request.prefer != "newest":
-            for target in assembly.request.targets:
-                yield from assembly.sheaves(target)
-            yield from preferences.of_its_time(assembly)

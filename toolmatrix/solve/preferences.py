@@ -35,6 +35,46 @@ class Fallback(Support):
     faint = True
 
 
+class Supports:
+    """The supports of an assembly, made when the search first ranks something."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly = assembly
+
+    def __iter__(self) -> Iterator[Support]:
+        assembly = self.assembly
+        yield from kept(assembly)
+        yield from builds(assembly)
+        if assembly.request.prefer != "newest":
+            for target in assembly.request.targets:
+                yield from assembly.sheaves(target)
+            yield from of_its_time(assembly)
+
+
+def kept(assembly: Assembly) -> Iterator[Support]:
+    """What a lock holds and what a policy prefers, anchored on the target."""
+    request = assembly.request
+    wanted = [(*part, 0) for part in request.keep]
+    for target, component, releases in request.policies:
+        wanted += [(target, component, release, -place) for place, release in enumerate(releases)]
+    for target, component, version, less in wanted:
+        variable = assembly.pick(target, component, 0) if target in request.targets else None
+        anchor = assembly.pick(target, "target", 0)
+        known = component in assembly.places
+        mask = assembly.scale(component).bit(version) if known else 0
+        if variable is None or anchor is None or not mask or variable is anchor:
+            continue
+        everything = (2 << anchor.count) - 1
+        most = (len(assembly.variables) + 1) * EVIDENCE + EVIDENCE + less
+        yield Support(
+            (
+                (anchor.number, everything, most),
+                (variable.number, variable.flip(mask), most),
+            ),
+            most,
+        )
+
+
 def builds(assembly: Assembly) -> Iterator[Support]:
     """Which of several builds of a release fits best."""
     above = (len(assembly.variables) + 1) * EVIDENCE

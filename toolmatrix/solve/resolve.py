@@ -6,7 +6,7 @@ Deaf and mute: what comes out are values and numbers of records in the index; wo
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts.index import in_ranges
+from toolmatrix.facts.index import lies_in
 from toolmatrix.solve import ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, solve
@@ -326,10 +326,11 @@ class _Target:
 
     def cites(self, record: int, bit: int, about: Variable | None = None) -> list[Cite]:
         """The claims behind a binding or row that speak of a subject release; of offers those that hold `about`."""
+        place = bit.bit_length() - 1
         return [
             Cite(record=claim, evidence=evidence, rules=tuple(rules))
             for ranges, claim, evidence, rules in self.index.cites(record)
-            if in_ranges(ranges, bit) and (about is None or self.offered(claim, about))
+            if lies_in(ranges, place) and (about is None or self.offered(claim, about))
         ]
 
     def offered(self, claim: int, about: Variable) -> bool:
