@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import zlib
-from bisect import bisect_left
 
 from toolmatrix.errors import MatrixError, Position
 from toolmatrix.facts.versions import Scale
@@ -213,8 +212,10 @@ class Index:
 
 def lies_in(ranges: Sequence[int], place: int) -> bool:
     """Whether a place lies inside the ranges."""
-    behind = bisect_left(ranges, place)
-    return behind % 2 == 1 or (behind < len(ranges) and ranges[behind] == place)
+    for before, end in enumerate(ranges):
+        if end >= place:
+            return before % 2 == 1 or end == place
+    return False
 
 
 def in_ranges(ranges: Sequence[int], mask: int) -> bool:

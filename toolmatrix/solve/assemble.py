@@ -200,13 +200,20 @@ class Assembly:
         """Number the variables: given context, then what was asked for, then the order of the front page.
 
         Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
-        A device that was asked for comes before what the front page has behind it: it chooses its toolkit.
+        A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do
+        hidden components, which tell where something comes from.
         """
         components = self.header["components"]
         asked = sorted(self.request.wanted, key=lambda name: not components[name]["framework"])
-        if self.request.devices:
-            behind = [self.places[name] > self.places["device"] for name in asked]
-            asked.insert(behind.index(True) if True in behind else len(asked), "device")
+        sooner = [name for name, part in components.items() if part["hidden"]]
+        sooner += ["device"] * bool(self.request.devices)
+        for name in sooner:
+            behind = [
+                self.places[other] > self.places[name] and not components[other]["framework"]
+                for other in asked
+            ]
+            if True in behind or name == "device":
+                asked.insert([*behind, True].index(True), name)
         wanted = {name: place for place, name in enumerate(asked)}
         targets = {name: place for place, name in enumerate(("", *self.request.targets))}
 
@@ -279,7 +286,9 @@ class Assembly:
                     self.by_name[target, component][0].domain = 1 | self.mask(
                         component, " ".join(releases)
                     )
-        named = {(ask.component, ask.selector.lstrip("=")) for ask in self.request.asks}
+        named: dict[str, set[str]] = {}
+        for ask in self.request.asks:
+            named.setdefault(ask.component, set()).add(ask.selector.lstrip("="))
         for variable in self.variables:
             part = self.component(variable.component)
             dropped = part["yanked"]
@@ -288,9 +297,8 @@ class Assembly:
                     if date > self.request.at:
                         dropped |= 2 << place
             dropped &= ~self.brought(variable, dropped) if dropped else -1
-            if dropped and not any(
-                (variable.component, version) in named for version in self.among(variable, dropped)
-            ):
+            exactly = named.get(variable.component)
+            if dropped and (not exactly or exactly.isdisjoint(self.among(variable, dropped))):
                 variable.domain &= ~dropped
 
     def brought(self, variable: Variable, dropped: int) -> int:

@@ -8,8 +8,6 @@ accelerator alone; beside a build that brings its runtime, an image without one.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.parts import EVIDENCE
@@ -177,7 +175,7 @@ def of_its_time(assembly: Assembly) -> Iterator[Support]:
                 began, out = assembly.component(name)["since"]
                 for day, mask in days.items():
                     for limit, weight in ((day, _BY_THEN), (_a_year_later(day), _A_YEAR_LATER)):
-                        place = bisect_right(began, limit)
+                        place = sum(map(limit.__ge__, began))
                         if place:
                             # What nothing needs stays away.
                             by_then = out[place - 1] | 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 from .learning import Clash, learn, trace
 
 TYPE_CHECKING = False
@@ -146,6 +144,8 @@ class Search:
 
     def take_back(self, variable: int) -> None:
         """Undo the decision on a variable and every event that depends on it."""
+        from bisect import bisect_left
+
         start = bisect_left(self.trail, self.decisions.pop(variable))
         bit = 1 << variable
         tail = self.trail[start:]

@@ -1,0 +1,81 @@
+"""Rows in sheaves rank as they do one by one; a conflict without a choice is the same in any order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.solve.generate import scattered
+from toolmatrix.solve.engine import Conflict, Problem, Sheaf, Solution, Support, solve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Bound(Sheaf):
+    """A sheaf of rows that are there already."""
+
+    __slots__ = ("held", "made")
+
+    def __init__(self, rows: Sequence[Support]) -> None:
+        super().__init__(rows[0].variables, rows[0].gate, rows[0].weight)
+        self.held = rows
+        self.made = 0
+
+    def make(self) -> Sequence[Support]:
+        self.made += 1
+        return self.held
+
+
+def bound(rows: Sequence[Support]) -> list[Bound]:
+    """Rows in sheaves: those together that join the same variables and agree on the first."""
+    same: dict[tuple[object, ...], list[Support]] = {}
+    for row in rows:
+        same.setdefault((*row.variables, row.gate), []).append(row)
+    return [Bound(rows) for rows in same.values()]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_sheaves_rank_as_their_rows(seed: int) -> None:
+    problem = scattered(seed, 5, 4, 8, 120, 3)
+    # In sheaves there are several rows only where few values are told apart.
+    rows = [
+        Support(
+            [(row.terms[0][0], row.terms[0][1] & 3 or 1, row.terms[0][2]), *row.terms[1:]],
+            row.weight,
+        )
+        for row in problem.supports
+        if len(row.terms) > 1
+    ]
+    sheaves = bound(rows)
+    assert len(sheaves) < len(rows)
+    alone, together = (
+        solve(Problem(problem.sizes, problem.nogoods, supports, problem.domains, problem.oldest))
+        for supports in (rows, sheaves)
+    )
+    assert repr(alone) == repr(together)
+    assert all(sheaf.made <= 1 for sheaf in sheaves)
+
+
+def test_a_refusal_makes_no_rows() -> None:
+    sheaf = Bound([Support([(0, 1, 1), (1, 1, 1)], 1)])
+    found = solve(Problem([2, 2], [((0, 1),), ((0, 2),)], [sheaf]))
+    assert isinstance(found, Conflict)
+    assert not found.chosen
+    assert sheaf.made == 0
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_conflict_without_a_choice_is_the_same_in_any_order(seed: int) -> None:
+    problem = scattered(seed, 7, 5, 150, 10, 4)
+    problem.nogoods = [nogood for nogood in problem.nogoods if len(nogood) > seed % 4]
+    ranked, newest, oldest = (solve(problem, order=order) for order in ("rank", "newest", "oldest"))
+    if isinstance(newest, Solution):
+        assert isinstance(oldest, Solution)
+        return
+    assert isinstance(ranked, Conflict)
+    assert isinstance(oldest, Conflict)
+    assert newest.chosen == oldest.chosen == ranked.chosen
+    if not newest.chosen:
+        assert newest.core == oldest.core == ranked.core
