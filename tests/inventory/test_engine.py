@@ -26,12 +26,18 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.process,
-    # The client leaves a socket that could not connect to the collector.
+    # The client leaves a socket that could not connect to the collector, see `let_go`.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 NAME = "toolmatrix-test/read:some"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def let_go() -> Iterator[None]:
+    yield
+    docker.let_go()
 
 
 @pytest.fixture(scope="module")
