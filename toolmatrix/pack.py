@@ -38,6 +38,8 @@ class Pack:
         """State of the original, where the part starts, its length and its CRC."""
         self._start = 0
         self._file = -1
+        # At the end of a process the module may be gone before the pack.
+        self._close = os.close
         try:
             self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             self._open()
@@ -46,7 +48,7 @@ class Pack:
 
     def __del__(self) -> None:
         if self._file >= 0:
-            os.close(self._file)
+            self._close(self._file)
 
     def _open(self) -> None:
         head = _head()

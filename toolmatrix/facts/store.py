@@ -49,10 +49,12 @@ class _File(io.FileIO):
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
+        # At the end of a process the module may be gone before the file.
+        self._close = os.close
         super().__init__(descriptor, closefd=False)
 
     def __del__(self) -> None:
-        os.close(self.descriptor)
+        self._close(self.descriptor)
 
 
 def open_index(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
