@@ -20,7 +20,7 @@ import pytest
 from tests.inventory import images
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 pytestmark = pytest.mark.process
 
@@ -65,9 +65,19 @@ def tagged(folder: Path, kinds: Mapping[str, str]) -> dict[str, str]:
     return wanted
 
 
-def command(*words: str) -> list[str]:
+IMPATIENT = (
+    "-c",
+    (
+        "import runpy; from toolmatrix.cli import progress; progress.PATIENCE = 0;"
+        "runpy.run_module('toolmatrix', run_name='__main__')"
+    ),
+)
+"""Says from the start how far it is: what is left of the work may be done in less than half a second."""
+
+
+def command(*words: str, program: Sequence[str] = ("-m", "toolmatrix")) -> list[str]:
     many = ("--all", "images.txt", "--jobs", "2", "--resume", "results.jsonl")
-    return [sys.executable, "-m", "toolmatrix", "validate", *many, *EXPECTED, *words]
+    return [sys.executable, *program, "validate", *many, *EXPECTED, *words]
 
 
 def lines(folder: Path) -> list[bytes]:
@@ -117,7 +127,11 @@ def test_none_is_lost_and_none_comes_twice(tmp_path: Path, cache: str) -> None:
 
     screen, terminal = pty.openpty()
     second = subprocess.Popen(
-        command("--json"), cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=terminal
+        command("--json", program=IMPATIENT),
+        cwd=tmp_path,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
     )
     os.close(terminal)
     document = json.loads(second.communicate()[0])
@@ -131,5 +145,4 @@ def test_none_is_lost_and_none_comes_twice(tmp_path: Path, cache: str) -> None:
     assert Counter(json.loads(line)["subject"] for line in kept) == Counter(
         dict.fromkeys(wanted, 1)
     )
-    # A line comes after half a second alone, and what is left of the work may take less.
-    assert shown.count("validating") == len(re.findall(rf"validating \d+/{COUNT} subjects", shown))
+    assert re.search(rf"validating \d+/{COUNT} subjects", shown), shown
