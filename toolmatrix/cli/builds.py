@@ -6,6 +6,7 @@ Raises NothingMatched, naming what there is.
 from __future__ import annotations
 
 from toolmatrix.errors import NothingMatched
+from toolmatrix.facts.versions import Scale
 from toolmatrix.solve.request import Ask
 
 TYPE_CHECKING = False
@@ -53,7 +54,7 @@ def asks(names: Names, package: str, selector: str, text: str, option: str) -> l
             expected=_known(part, own, component, plus),
             found=f"`{text}`",
         )
-    listed = " ".join(name for place, name in enumerate(part["versions"]) if found & 2 << place)
+    listed = " ".join(names.scale(variant).named(found))
     return [
         Ask(component=component, selector=wanted, text=text, option=option),
         Ask(component=variant, selector=listed, text=text, option=option),
@@ -96,7 +97,7 @@ def _known(part: dict[str, Any], own: int, component: str, by_line: str) -> str:
     packages = [name for name, mask in part["packages"].items() if mask & own]
     if not by_line and packages != [component]:
         return "one of " + ", ".join(packages)
-    names = [name for place, name in enumerate(part["versions"]) if own & 2 << place]
+    names = Scale("names", part["versions"]).named(own)
     lines = dict.fromkeys(name.partition("+")[2].partition("@")[0] for name in names)
     if by_line or not names:
         return "one of the lines " + ", ".join(lines)

@@ -55,9 +55,8 @@ def compile_matrix(matrix: Matrix) -> Compiled:
 def digest(matrix: Matrix) -> str:
     """The digest of what a matrix says: equal for equal facts in whatever order, file or spacing they stand."""
     text = hashlib.sha256()
-    for part in (
-        *(matrix.components, matrix.targets, matrix.rules, matrix.sources, matrix.channels),
-    ):
+    named = matrix.components, matrix.targets, matrix.rules, matrix.sources, matrix.channels
+    for part in named:
         _feed(text, part)
     for facts in (matrix.releases, matrix.claims, matrix.rows):
         _feed(text, facts)
@@ -152,15 +151,12 @@ class _Maker:
         if not self._runs:
             for claim in self.matrix.claims.values():
                 if claim.kind == "limits" and (claim.when[0][0], claim.component) == _RUNS:
-                    for name in self.names("device", self.masked("device", claim.when[0][1])[0]):
+                    for name in self.scales["device"].named(
+                        self.masked("device", claim.when[0][1])[0]
+                    ):
                         mask, _ = self.masked("arch", claim.selector)
                         self._runs[name] = self._runs.get(name, -1) & mask
         return sorted(name for name, mask in self._runs.items() if mask & archs & ~1)
-
-    def names(self, component: str, mask: int) -> list[str]:
-        """The releases of a mask."""
-        versions = self.scales[component].versions
-        return [name for place, name in enumerate(versions) if mask >> place + 1 & 1]
 
     def widened(self, reading: Reading, rules: tuple[str, ...]) -> Iterator[Reading]:
         found = [reading]

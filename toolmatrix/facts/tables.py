@@ -151,6 +151,22 @@ def _row(recorder: Recorder, node: Node, table: Table) -> None:
     component = recorder.components[table.key]
     subject = pieces.selector(component, fields[table.key])
     name = pieces.identity(fields, f"{table.id}/{subject}")
+    origin = printed(recorder, node, fields, table, name, subject)
+    if table.defines:
+        told = attributes(fields, table)
+        recorder.release(component, fields[table.key], name, origin, fields, told)
+    claims(recorder, fields, table, (table.key, subject), name, origin)
+
+
+def printed(
+    recorder: Recorder,
+    node: Node,
+    fields: Mapping[str, Node],
+    table: Table,
+    name: str,
+    subject: str,
+) -> Provenance:
+    """Keep a row as its source prints it; return where that is."""
     origin = pieces.Provenance.read(fields, recorder.known, table.origin)
     if not origin.where:
         node.fail(
@@ -172,14 +188,16 @@ def _row(recorder: Recorder, node: Node, table: Table) -> None:
             note=origin.note,
         ),
     )
-    if table.defines:
-        attributes = {
-            column: pieces.printed(fields[column])
-            for column, meanings in table.columns.items()
-            if column in fields and any(meaning.kind == "attribute" for meaning in meanings)
-        }
-        recorder.release(component, fields[table.key], name, origin, fields, attributes)
-    claims(recorder, fields, table, (table.key, subject), name, origin)
+    return origin
+
+
+def attributes(fields: Mapping[str, Node], table: Table) -> dict[str, str]:
+    """What a row says of its subject that is no claim."""
+    return {
+        column: pieces.printed(fields[column])
+        for column, meanings in table.columns.items()
+        if column in fields and any(meaning.kind == "attribute" for meaning in meanings)
+    }
 
 
 def claims(

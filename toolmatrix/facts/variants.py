@@ -145,13 +145,12 @@ def _row(recorder: Recorder, node: Node, table: Table, scale: Scale, usual: str)
             release=release,
             machine=machine,
         )
-        for place, release in enumerate(scale.versions)
-        if releases >> place + 1 & 1
+        for release in scale.named(releases)
         for machine in machines
     )
     printed = f"{subject}+{line}@{where.name}/{' '.join(machines)}" + (f"/{abi}" if abi else "")
     identity = pieces.identity(fields, f"{table.id}/{printed}")
-    origin = pieces.Provenance.read(fields, recorder.known, table.origin)
+    origin = tables.printed(recorder, node, fields, table, identity, printed)
     row = _Row(
         id=identity,
         line=line,
@@ -163,20 +162,6 @@ def _row(recorder: Recorder, node: Node, table: Table, scale: Scale, usual: str)
         node=node,
     )
     _check_archs(fields, table, row)
-    recorder.row(
-        node,
-        Row(
-            id=identity,
-            table=table.id,
-            about=table.about,
-            subject=f"{table.key} {printed}",
-            cells=tables.cells(recorder, fields, table),
-            source=origin.source,
-            evidence=origin.evidence,
-            where=origin.where,
-            note=origin.note,
-        ),
-    )
     _release(recorder, fields, table, row, pieces.text(fields, "install", usual), abi)
     names = " ".join(variant.name for variant in found)
     tables.claims(recorder, fields, table, (name(table.key), names), identity, origin)
@@ -231,11 +216,7 @@ def _release(
     """Each variant as a release; the default channel is preferred, then the newest line."""
     lines = [line for line, held in row.channel.lines.items() if held == row.accelerator]
     rank = _ABOVE_LINES * row.channel.default + lines.index(row.line)
-    attributes = {
-        column: pieces.printed(fields[column])
-        for column, meanings in table.columns.items()
-        if column in fields and any(meaning.kind == "attribute" for meaning in meanings)
-    } | {"archs": _held(fields, table)}
+    attributes = tables.attributes(fields, table) | {"archs": _held(fields, table)}
     of = recorder.components[name(table.key)]
     for variant in row.variants:
         told = {
@@ -318,9 +299,7 @@ def _belongs(row: _Row, table: Table, matched: tuple[str, ...]) -> Iterator[Clai
         mark = "machine" + (f".{place + 1}" if len(machines) > 1 else "")
         yield claim(mark, mine, "limits", "machine", machine)
     every = [variant.name for variant in row.variants]
-    # A build for CUDA also runs without one; what it brings is then not used.
-    can = {"cuda": "cuda none"}.get(row.accelerator, row.accelerator)
-    yield claim("accelerator", every, "limits", "accelerator", can)
+    yield claim("accelerator", every, "limits", "accelerator", _computing({row.accelerator}))
     for other in matched:
         pattern = f"*+{row.line}@*"
         yield claim(f"matches-{other}", every, "limits", name(other), pattern)
@@ -406,9 +385,8 @@ def _published(base: Claim, of: str, builds: list[Release]) -> Iterator[Claim]:
     for release, machines in sorted(offered.items()):
         same.setdefault(("machine", " ".join(sorted(machines)), ""), []).append(release)
         for machine, accelerators in sorted(machines.items()):
-            # A build for CUDA also runs without one.
-            can = accelerators | ({"none"} if "cuda" in accelerators else set())
-            same.setdefault(("accelerator", " ".join(sorted(can)), machine), []).append(release)
+            key = "accelerator", _computing(accelerators), machine
+            same.setdefault(key, []).append(release)
     for place, ((component, selector, machine), releases) in enumerate(sorted(same.items())):
         narrower = (("machine", machine),) if machine else ()
         yield base.replace(
@@ -419,6 +397,11 @@ def _published(base: Claim, of: str, builds: list[Release]) -> Iterator[Claim]:
             topic=f"published-{component}",
             says="is published for {value}",
         )
+
+
+def _computing(accelerators: set[str]) -> str:
+    """A selector of what builds compute on. One for CUDA also runs without one; what it brings is then not used."""
+    return " ".join(sorted(accelerators | ({"none"} if "cuda" in accelerators else set())))
 
 
 def _alone(releases: list[str]) -> str:

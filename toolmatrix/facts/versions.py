@@ -175,6 +175,10 @@ class Scale:
         place = self._places.get(version)
         return 0 if place is None else 2 << place
 
+    def named(self, mask: int) -> list[str]:
+        """The releases in a mask."""
+        return [version for place, version in enumerate(self.versions) if mask >> place + 1 & 1]
+
     def alone(self, version: str) -> str:
         """The selector of a release without those that are finer; names have none."""
         return version if self.scheme == "names" else f"==={version}"

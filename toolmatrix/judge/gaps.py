@@ -174,12 +174,7 @@ def _lacking(
         code=MISSING,
         severity="info",
         component=component,
-        releases=_named(index, component, mask),
+        releases=tuple(index.scale(component).named(mask)),
         names=(CELL, about, group.table, group.accelerator),
         facts=tuple(facts),
     )
-
-
-def _named(index: Index, component: str, mask: int) -> tuple[str, ...]:
-    versions = index.component(component)["versions"]
-    return tuple(name for place, name in enumerate(versions) if mask >> place + 1 & 1)

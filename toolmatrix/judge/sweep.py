@@ -12,7 +12,7 @@ from toolmatrix.judge import told
 from toolmatrix.solve import conflict
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, solve
-from toolmatrix.solve.grounds import grounds
+from toolmatrix.solve.grounds import grounds, silence
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import attempt
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.judge.told import Doubt
     from toolmatrix.solve.parts import Vouchings
-    from toolmatrix.solve.resolve import Resolution
 
     Release = tuple[str, str]
     """A component and one of its versions."""
@@ -200,16 +199,6 @@ def refusal(way: Way, assembly: Assembly) -> Refused:
     held = hard or held
     size = len(held) + sum(assembly.reason(number).ask is not None for number in core)
     return Refused(way=way, grounds=held, size=size)
-
-
-def silence(answer: Resolution) -> tuple[Ground, ...]:
-    """What nobody knows and an answer rests on."""
-    held = [
-        (target, choice.component, choice.version)
-        for target, choices in answer.targets.items()
-        for choice in choices
-    ]
-    return grounds(answer.assembly, answer.unread, held)
 
 
 def possible(index: Index, asked: Request) -> bool:

@@ -58,9 +58,8 @@ def _target(
         for component, part in body["components"].items()
         if "variant" in part
     }
-    parts: list[Backed] = [
-        *(*components.values(), *archs.values(), *devices.values(), *variants.values()),
-    ]
+    named: list[Mapping[str, Backed]] = [components, archs, devices, variants]
+    parts = [part for held in named for part in held.values()]
     return LockedTarget(
         accelerator=accelerators.get(name, accelerators.get("*", "")),
         from_=request["from"],

@@ -18,19 +18,11 @@ def unread(resolution: Resolution) -> list[dict[str, Any]]:
     """What nobody knows and the answer rests on: with any of it, it is neither yes nor no."""
     if not resolution.unread:
         return []
-    from toolmatrix.solve.grounds import lines
+    from toolmatrix.solve.grounds import silence
 
-    assembly = resolution.assembly
-    held = [
-        (target, choice.component, choice.version)
-        for target, choices in resolution.targets.items()
-        for choice in choices
-    ]
     found = {}
-    told = lines(assembly, resolution.unread, held)
-    for ground in (line.ground for line in told if line.ground is not None):
-        record = assembly.index.record(assembly.index.entry("ids", ground.facts[0]))
-        text = claims.nobody_knows(assembly.index, ground, offered=record["kind"] == "offers")
+    for ground in silence(resolution):
+        text = claims.silence(resolution.assembly.index, ground)
         found[text] = {"text": text, "facts": list(ground.facts)}
     return list(found.values())
 

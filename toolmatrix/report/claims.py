@@ -217,6 +217,12 @@ def nobody_knows(index: Index, ground: Ground, *, offered: bool) -> str:
     return f"no fact says which {about} {named} {'offers' if offered else 'goes with'}"
 
 
+def silence(index: Index, ground: Ground) -> str:
+    """`nobody_knows` by the kind of the fact that says so."""
+    record = index.record(index.entry("ids", ground.facts[0]))
+    return nobody_knows(index, ground, offered=record["kind"] == "offers")
+
+
 def named_as(index: Index, component: str) -> str:
     """What a component is called in a sentence: a build by what it is a build of."""
     of: str = index.header["components"][component]["variant_of"]

@@ -93,7 +93,8 @@ def _reasons(
 ) -> list[tuple[tuple[str, ...], str]]:
     """The releases of a group by reason: builds are told apart by rules, all else by one sentence."""
     index = found.assembly.index
-    if group.kind not in ("older", "outranked") or not variants.is_build(index, choice.component):
+    build = index.header["components"][choice.component]["variant_of"]
+    if not build or group.kind not in ("older", "outranked"):
         return [(group.releases, _why(found, choice, group))]
     return [((name,), variants.preferred(index, found, choice, name)) for name in group.releases]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.errors import Position
     from toolmatrix.facts.index import Index
-    from toolmatrix.finding import Finding, Ground, Way
+    from toolmatrix.finding import Finding, Way
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.findings/1"
@@ -280,11 +280,6 @@ def ways_text(index: Index, ways: Sequence[Way]) -> str:
 def reasons(index: Index, finding: Finding) -> list[str]:
     """The grounds of a finding in words."""
     if finding.code == "TM120":
-        return [_silence(index, ground) for ground in finding.grounds]
+        return [claims.silence(index, ground) for ground in finding.grounds]
     mine = (finding.component, finding.releases)
     return [cores.ground_text(index, ground, mine) for ground in finding.grounds]
-
-
-def _silence(index: Index, ground: Ground) -> str:
-    record = index.record(index.section("ids")[ground.facts[0]])
-    return claims.nobody_knows(index, ground, offered=record["kind"] == "offers")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.facts.index import in_ranges
 from toolmatrix.solve.flags import PTX
+from toolmatrix.solve.preferences import limits
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -67,11 +68,6 @@ def _variant(index: Index, choice: Choice, component: str) -> Variant:
     )
 
 
-def is_build(index: Index, component: str) -> bool:
-    """Whether the releases of a component are builds of another one."""
-    return bool(index.header["components"][component]["variant_of"])
-
-
 def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> str:
     """By which rule a build was taken and another one was not."""
     component = index.header["components"][choice.component]["variant_of"]
@@ -90,16 +86,9 @@ def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> st
 
 def _native(index: Index, variant: Variant, device: str) -> bool:
     """Whether a build holds machine code that a device runs."""
-    part = index.component("device")
-    archs = index.component("arch")["versions"]
-    bit = 2 << part["versions"].index(device)
-    runs = -1
-    for kind, when, about, allowed, *_ in part["bindings"]:
-        if kind == "limits" and about == "arch" and when[0][1] & bit:
-            runs &= allowed
-    return any(
-        runs & 2 << archs.index(name) for name in variant.archs or () if not name.startswith(PTX)
-    )
+    runs = limits(index, "device", "arch", index.scale("device").bit(device))
+    archs = index.scale("arch")
+    return any(runs & archs.bit(name) for name in variant.archs or () if not name.startswith(PTX))
 
 
 def installs(variants: Sequence[Variant], tool: str = "pip") -> list[str]:

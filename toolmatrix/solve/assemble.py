@@ -298,7 +298,9 @@ class Assembly:
                         dropped |= 2 << place
             dropped &= ~self.brought(variable, dropped) if dropped else -1
             exactly = named.get(variable.component)
-            if dropped and (not exactly or exactly.isdisjoint(self.among(variable, dropped))):
+            if dropped and (
+                not exactly or exactly.isdisjoint(self.scale(variable.component).named(dropped))
+            ):
                 variable.domain &= ~dropped
 
     def brought(self, variable: Variable, dropped: int) -> int:
@@ -312,11 +314,6 @@ class Assembly:
                     if kind == "requires" and only and when[0][1] & part["brings"]:
                         found |= allowed
         return found
-
-    def among(self, variable: Variable, mask: int) -> Iterator[str]:
-        """The releases in a mask of the facts."""
-        versions = self.component(variable.component)["versions"]
-        return (version for place, version in enumerate(versions) if mask >> place + 1 & 1)
 
     def restrict_codegen(self, target: str) -> None:
         from toolmatrix.solve.request import Ask

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Reason
     from toolmatrix.solve.request import Ask
+    from toolmatrix.solve.resolve import Resolution
 
     Held = Sequence[tuple[str, str, str]]
     """Target, component, release."""
@@ -54,6 +55,16 @@ def lines(assembly: Assembly, core: Sequence[int], held: Held = ()) -> list[Line
 def grounds(assembly: Assembly, core: Sequence[int], held: Held = ()) -> tuple[Ground, ...]:
     """The facts of a core; the lines of the request are left out."""
     return tuple(line.ground for line in lines(assembly, core, held) if line.ground is not None)
+
+
+def silence(answer: Resolution) -> tuple[Ground, ...]:
+    """What nobody knows and an answer rests on."""
+    held = [
+        (target, choice.component, choice.version)
+        for target, choices in answer.targets.items()
+        for choice in choices
+    ]
+    return grounds(answer.assembly, answer.unread, held)
 
 
 class _Left:

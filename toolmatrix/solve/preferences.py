@@ -8,6 +8,7 @@ accelerator alone; beside a build that brings its runtime, an image without one.
 
 from __future__ import annotations
 
+from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.solve.engine import Support
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.parts import EVIDENCE
@@ -16,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolmatrix.facts.index import Index
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Variable
 
@@ -112,9 +114,9 @@ def _native(
     machine_code = sum(2 << place for place, name in enumerate(names) if not name.startswith(PTX))
     native = -1
     for number, (_, name) in zip(numbers, assembly.devices(target), strict=True):
-        runs = _limits(assembly, "device", "arch", assembly.scale("device").bit(name))
+        runs = limits(assembly.index, "device", "arch", assembly.scale("device").bit(name))
         holding = 0
-        for when, allowed in runs_in(assembly, variable.component, "arch"):
+        for when, allowed in _limiting(assembly.index, variable.component, "arch"):
             if allowed & runs & machine_code:
                 holding |= when
         native &= holding
@@ -131,22 +133,23 @@ def _for_it_alone(
         return
     asked = assembly.left[target]["accelerator"]
     alone = 0
-    for when, allowed in runs_in(assembly, variable.component, "accelerator"):
+    for when, allowed in _limiting(assembly.index, variable.component, "accelerator"):
         if allowed & ~1 == asked & (2 << anchor.count) - 2:
             alone |= when
     yield anchor, alone, _FOR_IT_ALONE
 
 
-def runs_in(assembly: Assembly, subject: str, about: str) -> Iterator[tuple[int, int]]:
-    """What facts limit a component to, for which releases of a subject."""
-    for kind, when, component, allowed, _, evidence, _ in assembly.component(subject)["bindings"]:
-        if kind == "limits" and component == about and evidence != "unknown":
+def _limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int]]:
+    """For which releases of a subject facts limit a component, and to what."""
+    for kind, when, component, allowed, _, evidence, _ in index.component(subject)["bindings"]:
+        if kind == "limits" and component == about and evidence != UNKNOWN:
             yield when[0][1], allowed
 
 
-def _limits(assembly: Assembly, subject: str, about: str, bit: int) -> int:
+def limits(index: Index, subject: str, about: str, bit: int) -> int:
+    """What facts limit a component to for one release of a subject, as a mask."""
     found = -1
-    for when, allowed in runs_in(assembly, subject, about):
+    for when, allowed in _limiting(index, subject, about):
         if when & bit:
             found &= allowed
     return found

@@ -365,15 +365,19 @@ class _Target:
 
     def free(self, variable: Variable) -> tuple[list[Cite], str]:
         """No fact ties it to the request: any other release would do as well, as far as anybody knows."""
-        record = self.assembly.component(variable.component)["releases"][
-            self.bits[variable.number].bit_length() - 2
-        ]
-        return [Cite(record=record, evidence=words.UNKNOWN, rules=())], words.UNKNOWN
+        return [
+            Cite(record=self.release(variable), evidence=words.UNKNOWN, rules=())
+        ], words.UNKNOWN
+
+    def release(self, variable: Variable) -> int:
+        """The record of the chosen release."""
+        part = self.assembly.component(variable.component)
+        number: int = part["releases"][self.bits[variable.number].bit_length() - 2]
+        return number
 
     def released(self, variable: Variable) -> tuple[list[Cite], str]:
         """No fact joins it to the rest: its release is enough for a flag or what was asked for, else it is unknown."""
-        part = self.assembly.component(variable.component)
-        record = part["releases"][self.bits[variable.number].bit_length() - 2]
+        record = self.release(variable)
         asked = (
             variable.component in self.wanted
             or (self.target, variable.component) in self.assembly.asked

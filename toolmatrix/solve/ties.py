@@ -53,12 +53,9 @@ def roots(assembly: Assembly, target: str) -> set[int]:
     for (owner, name), mask in assembly.asked.items():
         if owner == target and mask & (mask - 1) == 0:
             found.add(parts[name].number)
-    for name in ("arch", "device"):
-        for variable in assembly.by_name.get((target, name), ()):
-            if variable.instance:
-                asked = assembly.archs if name == "arch" else assembly.devices
-                if variable.instance in {number for number, _ in asked(target)}:
-                    found.add(variable.number)
+    for name, asked in (("arch", assembly.archs), ("device", assembly.devices)):
+        for instance, _ in asked(target):
+            found.add(assembly.instance(target, name, instance).number)
     return found
 
 
