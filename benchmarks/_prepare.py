@@ -20,11 +20,10 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from tests.solve.generate import banded
 from toolmatrix.facts.store import open_index
 from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.engine import Problem, Support
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from toolmatrix.solve.engine import Problem
 
 WANTED = "tensorflow"
 RELEASE = "2.6.5"
@@ -37,7 +36,7 @@ def real(folder: str) -> dict[str, Any]:
     """All that any release of the wanted component reaches, as wheels, and the question about one release of it."""
     index = open_index((), {})
     assembly = Assembly(index, ask(index, [WANTED]))
-    problem = assembly.problem()
+    problem = worst_first(assembly.problem())
     names = [variable.component for variable in assembly.variables]
     asked = {nogood[0][0]: ~nogood[0][1] for nogood in problem.nogoods if len(nogood) == 1}
     given = {
@@ -54,6 +53,29 @@ def real(folder: str) -> dict[str, Any]:
     problem.nogoods = [*problem.nogoods, (pin,)]
     _dump(os.path.join(folder, "real.json"), names, problem)
     return store._asdict() | {"components": len(names)}
+
+
+def worst_first(problem: Problem) -> Problem:
+    """The same problem with the candidates in the order of versions: an absence, which is preferred, comes last."""
+
+    def moved(variable: int, mask: int) -> int:
+        count, releases = problem.sizes[variable] - 1, mask >> 1
+        if problem.oldest >> variable & 1:
+            releases = int(f"{releases:b}".zfill(count)[::-1], 2)
+        return releases | (mask & 1) << count
+
+    return Problem(
+        problem.sizes,
+        [tuple((one, moved(one, mask)) for one, mask in terms) for terms in problem.nogoods],
+        [
+            Support(
+                [(one, moved(one, mask), weight) for one, mask, weight in row.terms], row.weight
+            )
+            for held in problem.supports
+            for row in held.rows()
+        ],
+        [moved(variable, domain) for variable, domain in enumerate(problem.domains)],
+    )
 
 
 def generated(folder: str, times: int, wheels: bool) -> dict[str, Any]:
@@ -88,7 +110,7 @@ def _lines(path: str, lines: Sequence[str]) -> None:
 
 def _dump(path: str, names: Sequence[str], problem: Problem) -> None:
     with open(path, "w", encoding="utf-8") as stream:
-        supports = [[row.terms, row.weight] for held in problem.supports for row in held.rows()]
+        supports = [[row.terms, row.weight] for row in problem.supports]
         json.dump(
             [names, list(problem.sizes), problem.nogoods, supports, list(problem.domains)], stream
         )

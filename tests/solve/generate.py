@@ -98,7 +98,7 @@ def window(dates: list[int], first: int, last: int) -> int:
 def scattered(
     seed: int, variables: int, candidates: int, nogoods: int, supports: int = 0, arity: int = 4
 ) -> Problem:
-    """Return a random problem without structure, with random domains, supports and ``oldest``."""
+    """Return a random problem without structure, with random domains, supports, ``oldest`` and ``optional``."""
     rng = Random(f"scattered {seed} {variables} {candidates} {nogoods}")
     sizes = [rng.randint(2, candidates) for _ in range(variables)]
 
@@ -114,7 +114,8 @@ def scattered(
         for _ in range(supports)
     ]
     domains = [mask(v) if rng.random() < 0.1 else (1 << size) - 1 for v, size in enumerate(sizes)]
-    return Problem(sizes, rows, vouched, domains, rng.randrange(1 << variables))
+    oldest, optional = rng.randrange(1 << variables), rng.randrange(1 << variables)
+    return Problem(sizes, rows, vouched, domains, oldest, optional)
 
 
 def pinched(components: int, versions: int, length: int, seed: int) -> Planted:

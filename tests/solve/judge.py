@@ -47,7 +47,9 @@ def shuffled(problem: Problem, seed: int) -> Problem:
     supports = list(problem.supports)
     rng.shuffle(nogoods)
     rng.shuffle(supports)
-    return Problem(problem.sizes, nogoods, supports, problem.domains, problem.oldest)
+    return Problem(
+        problem.sizes, nogoods, supports, problem.domains, problem.oldest, problem.optional
+    )
 
 
 def requests(problem: Problem) -> list[int]:

@@ -54,13 +54,16 @@ def rank(problem: Problem, values: Sequence[int], variable: int, candidate: int)
 
 def preference(problem: Problem, values: Sequence[int], variable: int, order: str) -> list[int]:
     """Return the candidates of a variable, best first."""
-    ascending = order == "oldest" or problem.oldest >> variable & 1
-
-    def key(candidate: int) -> tuple[int, int, int]:
-        level = rank(problem, values, variable, candidate) if order == "rank" else (0, 0)
-        return (-level[0], -level[1], candidate if ascending else -candidate)
-
-    return sorted(range(problem.sizes[variable]), key=key)
+    by_index = list(range(problem.sizes[variable]))
+    if not problem.oldest >> variable & 1:
+        by_index.reverse()
+    if problem.optional >> variable & 1:
+        by_index.insert(0, by_index.pop(by_index.index(0)))
+    if order == "rank":
+        return sorted(
+            by_index, key=lambda candidate: rank(problem, values, variable, candidate), reverse=True
+        )
+    return by_index if order == "index" else by_index[::-1]
 
 
 def best(problem: Problem, found: list[Values], order: str = "rank") -> Values | None:

@@ -19,8 +19,16 @@ def test_nothing_to_choose() -> None:
 def test_newest_is_taken_unless_told_otherwise() -> None:
     assert solved(Problem([3, 3], [])) == (2, 2)
     assert solved(Problem([3, 3], [], oldest=0b10)) == (2, 0)
-    assert solved(Problem([3, 3], [], oldest=0b10), "newest") == (2, 0)
-    assert solved(Problem([3, 3], []), "oldest") == (0, 0)
+    assert solved(Problem([3, 3], [], oldest=0b10), "index") == (2, 0)
+    assert solved(Problem([3, 3], [], oldest=0b10), "reverse") == (0, 2)
+
+
+def test_an_absence_comes_first_and_the_rest_as_ever() -> None:
+    present = [((0, 0b001),), ((1, 0b001),)]
+    assert solved(Problem([3, 3], [], oldest=0b10, optional=0b11)) == (0, 0)
+    assert solved(Problem([3, 3], [], oldest=0b10, optional=0b11), "reverse") == (1, 2)
+    assert solved(Problem([3, 3], present, oldest=0b10, optional=0b11)) == (2, 1)
+    assert solved(Problem([1, 1], [], oldest=0b10, optional=0b11), "reverse") == (0, 0)
 
 
 def test_an_unknown_order_is_refused() -> None:
@@ -77,7 +85,7 @@ def test_full_agreement_beats_a_heavier_partial_one() -> None:
     fixed = ((1, 0b01),)
     assert solved(Problem([2, 2, 3], [fixed], [whole, partial])) == (1, 1, 0)
     assert solved(Problem([2, 2, 3], [fixed], [partial])) == (1, 1, 1)
-    assert solved(Problem([2, 2, 3], [fixed], [whole, partial]), "newest") == (1, 1, 2)
+    assert solved(Problem([2, 2, 3], [fixed], [whole, partial]), "index") == (1, 1, 2)
 
 
 def test_agreement_without_weight_still_counts() -> None:

@@ -51,7 +51,7 @@ def test_it_finds_the_best_solution_whenever_it_takes_over(block: int) -> None:
     for seed in range(25 * block, 25 * block + 25):
         problem = small(seed) if seed % 2 else rooms(seed)
         found = oracle.solutions(problem)
-        for order in ("rank", "newest", "oldest"):
+        for order in ("rank", "index", "reverse"):
             expected = oracle.best(problem, found, order)
             ordered = begin(problem, order)
             answer = ordered.run(seed % 7)

@@ -51,7 +51,16 @@ def test_sheaves_rank_as_their_rows(seed: int) -> None:
     sheaves = bound(rows)
     assert len(sheaves) < len(rows)
     alone, together = (
-        solve(Problem(problem.sizes, problem.nogoods, supports, problem.domains, problem.oldest))
+        solve(
+            Problem(
+                problem.sizes,
+                problem.nogoods,
+                supports,
+                problem.domains,
+                problem.oldest,
+                problem.optional,
+            )
+        )
         for supports in (rows, sheaves)
     )
     assert repr(alone) == repr(together)
@@ -70,12 +79,12 @@ def test_a_refusal_makes_no_rows() -> None:
 def test_a_conflict_without_a_choice_is_the_same_in_any_order(seed: int) -> None:
     problem = scattered(seed, 7, 5, 150, 10, 4)
     problem.nogoods = [nogood for nogood in problem.nogoods if len(nogood) > seed % 4]
-    ranked, newest, oldest = (solve(problem, order=order) for order in ("rank", "newest", "oldest"))
-    if isinstance(newest, Solution):
-        assert isinstance(oldest, Solution)
+    ranked, first, last = (solve(problem, order=order) for order in ("rank", "index", "reverse"))
+    if isinstance(first, Solution):
+        assert isinstance(last, Solution)
         return
     assert isinstance(ranked, Conflict)
-    assert isinstance(oldest, Conflict)
-    assert newest.chosen == oldest.chosen == ranked.chosen
-    if not newest.chosen:
-        assert newest.core == oldest.core == ranked.core
+    assert isinstance(last, Conflict)
+    assert first.chosen == last.chosen == ranked.chosen
+    if not first.chosen:
+        assert first.core == last.core == ranked.core

@@ -16,7 +16,7 @@ from . import oracle
 from .generate import scattered
 from .judge import assert_core_by_force, refused, requests, shuffled, solved
 
-ORDERS = ("rank", "newest", "oldest")
+ORDERS = ("rank", "index", "reverse")
 
 
 def small(seed: int) -> Problem:
@@ -134,7 +134,12 @@ def test_one_more_nogood_never_adds_a_solution(problem: Problem, data: st.DataOb
     variable = data.draw(st.integers(0, len(problem.sizes) - 1))
     extra = ((variable, data.draw(st.integers(0, (1 << problem.sizes[variable]) - 1))),)
     tighter = Problem(
-        problem.sizes, [*problem.nogoods, extra], problem.supports, None, problem.oldest
+        problem.sizes,
+        [*problem.nogoods, extra],
+        problem.supports,
+        None,
+        problem.oldest,
+        problem.optional,
     )
     before = set(combinations(problem, range(len(problem.sizes))))
     assert set(combinations(tighter, range(len(problem.sizes)))) <= before

@@ -218,7 +218,7 @@ class _Unranked(Assembly):
 
     def refused(self) -> bool:
         """Whether there is no answer."""
-        return isinstance(solve(self.problem(), order="newest"), Conflict)
+        return isinstance(solve(self.problem(), order="index"), Conflict)
 
 
 class Worker:

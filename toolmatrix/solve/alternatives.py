@@ -40,13 +40,13 @@ def alternatives(
     chosen = values[variable.number]
     possible = {found[0] for found in combinations(problem, [variable.number])}
     settled = [((number, ~(1 << values[number])),) for number in range(variable.number)]
-    decided = Problem(problem.sizes, [*problem.nogoods, *settled], (), problem.domains)
+    decided = problem.forbidding([*problem.nogoods, *settled])
     near = {found[0] for found in combinations(decided, [variable.number])}
     best = _level(assembly, values, variable, chosen)
     lower: dict[str, list[str]] = {"outranked": [], "older": []}
     later: dict[tuple[int, ...], list[str]] = {}
     refused = []
-    for candidate in range(variable.count):
+    for candidate in range(1, variable.count + 1):
         release = assembly.version(variable, candidate) or ""
         if candidate not in possible:
             refused.append(candidate)
@@ -139,9 +139,7 @@ def _demanding(
     candidate: int,
 ) -> Problem:
     everything_else = (2 << variable.count) - 1 & ~(1 << candidate)
-    return Problem(
-        problem.sizes, [*nogoods, ((variable.number, everything_else),)], (), problem.domains
-    )
+    return problem.forbidding([*nogoods, ((variable.number, everything_else),)])
 
 
 def _level(

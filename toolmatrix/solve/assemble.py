@@ -1,8 +1,8 @@
 """Facts + request -> a problem for the engine: only the components the request can reach, as masks.
 
 A variable is a component of a target (`x86/cuda`), a component shared by aligned targets (`/python`), or one of several
-codegen archs or devices of a target (`x86/arch@1`). In the facts bit 0 means "absent"; the engine prefers the highest
-candidate among equals, and a component nobody needs is best absent, so absent becomes the highest candidate here.
+codegen archs or devices of a target (`x86/arch@1`). Its masks are those of the facts: bit 0 means "absent", which the
+engine prefers among equals, as a component nobody needs is best absent.
 """
 
 from __future__ import annotations
@@ -163,13 +163,17 @@ class Assembly:
     def spread(self, target: str) -> None:
         """Follow `requires`, `carries` and `needs` whose conditions could hold, until nothing is added."""
         queue = [name for owner, name in self.by_name if owner == target]
+        left = self.left[target]
         waiting: list[tuple[Any, Sequence[str]]] = []
         while queue:
             for name in queue:
+                can = left[name]
                 waiting += [
                     (binding[1], binding[4] or (binding[2],))
                     for binding in self.component(name)["bindings"]
-                    if binding[0] != "limits" and self.left[target][name] & binding[1][0][1]
+                    if binding[0] != "limits"
+                    and (binding[4] or binding[2] not in left)
+                    and can & binding[1][0][1]
                 ]
             queue = []
             still = []
@@ -178,11 +182,7 @@ class Assembly:
                     still.append((when, needed))
                     continue
                 for name in needed:
-                    if (
-                        (target, name) not in self.by_name
-                        and name not in SEVERAL
-                        and self.add(target, name)
-                    ):
+                    if name not in left and name not in SEVERAL and self.add(target, name):
                         queue.append(name)
             waiting = still
 
@@ -233,17 +233,14 @@ class Assembly:
 
     def version(self, variable: Variable, candidate: int) -> str | None:
         """The release of a candidate of the engine, None for absent."""
-        if candidate == variable.count:
+        if not candidate:
             return None
-        place = variable.count - 1 - candidate if variable.oldest else candidate
-        found: str = self.component(variable.component)["versions"][place]
+        found: str = self.component(variable.component)["versions"][candidate - 1]
         return found
 
     def forbid(self, terms: Sequence[tuple[Variable, int]], *reason: Any) -> None:
         """Add a nogood: all terms (masks of the facts) at once cannot be. `reason` becomes a Reason when asked for."""
-        self.nogoods.append(
-            tuple([(variable.number, variable.flip(mask)) for variable, mask in terms])
-        )
+        self.nogoods.append(tuple([(variable.number, mask) for variable, mask in terms]))
         self._reasons.append(reason)
 
     def reason(self, number: int) -> Reason:
@@ -289,30 +286,32 @@ class Assembly:
         named: dict[str, set[str]] = {}
         for ask in self.request.asks:
             named.setdefault(ask.component, set()).add(ask.selector.lstrip("="))
+        brought = self.brought()
         for variable in self.variables:
             part = self.component(variable.component)
-            dropped = part["yanked"]
+            dropped, kept = part["yanked"], 0
             if self.request.at:
                 for place, date in enumerate(part["dates"]):
                     if date > self.request.at:
                         dropped |= 2 << place
-            dropped &= ~self.brought(variable, dropped) if dropped else -1
+            for allowed in brought.get(variable.component, ()) if dropped else ():
+                # Nobody has to find what a build brings: where only withdrawn releases will do, they are taken.
+                kept |= allowed if not allowed & ~dropped & ~1 else 0
+            dropped &= ~kept
             exactly = named.get(variable.component)
             if dropped and (
                 not exactly or exactly.isdisjoint(self.scale(variable.component).named(dropped))
             ):
                 variable.domain &= ~dropped
 
-    def brought(self, variable: Variable, dropped: int) -> int:
-        """What of withdrawn releases a build brings with it: nobody has to find it."""
-        found = 0
-        for target in self.request.targets:
-            for name in (name for owner, name in self.by_name if owner == target):
-                part = self.component(name)
-                for kind, when, about, allowed, *_ in part["bindings"] if part["brings"] else ():
-                    only = about == variable.component and not allowed & ~dropped & ~1
-                    if kind == "requires" and only and when[0][1] & part["brings"]:
-                        found |= allowed
+    def brought(self) -> dict[str, list[int]]:
+        """What builds bring with them, by component, each time as the releases that will do."""
+        found: dict[str, list[int]] = {}
+        for name in {name: None for _, name in self.by_name}:
+            part = self.component(name)
+            for kind, when, about, allowed, *_ in part["bindings"] if part["brings"] else ():
+                if kind == "requires" and when[0][1] & part["brings"]:
+                    found.setdefault(about, []).append(allowed)
         return found
 
     def restrict_codegen(self, target: str) -> None:
@@ -370,22 +369,17 @@ class Assembly:
         _, when, component, allowed, alternatives, evidence, _ = binding
         # What is not reached is absent and, being possible, holds.
         variable = parts[subject]
-        terms = [(variable.number, variable.flip(when[0][1]))]
+        terms = [(variable.number, when[0][1])]
         if len(when) > 1:
-            terms += [
-                (parts[other].number, parts[other].flip(mask))
-                for other, mask in when[1:]
-                if other in parts
-            ]
+            terms += [(parts[other].number, mask) for other, mask in when[1:] if other in parts]
         if alternatives:
-            ends = [parts[name] for name in alternatives if name in parts]
-            terms += [(variable.number, variable.flip(1)) for variable in ends]
+            terms += [(parts[name].number, 1) for name in alternatives if name in parts]
         elif component in parts:
             variable = parts[component]
             broken = (2 << variable.count) - 1 & ~allowed
             if not broken:
                 return
-            terms.append((variable.number, variable.flip(broken)))
+            terms.append((variable.number, broken))
         elif allowed & 1:
             return
         if evidence == UNKNOWN:
@@ -470,8 +464,9 @@ class Assembly:
     def problem(self) -> Problem:
         """The engine's problem."""
         sizes = [variable.count + 1 for variable in self.variables]
-        domains = [variable.flip(variable.domain) for variable in self.variables]
-        return Problem(sizes, self.nogoods, preferences.Supports(self), domains)
+        domains = [variable.domain for variable in self.variables]
+        oldest = sum(1 << variable.number for variable in self.variables if variable.oldest)
+        return Problem(sizes, self.nogoods, preferences.Supports(self), domains, oldest, -1)
 
     @property
     def asked_nogoods(self) -> tuple[int, ...]:

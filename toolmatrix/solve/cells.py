@@ -65,10 +65,14 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
 
 
 def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
-    mask = assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
-    asked = variable.flip(mask)
+    asked = assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
     usable = asked & problem.domains[variable.number]
-    return [candidate for candidate in reversed(range(variable.count)) if usable >> candidate & 1]
+    places = range(1, variable.count + 1)
+    return [
+        candidate
+        for candidate in (places if variable.oldest else reversed(places))
+        if usable >> candidate & 1
+    ]
 
 
 def _reason(
@@ -85,12 +89,10 @@ def _reason(
     ]
     for core in cores:
         nogoods = [problem.nogoods[number] for number in core]
-        if isinstance(
-            solve(Problem(problem.sizes, [*nogoods, *fixed], (), problem.domains)), Conflict
-        ):
+        if isinstance(solve(problem.forbidding([*nogoods, *fixed])), Conflict):
             return core
     start = len(problem.nogoods)
-    whole = Problem(problem.sizes, [*problem.nogoods, *fixed], (), problem.domains)
+    whole = problem.forbidding([*problem.nogoods, *fixed])
     core = explain(whole, requests=(*assembly.asked_nogoods, *range(start, start + len(fixed))))
     cores.append(tuple(number for number in core if number < start))
     return cores[-1]

@@ -99,11 +99,11 @@ def _candidates(problem: Problem, pool: Sequence[int], starts: Sequence[int]) ->
 def _attempts(problem: Problem, pool: Sequence[int], starts: Sequence[int]) -> set[Core]:
     """Return the cores that different orders of search find."""
     around = Around(problem, pool, starts)
-    first = around.refute(pool, "newest")
+    first = around.refute(pool, "index")
     if first is None:
         return set()
     found = {first.core, follow(problem, pool)}
-    if first.chosen and (second := around.refute(pool, "oldest")) is not None:
+    if first.chosen and (second := around.refute(pool, "reverse")) is not None:
         found.add(second.core)
     if starts:
         found.add(_nearest(around, pool))
@@ -112,7 +112,7 @@ def _attempts(problem: Problem, pool: Sequence[int], starts: Sequence[int]) -> s
 
 def _nearest(around: Around, pool: Sequence[int]) -> Core | None:
     """Return a core of the smallest neighbourhood of the requests that has one."""
-    rings: list[list[int]] = [[] for _ in range(len(around.sizes) + 1)]
+    rings: list[list[int]] = [[] for _ in range(len(around.distances) + 1)]
     for index in pool:
         rings[around.farthest(index)].append(index)
     inside: list[int] = []
@@ -120,7 +120,7 @@ def _nearest(around: Around, pool: Sequence[int]) -> Core | None:
         if not ring:
             continue
         inside += ring
-        found = around.refute(inside, "newest")
+        found = around.refute(inside, "index")
         if found is not None:
             return found.core
     return None
@@ -131,7 +131,7 @@ def _tighten(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
     around = Around(problem, core, starts)
     misses = 0
     while misses < 2:
-        order = ("newest", "oldest")[misses]
+        order = ("index", "reverse")[misses]
         smaller = around.refute(core, order)
         if smaller is not None and len(smaller.core) < len(core):
             core, misses = smaller.core, 0
@@ -148,7 +148,7 @@ def _reduce(problem: Problem, core: Core, soft: frozenset[int], starts: Sequence
     needed: list[int] = []
     while left:
         index = left.pop()
-        smaller = around.refute(sorted(needed + left), "newest")
+        smaller = around.refute(sorted(needed + left), "index")
         if smaller is None:
             needed.append(index)
         else:
@@ -160,14 +160,13 @@ def _reduce(problem: Problem, core: Core, soft: frozenset[int], starts: Sequence
 class Around:
     """The nogoods of a pool with the variables numbered by their distance from ``starts``."""
 
-    __slots__ = ("distances", "domains", "nogoods", "sizes")
+    __slots__ = ("distances", "nogoods", "problem")
 
     def __init__(self, problem: Problem, pool: Iterable[int], starts: Iterable[int]) -> None:
         distances = spread(problem, pool, starts)
         places = {variable: place for place, variable in enumerate(distances)}
         self.distances = list(distances.values())
-        self.sizes = [problem.sizes[variable] for variable in distances]
-        self.domains = [problem.domains[variable] for variable in distances]
+        self.problem = problem.arranged(list(distances))
         self.nogoods = {
             index: tuple([(places[variable], mask) for variable, mask in problem.nogoods[index]])
             for index in pool
@@ -181,7 +180,7 @@ class Around:
     def refute(self, pool: Sequence[int], order: str) -> Conflict | None:
         """Return a conflict in a part of the nogoods, deciding variables in order of distance."""
         nogoods = [self.nogoods[index] for index in pool]
-        result = solve(Problem(self.sizes, nogoods, (), self.domains), order=order)
+        result = solve(self.problem.forbidding(nogoods), order=order)
         if isinstance(result, Conflict):
             return Conflict(tuple([pool[place] for place in result.core]), result.chosen)
         return None

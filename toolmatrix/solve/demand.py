@@ -86,9 +86,9 @@ def _speak(spoken: dict[Pair, dict[int, int]], pair: Pair, mask: int, allowed: i
 def _pair(assembly: Assembly, one: int, other: int, table: dict[int, int]) -> Iterator[Nogood]:
     by_allowed: dict[int, int] = {}
     for place in range(assembly.variables[one].count):
-        allowed = table.get(1 << place, 0)
-        by_allowed[allowed] = by_allowed.get(allowed, 0) | 1 << place
-    releases = (1 << assembly.variables[other].count) - 1
+        allowed = table.get(2 << place, 0)
+        by_allowed[allowed] = by_allowed.get(allowed, 0) | 2 << place
+    releases = (2 << assembly.variables[other].count) - 2
     for allowed, bits in sorted(by_allowed.items()):
         if releases & ~allowed:
             yield ((one, bits), (other, releases & ~allowed))

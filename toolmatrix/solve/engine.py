@@ -12,9 +12,10 @@ Best
     is 1 if all its terms on earlier variables hold and it is not faint, ``weight`` the smaller of the row's and the
     term's (neither is negative). The rank of ``x`` is the highest level of a row that speaks for
     it, else ``(0, 0)``. Candidates are taken by rank, then by index: higher first, or lower first
-    for the variables in ``Problem.oldest``. The best solution takes, variable by variable, the
-    first candidate that still extends to a solution. Later variables never influence a rank.
-    ``order="newest"`` ignores ranks; ``order="oldest"`` too, and takes the lowest everywhere.
+    for the variables in ``Problem.oldest``; for those in ``Problem.optional`` candidate 0 comes
+    before all others. The best solution takes, variable by variable, the first candidate that
+    still extends to a solution. Later variables never influence a rank. ``order="index"`` ignores
+    ranks; ``order="reverse"`` too, and takes the candidate that comes last by its index.
 
 Search
     A domain is a mask that shrinks by *events*. Each removed candidate belongs to one event, and
@@ -142,10 +143,11 @@ class Sheaf(Support):
 class Problem:
     """Variables with their candidates, what is forbidden, and what is vouched for.
 
-    ``oldest`` is the set, as bits, of variables whose lower candidates are preferred.
+    ``oldest`` is the set, as bits, of variables whose lower candidates are preferred; ``optional``
+    that of variables whose candidate 0 is their absence, and preferred to all others.
     """
 
-    __slots__ = ("domains", "nogoods", "oldest", "sizes", "supports")
+    __slots__ = ("domains", "nogoods", "oldest", "optional", "sizes", "supports")
 
     def __init__(
         self,
@@ -154,12 +156,32 @@ class Problem:
         supports: Iterable[Support] = (),
         domains: Sequence[int] | None = None,
         oldest: int = 0,
+        optional: int = 0,
     ) -> None:
         self.sizes = sizes
         self.nogoods = nogoods
         self.supports = supports
         self.domains = [(1 << size) - 1 for size in sizes] if domains is None else domains
         self.oldest = oldest
+        self.optional = optional
+
+    def forbidding(self, nogoods: Sequence[Nogood]) -> Problem:
+        """The same variables with other nogoods, and nothing vouched for."""
+        return Problem(self.sizes, nogoods, (), self.domains, self.oldest, self.optional)
+
+    def arranged(self, variables: Sequence[int]) -> Problem:
+        """These variables alone and in this order, with nothing forbidden and nothing vouched for."""
+
+        def moved(bits: int) -> int:
+            return sum(1 << place for place, v in enumerate(variables) if bits >> v & 1)
+
+        return Problem(
+            [self.sizes[variable] for variable in variables],
+            (),
+            domains=[self.domains[variable] for variable in variables],
+            oldest=moved(self.oldest),
+            optional=moved(self.optional),
+        )
 
 
 class Solution:
@@ -192,13 +214,10 @@ class Conflict:
 
 def ranking(problem: Problem, order: str) -> Ranking:
     """Return how candidates are ordered under ``order``."""
-    count = len(problem.sizes)
     if order == "rank":
-        return Ranking(count, problem.supports, problem.oldest)
-    if order == "newest":
-        return Ranking(count, (), problem.oldest)
-    if order == "oldest":
-        return Ranking(count, (), -1)
+        return Ranking(problem, problem.supports)
+    if order in ("index", "reverse"):
+        return Ranking(problem, reverse=order == "reverse")
     raise ValueError(f"unknown order: {order!r}")
 
 

@@ -38,12 +38,11 @@ def _chosen_first(problem: Problem, variables: Sequence[int]) -> tuple[Search, l
     places = [0] * count
     for place, variable in enumerate(order):
         places[variable] = place
-    oldest = sum(1 << places[v] for v in range(count) if problem.oldest >> v & 1)
     nogoods = [
         tuple([(places[variable], mask) for variable, mask in terms]) for terms in problem.nogoods
     ]
-    domains = [problem.domains[variable] for variable in order]
-    return Search(domains, nogoods, Ranking(count, (), oldest)), places
+    arranged = problem.arranged(order)
+    return Search(arranged.domains, nogoods, Ranking(arranged)), places
 
 
 def _exclude(search: Search, terms: dict[int, int]) -> None:

@@ -37,7 +37,7 @@ class Reason(Value):
 
 
 class Variable:
-    """One unknown: a component in a target, with the number of its releases (candidates are these plus absent)."""
+    """One unknown: a component in a target, with the number of its releases; candidate 0 is its absence."""
 
     __slots__ = ("component", "count", "domain", "instance", "number", "oldest", "target")
 
@@ -51,12 +51,6 @@ class Variable:
         self.number = -1
         self.oldest = oldest
         self.domain = (2 << count) - 1
-
-    def flip(self, mask: int) -> int:
-        """A mask of the facts as the engine's: absent on top; reversed where the oldest is preferred."""
-        if self.oldest:
-            mask = int(f"{mask >> 1:b}".zfill(self.count)[::-1], 2) << 1 | mask & 1
-        return mask >> 1 | (mask & 1) << self.count
 
 
 class Head:
@@ -94,12 +88,12 @@ class Head:
             if mask & can and self.subjects[place] & asked:
                 found.setdefault(mask, []).append(place)
         for mask, places in found.items():
-            yield Vouchings(self, first.flip(mask), places)
+            yield Vouchings(self, mask, places)
 
     def row(self, place: int) -> Vouching:
         """One row."""
         terms = [
-            (variable.number, variable.flip(column[place]), worth)
+            (variable.number, column[place], worth)
             for variable, column, worth in zip(
                 self.variables, self.columns, self.worth, strict=True
             )

@@ -69,7 +69,7 @@ def kept(assembly: Assembly) -> Iterator[Support]:
         yield Support(
             (
                 (anchor.number, everything, most),
-                (variable.number, variable.flip(mask), most),
+                (variable.number, mask, most),
             ),
             most,
         )
@@ -197,7 +197,5 @@ def _support(
     kind: type[Support],
     gate: int = -1,
 ) -> Support:
-    gated = anchor.flip(gate & (2 << anchor.count) - 1)
-    return kind(
-        ((anchor.number, gated, weight), (variable.number, variable.flip(mask), weight)), weight
-    )
+    gated = gate & (2 << anchor.count) - 1
+    return kind(((anchor.number, gated, weight), (variable.number, mask, weight)), weight)

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .engine import Support
+    from .engine import Problem, Support
 
     Held = tuple[Support, int, int, int]
     """A support, the first variable it joins, the values of that which it holds, the place of this variable in it."""
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 class Ranking:
     """Picks the best candidate out of a mask."""
 
-    __slots__ = ("ascending", "followers", "rows", "supports")
+    __slots__ = ("followers", "oldest", "optional", "reverse", "rows", "supports")
 
-    def __init__(self, count: int, supports: Iterable[Support], ascending: int) -> None:
-        self.ascending = ascending
-        self.followers = [0] * count
+    def __init__(
+        self, problem: Problem, supports: Iterable[Support] = (), *, reverse: bool = False
+    ) -> None:
+        self.oldest = problem.oldest
+        self.optional = problem.optional
+        self.reverse = reverse
+        self.followers = [0] * len(problem.sizes)
         self.rows: list[list[Held]] = []
         self.supports = supports
 
@@ -50,9 +54,13 @@ class Ranking:
 
     def first(self, variable: int, mask: int) -> int:
         """Return the bit of the candidate in ``mask`` that comes first by its index."""
-        if self.ascending >> variable & 1:
-            return mask & -mask
-        return 1 << (mask.bit_length() - 1)
+        absent = mask & self.optional >> variable & 1
+        if absent and not self.reverse:
+            return 1
+        present = mask & ~absent or mask
+        if self.oldest >> variable & 1 != self.reverse:
+            return present & -present
+        return 1 << (present.bit_length() - 1)
 
     def _vouched(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""

@@ -163,7 +163,7 @@ class _Target:
             ),
             key=lambda variable: variable.number,
         )
-        self.bits = {variable.number: self.bit(variable) for variable in self.mine}
+        self.bits = {variable.number: 1 << values[variable.number] for variable in self.mine}
         self._held: dict[int, dict[str, int]] = {}
         self.claims: dict[int, list[tuple[Variable, Any]]] = {}
         self.disputes: dict[int, list[Any]] = {}
@@ -178,13 +178,6 @@ class _Target:
         edges = ties.joined(assembly, target, self.claims, self.rows, values)
         self.tied = ties.reached(ties.roots(assembly, target), edges)
         """The variables whose releases facts tie to the request."""
-
-    def bit(self, variable: Variable) -> int:
-        """The chosen candidate as a mask of the facts (1 for absent)."""
-        candidate = self.values[variable.number]
-        if candidate == variable.count:
-            return 1
-        return 2 << (variable.count - 1 - candidate if variable.oldest else candidate)
 
     def gather(self, owner: Variable) -> None:
         """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""

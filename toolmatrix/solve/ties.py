@@ -65,7 +65,7 @@ def _claimed(
     components = assembly.header["components"]
     for about, told in claims.items():
         variable = assembly.variables[about]
-        if components[variable.component]["given"] or values[about] == variable.count:
+        if components[variable.component]["given"] or not values[about]:
             continue
         whole = (2 << variable.count) - 2
         for owner, (kind, when, _, allowed, _, evidence, cites) in told:

@@ -107,4 +107,4 @@ def _wanted(assembly: Assembly, target: str, variable: Variable) -> int:
         if variable.component == name:
             told = dict(named(target)).get(variable.instance, "")
             asked = assembly.mask(name, told) if told else -2
-    return variable.flip(asked & (2 << variable.count) - 1)
+    return asked & (2 << variable.count) - 1
