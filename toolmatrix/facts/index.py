@@ -231,18 +231,10 @@ def _make(_name: str, _state: Any, make: Callable[[], Any]) -> Any:
 
 
 def _json(data: bytes) -> Any:
-    """JSON by the C scanner behind `json`, which itself takes as long to import as all sections to read."""
-    try:
-        from _json import make_scanner
-
-        scan = make_scanner(_Plain)  # type: ignore[arg-type]
-    except (ImportError, AttributeError):
-        import json
-
-        return json.loads(data)
+    """One JSON value. Raises ValueError if it is none."""
     text = data.decode()
     try:
-        value, end = scan(text, 0)
+        value, end = _scan(text, 0)
     except StopIteration as error:
         raise ValueError(f"no JSON value at {error.value}") from error
     if end != len(text):
@@ -258,3 +250,19 @@ class _Plain:
     parse_float = float
     parse_int = int
     parse_constant = None
+
+
+def _scanner() -> Callable[[str, int], tuple[Any, int]]:
+    """The C scanner behind `json`, which itself takes as long to import as all sections to read."""
+    try:
+        from _json import make_scanner
+
+        made: Callable[[str, int], tuple[Any, int]] = make_scanner(_Plain)  # type: ignore[arg-type]
+    except (ImportError, AttributeError):
+        from json import JSONDecoder
+
+        return JSONDecoder().raw_decode
+    return made
+
+
+_scan = _scanner()
