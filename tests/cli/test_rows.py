@@ -14,7 +14,7 @@ from toolmatrix.cli.prepare import make_context
 from toolmatrix.facts.store import open_index
 from toolmatrix.solve import preferences
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.engine import Problem, Solution, solve
+from toolmatrix.solve.engine import Solution, solve
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
@@ -55,7 +55,8 @@ def test_every_row_gives_the_same_answer(index: Index, words: str) -> None:
         *rows,
         *preferences.of_its_time(assembled),
     ]
-    other = solve(Problem(problem.sizes, problem.nogoods, supports, problem.domains))
+    problem.supports = supports
+    other = solve(problem)
     assert isinstance(found, Solution)
     assert isinstance(other, Solution)
     assert found.values == other.values
