@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.inventory import images
 from tests.inventory.test_observe import elf, needs, seen
 from tests.stages.real import program
+from toolmatrix.errors import SubjectError
 from toolmatrix.inventory import directory, dynamic
 from toolmatrix.inventory.image import Image
 from toolmatrix.inventory.limits import Budget
@@ -296,3 +297,23 @@ def test_only_what_is_called_like_a_library_is_found_by_the_configuration() -> N
     assert find(seen({"app": needs("plugin.so", "libp.so"), **files})) == {
         "libp.so": "opt/y/libp.so"
     }
+
+
+def test_files_that_include_each_other_on_every_line_are_read_once() -> None:
+    bomb = b"include /etc/ld.so.conf.d/*.conf\n/opt/a\n" * 1000
+    inventory = seen(
+        {
+            "etc/ld.so.conf": bomb,
+            "etc/ld.so.conf.d/a.conf": bomb + b"include /etc/ld.so.conf\n/opt/b\n",
+            "app": needs("libx.so.1"),
+            "opt/b/libx.so.1": elf(),
+        }
+    )
+    assert find(inventory) == {"libx.so.1": "opt/b/libx.so.1"}
+
+
+@pytest.mark.parametrize("line", [b"/opt/%d\n", b"include %d.conf\n"])
+def test_a_configuration_of_the_loader_without_end_is_refused(line: bytes) -> None:
+    with pytest.raises(SubjectError) as caught:
+        seen({"etc/ld.so.conf": b"".join(line % number for number in range(1000))})
+    assert str(caught.value) == "the loader is told to look in too many places"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
+from toolmatrix.inventory.limits import MOST_SEARCHED, Budget
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ _PLATFORMS = {"386": "i686", "amd64": "x86_64", "arm": "v7l", "arm64": "aarch64"
 """What the kernel calls a processor, AT_PLATFORM of getauxval(3)."""
 _MUSL = ("lib", "usr/local/lib", "usr/lib")
 _WORDS = re.compile(r"\$(?:(ORIGIN|LIB|PLATFORM)|\{(ORIGIN|LIB|PLATFORM)\})")
-_DEEPEST_INCLUDE = 8
+_FOLDER, _PATTERN, _FILE = "folder", "pattern", "file"
 
 
 class LibraryPath(Value):
@@ -78,7 +79,7 @@ def of(view: View) -> LibraryPath:
         return bare.replace(variable=variable, system=system, is_musl=True)
     return bare.replace(
         variable=variable,
-        configured=tuple(_configured(view, "etc/ld.so.conf", 0)),
+        configured=tuple(_configured(view)),
         system=(lib, f"usr/{lib}", "lib", "usr/lib"),
     )
 
@@ -91,14 +92,42 @@ def _variable(view: View) -> Iterator[str]:
         yield word if word.startswith(("/", "$")) else posixpath.join(start, word)
 
 
-def _configured(view: View, path: str, depth: int) -> Iterator[str]:
-    """The directories of an ld.so.conf, with the files that it includes."""
+def _configured(view: View) -> Iterator[str]:
+    """The directories of ld.so.conf and of the files that it includes, in their order.
+
+    What was met once is not met again, and all that is met is counted: a file may include itself on every line.
+    """
+    budget = Budget(view.image.subject)
+    seen: set[tuple[str, str]] = set()
+    todo = [(_FILE, "etc/ld.so.conf")]
+    while todo:
+        kind, word = met = todo.pop()
+        if met in seen:
+            continue
+        seen.add(met)
+        if len(seen) > MOST_SEARCHED:
+            raise budget.refusal(
+                "the loader is told to look in too many places",
+                f"at most {MOST_SEARCHED} directories and files below ld.so.conf",
+                "more than that",
+            )
+        if kind == _FOLDER:
+            yield word
+        else:
+            more = _lines(view, word) if kind == _FILE else _included(view, word)
+            todo += reversed(list(more))
+
+
+def _lines(view: View, path: str) -> Iterator[tuple[str, str]]:
+    """What a file lists: directories, and patterns of files to include."""
     for line in view.tree.text(path).splitlines():
         words = line.partition("#")[0].replace(",", " ").replace(":", " ").split()
-        if words[:1] == ["include"] and depth < _DEEPEST_INCLUDE:
-            for pattern in words[1:]:
-                base = "" if pattern.startswith("/") else posixpath.dirname(path) + "/"
-                for included in view.tree.glob(base + pattern):
-                    yield from _configured(view, included, depth + 1)
+        if words[:1] == ["include"]:
+            base = posixpath.dirname(path)
+            yield from ((_PATTERN, posixpath.join("/", base, one)) for one in words[1:])
         else:
-            yield from (word.strip("/") for word in words if word.startswith("/"))
+            yield from ((_FOLDER, word.strip("/")) for word in words if word.startswith("/"))
+
+
+def _included(view: View, pattern: str) -> Iterator[tuple[str, str]]:
+    return ((_FILE, path) for path in view.tree.glob(pattern))

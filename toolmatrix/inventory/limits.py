@@ -11,6 +11,8 @@ LONGEST_NAME = 4096
 DEEPEST = 256
 """Directories above a file."""
 MOST_LAYERS = 1024
+MOST_SEARCHED = 1000
+"""Directories, files and patterns that the configuration of a loader names; images have some ten."""
 MOST_BYTES = 256 << 30
 """Bytes of all layers, unpacked."""
 LARGEST_DOCUMENT = 16 << 20
