@@ -143,6 +143,12 @@ class CannotSay(ToolmatrixError):
     exit_code = 4
 
 
+class BoundReached(CannotSay):
+    """A bound on time, processor time or memory that was reached before there was an answer."""
+
+    code = "TM908"
+
+
 class ToolMissing(ToolmatrixError):
     """An outside tool or service is missing or failed."""
 

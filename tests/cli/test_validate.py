@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -12,7 +14,6 @@ import pytest
 from tests.cli.test_documents import validated
 from tests.inventory import images as image_files
 from tests.judge.test_images import ARM, good, seen, with_component, with_feature
-from toolmatrix.cli import fleet, judging
 from toolmatrix.inventory import subjects
 from toolmatrix.inventory.model import LOCK as LOCK_INSIDE
 from toolmatrix.judge.expectations import DIGEST
@@ -314,20 +315,21 @@ def test_a_run_goes_on_where_it_was_killed(
     lines = results.splitlines(keepends=True)
     assert len(lines) == len(whole.out.splitlines()) == 4
     (images / "results.jsonl").write_text("".join(lines[:2]) + lines[2][:40])
-    asked: list[str] = []
     before = subjects.observe
+    asked = images / "asked"
 
-    def counted(subject: str, *given: Any) -> Inventory:
-        asked.append(subject)
+    def noted(subject: str, *given: Any) -> Inventory:
+        with asked.open("a") as file:
+            file.write(f"{subject}\n")
         return before(subject, *given)
 
-    monkeypatch.setattr(subjects, "observe", counted)
+    monkeypatch.setattr(subjects, "observe", noted)
     again = real(*words)
-    assert asked == ["inventory:doubtful.json", "inventory:broken.json"]
+    assert asked.read_text().split() == ["inventory:doubtful.json", "inventory:broken.json"]
     assert (again.code, again.out) == (whole.code, whole.out)
     assert (images / "results.jsonl").read_text() == results
     other = real(*words, "--only", "python")
-    assert len(asked) == 2 + 4
+    assert len(asked.read_text().split()) == 2 + 4
     assert other.code == 4
     assert len((images / "results.jsonl").read_text().splitlines()) == 8
 
@@ -349,32 +351,34 @@ def test_processes_judge_as_one_does(real: Cli, images: Path) -> None:
     assert real("validate", "--all", file, "--json", "--jobs", "2") == alone
 
 
-class Deadly(judging.Bench):
-    """Ends its process at one subject."""
-
-    def attempt(self, subject: str) -> Any:
-        import os
-
-        if "bad" in subject:
-            os._exit(9)
-        return judging.Bench.attempt(self, subject)
-
-
-@pytest.mark.usefixtures("images")
 @pytest.mark.process
-def test_a_process_that_dies_takes_one_subject_with_it(cache: str) -> None:
-    bench = Deadly(
-        matrices=(),
-        env={"XDG_CACHE_HOME": cache},
-        yardstick=judging.Yardstick(expected=judging.expectations_of([("arch==arm64", None)])),
-    )
-    names = [f"inventory:{name}.json" for name in SIZES]
-    found = dict(fleet.Fleet(bench, names, 2).results())
-    assert {name: judged.outcome for name, judged in found.items()} == {
-        "inventory:good.json": "yes",
-        "inventory:bad.json": "unknown",
-        "inventory:doubtful.json": "yes",
-    }
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_process_that_dies_takes_one_subject_with_it(
+    real: Cli, images: Path, monkeypatch: pytest.MonkeyPatch, jobs: str
+) -> None:
+    before = subjects.observe
+
+    def deadly(subject: str, *given: Any) -> Inventory:
+        if "bad" in subject:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "broken" in subject:
+            os._exit(9)
+        return before(subject, *given)
+
+    monkeypatch.setattr(subjects, "observe", deadly)
+    file = listed(images, *SIZES, "broken")
+    words = ("validate", "--all", file, "--expect", "arch==arm64", "--jobs", jobs, "--json")
+    found = real(*words).json()["subjects"]
+    assert [(one["subject"], one["outcome"]) for one in found] == [
+        ("inventory:good.json", "yes"),
+        ("inventory:bad.json", "unknown"),
+        ("inventory:doubtful.json", "yes"),
+        ("inventory:broken.json", "unknown"),
+    ]
+    assert [(one["verdicts"][0]["code"], one["verdicts"][0]["reason"]) for one in found[1::2]] == [
+        ("TM908", "the system killed the process that read it, as it does where memory runs out"),
+        ("TM900", "the process that read it ended, found exit code 9"),
+    ]
 
 
 def test_what_strangers_wrote_is_not_obeyed(real: Cli, images: Path) -> None:

@@ -150,6 +150,14 @@ def saved(made: Made, tag: str = "a:b") -> dict[str, bytes | tarfile.TarInfo]:
     }
 
 
+def copied(made: Made) -> dict[str, bytes]:
+    """The files of an image as `skopeo copy` writes them to `dir:`."""
+    top = made.entry["digest"]
+    blobs = {name.partition(":")[2]: blob for name, blob in made.blobs.items() if name != top}
+    mark = b"Directory Transport Version: 1.1\n"
+    return {"version": mark, "manifest.json": made.blobs[top], **blobs}
+
+
 def put(folder: Path, files: Mapping[str, bytes]) -> Path:
     """Write the files of a layout."""
     for name, data in files.items():

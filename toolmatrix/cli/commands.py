@@ -56,6 +56,7 @@ _STAGES_OWN = (
     *("from_log", "driver", "explain", "only", "since", "until"),
     *("timeout", "jobs", "keep_dir", "cost"),
 )
+_BOUNDS = ("cpu_time", "memory")
 
 _ALL = (
     Command(
@@ -260,6 +261,8 @@ _ALL = (
             "all",
             "jobs",
             "resume",
+            "timeout",
+            *_BOUNDS,
         ),
         formats=("text", "json", "jsonl", "junit", "sarif", "github", "html"),
         examples=(
@@ -296,6 +299,7 @@ _ALL = (
             *("check", "upgrade", "invert", "source", "stale", "exit_code", "limit"),
             *_RENDER_OWN,
             *_STAGES_OWN,
+            *_BOUNDS,
         ),
         examples=("toolmatrix config", "toolmatrix config --json"),
     ),

@@ -1,86 +1,91 @@
-"""Many subjects judged side by side in processes of their own, each result as it comes."""
+"""Subjects judged in processes of their own, several at a time where that is asked for, each result as it comes."""
 
 from __future__ import annotations
 
-from toolmatrix.cli.judging import refused
+import os
+import signal
+import time
+from contextlib import suppress
+
+from toolmatrix.cli.worker import ENDING, Worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from concurrent.futures import ProcessPoolExecutor
+    from collections.abc import Iterator, Mapping
+    from types import FrameType
+    from typing import Any
 
-    from toolmatrix.cli.judging import Bench
-    from toolmatrix.report.verdicts import Judged
+    from typing_extensions import Self
 
-_ENDED = "the process that read it was ended, by the system or for want of memory"
+    from toolmatrix.cli.worker import Bounds, Outcome, Work
+
+
+class _Ended(BaseException):
+    """A signal that ends this process, once its workers are gone."""
 
 
 class Fleet:
-    """The subjects that are left, shared out over so many processes; one job needs none."""
+    """So many workers, as they are needed; at the end none is left, whatever ends it."""
 
-    def __init__(self, bench: Bench, subjects: Sequence[str], jobs: int) -> None:
-        self.bench = bench
-        self.subjects = list(subjects)
-        self.jobs = min(jobs, len(subjects))
+    def __init__(self, work: Work, bounds: Bounds, jobs: int = 1) -> None:
+        self.work = work
+        self.bounds = bounds
+        self.jobs = jobs
+        self.idle: list[Worker] = []
+        self.busy: dict[Worker, str] = {}
+        self._handlers: dict[int, Any] = {}
+        self._caught = 0
 
-    def results(self) -> Iterator[tuple[str, Judged]]:
-        """Each subject with its verdicts, in the order in which they are done."""
-        if self.jobs < 2:
-            for subject in self.subjects:
-                yield subject, self.bench.attempt(subject)
-            return
-        left = dict.fromkeys(self.subjects)
-        for subject, judged in self._shared(list(left), self.jobs):
-            del left[subject]
-            yield subject, judged
-        # A process that dies takes the pool with it, and nobody can tell which subject it was: each gets its own.
-        for subject in left:
-            alone = list(self._shared([subject], 1))
-            yield alone[0] if alone else (subject, refused(subject, _ENDED, "TM900"))
+    def __enter__(self) -> Self:
+        self.lifeline = os.pipe()
+        for number in ENDING:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                with suppress(ValueError):  # only the main thread can
+                    self._handlers[number] = signal.signal(number, self._end)
+        return self
 
-    def _shared(self, subjects: Sequence[str], jobs: int) -> Iterator[tuple[str, Judged]]:
-        """Those that were done before a process died, if one did."""
-        from concurrent.futures import BrokenExecutor, as_completed
+    def _end(self, number: int, _frame: FrameType | None) -> None:
+        if not self._caught:
+            self._caught = number
+            raise _Ended
 
-        pool = _pool(jobs)
-        try:
-            started = {pool.submit(self.bench.attempt, one): one for one in subjects}
-            for future in as_completed(started):
-                if future.exception() is None:
-                    yield started[future], future.result()
-        except BrokenExecutor:
-            return
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, Outcome]]:
+        """What came of each task, by its name, in the order in which they are done."""
+        left = list(tasks.items())[::-1]
+        while left or self.busy:
+            while left and len(self.busy) < self.jobs:
+                name, task = left.pop()
+                worker = self.idle.pop() if self.idle else self._worker()
+                self.busy[worker] = name
+                worker.begin(*task)
+            worker = self._first()
+            outcome = worker.outcome()
+            name = self.busy.pop(worker)
+            if not worker.line.closed:
+                self.idle.append(worker)
+            yield name, outcome
 
+    def _worker(self) -> Worker:
+        return Worker(self.work, self.bounds, self.lifeline)
 
-def _pool(jobs: int) -> ProcessPoolExecutor:
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
+    def _first(self) -> Worker:
+        """The worker that is done first, or whose time is over."""
+        from multiprocessing.connection import wait
 
-    method = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, mp_context=method, initializer=_begin)
+        soonest = min(self.busy, key=lambda worker: worker.deadline)
+        patience = max(0.0, soonest.deadline - time.monotonic())
+        ready = wait([worker.line for worker in self.busy], patience)
+        return next((worker for worker in self.busy if worker.line in ready), soonest)
 
-
-def _begin() -> None:
-    """End on Ctrl-C without a word, since the process that talks to the user says it; and with that process."""
-    import signal
-    import threading
-
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever: it holds both ends of its own pipe.
-
-    It ends as by a signal, so that what it started is removed first.
-    """
-    import os
-    import signal
-    from multiprocessing import connection, parent_process
-
-    parent = parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os.kill(os.getpid(), signal.SIGTERM)
+    def __exit__(self, *_: object) -> None:
+        workers = [one for one in (*self.busy, *self.idle) if not one.line.closed]
+        for worker in workers:
+            worker.stop()
+        for worker in workers:
+            worker.end()
+        for end in self.lifeline:
+            os.close(end)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        if self._caught:
+            os.kill(os.getpid(), self._caught)

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from toolmatrix import __version__
 from toolmatrix.cli import probes
-from toolmatrix.errors import NothingMatched, Position, ToolmatrixError, UsageError
+from toolmatrix.errors import (
+    BoundReached,
+    NothingMatched,
+    Position,
+    ToolmatrixError,
+    ToolMissing,
+    UsageError,
+)
 from toolmatrix.finding import UNKNOWN, Verdict
+from toolmatrix.inventory import host
 from toolmatrix.inventory.model import LOCK
 from toolmatrix.judge import expectations, images, locked, own
 from toolmatrix.judge.expectations import LABEL, BadExpectation, Expectation
@@ -87,6 +96,13 @@ def _platform(text: str) -> str:
     return "/".join(text.split("/")[:2])
 
 
+class Attempt(Value):
+    """What came of one subject, and what it was by then; without verdicts where those that were held still stand."""
+
+    identity: str = ""
+    judged: Judged | None = None
+
+
 class Bench(Value):
     """Everything that judging a subject takes; it can be sent to another process."""
 
@@ -104,13 +120,19 @@ class Bench(Value):
         from hashlib import sha256
 
         stick = self.yardstick
-        said = (self.index.header["digest"], stick.digest, stick.targets, stick.expected)
-        return sha256(repr((*said, self.platform, self.only, self.run)).encode()).hexdigest()
+        matrix = self.index.header["digest"]
+        asked = (stick.digest, stick.targets, stick.expected, self.only, self.run)
+        said = (__version__, matrix, *asked, self.platform or host.platform())
+        return sha256(repr(said).encode()).hexdigest()
 
     @property
     def index(self) -> Index:
         """The matrix in force, opened once in each process."""
         return _index(self.matrices, tuple(sorted(self.env.items())))
+
+    def open(self) -> None:
+        """Open the matrix here, so that processes that are started have it, and no subject pays for it."""
+        _ = self.index
 
     def judge(self, subject: str) -> Judged:
         """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed."""
@@ -149,21 +171,34 @@ class Bench(Value):
             )
         return tuple(one for one in held if not self.only or {one.kind, one.name} & {*self.only})
 
-    def attempt(self, subject: str) -> Judged:
-        """The verdicts, or the one that says why there are none: a bad subject never stops the rest."""
+    def attempt(self, subject: str, held: str | None) -> Attempt:
+        """The verdicts, or the one that says why there are none, unless the subject still is what was `held`.
+
+        Nothing is identified where that is None, as nobody keeps results. Raises what another run may not meet though
+        the subject is the same: an engine that does not answer, a bound that is reached.
+        """
+        identity = "" if held is None else locked.identity(subject, self.directory)
+        if identity and identity == held:
+            return Attempt(identity=identity)
         try:
-            return self.judge(subject)
+            judged = self.judge(subject)
+        except (ToolMissing, BoundReached):
+            raise
         except ToolmatrixError as error:
-            where = f"{error.where}: " if error.where else ""
-            found = f", found {error.found}" if error.found else ""
-            reason, code, help = f"{where}{error.what}{found}", error.code, error.help
-        except Exception as error:  # noqa: BLE001 - a defect that one subject shows
-            reason, code, help = f"{type(error).__name__}: {error}", "TM900", "report it"
-        return refused(subject, reason, code, help)
+            judged = refused(subject, error)
+        if identity and identity != locked.identity(subject, self.directory):
+            identity = ""  # it changed meanwhile, and nobody knows which one was judged
+        return Attempt(identity=identity, judged=judged)
 
 
-def refused(subject: str, reason: str, code: str, help: str = "") -> Judged:
+def refused(subject: str, error: Exception) -> Judged:
     """A subject that could not be observed: nobody can say what it is."""
+    if isinstance(error, ToolmatrixError):
+        where = f"{error.where}: " if error.where else ""
+        found = f", found {error.found}" if error.found else ""
+        reason, code, help = f"{where}{error.what}{found}", error.code, error.help
+    else:
+        reason, code, help = f"{type(error).__name__}: {error}", "TM900", "report it"
     verdict = Verdict(
         word=UNKNOWN, kind="subject", name="subject", reason=reason, code=code, help=help
     )

@@ -6,7 +6,7 @@ from toolmatrix import __version__
 from toolmatrix.cli.context import as_json, terminal_of, to_stream
 from toolmatrix.cli.options import Options
 from toolmatrix.cli.parser import parse
-from toolmatrix.errors import ToolmatrixError
+from toolmatrix.errors import BoundReached, ToolmatrixError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +83,13 @@ class _Run:
             return self.report(error)
         except BrokenPipeError:
             raise
+        except MemoryError:
+            return self.report(
+                BoundReached(
+                    "the memory of this process does not suffice",
+                    help="raise what limits it (`ulimit -a`), or take a machine that has more",
+                )
+            )
         except Exception as error:  # noqa: BLE001 - the one place where a defect becomes an exit code
             return self.report_defect(error)
 

@@ -256,7 +256,21 @@ class Options:
         "--timeout",
         metavar="SECONDS",
         group="own",
-        help="end a driver that takes longer",
+        help="end a driver that takes longer, or the judging of a subject (3600)",
+    )
+    cpu_time: int | None = option(
+        "--cpu-time",
+        metavar="SECONDS",
+        group="own",
+        default=1800,
+        help="end the judging of a subject that takes more processor time",
+    )
+    memory: int | None = option(
+        "--memory",
+        metavar="MIB",
+        group="own",
+        default=2048,
+        help="end the judging of a subject that takes more memory",
     )
     jobs: int | None = option(
         "--jobs", metavar="N", group="own", help="do at most so many at a time"

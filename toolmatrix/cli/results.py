@@ -1,42 +1,50 @@
 """The results of a long run as JSON Lines, so that what was killed in the middle goes on where it stopped.
 
-Each line is one document `toolmatrix.verdicts/1` with the key of its run: what decides besides the subject. A line is
-on the disk before the next subject is taken; one that was cut off is taken away, and lines of another run are left
-alone.
+Each line is one document `toolmatrix.verdicts/1` with the key of its run, which is what decides besides the subject,
+and with what the subject was: a name may stand for another image by now. A line is on the disk before the next subject
+is taken; one that was cut off is taken away, and lines of another run are left alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 
+from toolmatrix.cli.judging import Attempt, refused
 from toolmatrix.errors import OutputError, Position, UsageError
 from toolmatrix.report import verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    from io import FileIO
 
     from typing_extensions import Self
 
+    from toolmatrix.cli.worker import Outcome
     from toolmatrix.report.verdicts import Judged
 
 
 class Results:
-    """The file of results, or nothing where no path is given; `done` are the subjects it has, for this key."""
+    """The file of results, or nothing where no path is given; `done` is what it has for this key.
+
+    A subject that was judged twice was another one by the second time.
+    """
 
     def __init__(self, path: str, key: str) -> None:
         self.path = path
         self.key = key
-        self.done: dict[str, Judged] = {}
-        self.file: BinaryIO | None = None
+        self.done: dict[str, tuple[str, Judged]] = {}
+        """By subject what it was, and what was said of it."""
+        self.whole = 0
+        self.file: FileIO | None = None
 
     def __enter__(self) -> Self:
         if self.path:
             try:
-                whole = self._take_up()
-                self.file = open(self.path, "ab")
-                self.file.truncate(whole)
+                self.whole = self._take_up()
+                self.file = open(self.path, "ab", buffering=0)
+                self.file.truncate(self.whole)
             except OSError as error:
                 raise self._failed(error) from None
         return self
@@ -56,7 +64,7 @@ class Results:
         try:
             body = json.loads(line)
             if body["run"] == self.key:
-                self.done[body["subject"]] = verdicts.restored(body)
+                self.done[body["subject"]] = body.get("identity", ""), verdicts.restored(body)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise UsageError(
                 "this is no file of results",
@@ -65,21 +73,48 @@ class Results:
                 help="name a file that `--resume` wrote, or a new one",
             ) from None
 
-    def add(self, name: str, judged: Judged) -> None:
-        """Put one result on the disk. Raises OutputError."""
+    def identity(self, name: str) -> str:
+        """What a subject was when it was judged; empty where there is no result of it."""
+        return self.done[name][0] if name in self.done else ""
+
+    def settled(self, name: str, outcome: Outcome) -> Judged:
+        """The verdicts about a subject, put on the disk where they are not there yet. Raises OutputError."""
+        attempt = (
+            outcome.value if outcome.error is None else Attempt(judged=refused(name, outcome.error))
+        )
+        judged: Judged | None = attempt.judged
+        if judged is None:
+            return self.done[name][1]
+        self._add(name, judged, attempt.identity)
+        return judged
+
+    def _add(self, name: str, judged: Judged, identity: str) -> None:
+        """Put one result on the disk, whole or not at all."""
         if self.file is None:
             return
-        body = verdicts.document(judged) | {"run": self.key, "subject": name}
+        body = verdicts.document(judged) | {
+            "run": self.key,
+            "subject": name,
+            "identity": identity,
+        }
+        line = json.dumps(body, sort_keys=True).encode() + b"\n"
         try:
-            self.file.write(json.dumps(body, sort_keys=True).encode() + b"\n")
-            self.file.flush()
+            left = memoryview(line)
+            while left:
+                left = left[self.file.write(left) or 0 :]
             os.fsync(self.file.fileno())
         except OSError as error:
+            with suppress(OSError):
+                self.file.truncate(self.whole)
             raise self._failed(error) from None
+        self.whole += len(line)
 
     def _failed(self, error: OSError) -> OutputError:
         return OutputError(
-            "cannot keep the results", where=Position(self.path), found=error.strerror or ""
+            "cannot keep the results",
+            where=Position(self.path),
+            found=error.strerror or "",
+            help="what is there stays: make room and run it again, or name a file elsewhere",
         )
 
     def __exit__(self, *_: object) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 from toolmatrix.cli.fleet import Fleet
-from toolmatrix.cli.judging import Bench, Yardstick, expectations_of
+from toolmatrix.cli.judging import Bench, Yardstick, expectations_of, refused
 from toolmatrix.cli.progress import Progress, summarize
-from toolmatrix.errors import Position, UsageError
+from toolmatrix.cli.worker import Bounds
+from toolmatrix.errors import BoundReached, Position, UsageError
 from toolmatrix.report import verdicts
 
 TYPE_CHECKING = False
@@ -36,12 +37,29 @@ def run(context: Context) -> int:
         run=not context.options.no_run,
     )
     if len(subjects) == 1 and not context.options.all:
-        many = [bench.judge(subjects[0])]
+        many = [_one(context, bench, subjects[0])]
         if context.options.format == "jsonl":
             context.write(_line(many[0]))
     else:
         many = _all(context, bench, subjects)
     return _report(context, many)
+
+
+def _one(context: Context, bench: Bench, subject: str) -> Judged:
+    """The only subject. Raises ToolmatrixError where it cannot be observed, unless a bound is what stopped it."""
+    bench.open()
+    with Fleet(bench.judge, _bounds(context)) as fleet:
+        ((_, outcome),) = fleet.outcomes({subject: (subject,)})
+    if isinstance(outcome.error, BoundReached):
+        return refused(subject, outcome.error)
+    judged: Judged = outcome.result()
+    return judged
+
+
+def _bounds(context: Context) -> Bounds:
+    options = context.options
+    given = {"seconds": options.timeout, "processor": options.cpu_time, "memory": options.memory}
+    return Bounds(**{name: bound for name, bound in given.items() if bound})
 
 
 def _report(context: Context, many: Sequence[Judged]) -> int:
@@ -106,22 +124,23 @@ FORMS: Mapping[str, Callable[[Context, Sequence[Judged]], str]] = {
 
 
 def _all(context: Context, bench: Bench, subjects: Sequence[str]) -> list[Judged]:
-    """Every subject, each result as it comes; what `--resume` has already is not done again."""
+    """Every subject, each result as it comes; what `--resume` has of the same subjects is not done again."""
     from toolmatrix.cli.results import Results
 
-    with Results(context.options.resume, bench.key) as results:
-        held = {name: results.done[name] for name in subjects if name in results.done}
-        left = [name for name in subjects if name not in held]
+    options = context.options
+    found: dict[str, Judged] = {}
+    with (
+        Results(options.resume, bench.key) as results,
+        Fleet(bench.attempt, _bounds(context), options.jobs or 1) as fleet,
+    ):
+        held = {name: results.identity(name) if options.resume else None for name in subjects}
         progress = Progress(context, len(subjects), "validating", "subjects")
-        for judged in held.values():
-            _stream(context, judged)
-        for name, judged in Fleet(bench, left, context.options.jobs or 1).results():
-            held[name] = judged
-            results.add(name, judged)
-            _stream(context, judged)
-            progress.at(len(held))
+        for name, outcome in fleet.outcomes({name: (name, held[name]) for name in subjects}):
+            found[name] = results.settled(name, outcome)
+            _stream(context, found[name])
+            progress.at(len(found))
         progress.end()
-    return [held[name] for name in subjects]
+    return [found[name] for name in subjects]
 
 
 def _stream(context: Context, judged: Judged) -> None:

@@ -90,6 +90,7 @@ class _Archive:
         if "index.json" in self.documents:
             index = images.parse(self.documents["index.json"], self.budget)
             found = images.listed(index, self._document, self.budget)
+            platform = platform or oci.default(found)
         else:
             found = self._saved()
         chosen, manifest = oci.pick(found, self._document, platform, self.budget)

@@ -208,7 +208,8 @@ class Containers:
         from docker.errors import APIError
 
         try:
-            return int(self._client.wait(container, timeout=seconds)["StatusCode"])
+            with self._signals.obeyed():
+                return int(self._client.wait(container, timeout=seconds)["StatusCode"])
         except (
             OSError
         ):  # the request timed out, unless the engine is gone, which the next one tells

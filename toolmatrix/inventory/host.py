@@ -49,6 +49,13 @@ _DISPLAY = "0x03"
 _VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD"}
 
 
+def platform() -> str:
+    """What images for this machine call it."""
+    from platform import machine
+
+    return f"linux/{MACHINES.get(machine(), machine())}"
+
+
 class Machine:
     """Reads of one machine: the files below `root`, and the programs on `path`."""
 

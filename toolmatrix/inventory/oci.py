@@ -6,6 +6,7 @@ import os
 from contextlib import closing
 
 from toolmatrix.errors import Position, SubjectError
+from toolmatrix.inventory import host, identities
 from toolmatrix.inventory import image as images
 from toolmatrix.inventory.image import Image
 from toolmatrix.inventory.layer import read_layer
@@ -37,13 +38,16 @@ def read(path: str, platform: str, look: Look, budget: Budget) -> tuple[Image, T
     return by_digests(index, blob, platform, look, budget)
 
 
-def by_digests(
-    index: object, blob: Open, platform: str, look: Look, budget: Budget, default: str = ""
-) -> tuple[Image, Tree]:
-    """An image whose blobs can be opened by digest, each once and in order; all are verified.
+def identity(path: str) -> str:
+    """What a layout holds at this moment."""
+    blobs = os.path.join(path, "blobs", "sha256")
+    return identities.of_blobs(os.path.join(path, "index.json"), blobs)
 
-    Of several images that of `default` is taken where no platform is asked for.
-    """
+
+def by_digests(
+    index: object, blob: Open, platform: str, look: Look, budget: Budget
+) -> tuple[Image, Tree]:
+    """An image whose blobs can be opened by digest, each once and in order; all are verified."""
 
     def fetch(asked: Descriptor) -> Any:
         with closing(blob(asked)) as stream:
@@ -51,10 +55,15 @@ def by_digests(
             return images.read_document(sized, budget, digest=asked.digest)
 
     found = images.listed(index, fetch, budget)
-    chosen, manifest = pick(found, fetch, platform or (default if len(found) > 1 else ""), budget)
+    chosen, manifest = pick(found, fetch, platform or default(found), budget)
     image = Image(subject=budget.subject, digest=chosen.blob.digest, indexed=chosen.platform)
     layers = _layers(manifest.layers, blob, look, budget)
     return images.assemble(image, fetch(manifest.config), layers, budget)
+
+
+def default(found: Sequence[Listed]) -> str:
+    """The platform of this machine where an index lists several images, and no one asks for another platform."""
+    return host.platform() if len(found) > 1 else ""
 
 
 def pick(

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import io
 import os
-import platform as machine
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 
 from toolmatrix.errors import RegistryFailed, SubjectError, ToolmatrixError
 from toolmatrix.inventory import image as images
 from toolmatrix.inventory import oci, reference
 from toolmatrix.inventory.docker_config import DockerConfig
-from toolmatrix.inventory.host import MACHINES
 from toolmatrix.inventory.registry_auth import Access
 from toolmatrix.inventory.streams import BLOCK, Hashed
 from toolmatrix.inventory.transport import Transport, same_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from toolmatrix.inventory.image import Descriptor, Image
@@ -47,13 +45,22 @@ def read(place: str, platform: str, look: Look, budget: Budget) -> tuple[Image, 
     Raises UsageError for what is no name, SubjectError for an image that is not there or damaged, AccessDenied, and
     RegistryFailed.
     """
-    here = machine.machine()
-    default = f"linux/{MACHINES.get(here, here)}"
+    with _opened(place, budget) as registry:
+        return oci.by_digests(registry.index(), registry.blob, platform, look, budget)
+
+
+def identity(place: str, budget: Budget) -> str:
+    """The digest of what a name stands for at this moment. Raises what `read` raises."""
+    with _opened(place, budget) as registry:
+        return str(registry.index()["manifests"][0]["digest"])
+
+
+@contextmanager
+def _opened(place: str, budget: Budget) -> Iterator[_Registry]:
     docker = DockerConfig(os.environ)
     asked = reference.parse(place)
     with closing(Transport(asked.host, docker, budget.subject)) as line:
-        registry = _Registry(asked, line, Access(asked, docker, line, budget), budget)
-        return oci.by_digests(registry.index(), registry.blob, platform, look, budget, default)
+        yield _Registry(asked, line, Access(asked, docker, line, budget), budget)
 
 
 class _Registry:

@@ -6,7 +6,8 @@ import os
 import sys
 from typing import NamedTuple
 
-from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
+from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
+from toolmatrix.inventory import identities
 from toolmatrix.inventory.limits import Budget
 
 TYPE_CHECKING = False
@@ -41,11 +42,12 @@ class Asked(NamedTuple):
 
 
 class Scheme(NamedTuple):
-    """A kind of subject: how it is written, what it is, and what reads it."""
+    """A kind of subject: how it is written, what it is, what reads it, and what tells two of one name apart."""
 
     form: str
     what: str
     read: Callable[[Asked], Inventory]
+    identity: Callable[[Asked], str] = lambda _: ""
 
 
 def observe(
@@ -73,6 +75,19 @@ def observe(
             found=found.platform or "no platform",
         )
     return found
+
+
+def identity(subject: str, directory: str = "", schemes: Mapping[str, Scheme] | None = None) -> str:
+    """What a subject is at this moment, told without reading it: two that have the same hold the same.
+
+    Empty for what only reading could tell, such as a directory or a machine, and for what cannot be reached.
+    """
+    known = SCHEMES if schemes is None else schemes
+    try:
+        name, place = _parted(subject, directory, known)
+        return known[name].identity(Asked(subject, place, "", directory, None, None))
+    except ToolmatrixError:
+        return ""
 
 
 def is_named(subject: str, schemes: Mapping[str, Scheme]) -> bool:
@@ -123,6 +138,10 @@ def _seen(asked: Asked, read: Callable[[Asked, Look, Budget], tuple[Image, Tree]
     return observe(image, tree, look)
 
 
+def _file(asked: Asked) -> str:
+    return "" if asked.place == "-" else identities.of_file(asked.path)
+
+
 def _archive(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
     from toolmatrix.inventory import archive, oci
 
@@ -138,10 +157,24 @@ def _oci(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
     return oci.read(asked.path, asked.platform, look, budget)
 
 
-def _directory(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
-    from toolmatrix.inventory import directory
+def _layout(asked: Asked) -> str:
+    from toolmatrix.inventory import oci
 
+    return oci.identity(asked.path)
+
+
+def _directory(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    from toolmatrix.inventory import copied, directory
+
+    if copied.is_one(asked.path):
+        return copied.read(asked.path, asked.platform, look, budget)
     return directory.read(asked.path, look, budget)
+
+
+def _copied(asked: Asked) -> str:
+    from toolmatrix.inventory import copied
+
+    return copied.identity(asked.path) if copied.is_one(asked.path) else ""
 
 
 def _engine(asked: Asked) -> Inventory:
@@ -156,17 +189,23 @@ def _engine(asked: Asked) -> Inventory:
         return running.asked(client, image, found, probes)
 
 
+def _engine_id(asked: Asked) -> str:
+    from toolmatrix.inventory import engine
+
+    with engine.connected(asked.subject) as client, engine.failures(asked.subject):
+        return str(engine.find(client, asked.place, asked.subject)["Id"])
+
+
 def _registry(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
-    try:
-        from toolmatrix.inventory import registry
-    except ImportError as error:
-        raise ToolMissing(
-            "registries are read by the Python package urllib3",
-            where=Position(asked.subject),
-            found=str(error),
-            help="`pip install 'toolmatrix[registry]'`",
-        ) from None
+    from toolmatrix.inventory import registry
+
     return registry.read(asked.place, asked.platform, look, budget)
+
+
+def _registered(asked: Asked) -> str:
+    from toolmatrix.inventory import registry
+
+    return registry.identity(asked.place, Budget(asked.subject))
 
 
 def _saved(asked: Asked) -> Inventory:
@@ -182,24 +221,34 @@ def _host(asked: Asked) -> Inventory:
 
 
 SCHEMES = {
-    "docker": Scheme("docker:NAME", "an image of Docker's engine", _engine),
+    "docker": Scheme("docker:NAME", "an image of Docker's engine", _engine, _engine_id),
     "registry": Scheme(
         "registry://HOST/NAME:TAG",
         "an image in a registry, read as it comes",
         lambda asked: _seen(asked, _registry),
+        _registered,
     ),
     "archive": Scheme(
         "archive:FILE.tar",
         "what `docker save` or `podman save` wrote; `-` is stdin",
         lambda asked: _seen(asked, _archive),
+        _file,
     ),
     "oci": Scheme(
-        "oci:DIR", "a directory in the OCI image layout", lambda asked: _seen(asked, _oci)
+        "oci:DIR",
+        "a directory in the OCI image layout",
+        lambda asked: _seen(asked, _oci),
+        _layout,
     ),
     "dir": Scheme(
-        "dir:ROOT", "a directory as the root of a system", lambda asked: _seen(asked, _directory)
+        "dir:ROOT",
+        "a directory as the root of a system, or what `skopeo copy` wrote to `dir:`",
+        lambda asked: _seen(asked, _directory),
+        _copied,
     ),
     "host": Scheme("host", "the machine that this runs on", _host),
-    "inventory": Scheme("inventory:FILE.json", "what `toolmatrix inventory --json` wrote", _saved),
+    "inventory": Scheme(
+        "inventory:FILE.json", "what `toolmatrix inventory --json` wrote", _saved, _file
+    ),
 }
 """The kinds of subjects, by what stands in front of the first colon."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from toolmatrix.errors import NothingMatched, UsageError
-from toolmatrix.inventory import subjects
+from toolmatrix.inventory import identities, subjects
 from toolmatrix.inventory.model import REST, Inventory, Seen, Skipped
 from toolmatrix.inventory.subjects import SCHEMES as OBSERVED
 from toolmatrix.inventory.subjects import Asked, Scheme
@@ -34,6 +34,11 @@ def observe(
 ) -> Inventory:
     """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError."""
     return subjects.observe(subject, platform, directory, stdin, SCHEMES, probes)
+
+
+def identity(subject: str, directory: str = "") -> str:
+    """What a subject is at this moment, as `subjects.identity`, of a lock as well."""
+    return subjects.identity(subject, directory, SCHEMES)
 
 
 def is_subject(text: str, path: str) -> bool:
@@ -104,7 +109,17 @@ def _read(asked: Asked) -> Inventory:
     return inventory(held[fitting[0]], fitting[0], asked.subject)
 
 
+def _identity(asked: Asked) -> str:
+    return identities.of_file(os.path.join(asked.directory, _path(asked)))
+
+
+def _path(asked: Asked) -> str:
+    """The place without the target behind `#`."""
+    path, sharp, target = asked.place.rpartition("#")
+    return path if sharp else target
+
+
 SCHEMES = OBSERVED | {
-    "lock": Scheme("lock:FILE#TARGET", "what a lock says of one of its targets", _read)
+    "lock": Scheme("lock:FILE#TARGET", "what a lock says of one of its targets", _read, _identity)
 }
 """The kinds of subjects, by what stands in front of the first colon."""

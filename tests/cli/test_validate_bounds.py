@@ -1,0 +1,223 @@
+"""One subject never stops the others: each has its seconds, its processor time and its memory, whatever the jobs."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.inventory import images
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.process
+
+ROOT = Path(__file__).parent.parent.parent
+RELEASE = b"ID=debian\nVERSION_ID=12\n"
+GOOD = images.image({"etc/os-release": RELEASE})
+EXPECTED = ("--expect", "distro==debian12")
+
+
+def never_ends(path: Path) -> None:
+    """A pipe that nobody writes to."""
+    os.mkfifo(path)
+
+
+def takes_long(path: Path) -> None:
+    """An archive with a file of 64 GiB of zeros, of which the disk holds nothing."""
+    info = tarfile.TarInfo("0/layer.tar")
+    info.size = 64 << 30
+    inside = tarfile.TarInfo("zeros")
+    inside.size = info.size - 1024
+    path.write_bytes(info.tobuf(tarfile.GNU_FORMAT) + inside.tobuf(tarfile.GNU_FORMAT))
+    os.truncate(path, info.size + 1024)
+
+
+def takes_memory(path: Path) -> None:
+    """An archive with a list of packages that is all one field."""
+    status = b"Package: a\nVersion: 1\nStatus: install ok installed\n" * 600_000
+    made = images.image({"etc/os-release": RELEASE, "var/lib/dpkg/status": status[: 31 << 20]})
+    path.write_bytes(images.tar(images.saved(made)))
+
+
+def includes_itself(path: Path) -> None:
+    """An archive whose loader is told to read its configuration once more, on every line."""
+    bomb = b"include /etc/ld.so.conf.d/*.conf\n" * 1000
+    files = {"etc/os-release": RELEASE, "etc/ld.so.conf": bomb, "etc/ld.so.conf.d/a.conf": bomb}
+    path.write_bytes(images.tar(images.saved(images.image(files))))
+
+
+def put(folder: Path, make: Callable[[Path], None]) -> None:
+    """A list of three subjects, of which the middle one is odd."""
+    for name in ("first.tar", "last.tar"):
+        (folder / name).write_bytes(images.tar(images.saved(GOOD)))
+    make(folder / "odd.tar")
+    (folder / "list").write_text("archive:first.tar\narchive:odd.tar\narchive:last.tar\n")
+
+
+def environment(cache: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache}
+
+
+def ran(folder: Path, cache: str, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """A run of the program; nothing of it may be left when it ends."""
+    started = subprocess.Popen(
+        [sys.executable, "-W", "error", "-m", "toolmatrix", "validate", *words, *EXPECTED],
+        cwd=folder,
+        env=environment(cache),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **more,
+    )
+    out, err = started.communicate(timeout=300)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(started.pid, 0)
+    return subprocess.CompletedProcess(words, started.returncode, out, err)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(
+    ("make", "bound", "reason"),
+    [
+        (never_ends, ("--timeout", "3"), "it takes longer than 3 seconds"),
+        (takes_long, ("--cpu-time", "1"), "it takes more than 1 second of processor time"),
+        (
+            takes_memory,
+            ("--memory", "128"),
+            "it takes more than 128 MiB of memory, or than the system gives",
+        ),
+    ],
+)
+def test_a_subject_that_takes_too_much_is_unknown_by_the_bound_and_the_others_are_judged(
+    make: Callable[[Path], None],
+    bound: tuple[str, str],
+    reason: str,
+    jobs: str,
+    tmp_path: Path,
+    cache: str,
+) -> None:
+    put(tmp_path, make)
+    many = ran(tmp_path, cache, "--all", "list", "--json", "--jobs", jobs, *bound)
+    assert many.stderr == ""
+    found = json.loads(many.stdout)["subjects"]
+    assert [(one["subject"], one["outcome"]) for one in found] == [
+        ("archive:first.tar", "yes"),
+        ("archive:odd.tar", "unknown"),
+        ("archive:last.tar", "yes"),
+    ]
+    (told,) = found[1]["verdicts"]
+    assert (told["code"], told["reason"]) == ("TM908", reason)
+    assert told["help"] == f"raise the bound with `{bound[0]}`"
+    assert many.returncode == 4
+
+
+def test_a_single_subject_that_takes_too_long_is_unknown_as_well(
+    tmp_path: Path, cache: str
+) -> None:
+    never_ends(tmp_path / "odd.tar")
+    run = ran(tmp_path, cache, "archive:odd.tar", "--timeout", "2")
+    assert (run.returncode, run.stderr) == (4, "")
+    assert run.stdout == (
+        "archive:odd.tar\n"
+        "unknown  subject      it takes longer than 2 seconds  TM908\n"
+        "1 checked, 1 unknown\n"
+        "\n"
+        "help: subject: raise the bound with `--timeout`\n"
+    )
+
+
+def test_a_configuration_that_includes_itself_on_every_line_is_judged_between_two_others(
+    tmp_path: Path, cache: str
+) -> None:
+    put(tmp_path, includes_itself)
+    bounds = ("--cpu-time", "20", "--memory", "512")
+    run = ran(tmp_path, cache, "--all", "list", "--json", *bounds)
+    assert json.loads(run.stdout)["summary"] == {"subjects": 3, "yes": 3, "no": 0, "unknown": 0}
+
+
+def test_what_the_system_does_not_give_is_a_bound_and_no_defect(tmp_path: Path, cache: str) -> None:
+    takes_memory(tmp_path / "odd.tar")
+
+    def little() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (128 << 20, 128 << 20))
+
+    run = ran(tmp_path, cache, "archive:odd.tar", preexec_fn=little)
+    assert run.returncode == 4
+    assert "it takes more than 2048 MiB of memory, or than the system gives  TM908" in run.stdout
+    seen = subprocess.run(
+        [sys.executable, "-m", "toolmatrix", "inventory", "archive:odd.tar"],
+        check=False,
+        cwd=tmp_path,
+        env=environment(cache),
+        capture_output=True,
+        text=True,
+        preexec_fn=little,
+    )
+    assert (seen.returncode, seen.stdout) == (4, "")
+    assert seen.stderr == (
+        "error[TM908]: the memory of this process does not suffice\n"
+        "help: raise what limits it (`ulimit -a`), or take a machine that has more\n"
+    )
+
+
+def test_the_processor_time_of_workers_is_counted_where_they_were_started(
+    tmp_path: Path, cache: str
+) -> None:
+    put(tmp_path, takes_long)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ran(tmp_path, cache, "--all", "list", "--jobs", "2", "--cpu-time", "3")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert used >= 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_run_that_is_ended_leaves_no_worker_and_no_word(
+    number: int, jobs: str, tmp_path: Path, cache: str
+) -> None:
+    put(tmp_path, never_ends)
+    started = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "toolmatrix", "validate", "--all", "list", "--jobs", jobs),
+            *("--format", "jsonl", *EXPECTED),
+        ],
+        cwd=tmp_path,
+        env=environment(cache),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert started.stdout is not None
+    assert b"first.tar" in started.stdout.readline()  # the next one never ends
+    os.kill(started.pid, number)
+    _, err = started.communicate(timeout=60)
+    said = b"interrupted\n" if number == signal.SIGINT else b""
+    assert (started.returncode, err) == (130 if number == signal.SIGINT else -number, said)
+    end = time.monotonic() + 30
+    while True:
+        try:
+            os.killpg(started.pid, 0)
+        except ProcessLookupError:
+            break
+        assert time.monotonic() < end, "a worker is left"
+        time.sleep(0.05)
+
+
+def test_standard_input_reaches_the_one_who_reads_it(tmp_path: Path, cache: str) -> None:
+    (tmp_path / "image.tar").write_bytes(images.tar(images.saved(GOOD)))
+    with (tmp_path / "image.tar").open("rb") as piped:
+        run = ran(tmp_path, cache, "archive:-", stdin=piped)
+    assert (run.returncode, run.stderr) == (0, "")

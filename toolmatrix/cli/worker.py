@@ -1,0 +1,224 @@
+"""A process that does one piece of work after another, each within bounds of time, of processor time and of memory."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import time
+from contextlib import contextmanager, suppress
+
+from toolmatrix import pack
+from toolmatrix.errors import BoundReached, ToolmatrixError
+from toolmatrix.report.terminal import plural
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
+    from typing import Any, NoReturn
+
+    Line = Connection[Any, Any]
+    Work = Callable[..., Any]
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a process, once what it started is removed."""
+_GRACE = 30
+"""Seconds in which a worker that is ended removes what it started, such as containers."""
+
+
+class Bounds(Value):
+    """What a piece of work may take: seconds, seconds of processor time, and MiB of memory."""
+
+    seconds: int = 3600
+    processor: int = 1800
+    memory: int = 2048
+
+    def reached(self, option: str) -> BoundReached:
+        """The error for the bound that an option sets."""
+        told = {
+            "--timeout": f"longer than {plural(self.seconds, 'second')}",
+            "--cpu-time": f"more than {plural(self.processor, 'second')} of processor time",
+            "--memory": f"more than {self.memory} MiB of memory, or than the system gives",
+        }
+        return BoundReached(f"it takes {told[option]}", help=f"raise the bound with `{option}`")
+
+
+class Outcome(Value):
+    """What came of a piece of work: a value, or an error, and of a defect where it showed."""
+
+    value: Any = None
+    error: Exception | None = None
+    traceback: str = ""
+
+    def result(self) -> Any:
+        """The value; raises the error."""
+        if self.error is not None:
+            raise self.error from (_Shown(self.traceback) if self.traceback else None)
+        return self.value
+
+
+class _Shown(Exception):
+    """Where a defect showed in another process, as the text of its traceback."""
+
+
+class _ProcessorBound(BaseException):
+    """The bound on processor time is reached."""
+
+
+class Worker:
+    """A process that does `work`, which ends when no other process has the writing end of `lifeline` any more.
+
+    It is a fork: it has the modules, the opened matrix and the standard input of this process.
+    """
+
+    def __init__(self, work: Work, bounds: Bounds, lifeline: tuple[int, int]) -> None:
+        from multiprocessing import Pipe
+
+        self.bounds = bounds
+        self.deadline = 0.0
+        self.line, theirs = Pipe()
+        self.process = _fork()
+        if not self.process:
+            self.line.close()
+            os.close(lifeline[1])
+            _serve(theirs, work, bounds, lifeline[0])
+        theirs.close()
+
+    def begin(self, *task: object) -> None:
+        """Give it something to do: the arguments of `work`."""
+        self.deadline = time.monotonic() + self.bounds.seconds
+        with suppress(OSError):  # its outcome tells that it is gone
+            self.line.send(task)
+
+    def outcome(self) -> Outcome:
+        """What came of it, waited for until the deadline; a worker that a bound stopped is ended."""
+        try:
+            if self.line.poll(max(0.0, self.deadline - time.monotonic())):
+                held: Outcome = self.line.recv()
+            else:
+                held = Outcome(error=self.bounds.reached("--timeout"))
+        except (EOFError, OSError):
+            return Outcome(error=_ended(self.end()))
+        if isinstance(held.error, BoundReached):
+            self.end()
+        self.deadline = 0.0
+        return held
+
+    def stop(self) -> None:
+        """Tell it to end: by a signal where it is at work, else by giving it nothing to do."""
+        with suppress(OSError):
+            if self.deadline:
+                os.kill(self.process, signal.SIGTERM)
+            else:
+                self.line.send(())
+
+    def end(self) -> int:
+        """Stop it, wait for it, and return its exit code; the processor time that it took is then counted here."""
+        self.stop()
+        patience = time.monotonic() + _GRACE
+        with suppress(EOFError, OSError):
+            while self.line.poll(max(0.0, patience - time.monotonic())):
+                self.line.recv()
+            os.kill(self.process, signal.SIGKILL)
+        self.line.close()
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+
+
+def _fork() -> int:
+    """Two processes out of this one: 0 in the new one. Python warns where threads run, and the program has none."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _ended(code: int) -> ToolmatrixError:
+    """Why a worker gave no answer."""
+    if code == -signal.SIGKILL:
+        return BoundReached(
+            "the system killed the process that read it, as it does where memory runs out",
+            help="set a bound below that with `--memory`, or fewer `--jobs`",
+        )
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return ToolmatrixError("the process that read it ended", found=how, help="report it")
+
+
+def _serve(line: Line, work: Work, bounds: Bounds, lifeline: int) -> NoReturn:
+    """Work until there is nothing more to do."""
+    import threading
+
+    code = 1
+    try:
+        # Ctrl-C is heard by the process that talks to the user.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in ENDING:
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+        threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
+        while task := line.recv():
+            line.send(_done(work, task, bounds))
+        pack.keep()
+        code = 0
+    except (EOFError, OSError):
+        pass
+    finally:
+        os._exit(code)
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """End as by a signal, so that what was started is removed first."""
+    os.read(lifeline, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _done(work: Work, task: tuple[object, ...], bounds: Bounds) -> Outcome:
+    try:
+        with _within(bounds):
+            return Outcome(value=work(*task))
+    except MemoryError:
+        return Outcome(error=bounds.reached("--memory"))
+    except _ProcessorBound:
+        return Outcome(error=bounds.reached("--cpu-time"))
+    except ToolmatrixError as error:
+        return Outcome(error=error)
+    except Exception as error:  # noqa: BLE001 - a defect that this piece of work shows
+        from traceback import format_exc
+
+        return Outcome(error=_sendable(error), traceback=format_exc())
+
+
+def _sendable(error: Exception) -> Exception:
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - made right here
+    except Exception:  # noqa: BLE001 - whatever a class of exceptions does when it is copied
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+@contextmanager
+def _within(bounds: Bounds) -> Iterator[None]:
+    """Hold this process to the bounds on processor time and memory, counted from here."""
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    wanted = {
+        resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + bounds.processor,
+        resource.RLIMIT_DATA: bounds.memory << 20,
+    }
+    before = {kind: resource.getrlimit(kind) for kind in wanted}
+    signal.signal(signal.SIGXCPU, _stop)
+    try:
+        for kind, (soft, hard) in before.items():
+            held = [one for one in (soft, hard, wanted[kind]) if one != resource.RLIM_INFINITY]
+            resource.setrlimit(kind, (min(held), hard))
+        yield
+    finally:
+        for kind, limits in before.items():
+            resource.setrlimit(kind, limits)
+
+
+def _stop(*_: object) -> NoReturn:
+    raise _ProcessorBound
