@@ -333,3 +333,24 @@ def test_start_up_imports_nothing_heavy() -> None:
         cwd="/",
     )
     assert (ended.stdout, ended.stderr) == ("[]\n", "")
+
+
+@pytest.mark.process
+def test_what_reads_images_is_imported_by_nothing_else(cache: str) -> None:
+    readers = "docker elftools requests urllib3 zstandard multiprocessing"
+    code = (
+        "import sys\n"
+        "from toolmatrix.cli import main_script\n"
+        "sys.argv = ['toolmatrix', 'resolve', 'tensorflow==2.6.5', '-o', '/dev/null']\n"
+        "assert main_script() == 0\n"
+        f"print(sorted(set(sys.modules) & set('{readers}'.split())))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": os.pathsep.join(sys.path), "XDG_CACHE_HOME": cache},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+    )
+    assert (ended.stdout, ended.stderr) == ("[]\n", "")

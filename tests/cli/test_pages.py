@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import types
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from tests.stages.real import program
 from toolmatrix import errors
 from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.options import OPTIONS
@@ -106,15 +106,13 @@ def test_completion_names_every_command_and_option(cli: Cli, shell: str) -> None
 @pytest.mark.process
 @pytest.mark.parametrize("shell", SHELLS)
 def test_completion_is_a_valid_script(cli: Cli, tmp_path: Path, shell: str) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
+    program(shell)
     script = tmp_path / "script"
     script.write_text(cli("completion", shell).out)
     subprocess.run([shell, "-n", str(script)], check=True)
 
 
 @pytest.mark.process
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

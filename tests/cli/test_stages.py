@@ -18,6 +18,7 @@ import pytest
 from tests.cli.transcript import check, check_without
 from tests.golden import FOLDER, assert_golden
 from tests.stages.corpus import cases, members
+from tests.stages.real import program
 from toolmatrix.cli import stage_log
 from toolmatrix.cli.main import READER_GONE, main
 from toolmatrix.cli.parser import parse
@@ -324,8 +325,8 @@ def test_svg_needs_graphviz(real: Cli, logs: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.process
 @pytest.mark.usefixtures("logs")
-@pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
 def test_svg_is_drawn_by_graphviz(real: Cli) -> None:
+    program("dot")
     outcome = real("stages", "--from-log", "seed.log", "--svg")
     assert outcome.code == 0
     assert outcome.out.count('class="node"') > 14
@@ -352,31 +353,31 @@ sys.exit({code})
 
 def fake_driver(here: Path, code: int) -> str:
     """A program that is called nvcc and ends with a code."""
-    program = here / "bin" / "nvcc"
-    program.parent.mkdir(exist_ok=True)
-    program.write_text(DRIVER.format(python=sys.executable, code=code))
-    program.chmod(0o755)
-    return str(program)
+    fake = here / "bin" / "nvcc"
+    fake.parent.mkdir(exist_ok=True)
+    fake.write_text(DRIVER.format(python=sys.executable, code=code))
+    fake.chmod(0o755)
+    return str(fake)
 
 
 @pytest.mark.process
 def test_a_driver_that_fails_is_shown_with_what_it_said(real: Cli, here: Path) -> None:
-    program = fake_driver(here, 3)
-    outcome = real("stages", "k.cu", "--driver", program, PATH=os.environ["PATH"])
+    driver = fake_driver(here, 3)
+    outcome = real("stages", "k.cu", "--driver", driver, PATH=os.environ["PATH"])
     assert outcome.code == 5
     assert "k.cu -> " in outcome.out
     assert "error[TM500]: `nvcc` failed with exit code 3" in outcome.err
-    document = real("stages", "k.cu", "--driver", program, "--json", PATH=os.environ["PATH"])
+    document = real("stages", "k.cu", "--driver", driver, "--json", PATH=os.environ["PATH"])
     assert document.code == 5
     assert document.json()["plans"][0]["stages"]
 
 
 @pytest.mark.process
 def test_words_after_two_dashes_go_to_the_driver_as_they_are(real: Cli, here: Path) -> None:
-    program = fake_driver(here, 7)
+    driver = fake_driver(here, 7)
     words = ["--", "--json", "-o", "a b", '-Xcompiler="-O2"', "--"]
     outcome = real(
-        "stages", "k.cu", "--driver", program, "--arch", "sm_86", *words, PATH=os.environ["PATH"]
+        "stages", "k.cu", "--driver", driver, "--arch", "sm_86", *words, PATH=os.environ["PATH"]
     )
     asked = re.search(r"ASKED (.*)", outcome.err.replace("\\n", "\n"))
     assert asked

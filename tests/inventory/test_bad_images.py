@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import tarfile
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -73,12 +75,16 @@ def test_what_is_no_archive_is_refused(data: bytes) -> None:
     }
 
 
-@pytest.mark.parametrize("pack", [bytes, images.gzipped])
-def test_a_truncated_archive_is_refused_wherever_it_ends(pack: Any) -> None:
+@pytest.mark.parametrize(
+    ("pack", "end"),
+    [(bytes, 10240), (images.gzipped, 0), (lzma.compress, 0), (bz2.compress, 16)],
+)
+def test_a_truncated_archive_is_refused_wherever_it_ends(pack: Any, end: int) -> None:
+    """But for its `end`, which nothing needs: padding, and what bzip2 has behind its last block."""
     whole = pack(images.tar(GOOD))
-    needed = len(whole) - (whole.endswith(b"\0" * 512) and 10240)
-    for end in range(1, needed, max(1, needed // 60)):
-        refused(whole[:end])
+    needed = len(whole) - end
+    for place in range(1, needed, max(1, needed // 60)):
+        refused(whole[:place])
 
 
 def test_an_archive_without_an_image_is_refused() -> None:
@@ -117,11 +123,16 @@ def test_content_of_another_size_is_refused(tmp_path: Path) -> None:
     made = images.image({"a": b"1"})
     for place, wrong in enumerate((-1, 1)):
         entry = made.entry | {"size": made.entry["size"] + wrong}
+        files = images.layout(made._replace(entry=entry))
         with pytest.raises(SubjectError) as caught:
-            images.from_layout(
-                images.put(tmp_path / str(place), images.layout(made._replace(entry=entry)))
-            )
+            images.from_layout(images.put(tmp_path / str(place), files))
         assert caught.value.what == "content has another size than its descriptor says"
+        said = refused(files)
+        assert (said.what, said.expected, said.found) == (
+            "content has another size than its descriptor says",
+            f"{entry['size']} bytes",
+            f"{made.entry['size']} bytes",
+        )
 
 
 def test_layers_of_another_size_are_refused(tmp_path: Path) -> None:
@@ -135,6 +146,7 @@ def test_layers_of_another_size_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SubjectError) as caught:
         images.from_layout(images.put(tmp_path, files))
     assert caught.value.what == "content has another size than its descriptor says"
+    assert refused(files).what == "content has another size than its descriptor says"
 
 
 def test_layers_that_the_configuration_does_not_know_are_refused() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,15 +75,6 @@ def test_options_and_the_sign_of_char(built: Path) -> None:
     assert {("-fsigned-char", ".GCC.command.line"), ("-O2", ".GCC.command.line")} <= {
         *recorded.options
     }
-
-
-def test_without_pyelftools_options_are_unread_and_the_rest_is_read(
-    built: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "elftools.elf.elffile", None)
-    found = read((built / "recorded").read_bytes())
-    assert (found.dynamic.soname, found.options) == ("libf.so.2", ())
-    assert found.damaged.startswith("unread without pyelftools")
 
 
 def test_the_same_as_pyelftools_for_libraries_of_this_machine() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -168,14 +167,6 @@ def as_nobody(host: str) -> str:
     os.waitpid(child, 0)
     with os.fdopen(reading) as stream:
         return stream.read()
-
-
-def test_the_package_that_speaks_to_engines_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "docker", None)
-    with pytest.raises(ToolMissing) as caught:
-        subjects.observe("docker:some")
-    assert caught.value.found == "it is not installed"
-    assert "toolmatrix[engine]" in caught.value.help
 
 
 @pytest.mark.slow

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import bz2
 import json
+import lzma
+import subprocess
 import tarfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import zstandard
 
 from tests.inventory import images
 from tests.inventory.images import hard_link, link
+from tests.stages.real import program
 from toolmatrix.errors import SubjectError
-from toolmatrix.inventory import directory
+from toolmatrix.inventory import copied, directory
 from toolmatrix.inventory.limits import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from toolmatrix.inventory.image import Image
 
     Files = Mapping[str, bytes | tarfile.TarInfo]
 
@@ -27,7 +34,13 @@ MERGED = {"usr/lib/b": b"2", "usr/lib/d": b"4", "opt/deep/e": b"5"}
 
 def zstd(data: bytes) -> bytes:
     """Packed with zstd."""
-    return pytest.importorskip("zstandard").ZstdCompressor().compress(data)  # type: ignore[no-any-return]
+    return zstandard.ZstdCompressor().compress(data)
+
+
+def in_two(data: bytes) -> bytes:
+    """Packed with xz in two streams with padding behind each, as `xz` itself may write it."""
+    half = len(data) // 2
+    return b"".join(lzma.compress(part) + bytes(8) for part in (data[:half], data[half:]))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +56,10 @@ def test_every_form_gives_the_same_image(
     forms = [
         images.from_layout(images.put(tmp_path, files)),
         images.from_archive(files),
-        images.from_archive(images.gzipped(images.tar(files))),
+        *(
+            images.from_archive(pack(images.tar(files)))
+            for pack in (images.gzipped, zstd, lzma.compress, bz2.compress, in_two)
+        ),
         images.from_archive(images.saved(made)),
     ]
     for image, tree in forms:
@@ -85,10 +101,10 @@ def test_a_missing_directory_is_told(tmp_path: Path) -> None:
 # Platforms
 
 
-def two(*extra: dict[str, object]) -> dict[str, bytes]:
+def two(*extra: dict[str, object], more: Sequence[images.Made] = ()) -> dict[str, bytes]:
     """An index of two platforms."""
     made = [images.image({"a": name.encode()}, platform=name) for name in PLATFORMS]
-    return images.layout(*made, entries=extra)
+    return images.layout(*made, *more, entries=extra)
 
 
 PLATFORMS = ("linux/amd64", "linux/arm64")
@@ -132,13 +148,22 @@ def test_attestations_are_no_images() -> None:
 @pytest.mark.parametrize(
     ("platform", "what", "found"),
     [
-        ("", "there are several images in it", "2: linux/amd64, linux/arm64"),
-        ("linux/riscv64", "there is no image for this platform", "linux/amd64, linux/arm64"),
+        (
+            "linux/s390x",
+            "there are several images in it",
+            "2: linux/amd64, linux/arm64, linux/s390x",
+        ),
+        (
+            "linux/riscv64",
+            "there is no image for this platform",
+            "linux/amd64, linux/arm64, linux/s390x",
+        ),
     ],
 )
 def test_a_platform_that_does_not_decide_is_told(platform: str, what: str, found: str) -> None:
+    others = [images.image({name: b""}, platform="linux/s390x") for name in "bc"]
     with pytest.raises(SubjectError) as caught:
-        images.from_archive(two(), platform)
+        images.from_archive(two(more=others), platform)
     assert (caught.value.what, caught.value.found) == (what, found)
 
 
@@ -197,3 +222,96 @@ def test_the_configuration_is_kept_as_it_is() -> None:
     made = images.image({}, Env=["A=1"])
     image, _ = images.from_archive(images.saved(made))
     assert image.config == json.loads(made.config)
+
+
+@pytest.mark.parametrize(("machine", "place"), [("x86_64", 0), ("aarch64", 1)])
+def test_without_a_platform_it_is_that_of_this_machine(
+    machine: str, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    both = [images.image(FIRST, platform=f"linux/{name}") for name in ("amd64", "arm64")]
+    files = images.layout(*both)
+    wanted = both[place].entry["digest"]
+    assert images.from_layout(images.put(tmp_path, files))[0].digest == wanted
+    assert images.from_archive(files)[0].digest == wanted
+
+
+def test_several_images_that_docker_saved_have_no_platform_to_choose_by() -> None:
+    files: dict[str, Any] = {}
+    manifests = []
+    for name in ("amd64", "arm64"):
+        held = images.saved(images.image({name: b"1"}, platform=f"linux/{name}"))
+        files |= {f"{name}/{path}": data for path, data in held.items()}
+        layers = [f"{name}/0/layer.tar"]
+        manifests.append({"Config": f"{name}/c.json", "RepoTags": [name], "Layers": layers})
+    files["manifest.json"] = images.as_json(manifests)
+    with pytest.raises(SubjectError, match="there are several images in it"):
+        images.from_archive(files)
+
+
+def of_skopeo(folder: Path, platform: str = "") -> tuple[Image, dict[str, object]]:
+    """The image of a directory of skopeo, and its files."""
+    assert copied.is_one(str(folder))
+    image, tree = copied.read(str(folder), platform, images.everything, Budget("dir"))
+    return image, {path: entry.held for path, entry in tree.files()}
+
+
+@pytest.mark.parametrize(
+    ("pack", "media"), [(None, ""), (images.gzipped, "+gzip"), (zstd, "+zstd")]
+)
+def test_what_skopeo_copied_is_an_image_and_no_root(
+    pack: Callable[[bytes], bytes] | None, media: str, tmp_path: Path
+) -> None:
+    made = images.image(
+        FIRST, SECOND, pack=pack, media=f"{images.OCI}.layer.v1.tar{media}", User="me"
+    )
+    image, files = of_skopeo(images.put(tmp_path, images.copied(made)))
+    assert files == MERGED
+    assert (image.platform, image.digest) == ("linux/amd64", made.entry["digest"])
+
+
+def test_what_skopeo_copied_for_several_platforms_is_chosen_from(tmp_path: Path) -> None:
+    both = [images.image({name: b"1"}, platform=f"linux/{name}") for name in ("amd64", "arm64")]
+    files = {path: data for made in both for path, data in images.copied(made).items()}
+    for made in both:
+        digest = made.entry["digest"]
+        files[f"{digest.partition(':')[2]}.manifest.json"] = made.blobs[digest]
+    files["manifest.json"] = images.index(*both)
+    folder = images.put(tmp_path, files)
+    for name, made in zip(("amd64", "arm64"), both, strict=True):
+        image, found = of_skopeo(folder, f"linux/{name}")
+        assert (image.digest, list(found)) == (made.entry["digest"], [name])
+
+
+def test_what_skopeo_copied_is_verified(tmp_path: Path) -> None:
+    made = images.image(FIRST)
+    files = images.copied(made)
+    for number, (name, data) in enumerate(files.items()):
+        if name in ("version", "manifest.json"):
+            continue
+        for wrong in (data[:-1] + b"x", data + b"x"):
+            folder = images.put(tmp_path / f"{number}{len(wrong)}", files | {name: wrong})
+            with pytest.raises(SubjectError):
+                of_skopeo(folder)
+    with pytest.raises(SubjectError) as caught:
+        of_skopeo(
+            images.put(tmp_path / "2", {**files, "version": b"Directory Transport Version: 2"})
+        )
+    assert caught.value.what == "the directory is of an unknown version"
+    assert (caught.value.expected, caught.value.found) == (
+        "`Directory Transport Version: 1.1`",
+        "`2`",
+    )
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("form", [["--format=oci"], ["--format=v2s2"], ["--dest-compress"]])
+def test_what_the_real_skopeo_copies_is_the_same_image(form: list[str], tmp_path: Path) -> None:
+    skopeo = program("skopeo")
+    files = images.saved(images.image(FIRST, SECOND, User="me"))
+    (tmp_path / "image.tar").write_bytes(images.tar(files))
+    words = ("copy", *form, f"docker-archive:{tmp_path}/image.tar", f"dir:{tmp_path}/dir")
+    subprocess.run([skopeo, "--insecure-policy", *words], check=True, capture_output=True)
+    image, found = of_skopeo(tmp_path / "dir")
+    assert found == MERGED
+    assert (image.platform, image.config["config"]["User"]) == ("linux/amd64", "me")

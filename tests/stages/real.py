@@ -19,6 +19,10 @@ PACKAGES = {
     "g++": "the Debian package g++",
     "rpmbuild": "the Debian package rpm",
     "db5.3_load": "the Debian package db5.3-util",
+    "skopeo": "the Debian package skopeo",
+    "zsh": "the Debian package zsh",
+    "fish": "the Debian package fish",
+    "dot": "the Debian package graphviz",
 }
 
 

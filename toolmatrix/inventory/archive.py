@@ -38,7 +38,7 @@ def read(stream: Readable, platform: str, look: Look, budget: Budget) -> tuple[I
     """The image of an archive; raises SubjectError for one that is incomplete or damaged."""
     held = _Archive(look, budget)
     try:
-        unpacked = streams.Unpacked(streams.Counted(stream), budget)
+        unpacked = streams.Unpacked(streams.Counted(stream), budget, archive=True)
         if not unpacked.peek().strip(b"\0"):
             raise budget.refusal(
                 "this is no archive", "a tar archive of an image", "nothing", _HELP
@@ -59,6 +59,7 @@ class _Archive:
         self.budget = budget
         self.documents: dict[str, bytes] = {}
         self.layers: dict[str, Layer] = {}
+        self.sizes: dict[str, int] = {}
         self.links: dict[str, str] = {}
 
     def add(self, tar: TarFile, member: TarInfo) -> None:
@@ -82,6 +83,7 @@ class _Archive:
             self.layers[path] = read_layer(blob, self.budget, self.look)
         else:
             return
+        self.sizes[path] = size
         if digest:
             images.check_digest(f"sha256:{digest[1]}", blob.digest, self.budget)
 
@@ -122,17 +124,25 @@ class _Archive:
         return list(dict.fromkeys(found))
 
     def _document(self, asked: Descriptor) -> Any:
-        data = self.documents.get(self._path(asked.digest))
+        data = self.documents.get(self._checked(asked))
         if data is None:
             raise self._missing(asked.digest)
         return images.read_document(io.BytesIO(data), self.budget)
 
     def _ordered(self, blobs: Sequence[Descriptor]) -> Iterator[Layer]:
         for asked in blobs:
-            layer = self.layers.get(self._path(asked.digest))
+            layer = self.layers.get(self._checked(asked))
             if layer is None:
                 raise self._missing(asked.digest)
             yield layer
+
+    def _checked(self, asked: Descriptor) -> str:
+        """Where a blob stands; raises SubjectError for one that has another size than the descriptor says."""
+        path = self._path(asked.digest)
+        size = self.sizes.get(path, asked.size)
+        if asked.size not in (-1, size):
+            raise streams.other_size(asked.size, f"{size} bytes", self.budget)
+        return path
 
     def _path(self, name: str) -> str:
         """Where a digest or a name of manifest.json stands; links are followed once, as Docker writes them."""

@@ -199,8 +199,6 @@ def _recorded(data: bytes) -> dict[str, Any]:
         return {}
     try:
         return _by_sections(data)
-    except ImportError:
-        return {"damaged": "unread without pyelftools: `pip install 'toolmatrix[images]'`"}
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - on damaged files pyelftools raises whatever its parts do

@@ -34,7 +34,6 @@ _CHUNK = 1 << 20
 _NAME = re.compile(r"\w[\w.:@+-]*(/\w[\w.:@+-]*)*", re.ASCII)
 """What a reference or the beginning of an id is made of; an address of anything else in the engine is none."""
 _NEAREST = 3
-_INSTALL = "`pip install 'toolmatrix[engine]'`, or `docker save NAME` into `archive:-`"
 _UNREACHABLE = {
     errno.EACCES: (
         "this user may not speak to the engine",
@@ -63,15 +62,8 @@ def read(
 @contextmanager
 def connected(subject: str) -> Iterator[Client]:
     """The engine that DOCKER_HOST names, or the context in force; raises ToolMissing."""
-    try:
-        import docker
-    except ImportError:
-        raise ToolMissing(
-            "images of an engine are read by the Python package docker",
-            where=Position(subject),
-            found="it is not installed",
-            help=_INSTALL,
-        ) from None
+    import docker
+
     with failures(subject, _STOPPED):
         try:
             client = docker.from_env(version="auto", timeout=_PATIENCE, use_ssh_client=True).api

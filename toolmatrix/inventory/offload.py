@@ -153,9 +153,7 @@ class Scan:
             return
         packed = self._data[start + header : start + OVERLAP]
         unpacked = _unzlib(packed) if method == _ZLIB else _unzstd(packed)
-        if unpacked is None:
-            self.unread.add("a compressed bundle needs `pip install 'toolmatrix[images]'`")
-        elif not unpacked.startswith(BUNDLE):
+        if not unpacked.startswith(BUNDLE):
             self.unread.add("a compressed bundle is damaged")
         else:
             self.archs |= set(_parts(unpacked, 0))
@@ -190,12 +188,10 @@ def _unzlib(packed: bytes) -> bytes:
         return b""
 
 
-def _unzstd(packed: bytes) -> bytes | None:
-    try:
-        import zstandard
-    except ImportError:
-        return None
+def _unzstd(packed: bytes) -> bytes:
     import io
+
+    import zstandard
 
     reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(io.BytesIO(packed))
     try:

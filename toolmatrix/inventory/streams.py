@@ -6,8 +6,10 @@ import hashlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Protocol
 
+    from toolmatrix.errors import SubjectError
     from toolmatrix.inventory.limits import Budget
 
     class Readable(Protocol):
@@ -29,15 +31,19 @@ _AHEAD = 64 << 10
 """Bytes that are read at once where fewer are asked for."""
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
+_BZIP2 = b"BZh"
+_XZ = b"\xfd7zXZ\0"
 _OTHER = {
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\0": "xz",
+    _BZIP2: "bzip2",
+    _XZ: "xz",
     b"\x04\x22\x4d\x18": "lz4",
     b"PK\x03\x04": "zip",
     b"\x7fELF": "ELF",
 }
 _ZSTD_WINDOW = 128 << 20
 """Bytes of the largest window that is honoured; that of `zstd --ultra -22`."""
+_XZ_MEMORY = 128 << 20
+"""Bytes that unpacking xz may take; `xz -9` needs 65 MiB."""
 
 
 class Counted:
@@ -130,6 +136,13 @@ class Forward:
         return data
 
 
+def other_size(promised: int, found: str, budget: Budget) -> SubjectError:
+    """The refusal of content that is not as long as it was said to be."""
+    return budget.refusal(
+        "content has another size than its descriptor says", f"{promised} bytes", found
+    )
+
+
 class Sized:
     """A stream of a length that is known; raises SubjectError where it has another, and reads no more than that."""
 
@@ -146,23 +159,23 @@ class Sized:
         data = self._stream.read(min(size, self._size - self._count + 1))
         self._count += len(data)
         if self._count > self._size or (not data and self._count < self._size):
-            raise self._budget.refusal(
-                "content has another size than its descriptor says",
-                f"{self._size} bytes",
-                "more than that" if data else f"{self._count} bytes",
-            )
+            found = "more than that" if data else f"{self._count} bytes"
+            raise other_size(self._size, found, self._budget)
         return data
 
 
 class Unpacked:
-    """A blob without its compression; `digest` is that of the unpacked bytes, OCI's diff id, if the blob's is taken."""
+    """A blob without its compression; `digest` is that of the unpacked bytes, OCI's diff id, if the blob's is taken.
+
+    A whole `archive` may be packed in more ways than a layer: `docker load` takes bzip2 and xz as well.
+    """
 
     __slots__ = ("_budget", "_inside", "_packed", "compression")
 
-    def __init__(self, packed: Counted, budget: Budget) -> None:
+    def __init__(self, packed: Counted, budget: Budget, *, archive: bool = False) -> None:
         self._packed = packed
         self._budget = budget
-        self.compression, opened = _opened(packed, budget)
+        self.compression, opened = _opened(packed, budget, archive=archive)
         self._inside = packed if opened is None else type(packed)(opened)
 
     def peek(self, size: int = _LONGEST_HEAD) -> bytes:
@@ -181,14 +194,54 @@ class Unpacked:
         return self._inside.digest
 
 
-def _opened(packed: Counted, budget: Budget) -> tuple[str, Any]:
+class _Stepwise:
+    """What a decompressor of bz2 or lzma makes of one packed stream after another, no more at a time than is asked."""
+
+    def __init__(self, packed: Counted, make: Callable[[], Any]) -> None:
+        self._packed = packed
+        self._make = make
+        self._inside = make()
+        self._rest = b""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end; raises EOFError where the last stream is cut off."""
+        while True:
+            if self._inside.eof:
+                # xz pads streams with zeros.
+                self._rest = (self._inside.unused_data or self._rest).lstrip(b"\0")
+                while not self._rest and (more := self._packed.read(_AHEAD)):
+                    self._rest = more.lstrip(b"\0")
+                if not self._rest:
+                    return b""
+                self._inside = self._make()
+            elif self._inside.needs_input and not self._rest:
+                self._rest = self._packed.read(_AHEAD)
+                if not self._rest:
+                    raise EOFError("the packed data ends too early")
+            data: bytes = self._inside.decompress(self._rest, size)
+            self._rest = b""
+            if data:
+                return data
+
+
+def _opened(packed: Counted, budget: Budget, *, archive: bool) -> tuple[str, Any]:
     head = packed.peek()
     if head.startswith(_GZIP):
         import gzip
 
         return "gzip", gzip.GzipFile(fileobj=packed, mode="rb")  # type: ignore[call-overload]
     if head.startswith(_ZSTD):
-        return "zstd", _zstd(packed, budget)
+        return "zstd", _zstd(packed)
+    if archive and head.startswith(_BZIP2):
+        import bz2
+
+        return "bzip2", _Stepwise(packed, bz2.BZ2Decompressor)
+    if archive and head.startswith(_XZ):
+        import lzma
+
+        return "xz", _Stepwise(
+            packed, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+        )
     for mark, name in _OTHER.items():
         if head.startswith(mark):
             raise budget.refusal(
@@ -199,16 +252,9 @@ def _opened(packed: Counted, budget: Budget) -> tuple[str, Any]:
     return "", None
 
 
-def _zstd(packed: Counted, budget: Budget) -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise budget.refusal(
-            "a layer is packed with zstd and nothing here unpacks it",
-            "the Python package zstandard",
-            "it is not installed",
-            "`pip install 'toolmatrix[images]'`",
-        ) from None
+def _zstd(packed: Counted) -> Any:
+    import zstandard
+
     made = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     return made.stream_reader(packed, read_across_frames=True)  # type: ignore[arg-type]
 
@@ -219,10 +265,9 @@ def errors() -> tuple[type[Exception], ...]:
     import tarfile
     import zlib
 
-    found: list[type[Exception]] = [tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError]
-    found += [ValueError, OverflowError, IndexError, KeyError]
-    try:
-        import zstandard
-    except ImportError:
-        return tuple(found)
-    return (*found, zstandard.ZstdError)
+    import zstandard
+
+    return (
+        *(tarfile.TarError, zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError, OSError),
+        *(ValueError, OverflowError, IndexError, KeyError),
+    )

@@ -48,9 +48,6 @@ _BUSY = (429, 500, 502, 503, 504)
 _BROKEN = (exceptions.HTTPError, HTTPException, OSError, ValueError)
 """What urllib3 and those below it raise."""
 
-if not hasattr(urllib3.HTTPResponse, "read1"):
-    raise ImportError("urllib3 is of a release that cannot read what has come so far")
-
 
 class Answer:
     """What a host answered: status, headers, and a body that is read piece by piece."""
