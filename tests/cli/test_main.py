@@ -341,7 +341,7 @@ def test_what_reads_images_is_imported_by_nothing_else(cache: str) -> None:
     code = (
         "import sys\n"
         "from toolmatrix.cli import main_script\n"
-        "sys.argv = ['toolmatrix', 'resolve', 'tensorflow==2.6.5', '-o', '/dev/null']\n"
+        "sys.argv = ['toolmatrix', 'resolve', 'tensorflow==2.6.5', '-q', '-o', '/dev/null']\n"
         "assert main_script() == 0\n"
         f"print(sorted(set(sys.modules) & set('{readers}'.split())))\n"
     )
