@@ -79,6 +79,12 @@ def test_runs_one_after_the_other_are_the_same_plans(cases: list[corpus.Case]) -
     assert [graph(plan) for plan in plans] == [graph(plan) for plan in alone]
 
 
+def test_cleaning_what_an_earlier_run_made_is_a_run_of_its_own() -> None:
+    logs = [read(f"nvcc-13.0.88__{case}") for case in ("c-default-arch", "clean-targets")]
+    plans = parse_log([line for lines in logs for line in lines]).plans
+    assert ["saxpy.o" in plan.removed for plan in plans] == [False, True]
+
+
 def test_a_pid_may_come_again_as_it_does_in_containers() -> None:
     lines = with_pid(read(ONE), 7)
     other = [line.replace("saxpy", "reduce") for line in lines]

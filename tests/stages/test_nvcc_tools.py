@@ -40,6 +40,10 @@ def stage(command: str) -> tuple[str, str, str | None, list[str], list[str]]:
         # Archives.
         ('"`g++-9 -print-prog-name=ar`" cr "k.a" "a.o"', "link", "ar", None, ["a.o"], ["k.a"]),
         ('llvm-ar cr "k.a" "a.o"', "link", "llvm-ar", None, ["a.o"], ["k.a"]),
+        ('ar -rcs "k" "a.o" "b"', "link", "ar", None, ["a.o", "b"], ["k"]),
+        ('ar x "k.a" "a.o"', "link", "ar", None, ["k.a", "a.o"], []),
+        ('libtool -static -o "k.a" "a.o"', "link", "libtool", None, ["a.o"], ["k.a"]),
+        ('lib.exe -nologo "a.obj" "b.obj"', "link", "lib.exe", None, ["a.obj", "b.obj"], []),
         # Device tools: options anywhere, inputs by what they look like.
         ('cicc -arch=compute_70 "a" "a.i" -o "a.ptx"', "cicc", "cicc", "compute_70", ["a.i"], ["a.ptx"]),
         ('cicc "a.ii" --new-flag -arch compute_90a -o "a.ptx"', "cicc", "cicc", "compute_90a", ["a.ii"], ["a.ptx"]),
@@ -52,6 +56,11 @@ def stage(command: str) -> tuple[str, str, str | None, list[str], list[str]]:
          "fatbinary", "fatbinary", None, ["a.ptx"], ["a.fatbin"]),
         ('nvlink --arch=sm_70 --register-link-binaries="r.c" "a.o" "k.a" -L"d" -lm -o "a.cubin"',
          "nvlink", "nvlink", "sm_70", ["a.o", "k.a"], ["r.c", "a.cubin"]),
+        ('nvlink --brand-new -L"/d" -report-arch "a.o" --other --arch=sm_70 "b.o" -lm -o "k.cubin"',
+         "nvlink", "nvlink", "sm_70", ["a.o", "b.o"], ["k.cubin"]),
+        ('cudafe++ --sdk_dir "C:/Kits/10/" --new_dir "C:/Kits/11/" --gen_c_file_name "a.cpp" "a.ii"',
+         "cudafe", "cudafe++", None, ["a.ii"], ["a.cpp"]),
+        ('ptxas -arch=sm_70 "a.ptx" -o', "ptxas", "ptxas", "sm_70", ["a.ptx"], []),
         # What nobody knows.
         ('newtool --in="a.foo" "b.bar" -o "c.baz"', "other", "newtool", None, ["a.foo", "b.bar"], ["c.baz"]),
         ('newtool "tmpxft_00000001_00000000-1_a.new" --level 3', "other", "newtool", None, [],
@@ -79,16 +88,18 @@ def test_what_comes_with_the_toolkit_or_the_system_is_left_out() -> None:
     assert [stage.inputs for stage in plan.stages] == [("d.fatbin.c",), ("d.o", "./k.so")]
 
 
-def test_unknown_tools_are_joined_to_the_plan_by_who_else_knows_their_files() -> None:
+def test_unknown_tools_are_joined_to_the_plan_by_who_else_knows_their_temp_files() -> None:
+    ptx, better = (f"t/tmpxft_00000001_00000000-1_a.{end}" for end in ("ptx", "better"))
     plan = parse(
-        '#$ cicc -arch compute_90 "a.ii" -o "a.ptx"\n'
-        '#$ optimizer --from="a.ptx" --to="a.better"\n'
-        '#$ ptxas -arch=sm_90 --new-input="a.better" -o "a.cubin"\n'
+        f'#$ cicc -arch compute_90 "a.ii" -o "{ptx}"\n'
+        f'#$ optimizer --from="{ptx}" --rules="r.txt" --to="{better}"\n'
+        f'#$ ptxas -arch=sm_90 --rules="r.txt" --new-input="{better}" -o "a.cubin"\n'
         '#$ "./checker" "a.cubin"'
     )
     assert plan.edges == ((0, 1), (1, 2), (2, 3))
     assert [stage.kind for stage in plan.stages] == ["cicc", "other", "ptxas", "other"]
     assert [one.stage for one in plan.diagnostics if "not known" in one.text] == [1, 3]
+    assert [stage.outputs for stage in plan.stages] == [(ptx,), (better,), ("a.cubin",), ()]
 
 
 def test_what_is_read_does_not_depend_on_what_was_read_before() -> None:

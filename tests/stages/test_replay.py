@@ -30,8 +30,14 @@ def ids(made: Replay) -> list[int]:
 
 
 def test_a_file_is_read_between_its_writers() -> None:
-    stages = (stage(0, [], ["f"]), stage(1, ["f"], ["g"]), stage(2, [], ["f"]), stage(3, ["f"], []))
+    stages = (stage(0, [], ["f"]), stage(1, ["f"], ["g"]), stage(2, [], ["f"]))
+    stages = (*stages, stage(3, ["f"], [], kind="ptxas"))
     assert order(stages) == ((0, 1), (0, 2), (0, 3), (1, 2), (2, 3))
+
+
+def test_a_program_that_nobody_knows_keeps_its_place_between_those_who_use_its_files() -> None:
+    stages = (stage(0, ["f"], ["g"]), stage(1, ["f", "x"]), stage(2, ["f"], ["h"]), stage(3, ["y"]))
+    assert order(stages) == ((0, 1), (1, 2))
 
 
 @given(random_plans())

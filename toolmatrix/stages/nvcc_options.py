@@ -27,6 +27,7 @@ _CICC = {
     "--orig_src_file_name": SKIP,
     "--orig_src_path_name": SKIP,
     "--compiler_bindir": SKIP,
+    "--sdk_dir": SKIP,
     "-nvvmir-library": SKIP,
     "--diag_suppress": SKIP,
     "-maxreg": SKIP,

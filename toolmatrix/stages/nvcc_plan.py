@@ -101,9 +101,13 @@ def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
 
 
 def _settle(drafts: Sequence[Draft]) -> None:
-    """Reads or writes for files of which the words alone do not tell: who else in the plan has to do with them."""
+    """Reads or writes for files of which the words alone do not tell: who else in the plan has to do with them.
+
+    Only a file of nvcc's own is taken for one that is written: another may have been there before.
+    """
     if not any(draft.loose or draft.named for draft in drafts):
         return
+    kept = _kept_in(drafts)
     written: dict[str, int] = {}
     last: dict[str, int] = {}
     for number, draft in enumerate(drafts):
@@ -114,17 +118,32 @@ def _settle(drafts: Sequence[Draft]) -> None:
     for number, draft in enumerate(drafts):
         named = set(draft.named)
         for path in (*draft.loose, *draft.named):
+            awaited = last.get(path, number) > number
+            handed_on = awaited or (path not in named and not path.endswith(READ_ENDINGS))
+            ours = (TEMP in path or _folder(path) in kept) and not path.endswith(SOURCES)
             if written.get(path, number) < number:
                 draft.reads.append(path)
-            elif last.get(path, number) > number and not path.endswith(SOURCES):
+            elif ours and handed_on:
                 draft.writes.append(path)
                 written.setdefault(path, number)
-            elif path in named:
-                continue
-            elif TEMP in path and not path.endswith(READ_ENDINGS):
-                draft.writes.append(path)  # no temp file was there before the run
-            else:
+            elif path not in named:
                 draft.reads.append(path)
+
+
+def _kept_in(drafts: Iterable[Draft]) -> set[str]:
+    """The folders that hold nothing but what stages hand on, as `--keep-dir` makes them."""
+    written: set[str] = set()
+    handed: set[str] = set()
+    there: set[str] = set()
+    for draft in drafts:
+        for path in draft.reads:
+            (handed if path in written else there).add(_folder(path))
+        written.update(draft.writes)
+    return handed - there - {""}
+
+
+def _folder(path: str) -> str:
+    return path[: len(path) - len(_name(path))]
 
 
 def _read_indirectly(drafts: Sequence[Draft]) -> None:
@@ -152,7 +171,7 @@ class _Written(dict[str, None]):
 
     def beside(self, path: str, name: str) -> str:
         """The path of a file that another, at `path`, includes by `name`."""
-        beside = path[: len(path) - len(_name(path))] + name
+        beside = _folder(path) + name
         if beside in self:
             return beside
         if name in self:

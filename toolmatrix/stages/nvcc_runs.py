@@ -46,6 +46,10 @@ class Run:
         """Whether it has said nothing but its variables."""
         return not self.drafts and not self.removed
 
+    def only_removes(self) -> bool:
+        """Whether it has done nothing but remove files, as `nvcc -clean` does."""
+        return bool(self.removed) and not self.drafts
+
     def say(self, line: int, severity: str, text: str, *, here: bool = True) -> None:
         """Note something about the latest stage, or about the run as a whole."""
         stage = len(self.drafts) - 1 if here and self.drafts else None
@@ -116,7 +120,8 @@ class Runs:
         if run is not None and self.waiting and self._is_another(run, writes, removes):
             run = None
         if run is None and not pid:
-            run = self.writer(reads)
+            cleans = removes and self.latest and self.latest.only_removes()
+            run = self.latest if cleans else self.writer(reads)
             if run is None and not self.waiting:
                 run = self.latest
         if run is None:

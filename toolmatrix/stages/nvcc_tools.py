@@ -48,6 +48,10 @@ _WRAPPERS = frozenset({"ccache", "sccache", "distcc", "icecc", "buildcache"})
 _HOST_SIGNS = frozenset({"-D__CUDACC__", "-D__NVCC__", "-DCUDA_DOUBLE_MATH_FUNCTIONS"})
 _PROGRAM_NAME = re.compile(r"`[^`]*-print-prog-name=([^\s`]+)`")
 _OUTPUTS = frozenset({"-o", "--output", "--output-file", "-out", "--out"})
+_FILLS = re.compile(r"-?(?!\w*[tpx])[a-zA-Z]*[rq][a-zA-Z]*")
+"""The word by which `ar` is told to put members into an archive; with another it reads one."""
+_JOINED = ("-I", "-L", "-l", "-D", "-U")
+"""Options whose value is part of the word."""
 _SUFFIX = re.compile(r"\.[A-Za-z][\w+]{0,11}\Z")
 _IMAGE_END = re.compile(r",(?:profile|kind|sm)=")
 
@@ -166,25 +170,28 @@ def is_known(found: Draft) -> bool:
 
 def names_file(word: str) -> bool:
     """Whether a word looks like the name of a file."""
-    return "/" in word or "\\" in word or _SUFFIX.search(word) is not None
+    if "/" in word or "\\" in word:
+        return not word.endswith(("/", "\\"))
+    return _SUFFIX.search(word) is not None
 
 
 def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: set[str]) -> None:
     words = iter(rest)
-    unknown = False
+    after_unknown = False
     for word in words:
+        unknown, after_unknown = after_unknown, False
         if word in idle:
             continue
         role = options.get(word)
         if role is not None:
             _ROLES[role](found, next(words, ""))
-            unknown = False
+        elif word.startswith(_JOINED):
+            _remember(idle, word)
         elif word[:1] != "-":
             if names_file(word):
                 (found.loose if unknown else found.reads).append(word)
-            unknown = False
         elif "=" not in word:
-            unknown = True
+            after_unknown = True
         else:
             name, _, value = word.partition("=")
             role = options.get(name + "=")
@@ -224,7 +231,7 @@ def _front(found: Draft, value: str) -> None:
 
 
 _ROLES: dict[str, Callable[[Draft, str], None]] = {
-    WRITE: lambda found, value: found.writes.append(value),
+    WRITE: lambda found, value: found.writes.extend(filter(None, (value,))),
     ARCH: lambda found, value: setattr(found, "arch", value),
     SKIP: lambda _found, _value: None,
     STUB: _stub,
@@ -246,10 +253,10 @@ def _host(found: Draft, rest: Sequence[str]) -> None:
         role = HOST_OPTIONS.get(word)
         if role is not None:
             value = next(words, "")
-            if role is WRITE:
-                found.writes.append(value)
-            elif role is DEFINE:
+            if role is DEFINE:
                 _define(found, value)
+            else:
+                _ROLES[role](found, value)
         elif word[:2] == "-D":
             if not _define(found, word[2:]):
                 _remember(idle, word)
@@ -282,19 +289,19 @@ def _define(found: Draft, value: str) -> bool:
 
 
 def _archive(found: Draft, rest: Sequence[str]) -> None:
+    """`ar cr libk.a a.o b.o`: what to do, the archive, the members; others name the archive by an option."""
     found.kind = "link"
-    files: list[str] = []
-    for word in rest:
+    fills = bool(rest) and _FILLS.fullmatch(rest[0]) is not None
+    words = iter(rest[1:] if fills else rest)
+    for word in words:
         if (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
             found.writes.append(output[2])
-        elif not word.startswith(("-", "/")) or names_file(word[1:]):
-            files.append(word)
-    if not found.writes:
-        # `ar cr libk.a a.o b.o`: what to do, the archive, the members.
-        files = files[1:] if files and not names_file(files[0]) else files
-        found.writes += files[:1]
-        files = files[1:]
-    found.reads += files
+        elif word == "-o":
+            _ROLES[WRITE](found, next(words, ""))
+        elif word[:1] != "-" and (fills or names_file(word[1:])):
+            found.reads.append(word)
+    if fills and not found.writes:
+        found.writes, found.reads = found.reads[:1], found.reads[1:]
 
 
 def _unknown(found: Draft, program: str, rest: Sequence[str]) -> None:
@@ -303,6 +310,6 @@ def _unknown(found: Draft, program: str, rest: Sequence[str]) -> None:
     for word in words:
         option, joined, value = word.partition("=") if word[:1] == "-" else ("", "", word)
         if option in _OUTPUTS:
-            found.writes.append(value if joined else next(words, ""))
+            _ROLES[WRITE](found, value if joined else next(words, ""))
         elif names_file(value):
             found.loose.append(value)

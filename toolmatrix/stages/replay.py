@@ -141,17 +141,19 @@ def _check(plan: Plan, work: str) -> None:
 
 def order(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
     """Pairs of ids that have to run in this order: a file is read after it is written, and is not written again
-    before those who read or wrote it are done."""
+    before those who read or wrote it are done. A program of which no output is known may write any file it names."""
     writers: dict[str, list[int]] = {}
     readers: dict[str, list[int]] = {}
     pairs: set[tuple[int, int]] = set()
     for stage in stages:
-        before = [writers.get(path, ()) for path in (*stage.inputs, *stage.outputs)]
-        before += [readers.get(path, ()) for path in stage.outputs]
+        perhaps = stage.inputs if stage.kind == "other" and not stage.outputs else ()
+        writes = (*stage.outputs, *perhaps)
+        before = [writers.get(path, ()) for path in (*stage.inputs, *writes)]
+        before += [readers.get(path, ()) for path in writes]
         pairs |= {(one, stage.id) for ids in before for one in ids}
         for path in stage.inputs:
             readers.setdefault(path, []).append(stage.id)
-        for path in stage.outputs:
+        for path in writes:
             writers.setdefault(path, []).append(stage.id)
     return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
 
