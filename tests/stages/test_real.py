@@ -50,7 +50,7 @@ def planned(
     """A dry run of sources in a directory, ready to be replayed."""
     dry = dry_run(sources, flags, driver, cwd=place)
     assert dry.exit_code == 0, dry.text
-    return dry, replay(parse(dry.text), work=dry.work)
+    return dry, replay(parse(dry.text), work=dry.work, asked=dry.asked)
 
 
 def source(place: Path, name: str) -> str:
@@ -110,6 +110,83 @@ def test_ninja_and_a_shell_build_the_drivers_own_object(
     shutil.rmtree(tmp_path / made.work)
     build(dry, cwd=tmp_path, limit=600)
     assert contents == [(tmp_path / "k.o").read_bytes()] * 2
+
+
+@pytest.mark.parametrize(("driver", "name", "archs"), CASES)
+def test_a_header_that_changed_builds_anew_what_differs_by_it(
+    tmp_path: Path, driver: Callable[[], str], name: str, archs: list[str]
+) -> None:
+    ninja_program = program("ninja")
+    (tmp_path / "host.h").write_text("inline int told() { return 3; }\n")
+    with (tmp_path / source(tmp_path, name)).open("a") as file:
+        file.write('#include "host.h"\nint used() { return told(); }\n')
+    dry, made = planned(tmp_path, driver(), [name], [*archs, "-c", "-o", "k.o"])
+    (tmp_path / "build.ninja").write_text(ninja(made))
+
+    def built() -> str:
+        done = subprocess.run(
+            [ninja_program], cwd=tmp_path, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    assert "[1/" in built()
+    assert built() == "ninja: no work to do.\n"
+    before = (tmp_path / "k.o").read_bytes()
+    (tmp_path / "host.h").write_text("inline int told() { return 4; }\n")
+    again = built()
+    assert built() == "ninja: no work to do.\n"
+    after = (tmp_path / "k.o").read_bytes()
+    assert after != before
+    shutil.rmtree(tmp_path / made.work)
+    build(dry, cwd=tmp_path, limit=600)
+    assert after == (tmp_path / "k.o").read_bytes()
+    assert "ptxas" not in again, "the PTX came out as it was"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-MD"],
+        ["-MMD", "-MF", "made of.d"],
+        ["-MD", "-MP", "-MT", "the target"],
+        ["-MMD", "-MP", "-o", "named.o"],
+    ],
+    ids=" ".join,
+)
+def test_the_dependencies_that_a_replay_writes_are_the_drivers_own(
+    tmp_path: Path, words: list[str]
+) -> None:
+    (tmp_path / "in c").mkdir()
+    (tmp_path / "in c" / "a b.h").write_text('#line 9 "made.y"\nint line;\n')
+    with (tmp_path / source(tmp_path, "saxpy.cu")).open("a") as file:
+        file.write('#include "a b.h"\n')
+    flags = ["-arch=sm_80", "-I", "in c", "-c", *words]
+    dry, made = planned(tmp_path, nvcc(), ["saxpy.cu"], flags)
+    run(made, jobs=2, cwd=tmp_path)
+    (depfile,) = tmp_path.glob("*.d")
+    assert "in\\ c/a\\ b.h" in depfile.read_text()
+    assert depfile.name in made.results
+    assert all(verdict.identical for verdict in verify(dry, made, cwd=tmp_path))
+
+
+def test_ninja_and_a_script_write_the_dependencies_that_a_log_tells_of(tmp_path: Path) -> None:
+    name, driver = source(tmp_path, "saxpy.cu"), nvcc()
+    words = [driver, "-arch=sm_80", "-c", name, "-MD", "-MF", "k.d"]
+    log = subprocess.run(
+        [*words, "--dryrun"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    subprocess.run(words, cwd=tmp_path, check=True)
+    expected = (tmp_path / "k.d").read_bytes()
+    made = replay(parse(log.stderr), work="w")
+    assert made.notes == (
+        "the log does not tell -MT, -MMD and -MP: k.d names all headers, for saxpy.o",
+    )
+    (tmp_path / "build.ninja").write_text(ninja(made))
+    (tmp_path / "build.sh").write_text(script(made))
+    for command in ([program("ninja")], ["sh", "build.sh"]):
+        (tmp_path / "k.d").unlink()
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+        assert (tmp_path / "k.d").read_bytes() == expected
 
 
 @pytest.mark.parametrize(

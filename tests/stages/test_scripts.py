@@ -62,7 +62,6 @@ def test_a_ninja_file_holds_the_true_edges_and_a_pool_for_what_needs_memory() ->
 # nvcc: 2 stages replayed; made by `toolmatrix stages`.
 # Temp files stay in w.
 # The shell expands words of stage 2, as it does under nvcc itself.
-# Headers are not tracked.
 builddir = w
 begin = mkdir -p w && export PATH='/a b:/bin'
 
@@ -71,10 +70,16 @@ pool memory
 rule stage
   command = $begin && $run
   description = $what
+rule keep
+  command = $begin && (for f in $made; do test ! -e "$$f" || cp -p "$$f" "$$f.was"; done) && $run && \
+(for f in $made; do if cmp -s "$$f.was" "$$f"; then mv "$$f.was" "$$f"; else rm -f "$$f.was"; fi; done)
+  description = $what
+  restat = 1
 
-build w/k.ptx: stage k.cu
+build w/k.ptx: keep k.cu
   run = cicc "k.cu"
   what = stage 1 (cicc compute_80)
+  made = w/k.ptx
   pool = memory
 
 build k.o: stage w/k.ptx
@@ -101,9 +106,9 @@ def test_of_several_who_write_one_file_the_last_has_it_and_they_keep_their_order
     built = [line for line in ninja(replay(links, work="w")).splitlines() if line[:6] == "build "]
     assert built == [
         "build w/8.cubin: stage a.o",
-        "build w/9.cubin w/reg.c: stage a.o | w/8.cubin",
+        "build w/9.cubin w/reg.c: keep a.o | w/8.cubin",
         "build stub.o: stage w/reg.c | w/8.cubin",
-        "build w/fat.c: stage w/8.cubin w/9.cubin",
+        "build w/fat.c: keep w/8.cubin w/9.cubin",
         "build fat.o: stage w/fat.c",
     ]
 
@@ -116,7 +121,7 @@ def test_one_who_writes_nothing_of_its_own_gets_a_stamp() -> None:
     )
     text = ninja(replay(pairs, work="w"))
     assert "build w/stage-1.done: stage k.cu\n  run = one && : > w/stage-1.done\n" in text
-    assert "build w/k.ii: stage k.cu | w/stage-1.done\n" in text
+    assert "build w/k.ii: keep k.cu | w/stage-1.done\n" in text
 
 
 def test_names_are_escaped_for_ninja() -> None:
@@ -215,7 +220,8 @@ def test_ninja_reads_the_order_back(any_plan: Plan) -> None:
     statements = [line for line in ninja(made).splitlines() if line.startswith("build ")]
     maker = {}
     for step, line in zip(made.steps, statements, strict=True):
-        outputs = re.split(r"(?<!\$) ", line.removeprefix("build ").partition(": stage")[0])
+        named = re.split(r": (?:stage|keep)(?: |$)", line.removeprefix("build "))[0]
+        outputs = re.split(r"(?<!\$) ", named)
         for output in outputs:
             maker[re.sub(r"\$(.)", r"\1", output)] = step.id
     pairs = {(maker[start], maker[end]) for start, end in parsed(done.stdout) if start in maker}

@@ -37,6 +37,7 @@ def run(context: Context, told: Told) -> int:
         only=options.only,
         until=options.until or None,
         since=options.since or None,
+        asked=told.dry.asked if told.dry else (),
     )
     if options.format in _WRITERS:
         if options.run or options.verify or options.cost:

@@ -83,13 +83,23 @@ class Diagnostic(Value):
         return {field: getattr(self, field) for field in self._fields}
 
 
+class Depfile(Value):
+    """Dependencies that nvcc itself writes, to its standard output where `path` is empty.
+
+    `stages` are the ids of those that preprocess what they are read from.
+    """
+
+    path: str
+    stages: tuple[int, ...]
+
+
 class Plan(Value):
     """What one invocation of a driver would do.
 
     `tool` is nvcc, hipcc or clang; `version` its release as far as the log tells, else empty. `env` are the variables
     that the driver printed, the last of a name. `edges` are pairs of stage ids: the second reads a file that the
     first, earlier, wrote. `removed` are the files that the driver deletes at the end. `hip` is the release of HIP, for
-    its compilers' own version says nothing of it.
+    its compilers' own version says nothing of it. `depfiles` are what the driver writes itself, by no stage.
     """
 
     tool: str
@@ -101,6 +111,7 @@ class Plan(Value):
     diagnostics: tuple[Diagnostic, ...] = ()
     removed: tuple[str, ...] = ()
     hip: str = ""
+    depfiles: tuple[Depfile, ...] = ()
 
     def critical_path(self, cost: Mapping[int, float] | None = None) -> tuple[int, ...]:
         """Ids of the dearest chain of stages, each waiting for the one before.

@@ -63,7 +63,7 @@ class NvccReader:
         if self._early:
             self._say_early(self._runs.latest or self._runs.begin(self._early[0][0]))
         return [
-            nvcc_plan.plan(run.line, run.env, run.drafts, run.said, run.removed)
+            nvcc_plan.plan(run.line, run.env, run.drafts, run.said, run.removed, run.depfiles)
             for run in self._runs.all
             if run.env or run.said or run.removed or any(map(_is_of_nvcc, run.drafts))
         ]
@@ -95,8 +95,9 @@ class NvccReader:
 
     def _dependencies(self, number: int, text: str) -> None:
         run = self._runs.latest or self._runs.begin(number)
-        target = text[len(_DEPENDENCIES) :].strip(" >")
-        where = f"to `{words.plain(target)}`" if target else "to its standard output"
+        target = words.plain(text[len(_DEPENDENCIES) :].strip(" >"))
+        run.depfiles.append((target, len(run.drafts)))
+        where = f"to `{target}`" if target else "to its standard output"
         run.say(number, "note", f"nvcc itself writes the dependencies {where}", here=False)
 
     def _say_early(self, run: Run) -> None:

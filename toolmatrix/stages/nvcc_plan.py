@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.stages import graph
-from toolmatrix.stages.model import Diagnostic, Plan, Stage
+from toolmatrix.stages.model import Depfile, Diagnostic, Plan, Stage
 from toolmatrix.stages.nvcc_tools import (
     FROM_TOOLKIT,
     READ_ENDINGS,
@@ -32,6 +32,7 @@ def plan(
     drafts: Sequence[Draft],
     diagnostics: Iterable[Diagnostic],
     removed: Iterable[str],
+    depfiles: Iterable[tuple[str, int]] = (),
 ) -> Plan:
     """The plan that the commands of one invocation make together; changes the drafts."""
     diagnostics = tuple(diagnostics)
@@ -67,7 +68,18 @@ def plan(
             )
         ),
         removed=tuple(removed),
+        depfiles=tuple(_depfiles(drafts, depfiles)),
     )
+
+
+def _depfiles(drafts: Sequence[Draft], written: Iterable[tuple[str, int]]) -> Iterable[Depfile]:
+    """Each file of dependencies, made from what was preprocessed since the one before."""
+    begin = 0
+    for path, end in written:
+        read = tuple(n for n in range(begin, end) if drafts[n].kind == "preprocess")
+        begin = end
+        if read:
+            yield Depfile(path=path, stages=read)
 
 
 def version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:

@@ -35,6 +35,8 @@ class Run:
         self.said: list[Diagnostic] = []
         self.removed: dict[str, None] = {}
         self.resources: dict[str, Sequence[str]] = {}
+        self.depfiles: list[tuple[str, int]] = []
+        """Where nvcc writes dependencies, and how many commands stand before that."""
         self._numbers: dict[str, str] = {}
         self._counted = 0
 

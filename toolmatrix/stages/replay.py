@@ -13,7 +13,7 @@ import re
 import shlex
 
 from toolmatrix.errors import NothingMatched, UsageError
-from toolmatrix.stages import graph
+from toolmatrix.stages import dependencies, graph
 from toolmatrix.stages.nvcc_plan import TEMP
 from toolmatrix.value import Value
 
@@ -35,7 +35,7 @@ class Step(Value):
     """One stage, ready to run: `commands` are lines for a POSIX shell, to be stopped at the first that fails.
 
     `after` are the ids of the stages that have to end before. `inputs` and `outputs` are paths as the commands use
-    them.
+    them. Those of a stage that reads headers are `tracked` where they can write to `depfile` which.
     """
 
     id: int
@@ -46,6 +46,8 @@ class Step(Value):
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     after: tuple[int, ...]
+    depfile: str = ""
+    tracked: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -79,35 +81,42 @@ def replay(
     only: Sequence[str] = (),
     until: str | None = None,
     since: str | None = None,
+    asked: Sequence[str] = (),
 ) -> Replay:
     """Make a plan, or a part of it that can run, ready; see `select` for the parts.
 
-    Raises UsageError for a plan made on Windows or a `work` that a shell would not take literally, NothingMatched
-    for a stage or an arch that the plan has not.
+    `asked` are the words of the driver's command line where they are known. Raises UsageError for a plan made on
+    Windows or a `work` that a shell would not take literally, NothingMatched for a stage or an arch that the plan has
+    not.
     """
     _check(plan, work)
-    chosen = select(plan, only=only, until=until, since=since)
     moves = _moves(plan, work)
-    moved = _mover(moves)
+    plan, listings = dependencies.written(plan, asked)
+    chosen = select(plan, only=only, until=until, since=since)
     waits = graph.predecessors(len(plan.stages), order(plan.stages))
-    steps = tuple(
-        Step(
+    moved = _mover(moves)
+
+    def step(stage: Stage) -> Step:
+        commands = [*_commands(plan, stage), *filter(None, (listings.get(stage.id),))]
+        depfile = posixpath.join(work, f"stage-{stage.id + 1}.d")
+        reads_headers = dependencies.reads_headers(stage)
+        driver = _made_by_the_driver(plan, stage)
+        return Step(
             id=stage.id,
             kind=stage.kind,
             tool=stage.tool,
             arch=stage.arch,
-            commands=tuple(moved(line) for line in _commands(plan, stage)),
-            inputs=tuple(
-                moves.get(path, path)
-                for path in stage.inputs
-                if path not in _made_by_the_driver(plan, stage)
-            ),
+            commands=tuple(map(moved, commands)),
+            inputs=tuple(moves.get(path, path) for path in stage.inputs if path not in driver),
             outputs=tuple(moves.get(path, path) for path in stage.outputs),
             after=tuple(before for before in waits[stage.id] if before in chosen),
+            depfile=depfile if reads_headers else "",
+            tracked=tuple(map(moved, dependencies.told(stage, commands, depfile)))
+            if reads_headers
+            else (),
         )
-        for stage in plan.stages
-        if stage.id in chosen
-    )
+
+    steps = tuple(step(stage) for stage in plan.stages if stage.id in chosen)
     left_out = tuple(stage.id for stage in plan.stages if stage.id not in chosen)
     needed = _needed(plan, chosen)
     return Replay(
@@ -119,7 +128,7 @@ def replay(
         results=_results(work, steps),
         left_out=left_out,
         needed=tuple(moves.get(path, path) for path in needed),
-        notes=tuple(_notes(plan, chosen)),
+        notes=(*_notes(plan, chosen), *dependencies.notes(plan, asked)),
     )
 
 

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
     from toolmatrix.stages.replay import Replay, Step
 
+_KEEP = (
+    '(for f in $made; do test ! -e "$$f" || cp -p "$$f" "$$f.was"; done) && $run && (for f in $made; do'
+    ' if cmp -s "$$f.was" "$$f"; then mv "$$f.was" "$$f"; else rm -f "$$f.was"; fi; done)'
+)
+"""A command around which outputs keep their time where their content is what it was, for Ninja to see."""
+
 HEAVY = ("cicc", "device-compile")
 """Kinds of stages whose memory decides how many may run at once."""
 
@@ -47,13 +53,13 @@ def _heading(replay: Replay) -> Iterator[str]:
 
 
 def ninja(replay: Replay, *, depth: int = 0) -> str:
-    """A Ninja file with the true edges of the steps.
+    """A Ninja file with the true edges of the steps, in which a header that changed builds anew what reads it.
 
-    `depth` is how many stages that need much memory may run at once, 0 for no limit. Of several steps that write one
-    file the last is the one that Ninja knows it from, and they keep their order. Raises UsageError for a name that
-    no Ninja file can hold.
+    What comes out as it was before builds nothing that reads it. `depth` is how many stages that need much memory may
+    run at once, 0 for no limit. Of several steps that write one file the last is the one that Ninja knows it from, and
+    they keep their order. Raises UsageError for a name that no Ninja file can hold.
     """
-    lines = [f"# {line}" for line in (*_heading(replay), "Headers are not tracked.")]
+    lines = [f"# {line}" for line in (*_heading(replay), *_untracked(replay))]
     exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in replay.env.items())
     lines += [
         f"builddir = {_path(replay.work)}",
@@ -65,10 +71,14 @@ def ninja(replay: Replay, *, depth: int = 0) -> str:
         "rule stage",
         "  command = $begin && $run",
         "  description = $what",
+        "rule keep",
+        f"  command = $begin && {_KEEP}",
+        "  description = $what",
+        "  restat = 1",
     ]
     made = _made(replay)
     for step in replay.steps:
-        lines += ["", *_statement(step, made)]
+        lines += ["", *_statement(step, made, replay.work)]
     return "\n".join(lines) + "\n"
 
 
@@ -88,19 +98,42 @@ def _made(replay: Replay) -> dict[int, tuple[str, ...]]:
     }
 
 
-def _statement(step: Step, made: Mapping[int, tuple[str, ...]]) -> Iterator[str]:
+def _untracked(replay: Replay) -> Iterator[str]:
+    """Which stages read headers that Ninja is not told of."""
+    numbers = [str(one.id + 1) for one in replay.steps if one.depfile and not one.tracked]
+    if numbers:
+        yield f"The headers of stage {', '.join(numbers)} are not tracked."
+
+
+def _kept(step: Step, made: Mapping[int, tuple[str, ...]], work: str) -> list[str]:
+    """The temp files that a step leaves as they were where it makes them anew with what they held; none of others."""
+    own = made[step.id]
+    others = {path for number, paths in made.items() if number != step.id for path in paths}
+    if not others.isdisjoint(step.outputs):
+        return []
+    return [path for path in own if path in step.outputs and path.startswith(work + "/")]
+
+
+def _statement(step: Step, made: Mapping[int, tuple[str, ...]], work: str) -> Iterator[str]:
     written = {path for paths in made.values() for path in paths}
     before = [path for one in step.after for path in made[one]]
     read = [path for path in dict.fromkeys(step.inputs) if path in before or path not in written]
     met = [one for one in step.after if not set(made[one]).isdisjoint(read)]
     awaited = [made[one][0] for one in step.after if one not in met]
-    commands = list(step.commands)
+    commands = [*(step.tracked or step.commands)]
+    kept = _kept(step, made, work)
     if made[step.id][0] not in step.outputs:
         commands.append(f": > {shlex.quote(made[step.id][0])}")
-    line = f"build {_paths(made[step.id])}: stage {_paths(read)}".rstrip()
+    rule = "keep" if kept else "stage"
+    line = f"build {_paths(made[step.id])}: {rule} {_paths(read)}".rstrip()
     yield line + (f" | {_paths(awaited)}" if awaited else "")
     yield f"  run = {_value(' && '.join(commands))}"
     yield f"  what = {_value(step.name)}"
+    if kept:
+        yield f"  made = {_value(shlex.join(kept))}"
+    if step.tracked:
+        yield f"  depfile = {_value(step.depfile)}"
+        yield "  deps = gcc"
     if step.kind in HEAVY:
         yield "  pool = memory"
 
