@@ -192,6 +192,114 @@ def test_a_driver_that_hangs_is_ended(real: Cli, here: Path) -> None:
     assert "`nvcc` did not finish within 1 s and was ended" in outcome.err
 
 
+def driver(here: Path, name: str, script: str) -> str:
+    """A driver that does what a script says, outside the working directory."""
+    program = here.parent / name
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+REFUSING = """\
+case "$*" in
+*--version*) echo 'Cuda compilation tools, release 13.0, V13.0.88' ;;
+*) echo "nvcc fatal   : Unsupported gpu architecture 'compute_35'" >&2; exit 1 ;;
+esac"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("more", [[], ["--run"]])
+def test_an_arch_that_the_driver_refuses_is_told_with_the_last_that_took_it(
+    real: Cli, here: Path, more: list[str]
+) -> None:
+    ask = ["stages", "k.cu", "--driver", driver(here, "nvcc", REFUSING), *more]
+    outcome = real(*ask, "--", "-arch=sm_35", **path())
+    assert outcome.code == 5
+    assert " ".join(outcome.out.split()).startswith(
+        "error[TM201]: cuda 13.0.1 to 13.0.3 does not take the arch `compute_35` any more:"
+        " nvcc 11.8.89 was the last that did "
+    )
+    assert outcome.err.startswith("error[TM500]: `nvcc` failed with exit code 1\n")
+    document = real(*ask, "--json", "--", "-arch=sm_35", **path())
+    assert document.code == 5
+
+
+MISSING_PROGRAM = """\
+echo '#$ _SPACE_='
+echo '#$ gcc -E "k.cu" -o "k.ii"'
+echo '#$ no-such-cicc -arch compute_80 "k.ii" -o "k.ptx"'"""
+MISSING_SOURCE = """\
+echo '#$ _SPACE_='
+echo '#$ touch "started"'
+echo '#$ g++ "gone.o" -o "app"'"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("how", ["--run", "--verify"])
+@pytest.mark.parametrize(
+    ("script", "source", "code", "message"),
+    [
+        (
+            MISSING_PROGRAM,
+            "k.cu",
+            5,
+            (
+                "error[TM500]: nothing was run: the program `no-such-cicc` is not found\n"
+                "help: install it, or put its directory on PATH\n"
+            ),
+        ),
+        (
+            MISSING_SOURCE,
+            "gone.o",
+            2,
+            (
+                "error[TM901]: nothing was run: the object `gone.o` is not there\n"
+                "help: look at the name and the working directory\n"
+            ),
+        ),
+    ],
+    ids=["program", "source"],
+)
+def test_nothing_runs_where_something_is_known_to_be_missing(
+    real: Cli, here: Path, how: str, script: str, source: str, code: int, message: str
+) -> None:
+    (here / "k.cu").touch()
+    program = driver(here, "nvcc", script)
+    outcome = real("stages", source, "-q", "--driver", program, how, **path())
+    assert (outcome.code, outcome.out, outcome.err) == (code, "", message)
+    assert [one.name for one in here.iterdir()] == ["k.cu"]
+
+
+@pytest.mark.process
+def test_a_program_that_a_log_names_and_this_machine_has_not_is_told_before_a_run(
+    real: Cli, here: Path
+) -> None:
+    (here / "one.cu").touch()
+    (here / "x.log").write_text(COPY + '#$ /no/such/cuda/bin/ptxas "three.o" -o "k.cubin"\n')
+    outcome = real("stages", "--from-log", "x.log", "--run", **path())
+    assert outcome.code == 5
+    assert "nothing was run: the program `/no/such/cuda/bin/ptxas` is not found" in outcome.err
+    assert sorted(one.name for one in here.iterdir()) == ["one.cu", "x.log"]
+
+
+@pytest.mark.process
+def test_a_driver_that_differs_from_itself_is_said(real: Cli, here: Path) -> None:
+    (here / "k.cu").touch()
+    ours = driver(here, "assembler", "echo ours > k.o")
+    script = f"""\
+case "$*" in
+*--dryrun*) echo '#$ _SPACE_='; echo '#$ {ours} "k.cu" -o "k.o"' ;;
+*) echo run >> runs; cat runs > k.o ;;
+esac"""
+    program = driver(here, "nvcc", script)
+    outcome = real("stages", "k.cu", "--driver", program, "--verify", **path())
+    assert outcome.code == 1
+    assert (
+        "k.o: unknown, for the driver's own differs from run to run, first at byte 0\n"
+        in outcome.out
+    )
+
+
 @pytest.mark.process
 def test_a_configured_arch_gives_way_to_the_drivers_own_flags(real: Cli, here: Path) -> None:
     program = here / "nvcc"

@@ -7,6 +7,8 @@ import pytest
 from tests.judge.stage_cases import codes, fatbinary, index, judged, made, plan, plans
 from tests.stages import corpus
 from toolmatrix.judge import stages
+from toolmatrix.judge.stage_setting import Here
+from toolmatrix.report import stage_findings
 from toolmatrix.report.rules import load_rules
 
 NOTED = {
@@ -291,6 +293,24 @@ def test_the_words_of_the_profile_are_told_from_others(
     assert [one.names for one in found] == ([foreign] if foreign else [])
 
 
+@pytest.mark.parametrize(
+    ("libraries", "foreign"),
+    [
+        (r'"/LIBPATH:C:\PROGRA~1\NVIDIA~2\CUDA\v13.1\bin/../lib/x64"', None),
+        (r'"/LIBPATH:C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v13.1\lib\x64"', None),
+        (r"/LIBPATH:C:\MYPROG~1\lib", ("LIBRARIES", r"/LIBPATH:C:\MYPROG~1\lib")),
+        (r"/LIBPATH:C:\PROGRA~1\other", ("LIBRARIES", r"/LIBPATH:C:\PROGRA~1\other")),
+    ],
+)
+def test_the_toolkits_own_places_on_windows_are_not_the_callers(
+    libraries: str, foreign: tuple[str, ...] | None
+) -> None:
+    here = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v13.1\bin"
+    env = {"_HERE_": here, "TOP": here + "/..", "LIBRARIES": libraries}
+    found = stages.findings(plan(("preprocess", "", "cl.exe -E k.cu"), env=env), index())
+    assert [one.names for one in found] == ([foreign] if foreign else [])
+
+
 @pytest.mark.parametrize("word", ["-DA=$HOME", "-DA=`id`", "$(id)", "-I${HOME}", "a$1.cu"])
 def test_the_shell_expands_these(word: str) -> None:
     (found,) = stages.findings(plan(("preprocess", "", f"gcc {word}")), index())
@@ -316,9 +336,50 @@ def test_a_program_is_sought_on_the_path_of_the_plan() -> None:
         ("ptxas", "", "ptxas l.ptx"),
         env={"PATH": "/cuda/bin:/bin"},
     )
-    (one,) = stages.findings(held, index(), found=found)
+    here = Here(has_program=found, has_file=lambda _: True)
+    (one,) = stages.findings(held, index(), here=here)
     assert (one.code, one.severity, one.names, one.stage) == ("TM211", "error", ("ptxas",), 2)
     assert asked == [("gcc", "/cuda/bin:/bin"), ("ptxas", "/cuda/bin:/bin")]
+
+
+def test_a_program_is_sought_where_its_path_says() -> None:
+    here = Here(has_program=lambda program, _: "lld" not in program, has_file=lambda _: True)
+    words = ("/llvm/bin/clang -cc1 k.hip", "/llvm/bin/lld k.o", "$X/cicc k.ii", "./own/lld k.o")
+    held = plan(*(("other", "", one) for one in words), tool="clang", version="21.1.8")
+    (found,) = stages.findings(held, index(), here=here)
+    assert (found.code, found.severity, found.names) == ("TM211", "error", ("/llvm/bin/lld",))
+
+
+def test_a_file_of_the_command_line_is_sought() -> None:
+    here = Here(has_program=lambda *_: True, has_file=lambda path: path == "here.o")
+    held = plan(
+        ("link", "", "g++ here.o gone.o unasked.o -o app"),
+        files={0: (["here.o", "gone.o", "unasked.o"], ["app"])},
+    )
+    asked = ("nvcc", "here.o", "gone.o", "-arch=sm_80", "-o", "app")
+    (found,) = stages.findings(held, index(), asked=asked, here=here)
+    assert (found.code, found.severity, found.names, found.stage) == (
+        "TM212",
+        "error",
+        ("gone.o",),
+        0,
+    )
+    assert stage_findings.what(index(), found) == "the object `gone.o` is not there"
+
+
+@pytest.mark.parametrize(
+    ("cubins", "advice"),
+    [
+        ("elf:90a", "compute_90"),
+        ("elf:100f", "compute_100"),
+        ("elf:90 elf:80", "compute_90"),
+    ],
+)
+def test_the_ptx_that_is_advised_runs_elsewhere_too(cubins: str, advice: str) -> None:
+    (found,) = (
+        one for one in stages.findings(made(*cubins.split()), index()) if one.code == "TM204"
+    )
+    assert stage_findings.help_of(found) == f"add `-gencode arch={advice},code={advice}`"
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,9 @@ def test_verdicts_say_identical_or_where_the_difference_begins() -> None:
             ours="tmpxft_1",
             theirs="tmpxft_2",
             why="the names of temp files got into it",
+            steady=True,
         ),
+        Verdict(path="c.o", identical=False, ours="1", theirs="2", steady=False),
     ]
     assert verdict_lines(verdicts, Terminal()) == [
         "a.o: identical, byte for byte, to the driver's own",
@@ -114,6 +116,9 @@ def test_verdicts_say_identical_or_where_the_difference_begins() -> None:
         "  ours:   tmpxft_1",
         "  theirs: tmpxft_2",
         "  the names of temp files got into it",
+        "c.o: unknown, for the driver's own differs from run to run, first at byte 0",
+        "  ours:   1",
+        "  theirs: 2",
     ]
 
 

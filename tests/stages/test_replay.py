@@ -30,9 +30,14 @@ def ids(made: Replay) -> list[int]:
 
 
 def test_a_file_is_read_between_its_writers() -> None:
-    stages = (stage(0, [], ["f"]), stage(1, ["f"], ["g"]), stage(2, [], ["f"]))
-    stages = (*stages, stage(3, ["f"], [], kind="ptxas"))
-    assert order(stages) == ((0, 1), (0, 2), (0, 3), (1, 2), (2, 3))
+    written = (stage(0, [], ["f"]), stage(1, ["f"], ["g"]), stage(2, [], ["f"]))
+    assert order((*written, stage(3, ["f"], [], kind="ptxas"))) == (
+        (0, 1),
+        (0, 2),
+        (0, 3),
+        (1, 2),
+        (2, 3),
+    )
 
 
 def test_a_program_that_nobody_knows_keeps_its_place_between_those_who_use_its_files() -> None:

@@ -94,6 +94,30 @@ def test_the_driver_builds_where_the_replay_did(tmp_path: Path, made: str, ident
 
 
 @pytest.mark.process
+@pytest.mark.parametrize(
+    ("script", "steady"),
+    [
+        ("printf other > k.o", True),
+        ("echo run >> runs; cat runs > k.o", False),
+        ("test ! -e w/temp || exit 9; touch w/temp; printf other > k.o", True),
+    ],
+)
+def test_a_driver_is_asked_twice_before_the_replay_is_blamed(
+    tmp_path: Path, script: str, steady: bool
+) -> None:
+    program = fake(tmp_path / "bin", "nvcc", script)
+    dry = dry_run(["k.cu"], driver=str(program), work="w", cwd=tmp_path)
+    (tmp_path / "runs").unlink(missing_ok=True)
+    (tmp_path / "k.o").write_text("ours")
+    (tmp_path / "w").mkdir(exist_ok=True)
+    (tmp_path / "w" / "temp").touch()
+    two = plan(stage(0, ["k.cu"], ["w/temp"]), stage(1, ["w/temp"], ["k.o"]))
+    (verdict,) = verify(dry, replay(two, work="w"), cwd=tmp_path)
+    assert (verdict.identical, verdict.steady) == (False, steady)
+    assert verdict.ours == "ours"
+
+
+@pytest.mark.process
 def test_a_driver_that_fails_leaves_what_the_replay_made(tmp_path: Path) -> None:
     program = fake(tmp_path / "bin", "nvcc", "exit 1")
     dry = dry_run(["k.cu"], driver=str(program), work="w", cwd=tmp_path)

@@ -7,7 +7,8 @@ import os
 import shutil
 from pathlib import Path
 
-from toolmatrix.errors import LogError, Position, UsageError
+from toolmatrix.errors import LogError, Position, ToolMissing, UsageError
+from toolmatrix.facts.store import open_index
 from toolmatrix.stages import cost, driver, replay, scripts, timing
 
 TYPE_CHECKING = False
@@ -141,6 +142,7 @@ def _run(context: Context, told: Told, plan: Plan, made: Replay) -> int:
             expected="a source, not a log",
             help="`toolmatrix stages FILE --verify -- FLAGS`",
         )
+    _refuse_what_is_missing(context, told)
     place = Path(options.directory or os.curdir)
     ours = not options.keep_dir and not (place / made.work).exists()
     try:
@@ -171,6 +173,24 @@ def _run(context: Context, told: Told, plan: Plan, made: Replay) -> int:
         ]
         context.write("\n".join(lines) + "\n")
     return int(not all(one.identical for one in verdicts))
+
+
+_MISSING = {"TM211": ToolMissing, "TM212": UsageError}
+"""Findings that say what a run cannot do without."""
+
+
+def _refuse_what_is_missing(context: Context, told: Told) -> None:
+    """Raise ToolMissing for a program, UsageError for a source that is known not to be there, before anything runs."""
+    from toolmatrix.cli.stages import judge
+    from toolmatrix.report import stage_findings
+
+    index = open_index(context.options.matrix, context.env)
+    for finding in judge(context, told, index):
+        if finding.code in _MISSING and finding.severity == "error":
+            raise _MISSING[finding.code](
+                f"nothing was run: {stage_findings.what(index, finding)}",
+                help=stage_findings.help_of(finding),
+            )
 
 
 def _cores() -> int:

@@ -51,7 +51,9 @@ def run(context: Context) -> int:
         return _diff(context)
     told = _told(context)
     options = context.options
-    if options.run or options.verify or options.cost or options.format in ("script", "ninja"):
+    if told.failure and options.format == "text" and not _has_stages(told.log):
+        code = _show_findings(context, told)
+    elif options.run or options.verify or options.cost or options.format in ("script", "ninja"):
         from toolmatrix.cli import stage_run
 
         code = stage_run.run(context, told)
@@ -118,13 +120,25 @@ def _ask(context: Context, sources: Sequence[str], named: str) -> Told:
     for note in dry.notes:
         context.say(f"note: {note}")
     told = Told(log=parse_log(dry.text.split("\n")), dry=dry, failure=dry.failure())
-    if any(plan.stages for plan in told.log.plans):
+    if told.failure and told.log.plans:
+        return told.replace(log=_with_version(told.log, driver.version(dry)))
+    if _has_stages(told.log):
         return told
     raise told.failure or ToolMissing(
         f"`{dry.program}` printed no command",
         found=dry.text.strip(),
         help="some flags make a driver do something else than compile; leave them out",
     )
+
+
+def _has_stages(log: Log) -> bool:
+    return any(plan.stages for plan in log.plans)
+
+
+def _with_version(log: Log, version: str) -> Log:
+    """A log in which runs that ended before they told their version have that of the driver."""
+    plans = [one.replace(version=one.version or version) for one in log.plans]
+    return log.replace(plans=tuple(plans))
 
 
 def _arch_flags(archs: Sequence[str], family: str) -> list[str]:
@@ -173,18 +187,29 @@ def show(context: Context, told: Told) -> int:
     return code_of(log, found)
 
 
+def _show_findings(context: Context, told: Told) -> int:
+    """Print what is known about a driver that gave up before its first command."""
+    from toolmatrix.report import stage_findings
+
+    index = open_index(context.options.matrix, context.env)
+    context.write(stage_findings.text(index, judge(context, told, index), context.terminal))
+    return 1
+
+
 def judge(context: Context, told: Told, index: Index) -> list[Finding]:
     """What the matrix says of the plans, and of the devices that were asked for."""
     from toolmatrix.judge import stages
+    from toolmatrix.judge.stage_setting import Here
 
     names = Names(index)
+    here = Here(has_program=_is_found, has_file=lambda path: os.path.exists(context.path(path)))
     return stages.all_findings(
         told.log.plans,
         index,
         tuple(_device(names, device) for device in context.options.device),
         path=told.where,
         asked=told.dry.asked if told.dry else None,
-        found=_is_found if told.dry else None,
+        here=here if told.dry or context.options.run else None,
     )
 
 

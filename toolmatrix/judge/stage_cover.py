@@ -40,7 +40,12 @@ def _ptx(setting: Setting, part: Part) -> Iterator[Finding]:
     newest = max(cubins, key=facts.number)
     if not texts:
         yield setting.finding(
-            NO_PTX, "warning", part.stage, names=cubins, expected="PTX", actual=" ".join(cubins)
+            NO_PTX,
+            "warning",
+            part.stage,
+            names=tuple(sorted(cubins, key=facts.number)),
+            expected="PTX",
+            actual=" ".join(cubins),
         )
     elif not plain:
         yield setting.finding(

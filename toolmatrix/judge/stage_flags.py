@@ -42,12 +42,16 @@ _LEAKING = (
 )
 _ADDED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 _ROOTS = ("TOP", "_HERE_", "_THERE_", "CUDA_ROOT")
-_PLACE = re.compile(r"-(?:isystem|I|L)")
+_PLACE = re.compile(r"-(?:isystem|I|L)|[-/]LIBPATH:")
+_SHORTENED = re.compile(r"(\w{1,6})~\d+")
 _SYSTEM = ("/usr/lib", "/usr/include")
 """Where distributions put a toolkit, and where a compiler looks anyway."""
 _OWN_LIBRARY = re.compile(r"-lcuda\w*$")
 _WORDS = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _EXPANDED = re.compile(r"`|\$[\w({?!@*#$-]")
+_NO_NAME = re.compile(r"[/\\$%`]")
+_NO_PLACE = re.compile(r"[\\$%`]|^[^/]+/")
+"""What a program's name holds that cannot be sought without a place to look from, or not at all."""
 _PREPARING = ("preprocess", "cudafe", "hash")
 _TEMP = re.compile(r"(?:^|[/\\])tmpxft_[^/\\]*$")
 """What nvcc calls the files that it throws away, unless it is told to keep them."""
@@ -135,15 +139,14 @@ def programs(setting: Setting) -> Iterator[Finding]:
     """Programs that clang names without a place, since it found them nowhere, and those that are not here."""
     bare: dict[str, Stage] = {}
     for stage in setting.plan.stages:
-        if stage.argv and not re.search(r"[/\\$%`]", stage.argv[0]):
+        sought = _NO_NAME if setting.here is None else _NO_PLACE
+        if stage.argv and not sought.search(stage.argv[0]):
             bare.setdefault(stage.argv[0], stage)
     nvcc = setting.plan.tool == "nvcc"
     for program, stage in bare.items():
-        if setting.found is not None and not setting.found(
-            program, setting.plan.env.get("PATH", "")
-        ):
+        if setting.here and not setting.here.has_program(program, setting.plan.env.get("PATH", "")):
             severity = "error"
-        elif setting.found is None and not nvcc:
+        elif not setting.here and not nvcc:
             severity = "warning"
         else:
             continue
@@ -153,7 +156,10 @@ def programs(setting: Setting) -> Iterator[Finding]:
 
 
 def sources(setting: Setting) -> Iterator[Finding]:
-    """Sources that are not there: nvcc then leaves their full name relative, clang says so; either may exit with 0."""
+    """Files that are not there: nvcc leaves the full name of a source relative, clang says so; either may exit with 0.
+
+    Of a plan made here each file that the command line names is looked for.
+    """
     told: set[str] = set()
     for stage in setting.plan.stages:
         pairs = zip(stage.argv, stage.argv[1:], strict=False)
@@ -166,6 +172,17 @@ def sources(setting: Setting) -> Iterator[Finding]:
             if path not in told:
                 told.add(path)
                 yield setting.finding(SOURCE, "error", None, said.line, names=(path,), actual=path)
+    if setting.here is None:
+        return
+    for stage in setting.plan.stages:
+        for path in stage.inputs:
+            if (
+                path in (setting.asked or ())
+                and path not in told
+                and not setting.here.has_file(path)
+            ):
+                told.add(path)
+                yield setting.finding(SOURCE, "error", stage.id, names=(path,), actual=path)
 
 
 def leaks(setting: Setting) -> Iterator[Finding]:
@@ -198,12 +215,21 @@ def _own(word: str, roots: list[str]) -> bool:
         return True
     if place.startswith(tuple(roots)) or place.startswith(_SYSTEM):
         return True
-    home = _plain(roots[0] if roots[0].endswith("..") else posixpath.join(roots[0], ".."))
-    return _plain(place).startswith(home.rstrip("/") + "/")
+    home = _parts(roots[0] if roots[0].endswith("..") else posixpath.join(roots[0], ".."))
+    parts = _parts(place)
+    return len(parts) >= len(home) and all(map(_same, home, parts))
 
 
-def _plain(path: str) -> str:
-    return posixpath.normpath(path.replace("\\", "/"))
+def _parts(path: str) -> list[str]:
+    return posixpath.normpath(path.replace("\\", "/")).split("/")
+
+
+def _same(long: str, part: str) -> bool:
+    """Whether a part of a path is another, or its short form on Windows: `PROGRA~1` is `Program Files`."""
+    shortened = _SHORTENED.fullmatch(part)
+    if shortened is None:
+        return part == long
+    return long.replace(" ", "").upper().startswith(shortened[1].upper())
 
 
 def shell(setting: Setting) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolmatrix.errors import Position
 from toolmatrix.finding import Finding
 from toolmatrix.judge.stage_facts import SASS, Toolkit
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +18,18 @@ if TYPE_CHECKING:
 _FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 
+class Here(Value):
+    """Where a plan will run: `has_program(program, PATH)`, with an empty PATH where none is known, and `has_file`."""
+
+    has_program: Callable[[str, str], bool]
+    has_file: Callable[[str], bool]
+
+
 class Setting:
     """What the judges of one plan share.
 
-    `asked` are the words of the driver's command line, None where nobody knows them. `found` says whether a program is
-    on a PATH, which is empty where the driver printed none; it is given only for a plan made on this machine.
+    `asked` are the words of the driver's command line, None where nobody knows them. `here` is given only for a plan
+    that belongs to this machine.
     """
 
     def __init__(
@@ -32,14 +40,14 @@ class Setting:
         number: int = 0,
         path: str = "",
         asked: Sequence[str] | None = None,
-        found: Callable[[str, str], bool] | None = None,
+        here: Here | None = None,
     ) -> None:
         self.plan = plan
         self.index = index
         self.number = number
         self.path = path
         self.asked = None if asked is None else (*asked, *_more(plan))
-        self.found = found
+        self.here = here
         self.toolkit = Toolkit(index, *toolkit_of(plan))
         self.lines: dict[int | None, int] = {one.id: one.line for one in plan.stages}
         self.archs: dict[str, Stage] = {}

@@ -9,13 +9,12 @@ from toolmatrix.judge.stage_setting import Setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.judge.stage_devices import Verdict
+    from toolmatrix.judge.stage_setting import Here
     from toolmatrix.stages.model import Plan
-
-    Found = Callable[[str, str], bool]
 
 RUNS_NOT, BY_PTX, BY_CODE, CANNOT_SAY = "TM220", "TM221", "TM222", "TM223"
 
@@ -34,10 +33,10 @@ def findings(
     *,
     path: str = "",
     asked: Sequence[str] | None = None,
-    found: Found | None = None,
+    here: Here | None = None,
 ) -> list[Finding]:
     """What is to be said about one plan; see `all_findings`."""
-    return all_findings([plan], index, devices, path=path, asked=asked, found=found)
+    return all_findings([plan], index, devices, path=path, asked=asked, here=here)
 
 
 def all_findings(
@@ -47,19 +46,18 @@ def all_findings(
     *,
     path: str = "",
     asked: Sequence[str] | None = None,
-    found: Found | None = None,
+    here: Here | None = None,
 ) -> list[Finding]:
     """What is to be said about the plans of a log, in their order, then for each device whether it runs all of them.
 
     `devices` are devices of the matrix (`8.6`, `gfx90a`, `gfx90a:xnack+`). `path` names the log, for places. `asked`
-    are the words of the driver's command line where they are known. `found(program, PATH)` tells whether a program is
-    on this machine, for plans made here; PATH is empty where the driver did not print it. A finding about one plan has
-    its number; one about all has none.
+    are the words of the driver's command line where they are known, `here` is the machine of plans that run here. A
+    finding about one plan has its number; one about all has none.
     """
     held: list[Finding] = []
     verdicts: dict[str, list[Verdict]] = {device: [] for device in dict.fromkeys(devices)}
     for number, (plan, code) in enumerate(zip(plans, codes(plans), strict=True)):
-        setting = Setting(plan, index, number=number, path=path, asked=asked, found=found)
+        setting = Setting(plan, index, number=number, path=path, asked=asked, here=here)
         held += stage_archs.findings(setting)
         held += stage_cover.findings(setting, code.parts)
         held += stage_flags.findings(setting, code)

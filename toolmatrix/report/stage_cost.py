@@ -85,9 +85,11 @@ def verdict_lines(verdicts: Sequence[Verdict], terminal: Terminal) -> list[str]:
         where = f"first at byte {verdict.offset}"
         if verdict.sections:
             where += f"; sections {listing(verdict.sections)}"
-        lines.append(
-            f"{verdict.path}: {terminal.style('differs', 'no')} from the driver's own, {where}"
-        )
+        if verdict.steady is False:
+            said = f"{terminal.style('unknown', 'unknown')}, for the driver's own differs from run to run"
+        else:
+            said = f"{terminal.style('differs', 'no')} from the driver's own"
+        lines.append(f"{verdict.path}: {said}, {where}")
         lines += [f"  ours:   {verdict.ours}", f"  theirs: {verdict.theirs}"]
         lines += [f"  {verdict.why}"] if verdict.why else []
     return lines

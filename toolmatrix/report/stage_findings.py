@@ -226,6 +226,17 @@ def _half(_: Index, finding: Finding) -> str:
     return "the device link asks for link-time optimization, and nothing is compiled for it"
 
 
+def _kind_of(path: str) -> str:
+    """What a file that a driver is given is, by its name."""
+    return next((kind for kind, ends in _INPUTS.items() if path.endswith(ends)), "source")
+
+
+_INPUTS = {
+    "object": (".o", ".obj"),
+    "library": (".a", ".lib", ".so"),
+    "device code": (".ptx", ".cubin", ".fatbin", ".bc"),
+}
+
 _WHY = {
     "major": "is for another major version",
     "minor": "is for a higher minor version",
@@ -323,7 +334,7 @@ _SENTENCES: Mapping[str, Callable[[Index, Finding], str]] = {
     ),
     "TM210": _host,
     "TM211": lambda _, one: f"the program `{one.names[0]}` is not found",
-    "TM212": lambda _, one: f"the source `{one.names[0]}` is not there",
+    "TM212": lambda _, one: f"the {_kind_of(one.names[0])} `{one.names[0]}` is not there",
     "TM213": _leak,
     "TM214": lambda _, one: f"the shell expands `{one.names[0]}` before the program sees it",
     "TM215": lambda *_: "`-G` switches off `-lineinfo`",
@@ -357,7 +368,8 @@ def _help_leak(finding: Finding) -> str:
 
 
 def _ptx_option(arch: str) -> str:
-    number = arch.rpartition("_")[2]
+    """The option that adds PTX which later devices run too: that of `a` and `f` archs goes nowhere else."""
+    number = arch.rpartition("_")[2].rstrip("af")
     return f"`-gencode arch=compute_{number},code=compute_{number}`"
 
 
@@ -367,7 +379,7 @@ _HELP: Mapping[str, str | Callable[[Finding], str]] = {
     "TM203": "name the arch: `-arch=sm_NN` with nvcc, `--offload-arch=gfxNNN` with hipcc",
     "TM204": lambda one: f"add {_ptx_option(one.names[-1])}",
     "TM205": lambda one: f"add {_ptx_option(one.names[1])}",
-    "TM206": lambda one: f"add {_ptx_option(one.names[-1].rstrip('af'))}",
+    "TM206": lambda one: f"add {_ptx_option(one.names[-1])}",
     "TM207": "name each arch once",
     "TM208": "leave the later ones out to save time and size, or keep them for code tuned to each device",
     "TM209": lambda one: f"keep the PTX of `{one.expected}` alone",

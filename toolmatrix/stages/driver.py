@@ -67,6 +67,8 @@ _OWN_TEMPS = re.compile(r"--?(keep|keep-dir|save-temps|objtemp|objdir)(=.*)?|-sa
 
 _SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".ptx")
 
+_VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
+
 _STRIPPED = (
     (re.compile(r"(?:-t|--threads)=?(\d*)"), "nvcc's dry run is not reliable with threads"),
     (re.compile(r"--?time(?:=(.+))?"), "a dry run takes no time worth writing down"),
@@ -142,6 +144,15 @@ def dry_run(
         exit_code=code,
         notes=tuple(notes),
     )
+
+
+def version(dry: DryRun, *, limit: float = LIMIT) -> str:
+    """The version that nvcc tells of itself, such as the one in its commands; empty for another driver."""
+    if dry.family != "nvcc":
+        return ""
+    _, said = _finish([dry.program, "--version"], {**os.environ, **dry.env}, None, limit)
+    found = _VERSION.search(said)
+    return found[1] if found else ""
 
 
 def build(dry: DryRun, *, cwd: Path | None = None, limit: float) -> None:

@@ -14,7 +14,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from toolmatrix.stages.replay import Replay
@@ -32,6 +32,7 @@ class Verdict(Value):
 
     `sections` are the ELF sections that differ, the first first; `offset` is where in the file. `ours` and `theirs`
     are the text around that place, and `why` says what it looks like. All are empty where the files are identical.
+    `steady` is whether the driver made the same in two runs, None where it ran once.
     """
 
     path: str
@@ -41,6 +42,7 @@ class Verdict(Value):
     ours: str = ""
     theirs: str = ""
     why: str = ""
+    steady: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as JSON holds it."""
@@ -54,8 +56,9 @@ def verify(
 ) -> tuple[Verdict, ...]:
     """Build with the driver itself, its temp files where the replay had them, and compare each result of the replay.
 
-    The replay has run in `cwd`; what it made is put aside, and what the driver makes stays. Raises UsageError for a
-    part of a plan, ToolMissing where the driver fails.
+    The replay has run in `cwd`; what it made is put aside, and what the driver makes stays. Where they differ the
+    driver builds once more: it may differ from itself. Raises UsageError for a part of a plan, ToolMissing where the
+    driver fails.
     """
     place = cwd or Path.cwd()
     if replay.left_out:
@@ -63,21 +66,45 @@ def verify(
             "a part of a plan cannot be verified: the driver builds the whole",
             help="leave out --only, --until and --since",
         )
+
+    def build() -> None:
+        driver.build(dry, cwd=cwd, limit=limit)
+
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as aside:
         made = [path for path in replay.results if (place / path).is_file()]
-        ours = {path: Path(aside, str(number)) for number, path in enumerate(made)}
-        for path, kept in ours.items():
-            shutil.move(place / path, kept)
-        for temp in {path for step in replay.steps for path in step.outputs}:
-            if temp.startswith(f"{replay.work}/") and (place / temp).is_file():
-                (place / temp).unlink()
-        try:
-            driver.build(dry, cwd=cwd, limit=limit)
-        except BaseException:
-            for path, kept in ours.items():
-                shutil.move(kept, place / path)
-            raise
-        return tuple(_judged(path, kept, place / path) for path, kept in ours.items())
+        ours = _built_anew(made, replay, place, Path(aside, "ours"), build)
+        verdicts = [_judged(path, kept, place / path) for path, kept in ours.items()]
+        doubtful = [one.path for one in verdicts if not one.identical]
+        if not doubtful:
+            return tuple(verdicts)
+        first = _built_anew(doubtful, replay, place, Path(aside, "first"), build)
+        unsteady = {
+            path for path, kept in first.items() if not _judged(path, kept, place / path).identical
+        }
+        return tuple(
+            one if one.identical else one.replace(steady=one.path not in unsteady)
+            for one in verdicts
+        )
+
+
+def _built_anew(
+    paths: Sequence[str], replay: Replay, place: Path, aside: Path, build: Callable[[], None]
+) -> dict[str, Path]:
+    """Where files were put while the driver made them anew; back where they were if it failed."""
+    aside.mkdir()
+    kept = {path: aside / str(number) for number, path in enumerate(paths)}
+    for path, to in kept.items():
+        shutil.move(place / path, to)
+    for temp in {path for step in replay.steps for path in step.outputs}:
+        if temp.startswith(f"{replay.work}/") and (place / temp).is_file():
+            (place / temp).unlink()
+    try:
+        build()
+    except BaseException:
+        for path, at in kept.items():
+            shutil.move(at, place / path)
+        raise
+    return kept
 
 
 def _judged(path: str, ours: Path, theirs: Path) -> Verdict:
