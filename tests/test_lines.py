@@ -31,6 +31,17 @@ PREFIXES = [
     "\x1b[32m",
     "\x1b]0;make\x07\x1b[1;31m",
     "2026-11-20T10:00:00Z [3/17] ",
+    "2026-11-20T10:00:00.1234567Z ##[debug]",
+    "##[command]",
+    "2026-11-20T10:00:00.123456789Z stdout F ",
+    "2026-11-20T10:00:00.123456789+01:00 stderr F ",
+    "\x1b_bk;t=1763632800000\x07",
+    "│ ",
+    "2026-11-20 10:00:00,123 INFO my.builder: ",
+    "E   ",
+    "     312    ",
+    "  >> 312    ",
+    "     12345  ",
 ]
 MARKED_ONLY = [
     "make[2]: ",
@@ -78,6 +89,11 @@ def test_a_doubtful_prefix_comes_off_only_before_the_mark(prefix: str) -> None:
         "12:00:01: not a time stamp",
         "[3/17 is no step",
         "#include <a>",
+        "Error: no such file",
+        "ERROR k.cu: no such file",
+        "     312 |  int x;",
+        "E = mc2",
+        "## [debug] x",
     ],
 )
 def test_a_line_that_only_looks_like_it_stays(line: str) -> None:
@@ -104,6 +120,11 @@ def test_cleaning_is_linear() -> None:
         "\x1b[",
         "[",
         "2026-11-20T10:00:00Z ",
+        "##[a]",
+        "\x1b_",
+        "│ ",
+        "E   ",
+        "     312    ",
     ):
         assert isinstance(clean(piece * 200_000 + LINES[0]), str)
 

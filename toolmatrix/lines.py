@@ -11,15 +11,18 @@ if TYPE_CHECKING:
 MARK = "#$ "
 """What nvcc puts in front of everything it says of its plan."""
 
-_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|[\]_][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 _ANSI_BYTES = re.compile(_ANSI.pattern.encode())
 
 # Pieces that nobody but a log writer puts at the beginning of a line; each takes the one blank after it.
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _DATE = rf"\d{{4}}-\d\d-\d\d[T ]{_TIME}(?:Z|[+-]\d\d:?\d\d)?"
+_LEVEL = r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)"
 _SURE = re.compile(
     rf"(?:"
-    rf"{_DATE}(?: \d\d[OE][ +]|: | )?"  # GitHub, GitLab (with stream and continuation), Azure, docker --timestamps
+    rf"{_DATE}(?: (?:\d\d[OE][ +]|std(?:out|err) [FP] |{_LEVEL} [\w.-]{{1,80}}: )|: | )?"
+    # GitHub, GitLab (with stream and continuation), Azure, docker --timestamps, Kubernetes, Python's logging
+    rf"|##\[[a-z]{{1,20}}\]"  # Azure
     rf"|\[(?:{_DATE}|{_TIME})\] ?"  # Jenkins timestamper, GitLab
     rf"|{_TIME} "  # the same without brackets
     rf"|\[\d{{1,6}}/\d{{1,6}}\] "  # ninja
@@ -28,6 +31,9 @@ _SURE = re.compile(
     rf"|[A-Za-z][\w.-]{{0,60}} {{1,40}}\| "  # docker compose
     rf"|[^\t\"]{{1,80}}\t(?=[^\t\"]{{0,80}}\t?\ufeff?{_DATE})"  # gh run view --log: job and step
     rf"|\d{{1,4}}>"  # MSBuild
+    rf"|│ "  # a panel of rich
+    rf"|E {{3}}(?=[#\w ])"  # pytest
+    rf"|(?: {{5}}|  >> )\d[\d ]{{5}} "  # Spack
     rf")"
 )
 # Pieces that are only believed in front of the mark of nvcc.
