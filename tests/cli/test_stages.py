@@ -123,7 +123,8 @@ def one_error(outcome: Outcome, found: str, where: str = "x.log") -> None:
         "  expected: lines that begin with `#$ ` (nvcc --dryrun), or commands in quotes "
         "(hipcc -###, clang -###)\n"
         f"  found: {found}\n"
-        "help: drivers speak on stderr: `nvcc --dryrun ... 2> FILE`, `hipcc -### ... 2> FILE`\n"
+        "help: drivers speak on stderr: `nvcc --dryrun ... 2> FILE`, `hipcc -### ... 2> FILE`; a build with nvcc: "
+        "`NVCC_APPEND_FLAGS=--dryrun make 2>&1 | toolmatrix stages --from-log -`\n"
     )
 
 

@@ -17,6 +17,7 @@ PACKAGES = {
     "hipcc": "the Debian package hipcc",
     "ninja": "the Debian package ninja-build",
     "g++": "the Debian package g++",
+    "make": "the Debian package make",
     "rpmbuild": "the Debian package rpm",
     "db5.3_load": "the Debian package db5.3-util",
     "skopeo": "the Debian package skopeo",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from toolmatrix.stages import parse
+import pytest
+
+from toolmatrix.stages import parse, parse_log
 
 TEMP = "C:/Users/me/AppData/Local/Temp/tmpxft_00001234_00000000"
 LOG = f"""\
@@ -67,6 +69,65 @@ def test_variables_are_put_in_and_outer_quotes_are_off() -> None:
     cicc = parse(LOG).stages[3]
     assert cicc.argv[0].endswith("bin/../nvvm/bin\\cicc")
     assert cicc.argv[-1] == f"{TEMP}-6_a b.ptx"
+
+
+CL = "C:\\Program Files (x86)\\Microsoft Visual Studio\\2019\\VC\\bin"
+ENVIRONMENT = [
+    "#$ ALLUSERSPROFILE=C:\\ProgramData",
+    "#$ CommonProgramFiles=C:\\Program Files\\Common Files",
+    "#$ CommonProgramFiles(x86)=C:\\Program Files (x86)\\Common Files",
+    "#$ CommonProgramW6432=C:\\Program Files\\Common Files",
+    "#$ INCLUDE=C:\\Program Files (x86)\\include",
+    "#$ Path=C:\\Windows",
+    "#$ PATH=C:\\Windows",
+    f"#$ {CL}/../../Auxiliary/Build/vcvars64.bat",
+    "#$ VSCMD_VER=16.11",
+    "#$ PATH=C:\\Windows;C:\\cl",
+]
+
+
+@pytest.mark.parametrize("before", ["#$ erase", "#$ resource file", "#$ ptxas"])
+def test_the_environment_of_the_host_compiler_opens_no_run(before: str) -> None:
+    lines = LOG.split("\n")
+    at = next(number for number, line in enumerate(lines) if line.startswith(before))
+    log = parse_log([*lines[:at], *ENVIRONMENT, *lines[at:]])
+    (plan,) = log.plans
+    assert [stage.text for stage in plan.stages] == [stage.text for stage in parse(LOG).stages]
+    assert plan.edges == parse(LOG).edges
+    assert plan.diagnostics == ()
+
+
+def test_a_second_run_after_the_environment_is_another() -> None:
+    lines = LOG.split("\n")
+    both = [*lines[:9], *ENVIRONMENT, *lines[9:]]
+    first, second = parse_log(
+        [*both, *(line.replace("00001234", "00005678") for line in both)]
+    ).plans
+    assert first.edges == second.edges == parse(LOG).edges
+
+
+def test_the_kits_of_windows_are_no_file_of_a_stage() -> None:
+    kits = '--sdk_dir "C:/Program Files (x86)/Windows Kits/10/" --gen_c_file_name'
+    plan = parse(LOG.replace("--gen_c_file_name", kits))
+    assert plan.edges == parse(LOG).edges
+    assert not [path for stage in plan.stages for path in stage.outputs if path.endswith("/10/")]
+
+
+def test_slashes_and_letters_of_a_path_make_no_other_file() -> None:
+    """nvcc itself mixes them: what cudafe++ is told with `/` stands with `\\` in the response file of cl."""
+    lines = LOG.split("\n")
+    other = TEMP.replace("/", "\\").replace("Users", "users")
+    for step in (2, 3):
+        log = "\n".join(
+            line.replace(TEMP, other) if number % step else line
+            for number, line in enumerate(lines)
+        )
+        plan = parse(log)
+        assert plan.edges == parse(LOG).edges
+        assert plan.diagnostics == ()
+        assert {path for stage in plan.stages for path in stage.inputs}.isdisjoint(
+            path for path in plan.removed if path.endswith(".res")
+        )
 
 
 def test_paths_may_go_the_other_way_round() -> None:

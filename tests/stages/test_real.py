@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.stages.real import SOURCES, nvcc, program
-from toolmatrix.stages import parse
+from toolmatrix.stages import parse, parse_log
 from toolmatrix.stages.cost import from_run
 from toolmatrix.stages.driver import DryRun, build, dry_run
 from toolmatrix.stages.execute import run
@@ -252,6 +253,25 @@ def test_the_times_that_nvcc_tells_go_to_the_stages_of_its_plan(tmp_path: Path) 
     seconds, unknown = match(phases, made.steps)
     assert set(seconds) == {step.id for step in made.steps}
     assert {one.name for one in unknown} <= {"nvcc (driver)"}
+
+
+def test_a_whole_build_by_make_tells_its_stages(tmp_path: Path) -> None:
+    make, driver = program("make"), nvcc()
+    source(tmp_path, "saxpy.cu")
+    (tmp_path / "main.cpp").write_text("int main() {}\n")
+    (tmp_path / "Makefile").write_text(
+        f"app: saxpy.o main.o\n\t{driver} saxpy.o main.o -o app\n"
+        f"saxpy.o: saxpy.cu\n\t{driver} -arch=sm_80 -c saxpy.cu -o saxpy.o\n"
+        "main.o: main.cpp\n\tg++ -c main.cpp -o main.o\n"
+    )
+    environ = os.environ | {"NVCC_APPEND_FLAGS": "--dryrun"}
+    done = subprocess.run(
+        [make], cwd=tmp_path, env=environ, check=True, stdout=-1, stderr=subprocess.STDOUT
+    )
+    first, second = parse_log(done.stdout.decode().split("\n")).plans
+    assert [stage.kind for stage in first.stages][-2:] == ["fatbinary", "host-compile"]
+    assert second.stages[-1].inputs[1:] == ("saxpy.o", "main.o")
+    assert second.stages[-1].outputs == ("app",)
 
 
 def test_a_saved_log_is_replayed_in_a_directory_of_its_own(tmp_path: Path) -> None:

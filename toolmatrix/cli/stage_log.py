@@ -31,7 +31,10 @@ _EXPECTED = (
     "lines that begin with `#$ ` (nvcc --dryrun), or commands in quotes (hipcc -###, clang -###)"
 )
 _STDIN = "`--from-log -` reads stdin"
-_HELP = "drivers speak on stderr: `nvcc --dryrun ... 2> FILE`, `hipcc -### ... 2> FILE`"
+_HELP = (
+    "drivers speak on stderr: `nvcc --dryrun ... 2> FILE`, `hipcc -### ... 2> FILE`; a build with nvcc:"
+    " `NVCC_APPEND_FLAGS=--dryrun make 2>&1 | toolmatrix stages --from-log -`"
+)
 
 
 def read(context: Context, path: str) -> Log:

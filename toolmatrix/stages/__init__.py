@@ -18,7 +18,9 @@ __all__ = ["Diagnostic", "Log", "Plan", "Stage", "parse", "parse_log"]
 
 
 def parse(text: str) -> Plan:
-    """The plan of the only invocation in a text; raises ValueError if there is none or more than one."""
+    """The plan of the only invocation in a text; raises ValueError if that is none or several, TypeError for bytes."""
+    if not isinstance(text, str):
+        raise TypeError(f"the text of a log is str, not {type(text).__name__}")
     log = parse_log(text.split("\n"))
     if len(log.plans) != 1:
         raise ValueError(f"the text holds {len(log.plans)} invocations, not one; use parse_log")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 from contextlib import contextmanager
+from itertools import chain
 
 from toolmatrix.lines import clean
+from toolmatrix.stages import cmake
 from toolmatrix.stages.model import Diagnostic, Log
 
 TYPE_CHECKING = False
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 LONGEST = 4 << 20
 """Characters of the longest line that is read; a shell takes far less for a command."""
 
+_LINES = 'give it the open file, `open(NAME, errors="surrogateescape")`, or `text.split("\\n")`'
 _BLOCK = 1 << 20
 _EARLY = 20
 """So many lines before the first that a reader takes are kept, as they may say why a driver gave up."""
@@ -56,19 +59,31 @@ def lines_of(stream: TextIO) -> Iterator[str]:
 
 
 def parse_log(lines: Iterable[str]) -> Log:
-    """Every invocation that the lines of a log tell of; raises nothing, whatever the lines are."""
+    """Every invocation that the lines of a log tell of, whatever they are; raises TypeError for what is no lines."""
+    if isinstance(lines, (str, bytes)):
+        raise TypeError(
+            f"parse_log takes the lines of a log, not a {type(lines).__name__}: {_LINES}"
+        )
     from toolmatrix.stages.clang import ClangReader
     from toolmatrix.stages.nvcc import NvccReader
 
     with _no_collector():
-        return _read(lines, [NvccReader(), ClangReader()])
+        return _read(_texts(lines), [NvccReader(), ClangReader()])
+
+
+def _texts(lines: Iterable[str]) -> Iterator[str]:
+    rest = iter(lines)
+    first = next(rest, "")
+    if not isinstance(first, str):
+        raise TypeError(f"the lines of a log are str, not {type(first).__name__}: {_LINES}")
+    return chain((first,), rest)
 
 
 def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
     latest: Reader | None = None
     early: list[tuple[int, str]] = []
     doubts = _Doubts()
-    for number, raw in enumerate(lines, 1):
+    for number, raw in cmake.plain(lines):
         if len(raw) > LONGEST:
             doubts.too_long(number)
             continue

@@ -10,8 +10,9 @@ import re
 
 from toolmatrix.lines import MARK
 from toolmatrix.stages import nvcc_plan, words
+from toolmatrix.stages.nvcc_plan import TEMP
 from toolmatrix.stages.nvcc_runs import Run, Runs, pid_of
-from toolmatrix.stages.nvcc_tools import Draft, draft, is_compiler, is_known
+from toolmatrix.stages.nvcc_tools import Draft, draft, is_compiler, is_known, is_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ _COMPLAINT = re.compile(
     r"\b(?:(fatal error|error|warning|fatal)\b ?(?:#[\w-]+)? ?:|No such file|command not found)"
 )
 _RACE = re.compile(r"Could not open input file .*_std(?:out|err)")
+_VARIABLE = re.compile(r"[A-Za-z_][\w().]*")
+_SETS_UP = re.compile(r'(?i)(?:call )?"?[^"]*\b(?:vcvars\w*|vsdevcmd|setenv)\.(?:bat|cmd)\b')
+"""The batch file from which nvcc takes the environment of Microsoft's compiler, and prints it."""
 _NOWHERE = frozenset({"/dev/null", "NUL", "nul"})
 _SEVERITY = {"fatal": "error", "fatal error": "error", "info": "note", None: "error"}
 _LONGEST_MESSAGE = 2000
@@ -45,18 +49,30 @@ class NvccReader:
         """Take a line if it is nvcc's."""
         if line.startswith(MARK):
             return self._marked(number, line[len(MARK) :])
-        if line.startswith("# --error "):
-            return self._failed(number, line)
-        if line.startswith(("nvcc ", "fatal ")):
-            return self._said(number, line)
+        text = line.strip(" ")
+        if text.startswith("# --error "):
+            return self._failed(number, text)
+        if text.startswith(("nvcc ", "fatal ")):
+            return self._said(number, text)
         return self._bare(number, line)
 
     def message(self, number: int, line: str) -> None:
         """Hear a line between the commands."""
+        if TEMP in line:
+            self._doubt_mark(number, line)
         found = _COMPLAINT.search(line[:_LONGEST_MESSAGE])
         if found is not None and self._runs.latest is not None:
             severity = _SEVERITY.get(found[1], found[1])
             self._runs.latest.say(number, severity, line.strip()[:_LONGEST_MESSAGE])
+
+    def _doubt_mark(self, number: int, line: str) -> None:
+        """Say so where a command of a run has lost its mark on its way into the log."""
+        run = self._runs.named(pid_of(line))
+        program = line.partition(" ")[0].strip('"')
+        if run is not None and not run.lost_mark and (is_tool(program) or is_compiler(program)):
+            run.lost_mark = True
+            why = "commands without the mark `#$` are left out, this one first: a part of the log is missing"
+            run.say(number, "warning", why, here=False)
 
     def plans(self) -> list[Plan]:
         """One plan for each run, in the order in which they begin."""
@@ -71,7 +87,7 @@ class NvccReader:
     def _marked(self, number: int, text: str) -> bool:
         first, _, rest = text.partition(" ")
         name, assigned, _ = first.partition("=")
-        if assigned and name.isidentifier():
+        if assigned and _VARIABLE.fullmatch(name):
             run = self._runs.variable(number, name, text[len(name) + 1 :])
             if self._early:
                 self._say_early(run)
@@ -81,6 +97,10 @@ class NvccReader:
             self._dependencies(number, text)
         elif text.startswith("resource file "):
             self._resource(number, text)
+        elif first == "nvcc" and self._said(number, text):
+            pass  # some releases mark what they say themselves
+        elif _SETS_UP.match(text):
+            self._runs.set_up()
         elif text and not text.isspace():
             self._command(number, text.rstrip())
         else:
@@ -145,7 +165,9 @@ class NvccReader:
         if found is not None:
             run = self._runs.of(number, pid_of(text))
             content = found[2].rstrip().removesuffix("]")
-            run.resources[f"@{words.plain(found[1])}"] = self._words.split(content)[1]
+            run.resources[f"@{nvcc_plan.alike(words.plain(found[1]))}"] = self._words.split(
+                content
+            )[1]
 
     def _command(self, number: int, text: str) -> None:
         pid = pid_of(text)
@@ -158,14 +180,14 @@ class NvccReader:
 
     def _draft(self, number: int, text: str, run: Run | None) -> tuple[Draft, Sequence[str]]:
         """A command read by itself, and its words with their quotes on."""
-        raw, plain = self._words.split(_without_outer_quotes(text))
+        raw, plain = self._words.split(_without_outer_quotes(words.MESSAGES.sub("", text)))
         reads: list[str] = []
         writes: list[str] = []
         if ">" in text or "<" in text:
             plain, reads, writes = words.take_redirections(raw, plain)
             writes = [path for path in writes if path not in _NOWHERE]
         if run is not None and run.resources:
-            plain = [one for word in plain for one in run.resources.pop(word, (word,))]
+            plain = [one for word in plain for one in _content(run, word)]
         if not plain:
             return Draft(number, text, (), ""), raw
         if run is not None:
@@ -192,6 +214,13 @@ class NvccReader:
         self._runs.keep(run, made)
         run.say(number, "note", "not a command of nvcc, but it reads what this run writes")
         return True
+
+
+def _content(run: Run, word: str) -> Sequence[str]:
+    """What a word stands for: the words of a response file that the log shows, or itself."""
+    if word[:1] != "@":
+        return (word,)
+    return run.resources.pop(nvcc_plan.alike(word), (word,))
 
 
 def _is_of_nvcc(made: Draft) -> bool:

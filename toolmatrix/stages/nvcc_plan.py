@@ -22,6 +22,8 @@ TEMP = "tmpxft_"
 _VERSION = re.compile(r'-D"?__CUDACC_VER_(MAJOR|MINOR|BUILD)__=(\d{1,6})')
 _VERSION_WORDS = ("MAJOR", "MINOR", "BUILD")
 _TOOLKIT_PATH = re.compile(r"(?i)cuda.{0,40}?[-/\\v](\d{1,2}\.\d{1,2}(?:\.\d{1,3})?)(?=[/\\]|$)")
+_DRIVE = re.compile(r"[A-Za-z]:[/\\]")
+_SLASHES = re.compile(r"[/\\]+")
 _SYSTEM = ("/usr/lib/", "/usr/lib64/", "/usr/lib32/", "/lib/", "/lib64/")
 _VIRTUAL = frozenset({"cicc", "cudafe"})
 
@@ -36,6 +38,7 @@ def plan(
 ) -> Plan:
     """The plan that the commands of one invocation make together; changes the drafts."""
     diagnostics = tuple(diagnostics)
+    _spell_alike(drafts)
     _leave_out_foreign(drafts, env)
     _settle(drafts)
     _read_indirectly(drafts)
@@ -92,6 +95,28 @@ def version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
             return ".".join(found[word] for word in _VERSION_WORDS if word in found)
     named = _TOOLKIT_PATH.search(env.get("_HERE_", "")[:1000])
     return named[1] if named else ""
+
+
+def alike(path: str) -> str:
+    """What all names of a file of Windows have in common."""
+    return _SLASHES.sub("/", path).lower()
+
+
+def _spell_alike(drafts: Sequence[Draft]) -> None:
+    """Give each file of Windows one name, the first printed: `C:/x` is `C:\\x`, and letters have no case."""
+    if not any(_DRIVE.match(path) for draft in drafts for path in (*draft.reads, *draft.writes)):
+        return
+    first: dict[str, str] = {}
+
+    def named(path: str) -> str:
+        return first.setdefault(alike(path), path)
+
+    for draft in drafts:
+        for field in ("reads", "writes", "loose", "named"):
+            setattr(draft, field, [named(path) for path in getattr(draft, field)])
+        for field in ("front", "stub", "module"):
+            path = getattr(draft, field)
+            setattr(draft, field, path and named(path))
 
 
 def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
@@ -222,6 +247,13 @@ def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
                 line=draft.line,
                 severity="note",
                 text=f"what `{draft.tool}` does is not known; its files are those that its words name",
+                stage=number,
+            )
+        elif is_known(draft) and not draft.reads and not draft.writes:
+            yield Diagnostic(
+                line=draft.line,
+                severity="warning",
+                text=f"the command of `{draft.tool}` names no file: it may be cut off",
                 stage=number,
             )
     written: set[str] = set()

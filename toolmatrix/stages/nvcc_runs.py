@@ -35,6 +35,8 @@ class Run:
         self.said: list[Diagnostic] = []
         self.removed: dict[str, None] = {}
         self.resources: dict[str, Sequence[str]] = {}
+        self.lost_mark = False
+        """Whether it is said already that commands of it are left out."""
         self.depfiles: list[tuple[str, int]] = []
         """Where nvcc writes dependencies, and how many commands stand before that."""
         self._numbers: dict[str, str] = {}
@@ -76,6 +78,7 @@ class Runs:
         self.latest: Run | None = None
         self.waiting: dict[Run, None] = {}
         """Runs that have said nothing but their variables; they share these, for the lines may be mixed."""
+        self._setting_up: Run | None = None
         self._counts: dict[str, int] = {}
         self._by_pid: dict[str, Run] = {}
         self._writer: dict[str, Run] = {}
@@ -87,8 +90,17 @@ class Runs:
         self.latest = run
         return run
 
+    def set_up(self) -> None:
+        """Note that the variables to come, up to a command, are those of a host compiler, printed in between."""
+        self._setting_up = self.latest
+
     def variable(self, line: int, name: str, value: str) -> Run:
         """The run, begun by this line or before, that prints a variable."""
+        if not self.waiting and self.latest and self.latest.windows():
+            self._setting_up = self.latest if name not in self.latest.env else self._setting_up
+        if self._setting_up is not None and name not in _FIRST:
+            return self._setting_up
+        self._setting_up = None
         if not self.waiting:
             self._counts = {}
         if name in _FIRST:
@@ -142,6 +154,7 @@ class Runs:
 
     def spoke(self, run: Run) -> None:
         """Note that a run has gone on, or given up, after its variables."""
+        self._setting_up = None
         self.latest = run
         if run in self.waiting:
             del self.waiting[run]

@@ -163,6 +163,11 @@ def is_compiler(program: str) -> bool:
     return _program(program)[1] == CC
 
 
+def is_tool(program: str) -> bool:
+    """Whether a program is one of nvcc's own, by its name."""
+    return _program(program)[1] in KINDS
+
+
 def is_known(found: Draft) -> bool:
     """Whether it is known what a command of kind `other` does."""
     return found.kind != "other" or found.tool in KINDS

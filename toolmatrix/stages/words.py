@@ -23,6 +23,9 @@ _EXPANDS = re.compile(r"\$[\w{(@*#?!$-]|`")
 _SPECIAL = re.compile(r"['\\;&|()<>*?]|^[~#]")
 _VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}|%(\w+)%", re.ASCII)
 
+MESSAGES = re.compile(r"""\s*[12]?>\s*"?([^\s"]*tmpxft_[^\s"]*_std(?:out|err))"?(?=\s|$)""")
+"""Where a thread of nvcc puts what a command says, to print it when it is done."""
+
 _MOST = 1 << 16
 _LONGEST_PATH = 4096
 

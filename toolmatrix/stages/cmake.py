@@ -1,0 +1,65 @@
+"""How CMake shows what a compiler printed: in its log with every backslash twice, in an error wrapped like prose."""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_MARK = "#$"
+_WIDTH = 75
+"""Characters of a line of `message()` behind its indent (CMake, cmMessenger: 77 with it)."""
+_EVENT = re.compile(r' {4}kind: "[a-z_]+-v\d+"\s*')
+_IN_EVENT = " " * 6
+_DOUBLED = re.compile(r'"\\\\"[^"]*\\\\""')
+"""A name that a shell gets in quotes, as CMakeConfigureLog.yaml has it; no driver prints that."""
+
+
+def plain(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers from 1, as the compiler printed them; those of no log of CMake stay as they are."""
+    in_log = False
+    for number, line in _unwrapped(lines):
+        if "\\\\" in line:
+            if (in_log and line.startswith(_IN_EVENT)) or _DOUBLED.search(line):
+                line = line.replace("\\\\", "\\")
+        elif not in_log and line.startswith("    kind: "):
+            in_log = _EVENT.fullmatch(line) is not None
+        yield number, line
+
+
+def _unwrapped(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Each marked line joined with those that follow in its paragraph, where they are as CMake wraps words.
+
+    CMake breaks a line where the next word does not fit, so a line with room for it was not wrapped.
+    """
+    held = ""
+    begin = 0
+    last = ""
+    indent = ""
+    after_blank = False
+    for number, line in enumerate(lines, 1):
+        content = line.strip()
+        if held and content[:2] != _MARK and _goes_on(last, content) and line.startswith(indent):
+            held += f" {content}"
+            last = content
+            continue
+        if held:
+            yield begin, held
+            held = ""
+        if after_blank and content[:2] == _MARK and line[:1] == " ":
+            held, begin, last = line.rstrip(), number, content
+            indent = line[: line.index(_MARK)]
+        else:
+            yield number, line
+        after_blank = not content
+    if held:
+        yield begin, held
+
+
+def _goes_on(last: str, content: str) -> bool:
+    """Whether a line is the next of a paragraph: its first word did not fit on the last."""
+    if not content or (len(last) > _WIDTH and " " in last.removeprefix(_MARK).strip()):
+        return False
+    return len(last) + 1 + len(content.partition(" ")[0]) > _WIDTH
