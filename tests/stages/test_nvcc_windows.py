@@ -97,6 +97,20 @@ def test_the_environment_of_the_host_compiler_opens_no_run(before: str) -> None:
     assert plan.diagnostics == ()
 
 
+def test_the_environment_comes_before_the_run_and_stays_out_of_it() -> None:
+    """So nvcc begins where CMake calls it, in lines that CMake wraps."""
+    wrapped = [
+        "  #$ C:/Program Files/Microsoft Visual",
+        "  Studio/18/Community/VC/Tools/MSVC/14.51.36231/bin/HostX64/x64/../../Auxiliary/Build/vcvars64.bat",
+        "",
+    ]
+    dump = [text for line in ENVIRONMENT for text in (f"  {line}", "")]
+    (plan,) = parse_log(["", *wrapped, "", *dump, *LOG.split("\n")]).plans
+    assert plan.env == parse(LOG).env
+    assert plan.edges == parse(LOG).edges
+    assert plan.diagnostics == ()
+
+
 def test_a_second_run_after_the_environment_is_another() -> None:
     lines = LOG.split("\n")
     both = [*lines[:9], *ENVIRONMENT, *lines[9:]]

@@ -40,20 +40,20 @@ def _unwrapped(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     indent = ""
     after_blank = False
     for number, line in enumerate(lines, 1):
-        content = line.strip()
-        if held and content[:2] != _MARK and _goes_on(last, content) and line.startswith(indent):
-            held += f" {content}"
-            last = content
-            continue
         if held:
+            content = line.strip()
+            if content[:2] != _MARK and line.startswith(indent) and _goes_on(last, content):
+                held += f" {content}"
+                last = content
+                continue
             yield begin, held
             held = ""
-        if after_blank and content[:2] == _MARK and line[:1] == " ":
-            held, begin, last = line.rstrip(), number, content
+        if after_blank and line[:1] == " " and line.lstrip()[:2] == _MARK:
+            held, begin, last = line.rstrip(), number, line.strip()
             indent = line[: line.index(_MARK)]
         else:
             yield number, line
-        after_blank = not content
+        after_blank = line[:1] in "\r\n " and not line.strip()
     if held:
         yield begin, held
 

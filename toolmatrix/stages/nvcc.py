@@ -30,7 +30,7 @@ _COMPLAINT = re.compile(
 )
 _RACE = re.compile(r"Could not open input file .*_std(?:out|err)")
 _VARIABLE = re.compile(r"[A-Za-z_][\w().]*")
-_SETS_UP = re.compile(r'(?i)(?:call )?"?[^"]*\b(?:vcvars\w*|vsdevcmd|setenv)\.(?:bat|cmd)\b')
+_SETS_UP = re.compile(r'(?i)(?:call )?"?[a-z]:[^"]*\b(?:vcvars\w*|vsdevcmd|setenv)\.(?:bat|cmd)\b')
 """The batch file from which nvcc takes the environment of Microsoft's compiler, and prints it."""
 _NOWHERE = frozenset({"/dev/null", "NUL", "nul"})
 _SEVERITY = {"fatal": "error", "fatal error": "error", "info": "note", None: "error"}
@@ -87,9 +87,9 @@ class NvccReader:
     def _marked(self, number: int, text: str) -> bool:
         first, _, rest = text.partition(" ")
         name, assigned, _ = first.partition("=")
-        if assigned and _VARIABLE.fullmatch(name):
+        if assigned and (name.isidentifier() or _VARIABLE.fullmatch(name)):
             run = self._runs.variable(number, name, text[len(name) + 1 :])
-            if self._early:
+            if self._early and run:
                 self._say_early(run)
         elif first in _REMOVES:
             self._remove(number, rest.rstrip())
@@ -180,7 +180,7 @@ class NvccReader:
 
     def _draft(self, number: int, text: str, run: Run | None) -> tuple[Draft, Sequence[str]]:
         """A command read by itself, and its words with their quotes on."""
-        raw, plain = self._words.split(_without_outer_quotes(words.MESSAGES.sub("", text)))
+        raw, plain = self._words.split(_without_outer_quotes(words.without_messages(text)))
         reads: list[str] = []
         writes: list[str] = []
         if ">" in text or "<" in text:

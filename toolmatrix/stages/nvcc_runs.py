@@ -78,7 +78,7 @@ class Runs:
         self.latest: Run | None = None
         self.waiting: dict[Run, None] = {}
         """Runs that have said nothing but their variables; they share these, for the lines may be mixed."""
-        self._setting_up: Run | None = None
+        self._foreign = False
         self._counts: dict[str, int] = {}
         self._by_pid: dict[str, Run] = {}
         self._writer: dict[str, Run] = {}
@@ -91,16 +91,16 @@ class Runs:
         return run
 
     def set_up(self) -> None:
-        """Note that the variables to come, up to a command, are those of a host compiler, printed in between."""
-        self._setting_up = self.latest
+        """Note that the variables to come, up to the first of a run or a command, are those of a host compiler."""
+        self._foreign = True
 
-    def variable(self, line: int, name: str, value: str) -> Run:
-        """The run, begun by this line or before, that prints a variable."""
+    def variable(self, line: int, name: str, value: str) -> Run | None:
+        """The run, begun by this line or before, that prints a variable; None for one of a host compiler's."""
         if not self.waiting and self.latest and self.latest.windows():
-            self._setting_up = self.latest if name not in self.latest.env else self._setting_up
-        if self._setting_up is not None and name not in _FIRST:
-            return self._setting_up
-        self._setting_up = None
+            self._foreign |= name not in self.latest.env
+        self._foreign &= name not in _FIRST
+        if self._foreign:
+            return None
         if not self.waiting:
             self._counts = {}
         if name in _FIRST:
@@ -154,7 +154,7 @@ class Runs:
 
     def spoke(self, run: Run) -> None:
         """Note that a run has gone on, or given up, after its variables."""
-        self._setting_up = None
+        self._foreign = False
         self.latest = run
         if run in self.waiting:
             del self.waiting[run]

@@ -15,7 +15,7 @@ import shlex
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.stages import dependencies, graph
 from toolmatrix.stages.nvcc_plan import TEMP
-from toolmatrix.stages.words import MESSAGES
+from toolmatrix.stages.words import without_messages
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -314,12 +314,12 @@ def _exported(env: Mapping[str, str]) -> dict[str, str]:
 
 def _commands(plan: Plan, stage: Stage) -> list[str]:
     made = [_script_of_objects(plan, stage, path) for path in _made_by_the_driver(plan, stage)]
-    return [*made, _spoken(stage.text) if plan.tool in _RUN_BY_A_SHELL else shlex.join(stage.argv)]
-
-
-def _spoken(text: str) -> str:
-    """A command of nvcc that says what it has to say, also where a thread of nvcc collects that."""
-    return MESSAGES.sub("", text).strip()
+    return [
+        *made,
+        without_messages(stage.text).strip()
+        if plan.tool in _RUN_BY_A_SHELL
+        else shlex.join(stage.argv),
+    ]
 
 
 def _made_by_the_driver(plan: Plan, stage: Stage) -> list[str]:

@@ -23,8 +23,7 @@ _EXPANDS = re.compile(r"\$[\w{(@*#?!$-]|`")
 _SPECIAL = re.compile(r"['\\;&|()<>*?]|^[~#]")
 _VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}|%(\w+)%", re.ASCII)
 
-MESSAGES = re.compile(r"""\s*[12]?>\s*"?([^\s"]*tmpxft_[^\s"]*_std(?:out|err))"?(?=\s|$)""")
-"""Where a thread of nvcc puts what a command says, to print it when it is done."""
+_MESSAGES = re.compile(r"""\s*[12]?>\s*"?[^\s"]*tmpxft_[^\s"]*_std(?:out|err)"?(?=\s|$)""")
 
 _MOST = 1 << 16
 _LONGEST_PATH = 4096
@@ -87,6 +86,11 @@ class Lexicon:
             means = simple[1] or word
         self._known[word] = means
         return means
+
+
+def without_messages(text: str) -> str:
+    """A command that says what it has to say, also where a thread of nvcc collects that in files."""
+    return _MESSAGES.sub("", text) if "_std" in text else text
 
 
 def plain(word: str) -> str:
