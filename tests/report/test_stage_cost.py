@@ -108,6 +108,7 @@ def test_verdicts_say_identical_or_where_the_difference_begins() -> None:
             why="the names of temp files got into it",
             steady=True,
         ),
+        Verdict(path="d.o", identical=True, given="-cuid=1f"),
         Verdict(path="c.o", identical=False, ours="1", theirs="2", steady=False),
     ]
     assert verdict_lines(verdicts, Terminal()) == [
@@ -116,6 +117,7 @@ def test_verdicts_say_identical_or_where_the_difference_begins() -> None:
         "  ours:   tmpxft_1",
         "  theirs: tmpxft_2",
         "  the names of temp files got into it",
+        "d.o: identical, byte for byte, to the driver's own, given -cuid=1f as in its dry run",
         "c.o: unknown, for the driver's own differs from run to run, first at byte 0",
         "  ours:   1",
         "  theirs: 2",

@@ -117,6 +117,31 @@ def test_a_driver_is_asked_twice_before_the_replay_is_blamed(
     assert verdict.ours == "ours"
 
 
+CLANG = """\
+made='of its words'
+for word; do case $word in -cuid=*) made=$word ;; esac; done
+printf '%s' "$made" > k.o"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("ours", "identical", "given", "steady"),
+    [("-cuid=1f", True, "-cuid=1f", None), ("neither", False, "", True)],
+)
+def test_clang_is_given_the_id_that_its_dry_run_had(
+    tmp_path: Path, ours: str, identical: bool, given: str, steady: bool | None
+) -> None:
+    """`-###` is part of what clang makes the id of, so the replay's is never that of the driver's own run."""
+    program = fake(tmp_path / "bin", "clang", CLANG)
+    dry = dry_run(["k.hip"], driver=str(program), work="w", cwd=tmp_path)
+    (tmp_path / "k.o").write_text(ours)
+    made = plan(stage(0, ["k.hip"], ["k.o"]), tool="clang")
+    made = made.replace(stages=(made.stages[0].replace(argv=("clang", "-cc1", "-cuid=1f")),))
+    (verdict,) = verify(dry, replay(made, work="w"), cwd=tmp_path)
+    assert (verdict.identical, verdict.given, verdict.steady) == (identical, given, steady)
+    assert (tmp_path / "k.o").read_text() == "of its words"
+
+
 @pytest.mark.process
 def test_a_driver_that_fails_leaves_what_the_replay_made(tmp_path: Path) -> None:
     program = fake(tmp_path / "bin", "nvcc", "exit 1")

@@ -78,8 +78,9 @@ def verdict_lines(verdicts: Sequence[Verdict], terminal: Terminal) -> list[str]:
     lines = []
     for verdict in verdicts:
         if verdict.identical:
+            given = f", given {verdict.given} as in its dry run" if verdict.given else ""
             lines.append(
-                f"{verdict.path}: {terminal.style('identical', 'yes')}, byte for byte, to the driver's own"
+                f"{verdict.path}: {terminal.style('identical', 'yes')}, byte for byte, to the driver's own{given}"
             )
             continue
         where = f"first at byte {verdict.offset}"

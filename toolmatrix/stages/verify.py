@@ -14,7 +14,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from toolmatrix.stages.replay import Replay
@@ -25,6 +25,7 @@ LIMIT = 3600
 _TEXT = re.compile(rb"[\x20-\x7e]*\Z")
 _TEMP_NAME = re.compile(r"tmpxft_|\.cudafe\d|\.cpp\d\.ii|\.stub\.c|\.fatbin|-[0-9a-f]{6}|/tmp/")
 _NEAR = 64
+_UNIT = re.compile(r"(?<!\S)-cuid=\w+")
 
 
 class Verdict(Value):
@@ -32,7 +33,8 @@ class Verdict(Value):
 
     `sections` are the ELF sections that differ, the first first; `offset` is where in the file. `ours` and `theirs`
     are the text around that place, and `why` says what it looks like. All are empty where the files are identical.
-    `steady` is whether the driver made the same in two runs, None where it ran once.
+    `steady` is whether the driver made the same in two runs, None where it ran once. `given` is the option without
+    which the driver made something else.
     """
 
     path: str
@@ -43,6 +45,7 @@ class Verdict(Value):
     theirs: str = ""
     why: str = ""
     steady: bool | None = None
+    given: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as JSON holds it."""
@@ -57,60 +60,89 @@ def verify(
     """Build with the driver itself, its temp files where the replay had them, and compare each result of the replay.
 
     The replay has run in `cwd`; what it made is put aside, and what the driver makes stays. Where they differ the
-    driver builds once more: it may differ from itself. Raises UsageError for a part of a plan, ToolMissing where the
-    driver fails.
+    driver builds with the id of the compilation unit that the replay has, then once more as before: it may differ from
+    itself. Raises UsageError for a part of a plan, ToolMissing where the driver fails.
     """
-    place = cwd or Path.cwd()
     if replay.left_out:
         raise UsageError(
             "a part of a plan cannot be verified: the driver builds the whole",
             help="leave out --only, --until and --since",
         )
-
-    def build() -> None:
-        driver.build(dry, cwd=cwd, limit=limit)
-
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as aside:
-        made = [path for path in replay.results if (place / path).is_file()]
-        ours = _built_anew(made, replay, place, Path(aside, "ours"), build)
-        verdicts = [_judged(path, kept, place / path) for path, kept in ours.items()]
-        doubtful = [one.path for one in verdicts if not one.identical]
-        if not doubtful:
-            return tuple(verdicts)
-        first = _built_anew(doubtful, replay, place, Path(aside, "first"), build)
-        unsteady = {
-            path for path, kept in first.items() if not _judged(path, kept, place / path).identical
-        }
-        return tuple(
-            one if one.identical else one.replace(steady=one.path not in unsteady)
-            for one in verdicts
-        )
+        return tuple(_Comparison(dry, replay, cwd or Path.cwd(), Path(aside), limit).verdicts())
 
 
-def _built_anew(
-    paths: Sequence[str], replay: Replay, place: Path, aside: Path, build: Callable[[], None]
-) -> dict[str, Path]:
-    """Where files were put while the driver made them anew; back where they were if it failed."""
-    aside.mkdir()
-    kept = {path: aside / str(number) for number, path in enumerate(paths)}
-    for path, to in kept.items():
-        shutil.move(place / path, to)
-    for temp in {path for step in replay.steps for path in step.outputs}:
-        if temp.startswith(f"{replay.work}/") and (place / temp).is_file():
-            (place / temp).unlink()
-    try:
-        build()
-    except BaseException:
-        for path, at in kept.items():
-            shutil.move(at, place / path)
-        raise
-    return kept
+class _Comparison:
+    """The results of a replay beside those of its driver, built as often as that takes."""
 
+    def __init__(
+        self, dry: driver.DryRun, replay: Replay, place: Path, aside: Path, limit: float
+    ) -> None:
+        self.dry = dry
+        self.replay = replay
+        self.place = place
+        self.aside = aside
+        self.limit = limit
 
-def _judged(path: str, ours: Path, theirs: Path) -> Verdict:
-    if not theirs.is_file():
-        raise ToolMissing(f"the driver did not write {path}, but its dry run says that it does")
-    return compare(path, ours.read_bytes(), theirs.read_bytes())
+    def verdicts(self) -> Iterator[Verdict]:
+        """A verdict on each result that the replay made."""
+        made = [path for path in self.replay.results if (self.place / path).is_file()]
+        ours = self._built_anew(made)
+        differing = [path for path in made if not self._beside(path, ours).identical]
+        alike, given = self._alike(differing, ours)
+        differing = [path for path in differing if path not in alike]
+        first = self._built_anew(differing) if differing else {}
+        for path in made:
+            if path in alike:
+                yield Verdict(path=path, identical=True, given=given)
+            elif path in first:
+                steady = self._beside(path, first).identical
+                yield compare(path, ours[path].read_bytes(), first[path].read_bytes()).replace(
+                    steady=steady
+                )
+            else:
+                yield self._beside(path, ours)
+
+    def _alike(self, differing: Sequence[str], ours: Mapping[str, Path]) -> tuple[set[str], str]:
+        """What the driver makes as the replay does once it is given the same id of the compilation unit, and that id.
+
+        clang makes the id of its whole command line, to which `-###` belongs in a dry run (lib/Driver, CUIDOptions).
+        """
+        commands = (command for step in self.replay.steps for command in step.commands)
+        ids = set(_UNIT.findall("\n".join(commands)))
+        if not differing or len(ids) != 1:
+            return set(), ""
+        given = ids.pop()
+        theirs = self._built_anew(differing, given)
+        alike = {path for path in differing if self._beside(path, ours).identical}
+        for path, kept in theirs.items():
+            shutil.move(kept, self.place / path)
+        return alike, given
+
+    def _beside(self, path: str, kept: Mapping[str, Path]) -> Verdict:
+        """The verdict on a file that was kept, beside the one that is in its place now."""
+        made = self.place / path
+        if not made.is_file():
+            raise ToolMissing(f"the driver did not write {path}, but its dry run says that it does")
+        return compare(path, kept[path].read_bytes(), made.read_bytes())
+
+    def _built_anew(self, paths: Sequence[str], *more: str) -> dict[str, Path]:
+        """Where files were put while the driver made them anew; back where they were if it failed."""
+        folder = Path(tempfile.mkdtemp(dir=self.aside))
+        kept = {path: folder / str(number) for number, path in enumerate(paths)}
+        for path, to in kept.items():
+            shutil.move(self.place / path, to)
+        for temp in {path for step in self.replay.steps for path in step.outputs}:
+            if temp.startswith(f"{self.replay.work}/") and (self.place / temp).is_file():
+                (self.place / temp).unlink()
+        dry = self.dry.replace(words=(*self.dry.words, *more))
+        try:
+            driver.build(dry, cwd=self.place, limit=self.limit)
+        except BaseException:
+            for path, at in kept.items():
+                shutil.move(at, self.place / path)
+            raise
+        return kept
 
 
 def compare(path: str, ours: bytes, theirs: bytes) -> Verdict:
