@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.stages.plans import EXTERNAL, plan, random_plans, stage
 from tests.stages.real import program
@@ -20,7 +21,7 @@ from toolmatrix.stages.replay import order, replay
 from toolmatrix.stages.scripts import ninja, script
 
 if TYPE_CHECKING:
-    from toolmatrix.stages import Plan
+    from toolmatrix.stages import Plan, Stage
 
 PAIR = plan(
     stage(0, ["k.cu"], ["w/k.ptx"], kind="cicc", arch="compute_80", text='cicc "k.cu"'),
@@ -183,6 +184,61 @@ def test_script_ninja_and_parallel_run_make_the_same_files(any_plan: Plan) -> No
             (three / "build.ninja").write_text(ninja(made, depth=1))
             subprocess.run(["ninja", "-j4", "--quiet"], cwd=three, check=True)
             assert contents(three, any_plan) == expected
+
+
+def coarse(id: int, reads: tuple[str, ...], writes: tuple[str, ...]) -> str:
+    """A command whose outputs are of two contents only, so that they often come out as they were."""
+    read = f"cat {' '.join(reads)}"
+    return f"told=$(({id} + $({read} | cksum | cut -d' ' -f1)% 2)); " + "; ".join(
+        f'echo "$told" > {path}' for path in writes
+    )
+
+
+@st.composite
+def plans_to_build_again(draw: st.DrawFn) -> Plan:
+    """Plans in which each file has one writer, but for one file that several write before any reads it."""
+    shared = draw(st.sampled_from((0, 2, 3)))
+    stages: list[Stage] = []
+    for id in range(draw(st.integers(1, 8))):
+        there = [*EXTERNAL[:1], "other.cu", *(f"w/{one}" for one in range(id))]
+        there += ["w/shared"] if shared and id >= shared else []
+        reads = tuple(draw(st.lists(st.sampled_from(there), min_size=1, max_size=3, unique=True)))
+        writes = (f"w/{id}", *(["w/shared"] if id < shared else []))
+        stages.append(stage(id, reads, writes, text=coarse(id, reads, writes)))
+    last = tuple(path for one in stages for path in one.outputs)
+    stages.append(stage(len(stages), last, ["out"], text=coarse(len(stages), last, ("out",))))
+    return plan(*stages)
+
+
+@pytest.mark.process
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    plans_to_build_again(),
+    st.lists(
+        st.tuples(st.sampled_from(["a.cu", "other.cu"]), st.integers(0, 99)), min_size=1, max_size=4
+    ),
+)
+def test_building_again_after_an_edit_makes_what_building_anew_makes(
+    any_plan: Plan, edits: list[tuple[str, int]]
+) -> None:
+    ninja_program = program("ninja")
+    made = ninja(replay(any_plan, work="w"))
+
+    def build(place: Path) -> dict[str, str]:
+        (place / "build.ninja").write_text(made)
+        subprocess.run([ninja_program, "--quiet"], cwd=place, check=True)
+        return contents(place, any_plan)
+
+    with tempfile.TemporaryDirectory() as parent:
+        place = fresh(parent, "again")
+        (place / "other.cu").write_text("other")
+        build(place)
+        for number, (name, edit) in enumerate(edits):
+            (place / name).write_text(f"edit {edit}")
+            anew = fresh(parent, f"anew{number}")
+            for copied in ("a.cu", "other.cu"):
+                shutil.copy(place / copied, anew / copied)
+            assert build(place) == build(anew)
 
 
 def parsed(text: str) -> set[tuple[str, str]]:
