@@ -50,6 +50,7 @@ def said(found: Log) -> list[str]:
     return [one.text for one in found.diagnostics]
 
 
+@settings(deadline=None)
 @given(st.integers(1, 1 << 22), st.integers(1, 1 << 22), st.integers())
 def test_runs_at_once_are_told_apart_by_pid(first: int, second: int, seed: int) -> None:
     logs = [with_pid(read(ONE), first), with_pid(read(ONE), second + (first == second))]
@@ -60,6 +61,7 @@ def test_runs_at_once_are_told_apart_by_pid(first: int, second: int, seed: int) 
     assert [plan.env for plan in plans] == [env, env]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(NVCC), min_size=2, max_size=3), st.integers())
 def test_different_runs_at_once_are_told_apart(cases: list[corpus.Case], seed: int) -> None:
     logs = [
@@ -71,6 +73,7 @@ def test_different_runs_at_once_are_told_apart(cases: list[corpus.Case], seed: i
     assert sorted(str(graph(plan)) for plan in plans) == sorted(str(graph(plan)) for plan in alone)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(NVCC), max_size=4))
 def test_runs_one_after_the_other_are_the_same_plans(cases: list[corpus.Case]) -> None:
     logs = [one.text.split("\n") for one in cases]
@@ -170,6 +173,7 @@ def test_no_line_is_longer_than_what_is_read(monkeypatch: pytest.MonkeyPatch) ->
     assert [one.line for one in found.diagnostics] == [1, 3, 4]
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab\n")), st.integers(1, 9))
 def test_lines_of_a_file_are_all_of_it(text: str, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -178,6 +182,7 @@ def test_lines_of_a_file_are_all_of_it(text: str, block: int) -> None:
     assert lines == text.split("\n")[: -1 if text.endswith("\n") or not text else None]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(), max_size=8))
 def test_any_text_is_an_answer(lines: list[str]) -> None:
     parse_log(lines).to_json()
@@ -194,6 +199,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(PIECES, max_size=9).map("".join), max_size=8))
 def test_any_mixture_of_what_logs_are_made_of_is_an_answer(lines: list[str]) -> None:
     found = parse_log(lines)
