@@ -6,6 +6,8 @@ import gc
 import os
 import sys
 
+from toolmatrix.cli import interrupts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -17,6 +19,7 @@ COLLECT_EVERY = 100_000
 def main_script() -> int:
     """Run the program on this process's arguments, environment and streams."""
     gc.set_threshold(COLLECT_EVERY)
+    _open_closed()
     from toolmatrix.cli.main import main
 
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
@@ -32,14 +35,37 @@ def script() -> NoReturn:
 
     Once there is an answer nothing is left to put away, and freeing all objects one by one is a tenth of a `resolve`.
     """
-    from toolmatrix import pack
+    interrupts.heed()
+    try:
+        from toolmatrix import pack
 
-    pack.use(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    code = main_script()
+        pack.use(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        code = main_script()
+        interrupts.ignore()
+    except BaseException as error:
+        if not interrupts.are_behind(error):
+            raise
+        interrupts.end()
     pack.keep()
     if code <= 1:
         os._exit(code)
+    interrupts.end_with(code)
     sys.exit(code)
+
+
+def _open_closed() -> None:
+    """Put a stream that fails in the place of each that was closed, before a file that is opened takes its number.
+
+    What reads or writes it is told so, as by the tools of GNU (`stdopen` of gnulib); what does not is none the worse.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY if number else os.O_WRONLY)
+        if getattr(sys, name) is None:
+            stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 def _settle(stream: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+from contextlib import contextmanager
 
 from toolmatrix import resources
 from toolmatrix.cli import clock
@@ -108,8 +108,11 @@ class _Workers:
 
             method = multiprocessing.get_context("spawn")
             try:
-                self.pool = ProcessPoolExecutor(count, mp_context=method, initializer=_end_at_once)
-                self.started = [self.pool.submit(self.worker, part) for part in self.parts]
+                self.pool = ProcessPoolExecutor(
+                    count, mp_context=method, initializer=_heed_interrupts
+                )
+                with _interrupts_kept():
+                    self.started = [self.pool.submit(self.worker, part) for part in self.parts]
             except (OSError, ImportError, NotImplementedError):
                 self.started = []  # no semaphores, or no more processes
         return self
@@ -131,14 +134,27 @@ class _Workers:
 
     def __exit__(self, *_: object) -> None:
         if self.pool is not None:
-            self.pool.shutdown(wait=not sys.exc_info()[0], cancel_futures=True)
+            self.pool.shutdown(cancel_futures=True)
 
 
-def _end_at_once() -> None:
-    """On Ctrl-C, without a word: the process that talks to the user says it."""
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Keep Ctrl-C from processes that are started here until they can heed it: an interpreter would print it."""
+    import signal
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _heed_interrupts() -> None:
+    """End on Ctrl-C without a word: the process that talks to the user says it."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _processors() -> int:

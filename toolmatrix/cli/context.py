@@ -103,7 +103,7 @@ class Context:
     def say(self, text: str, *, verbosity: int = 0) -> None:
         """Tell the user at once something that is not part of the result."""
         if not self.options.quiet and self.options.verbose >= verbosity:
-            self.stderr.write(text.rstrip("\n") + "\n")
+            tell(self.stderr, text.rstrip("\n") + "\n")
 
     def say_after(self, text: str) -> None:
         """Tell the user something below the result, such as a count or a hint."""
@@ -164,6 +164,15 @@ def to_stream(stream: TextIO, text: str) -> None:
     except (OSError, ValueError) as error:
         found = getattr(error, "strerror", None) or str(error)
         raise OutputError("cannot write to stdout", found=found) from None
+
+
+def tell(stream: TextIO, text: str) -> None:
+    """Write what stands beside the result; if nobody listens, the exit code still speaks."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except (OSError, ValueError):
+        return
 
 
 def replace_file(path: str, text: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from toolmatrix import __version__
-from toolmatrix.cli.context import as_json, terminal_of, to_stream
+from toolmatrix.cli import interrupts
+from toolmatrix.cli.context import as_json, tell, terminal_of, to_stream
 from toolmatrix.cli.options import Options
 from toolmatrix.cli.parser import parse
 from toolmatrix.errors import BoundReached, ToolmatrixError
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from toolmatrix.cli.stdin import Stdin
     from toolmatrix.report.terminal import Terminal
 
-INTERRUPTED = 130
 _LONGEST = 400
 """So many letters of a text are shown whole in an error."""
 READER_GONE = 141  # as a shell reports a program that SIGPIPE ended
@@ -47,8 +47,8 @@ def main(
     try:
         return run.guarded()
     except KeyboardInterrupt:
-        run.tell("interrupted\n")
-        return INTERRUPTED
+        run.tell(interrupts.SAID)
+        return interrupts.CODE
     except BrokenPipeError:
         return READER_GONE
     finally:
@@ -91,6 +91,8 @@ class _Run:
                 )
             )
         except Exception as error:  # noqa: BLE001 - the one place where a defect becomes an exit code
+            if interrupts.are_behind(error):
+                raise KeyboardInterrupt from None
             return self.report_defect(error)
 
     def execute(self) -> int:
@@ -152,12 +154,8 @@ class _Run:
         return code
 
     def tell(self, text: str) -> None:
-        """Write to stderr; if nobody listens, the exit code still speaks."""
-        try:
-            self.stderr.write(text)
-            self.stderr.flush()
-        except (OSError, ValueError):
-            return
+        """Write to stderr."""
+        tell(self.stderr, text)
 
     def _terminal(self) -> Terminal:
         return terminal_of(self.stderr, self.env, self.options or Options(self._colour()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from toolmatrix.cli.context import tell
 from toolmatrix.errors import OutputError, Position
 
 TYPE_CHECKING = False
@@ -41,15 +42,13 @@ class Progress:
             doing, what = self.words
             said = f"{doing} {done}/{self.total} {what}, {elapsed:.0f} s"
             self.shown = self.watched
-            self.stream.write(f"\r{said} " if self.watched else f"{said}\n")
-            self.stream.flush()
+            tell(self.stream, f"\r{said} " if self.watched else f"{said}\n")
             self.next = self.next if self.watched else elapsed + APART
 
     def end(self) -> None:
         """Take the line away."""
         if self.shown:
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
+            tell(self.stream, "\r\x1b[K")
 
 
 def summarize(context: Context, markdown: str) -> None:

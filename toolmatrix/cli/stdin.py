@@ -35,7 +35,10 @@ class Stdin:
             )
         self.taken = what
         raw = getattr(self.stream, "buffer", None)
-        data: bytes = raw.read(most) if raw is not None else self.stream.read(most).encode()
+        try:
+            data: bytes = raw.read(most) if raw is not None else self.stream.read(most).encode()
+        except OSError as error:
+            raise UsageError(f"cannot read {what} from stdin", found=error.strerror or "") from None
         return data
 
     def matrix(self) -> str:

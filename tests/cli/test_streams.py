@@ -1,0 +1,258 @@
+"""The program as a process: standard streams that are closed or full, and Ctrl-C at any time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.conftest import SMALL
+from toolmatrix.cli.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+ROOT = Path(__file__).parent.parent.parent
+STDIN, STDOUT, STDERR = range(3)
+
+LINES = {
+    "resolve": ["resolve", "app"],
+    "explain": ["explain", "python", "app"],
+    "why-not": ["why-not", "app"],
+    "matrix": ["matrix", "--rows", "app"],
+    "facts": ["facts"],
+    "lock": ["lock", "app", "--lock", "written.lock"],
+    "diff": ["diff", "one.lock", "other.lock"],
+    "check": ["check"],
+    "render": ["render", "--list-formats"],
+    "build": ["build"],
+    "stages": ["stages", "--from-log", str(ROOT / "docs/logs/cuda-13.0.log")],
+    "diagnose": ["diagnose", str(ROOT / "docs/logs/build.log")],
+    "inventory": ["inventory", "folder"],
+    "validate": ["validate", "folder", "--expect", "gcc==1"],
+    "doctor": ["doctor", "--only", "cpu"],
+    "rule": ["rule", "TM101"],
+    "config": ["config"],
+    "completion": ["completion", "bash"],
+    "help": ["help"],
+}
+"""A line of each command that prints something."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, cache: str) -> Path:
+    """A directory with what the lines need."""
+    made = tmp_path_factory.mktemp("folder")
+    (made / "folder").mkdir()
+    for name, ask in (("one", "app==2.1.3"), ("other", "app<2")):
+        assert program(["lock", ask, "--lock", f"{name}.lock"], made, cache).returncode == 0
+    return made
+
+
+def closing(*closed: int) -> Any:
+    """What closes some of the standard streams of a process that starts."""
+
+    def close() -> None:
+        for number in {*closed}:
+            os.close(number)
+
+    return close
+
+
+def program(
+    line: Sequence[str], folder: Path, cache: str, *closed: int, **streams: Any
+) -> subprocess.CompletedProcess[str]:
+    """A run of the program on the small matrix."""
+    return subprocess.run(
+        [sys.executable, "-m", "toolmatrix", *line],
+        cwd=folder,
+        env=environment(cache, TOOLMATRIX_MATRIX=str(SMALL / "matrix.yaml")),
+        stdin=streams.get("stdin", subprocess.DEVNULL),
+        stdout=streams.get("stdout", subprocess.PIPE),
+        stderr=streams.get("stderr", subprocess.PIPE),
+        preexec_fn=closing(*closed),
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+
+
+def environment(cache: str, **variables: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
+    return {**kept, "PYTHONPATH": os.pathsep.join(sys.path), "XDG_CACHE_HOME": cache, **variables}
+
+
+def test_there_is_a_line_of_every_command() -> None:
+    assert {name: line[0] for name, line in LINES.items()} == {name: name for name in COMMANDS}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", LINES)
+def test_a_closed_stream_is_no_defect(folder: Path, cache: str, name: str) -> None:
+    """As with the tools of GNU: what cannot be printed is an error, and what nobody hears changes nothing."""
+    line = LINES[name]
+    program(line, folder, cache)
+    whole = program(line, folder, cache)
+    assert whole.returncode != 70
+    code = 2 if whole.stdout else whole.returncode
+
+    unread = program(line, folder, cache, STDOUT)
+    assert unread.returncode == code
+    if whole.stdout:
+        assert unread.stderr == (
+            "error[TM905]: cannot write to stdout\n  found: Bad file descriptor\n"
+        )
+
+    unheard = program(line, folder, cache, STDERR)
+    assert (unheard.returncode, unheard.stdout) == (whole.returncode, whole.stdout)
+    alone = program(line, folder, cache, STDIN)
+    assert (alone.returncode, alone.stdout) == (whole.returncode, whole.stdout)
+    assert program(line, folder, cache, STDIN, STDOUT, STDERR).returncode == code
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("closed", [(), (STDERR,), (STDIN, STDOUT, STDERR)])
+def test_what_goes_to_a_file_needs_no_stdout(
+    folder: Path, cache: str, closed: tuple[int, ...]
+) -> None:
+    """A file that is opened does not get the number of a stream that was closed."""
+    path = folder / "answer.txt"
+    path.unlink(missing_ok=True)
+    told = program(["resolve", "app", "-o", "answer.txt"], folder, cache, STDOUT, *closed)
+    assert told.returncode == 0
+    assert path.read_text() == program(["resolve", "app"], folder, cache).stdout
+    assert program(["resolve", "app", "-qq"], folder, cache, STDOUT, *closed).returncode == 0
+    assert program(["resolve", "nobody"], folder, cache, STDOUT, *closed).returncode == 3
+
+
+@pytest.mark.process
+def test_a_full_stderr_leaves_the_answer_alone(folder: Path, cache: str) -> None:
+    whole = program(["resolve", "app"], folder, cache)
+    assert whole.stderr
+    with open("/dev/full", "w") as full:
+        told = program(["resolve", "app"], folder, cache, stderr=full)
+        assert (told.returncode, told.stdout) == (0, whole.stdout)
+        assert program(["resolve", "nobody"], folder, cache, stderr=full).returncode == 3
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (["resolve", "-"], "error[TM901]: cannot read a request from stdin\n"),
+        (["resolve", "app", "-m", "-"], "error[TM901]: cannot read a matrix from stdin\n"),
+        (["diff", "-", "one.lock"], "error[TM901]: cannot read a lock from stdin\n"),
+        (["validate", "--all", "-"], "error[TM901]: cannot read subjects from stdin\n"),
+        (["diagnose", "-"], "error[TM906]: cannot read the log\n  --> stdin\n"),
+        (["stages", "--from-log", "-"], "error[TM906]: cannot read the log\n  --> stdin\n"),
+        (["inventory", "archive:-"], "error[TM907]: the archive is damaged\n  --> archive:-\n"),
+    ],
+)
+def test_a_closed_stdin_that_is_read_is_said(
+    folder: Path, cache: str, line: list[str], message: str
+) -> None:
+    told = program(line, folder, cache, STDIN)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith(message)
+    assert "Bad file descriptor" in told.stderr
+
+
+INSTALLED = Path(sys.executable).with_name("toolmatrix")
+STARTS = {"module": [sys.executable, "-m", "toolmatrix"], "script": [str(INSTALLED)]}
+DELAYS = [milliseconds / 1000 for milliseconds in range(0, 80, 2)]
+"""Seconds; a run takes about so long."""
+
+
+def interrupted(line: Sequence[str], cache: str, delay: float) -> tuple[int, str]:
+    """How a run ends that hears Ctrl-C so many seconds after the interpreter has handed over to the program.
+
+    Before that it is the interpreter's own, which prints a traceback; the first module that the program imports once it
+    has taken over tells when it has.
+    """
+    with subprocess.Popen(
+        line,
+        env=environment(cache, PYTHONPROFILEIMPORTTIME="1"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        assert running.stderr is not None
+        said = [*until(running.stderr, "toolmatrix.pack")]
+        try:
+            running.wait(delay)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGINT)
+        said += running.stderr
+    return running.returncode, "".join(text for text in said if "import time:" not in text)
+
+
+def until(lines: Iterable[str], word: str) -> Iterator[str]:
+    """The lines up to the one that has a word."""
+    for line in lines:
+        yield line
+        if word in line:
+            return
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("start", STARTS)
+def test_control_c_at_any_time_is_one_word(cache: str, start: str) -> None:
+    if not INSTALLED.exists():
+        pytest.skip("toolmatrix is not installed beside this interpreter: `pip install -e .`")
+    line = [*STARTS[start], "resolve", "tensorflow==2.6.5", "--json"]
+    ends = [interrupted(line, cache, delay) for delay in DELAYS]
+    assert {*ends} - {(0, "")} == {(130, "interrupted\n")}
+
+
+@pytest.mark.process
+def test_control_c_ends_the_processes_of_check_without_a_word(cache: str) -> None:
+    line = [*STARTS["module"], "check", "--no-progress"]
+    ends = [interrupted(line, cache, tenths / 10) for tenths in range(1, 11, 2)]
+    assert {*ends} == {(130, "interrupted\n")}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("method", ["__set_name__", "__del__"])
+def test_control_c_where_nothing_can_be_raised_is_heard(method: str) -> None:
+    """Python makes another error of it while a class is made, and prints it where an object is freed."""
+    code = (
+        "import os, signal, sys, time, types\n"
+        "class Part:\n"
+        f"    def {method}(self, *_):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "def run(context):\n"
+        "    class Whole:\n"
+        "        part = Part()\n"
+        "    del Whole.part\n"
+        "    time.sleep(60)\n"
+        "module = types.ModuleType('toolmatrix.cli.facts')\n"
+        "module.run = run\n"
+        "sys.modules['toolmatrix.cli.facts'] = module\n"
+        "sys.argv = ['toolmatrix', 'facts']\n"
+        "from toolmatrix.cli import script\n"
+        "script()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
+
+
+@pytest.mark.process
+def test_control_c_that_is_ignored_stays_ignored(cache: str) -> None:
+    """As in a shell that runs it in the background."""
+    shell = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
+    line = [*shell, *STARTS["module"], "resolve", "tensorflow==2.6.5", "--json"]
+    assert {interrupted(line, cache, delay) for delay in DELAYS[:10]} == {(0, "")}

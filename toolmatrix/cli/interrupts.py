@@ -1,0 +1,59 @@
+"""Ctrl-C at any time: one word, exit code 130, and never a traceback.
+
+It is a KeyboardInterrupt, so that what a command has begun is put away.
+"""
+
+from __future__ import annotations
+
+# `signal` imports `enum`, which takes longer than all else here; this is the part that is compiled in.
+import _signal  # type: ignore[import-not-found]
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+CODE = 130
+SAID = "interrupted\n"
+_SOON = 0.001
+"""Seconds."""
+
+
+def heed() -> None:
+    """Have an interrupt that comes where nothing can be raised, as in a callback of an import, come again."""
+    sys.unraisablehook = _again
+
+
+def _again(unraisable: sys.UnraisableHookArgs) -> None:
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        _signal.signal(_signal.SIGALRM, _signal.default_int_handler)
+        _signal.setitimer(_signal.ITIMER_REAL, _SOON)
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+def are_behind(error: BaseException | None) -> bool:
+    """Whether an error is an interrupt, or what Python made of one: a RuntimeError where it came in `__set_name__`."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
+
+
+def ignore() -> None:
+    """Let nothing interrupt what is left to do once there is an answer."""
+    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+
+
+def end() -> NoReturn:
+    """End the process that was interrupted where nothing is to be put away."""
+    ignore()
+    try:
+        os.write(2, SAID.encode())
+    finally:
+        os._exit(CODE)
+
+
+def end_with(code: int) -> None:
+    """Have an interrupt end the process with the code that it ends with anyway."""
+    _signal.signal(_signal.SIGINT, lambda *_: os._exit(code))
