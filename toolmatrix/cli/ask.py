@@ -142,14 +142,15 @@ class Names:
         if self.components[component]["scheme"] == "names" or "," not in selector:
             return False
         parsed = self.scale(component).parse(selector)
-        points = {
-            clause.text.removesuffix(".*") for part in parsed for clause in part if clause.version
-        }
-        tried = sorted(
-            {point + more for point in points for more in ("", ".0.1", ".1", ".9999")}
-            | {"0", "99999"}
-        )
-        return not Scale("pep440", tried).mask(parsed)
+        tried = {"0", "99999"}
+        for clause in (clause for part in parsed for clause in part):
+            if clause.version is not None:
+                numbers, phase, count = clause.version
+                release = ".".join(map(str, numbers))
+                tried |= {release + more for more in ("", ".0.1", ".1", ".9999")}
+                if phase:
+                    tried |= {clause.text, f"{clause.text.rstrip('0123456789')}{count + 1}"}
+        return not Scale("pep440", sorted(tried)).mask(parsed)
 
     def near(self, component: str, selector: str) -> str:
         """The known releases nearest to what was asked for."""
