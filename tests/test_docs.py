@@ -29,7 +29,8 @@ from toolmatrix import errors
 from toolmatrix.cli import check
 from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.main import main
-from toolmatrix.cli.options import COMMON, EVIDENCE, OPTIONS, REQUEST
+from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
+from toolmatrix.facts.evidence import WORDS
 from toolmatrix.resources import rules_path, schema_path
 
 if sys.version_info >= (3, 11):
@@ -368,8 +369,8 @@ def test_the_readme_shows_every_command() -> None:
 def test_evidence_words_stand_in_their_order() -> None:
     for path in (README, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "facts.md"):
         text = path.read_text()
-        words = ", ".join(f"`{word}`" for word in EVIDENCE)
-        rows = [text.find(f"| `{word}` |") for word in EVIDENCE]
+        words = ", ".join(f"`{word}`" for word in WORDS)
+        rows = [text.find(f"| `{word}` |") for word in WORDS]
         assert words in " ".join(text.split()) or rows == sorted(set(rows) - {-1}), path
 
 

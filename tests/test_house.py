@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from toolmatrix.cli.commands import COMMANDS
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -179,6 +181,18 @@ def test_the_search_for_imports_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_
         (5, "errors"),
         (7, "cli"),
     ]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_open_the_matrix_in_one_way(name: str) -> None:
+    """By `context.index()`, which knows where a matrix that is piped in lies."""
+    text = (PACKAGE / "cli" / f"{name.replace('-', '_')}.py").read_text()
+    imported = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom) and node.module == "toolmatrix.facts.store"
+    ]
+    assert imported == []
 
 
 def test_the_package_imports_what_it_depends_on_and_nothing_else() -> None:

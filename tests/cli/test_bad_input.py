@@ -287,7 +287,7 @@ def test_a_target_named_twice_is_one_target(real: Cli) -> None:
 
 def test_a_target_that_the_matrix_lacks(small: Cli) -> None:
     outcome = small("resolve", "app", "--target", "amd")
-    one_error(outcome, NOTHING)
+    one_error(outcome, USAGE)
     assert "expected: one of x86, arm" in outcome.err
 
 

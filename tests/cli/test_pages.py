@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 
+from tests.cli.conftest import SMALL
 from tests.stages.real import program
 from toolmatrix import errors
 from toolmatrix.cli.commands import COMMANDS
@@ -120,6 +120,9 @@ def test_completion_is_a_valid_script(cli: Cli, tmp_path: Path, shell: str) -> N
         (["resolve", "--tar"], "--target"),
         (["resolve", "--target", "x86,a"], "x86,arm x86,amd"),
         (["resolve", "--target", "=", "x"], "x86"),
+        (["resolve", "--accelerator", "r"], "rocm"),
+        (["resolve", "--from", ""], "source wheel"),
+        (["render", "--format", "conda"], "conda"),
         (["--format", "js"], "json jsonl"),
         (["rule", "TM10"], "TM101 TM102 TM103 TM104 TM105"),
         (["completion", ""], "bash zsh fish"),
@@ -149,19 +152,26 @@ def test_bash_completes(cli: Cli, tmp_path: Path, words: list[str], expected: st
     assert ended.stdout == expected + "\n"
 
 
-def test_names_come_from_the_facts(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts: Any = types.ModuleType("toolmatrix.facts")
-    monkeypatch.setitem(sys.modules, "toolmatrix.facts", facts)
-    assert cli("_complete", "arch", "sm_8") == (0, "", "")
-    facts.names = lambda kind, prefix: [f"{kind}:{prefix}"]
-    assert cli("_complete", "arch", "sm_8").out == "arch:sm_8\n"
-    assert cli("_complete", "arch", "sm_80,sm_9").out == "sm_80,arch:sm_9\n"
-    assert cli("_complete", "release", "numpy>=1,<").out == "release:numpy>=1,<\n"
+def test_names_come_from_the_facts(small: Cli) -> None:
+    assert small("_complete", "arch", "sm_8").out == "sm_86\nsm_80\n"
+    assert small("_complete", "arch", "sm_80,sm_8").out == "sm_80,sm_86\nsm_80,sm_80\n"
+    assert small("_complete", "release", "app==2.1").out == "app==2.1.3\napp==2.1.0\n"
+    assert small("_complete", "release", "numpy>=1,<").out == ""
+
+
+def test_names_are_those_of_the_matrix_in_force(real: Cli, here: Path) -> None:
+    """A front page of one's own is asked where the settings name it."""
+    assert real("_complete", "target", "").out == "x86\narm\namd\n"
+    (here / "toolmatrix.toml").write_text(f'matrix = "{SMALL / "matrix.yaml"}"')
+    assert real("_complete", "target", "").out == "x86\narm\n"
+    assert real("_complete", "accelerator", "").out == "none\ncuda\n"
 
 
 @pytest.mark.parametrize("words", [[], ["arch"], ["nothing", "x"], ["code", "--"]])
+@pytest.mark.parametrize("matrix", ["nowhere.yaml", "broken.yaml"])
 def test_a_shell_is_never_shown_an_error(
-    cli: Cli, words: list[str], monkeypatch: pytest.MonkeyPatch
+    cli: Cli, here: Path, words: list[str], matrix: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, "toolmatrix.facts", types.ModuleType("toolmatrix.facts"))
+    (here / "broken.yaml").write_text("{")
+    (here / "toolmatrix.toml").write_text(f'matrix = "{matrix}"')
     assert cli("_complete", *words) == (0, "", "")

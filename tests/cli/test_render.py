@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.render.jobs import FIXTURES
-from toolmatrix.cli.options import FILE_FORMATS
+from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.render import formats
 
 if TYPE_CHECKING:
@@ -138,7 +138,8 @@ def test_a_refusal_is_printed_as_resolve_does(real: Cli, here: Path) -> None:
 
 
 def test_every_format_is_known_to_the_frame(real: Cli) -> None:
-    assert sorted(FILE_FORMATS) == list(formats.known())
+    assert COMMANDS["render"].forms == ("text", *formats.known())
+    assert [one.NAME for one in formats.known().values()] == list(formats.known())
     listed = real("render", "--list-formats").out.splitlines()
     assert [line.split()[0] for line in listed] == list(formats.known())
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Cli
 
+ROOT = Path(__file__).parent.parent.parent
+DEBIAN = ROOT / "tests/render/fixtures/debian.lock"
+LOG = ROOT / "docs/logs/cuda-13.0.log"
 OURS = """\
 schema: toolmatrix.facts/1
 sources: {mine: {title: M, at: "m:p@1", read: 2026-01-01}}
@@ -36,6 +38,39 @@ def test_a_matrix_on_top(small: Cli, here: Path) -> None:
     line = ("matrix", "--rows", "app")
     assert small(*line, "--matrix", "-", piped=OURS) == small(*line, "--matrix", "ours.yaml")
     assert small("check", "--json", "--matrix", "-", piped=OURS).code in (0, 1)
+
+
+LINES = (
+    ["resolve", "app"],
+    ["explain", "python", "app"],
+    ["why-not", "app==2.0.0"],
+    ["matrix", "--rows", "app"],
+    ["facts", "ours"],
+    ["lock", "app", "--lock", "-"],
+    ["diff", "one.lock", "other.lock"],
+    ["render", "--lock", str(DEBIAN), "--stdout"],
+    ["stages", "--from-log", str(LOG)],
+    ["stages", "diff", str(LOG), str(LOG)],
+    ["validate", "dir:folder", "--expect", "gcc==1"],
+    ["validate", "dir:folder", "dir:other", "--expect", "gcc==1"],
+)
+
+
+@pytest.mark.parametrize("line", LINES, ids=" ".join)
+def test_every_command_reads_it(small: Cli, here: Path, line: list[str]) -> None:
+    """`render` and `stages` looked for a file that is called `-`."""
+    (here / "ours.yaml").write_text(OURS)
+    for name in ("folder", "other"):
+        (here / name).mkdir()
+    for name, wanted in (("one", "app==2.1.3"), ("other", "app<2")):
+        assert small("lock", wanted, "--lock", f"{name}.lock").code == 0
+    told = small(*line, "--matrix", "ours.yaml")
+    assert told.code < 5
+    assert small(*line, "--matrix", "-", piped=OURS) == told
+    (here / "ours.yaml").write_text("{")
+    broken = small(*line, "--matrix", "ours.yaml")
+    assert broken.code == 2
+    assert small(*line, "--matrix", "-", piped="{").err == broken.err.replace("ours.yaml", "stdin")
 
 
 def test_a_mistake_in_it_has_a_place(small: Cli) -> None:

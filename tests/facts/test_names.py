@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 from tests.facts.small import compiled, facts, statement, table, write
 from toolmatrix import resources
 from toolmatrix.facts import about, index, names, products, writer
+from toolmatrix.facts.store import open_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +86,7 @@ def test_the_date_and_the_number_of_facts(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_shell_offers(kind: str, prefix: str, wanted: list[str]) -> None:
-    assert names(kind, prefix) == wanted
+    assert names(open_index([], os.environ), kind, prefix) == wanted
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ Raises UsageError for what cannot be understood and NothingMatched, naming the n
 
 from __future__ import annotations
 
-from toolmatrix.cli import defaults, words
+from toolmatrix.cli import defaults, vocabulary, words
 from toolmatrix.errors import NothingMatched, ReleasedLater, UsageError
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.solve.request import Ask, Request
@@ -192,7 +192,7 @@ def build(
 ) -> Request:
     """The request of a run: positional arguments and every request option; `varied` are the sides of a grid."""
     names = Names(index)
-    options = context.options
+    options = vocabulary.settled(context, index)
     wanted = context.arguments if arguments is None else arguments
     for line in (wanted, *([text] for text in options.with_)):
         _check_forms(line, names)
@@ -212,7 +212,6 @@ def build(
     computes = codegen or options.accelerator.removeprefix("none")
     targets = tuple(dict.fromkeys(options.target)) or defaults.target(asked, names, computes)
     from_ = options.from_ or defaults.from_(asks, names)
-    _check_targets(targets, index)
     several = len(targets) > 1
     contexts = {
         target: _context(target, asked, options, from_, index, named, "" if several else codegen)
@@ -279,18 +278,6 @@ def _check_forms(line: Sequence[str], names: Names) -> None:
                 expected="one word each",
                 found=f"`{word}`",
                 help=f"did you mean `{' '.join(parts)}`?",
-            )
-
-
-def _check_targets(targets: Sequence[str], index: Index) -> None:
-    """A matrix of the user's own may have other targets than the built-in one."""
-    known = index.header["targets"]
-    for target in targets:
-        if target not in known:
-            raise NothingMatched(
-                f"the matrix has no target `{target}`",
-                expected="one of " + ", ".join(known),
-                found=f"`--target {target}`",
             )
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 
+from toolmatrix.cli import vocabulary
 from toolmatrix.errors import NothingMatched, Position, ToolMissing
 from toolmatrix.lock import read
 from toolmatrix.value import Value
@@ -93,7 +94,7 @@ def _bake(context: Context, folder: str) -> Iterator[_Build]:
     if not os.path.isfile(os.path.join(folder, _BAKE)):
         yield from _docker(context, folder)
         return
-    names = context.options.target
+    names = _targets(context)
     words = ("docker", "buildx", "bake", "--file", _BAKE)
     yield _Build(what=folder, words=(*words, *context.passed, *names), folder=folder)
 
@@ -114,12 +115,16 @@ def _one(context: Context, folder: str, name: str, words: tuple[str, ...]) -> _B
     return _Build(what=tag, words=(*words, "--tag", tag, "--file", file, *context.passed, folder))
 
 
+def _targets(context: Context) -> tuple[str, ...]:
+    """The targets of `--target`, none where all are built."""
+    return vocabulary.settled(context, context.index()).target if context.options.target else ()
+
+
 def _images(context: Context, folder: str) -> Iterator[tuple[str, str]]:
     """The images of a directory with their platforms, as its lock names them; raises NothingMatched if it has none."""
     lock = read.read(os.path.join(folder, _LOCK))
-    found = 0
+    found, wanted = 0, _targets(context)
     for name, environment, target in lock.names():
-        wanted = context.options.target
         if os.path.isfile(os.path.join(folder, name + _ENDING)) and (
             not wanted or target in wanted
         ):

@@ -5,7 +5,7 @@ A command `some-name` is the module `toolmatrix.cli.some_name` with `run(context
 
 from __future__ import annotations
 
-from toolmatrix.cli.options import COMMON, FILE_FORMATS, REQUEST
+from toolmatrix.cli.options import COMMON, REQUEST
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -41,6 +41,15 @@ class Command(Value):
     def options(self) -> tuple[str, ...]:
         """Names of all options that it takes, its own first."""
         return self.own + (REQUEST if self.request else ()) + COMMON
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The formats that it takes; what `fills` a directory writes those of `render` besides."""
+        if not self.fills:
+            return self.formats
+        from toolmatrix.render import formats
+
+        return (*self.formats, *formats.names())
 
     def load(self) -> Callable[[Context], int]:
         """Import the command and return what runs it."""
@@ -178,7 +187,7 @@ _ALL = (
         completer="release",
         own=("check", "list_formats", *_RENDER_OWN),
         request=True,
-        formats=("text", *FILE_FORMATS),
+        formats=("text",),
         examples=(
             "toolmatrix render gcc python --target x86,arm --distro debian12 --output out",
             "toolmatrix render --lock toolmatrix.lock --recipe toolchain --output out",
@@ -330,3 +339,8 @@ _ALL = (
 )
 
 COMMANDS: dict[str, Command] = {command.name: command for command in _ALL}
+
+
+def every_format() -> tuple[str, ...]:
+    """The formats of all commands."""
+    return tuple(dict.fromkeys(name for command in _ALL for name in command.forms))

@@ -9,12 +9,17 @@ from toolmatrix.errors import ToolmatrixError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-KINDS = ("component", "release", "fact", "arch", "device", "distro", "code")
+    from toolmatrix.facts.index import Index
+
+KINDS = (
+    *("target", "accelerator", "from", "component", "release", "fact"),
+    *("arch", "device", "distro", "code"),
+)
 
 
-def candidates(words: Sequence[str]) -> list[str]:
+def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
     """The names of a kind that begin with a prefix."""
     kind, prefix = [*words, "", ""][:2]
     if kind == "code":
@@ -28,6 +33,6 @@ def candidates(words: Sequence[str]) -> list[str]:
     try:
         from toolmatrix.facts import names
 
-        return [done + comma + name for name in names(kind, last)]
+        return [done + comma + name for name in names(index(), kind, last)]
     except (ImportError, ToolmatrixError):
         return []

@@ -33,7 +33,7 @@ def _flags(option: Option, command: Command | None = None) -> tuple[str, ...]:
 
 
 def _choices(option: Option, command: Command | None = None) -> tuple[str, ...]:
-    return command.formats if command and option.name == "format" else option.choices
+    return command.forms if command and option.name == "format" else option.choices
 
 
 def _quoted(text: str) -> str:

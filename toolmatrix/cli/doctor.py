@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.cli import clock
+from toolmatrix.cli import clock, vocabulary
 from toolmatrix.cli.judging import Yardstick
 from toolmatrix.cli.validate import EXIT, FORMS
 from toolmatrix.errors import NothingMatched
@@ -69,7 +69,8 @@ def _yardstick(context: Context) -> Yardstick:
     from toolmatrix.lock import read, write
 
     lock = read.read(path)
-    named = context.options.target if context.origins["target"].kind == "flag" else ()
+    flag = context.origins["target"].kind == "flag"
+    named = vocabulary.settled(context, context.index()).target if flag else ()
     return Yardstick(lock=lock, path=path, digest=write.digest(lock), targets=named)
 
 

@@ -73,7 +73,7 @@ def _command(command: Command, terminal: Terminal) -> list[str]:
     groups = [("Options", command.own), ("Request", REQUEST if command.request else ())]
     for title, names in [*groups, ("Options of every command", COMMON)]:
         if names:
-            lines += _section(title, _options(names, terminal, command.formats), terminal)
+            lines += _section(title, _options(names, terminal, command.forms), terminal)
     return lines
 
 

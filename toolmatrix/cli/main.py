@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from toolmatrix import __version__
 from toolmatrix.cli import interrupts
+from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.context import as_json, tell, terminal_of, to_stream
 from toolmatrix.cli.options import Options
-from toolmatrix.cli.parser import parse
+from toolmatrix.cli.parser import Parsed, parse
 from toolmatrix.errors import BoundReached, ToolmatrixError
 
 TYPE_CHECKING = False
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from toolmatrix.cli.stdin import Stdin
+    from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
 
 _LONGEST = 400
@@ -124,8 +126,16 @@ class _Run:
     def _complete(self) -> int:
         from toolmatrix.cli.complete import candidates
 
-        to_stream(self.stdout, "".join(name + "\n" for name in candidates(self.argv[1:])))
+        found = candidates(self.argv[1:], self._index)
+        to_stream(self.stdout, "".join(name + "\n" for name in found))
         return 0
+
+    def _index(self) -> Index:
+        """The matrix of the settings, for what is typed and not yet run."""
+        from toolmatrix.cli.prepare import make_context
+
+        streams = self.stdin, self.stdout, self.stderr
+        return make_context(Parsed(), COMMANDS["config"], self.env, *streams).index()
 
     def report(self, error: ToolmatrixError) -> int:
         """Word an error where its reader looks; returns the exit code."""

@@ -108,18 +108,28 @@ def _take(
     try:
         value = option.read(text, from_env=True) if not stands_for else _shorthand(text, stands_for)
     except BadValue as bad:
-        raise ConfigError(
-            f"bad value for the environment variable `{variable}`",
-            expected=bad.expected,
-            found=bad.found,
-            help=bad.help,
-        ) from None
+        raise misfit(option, Origin(kind="variable", name=variable), bad) from None
     if value is None:
         return
     if values.get(option.name, value) != value:
         raise ConfigError(f"`{names[option.name]}` and `{variable}` contradict each other")
     values[option.name] = value
     names[option.name] = variable
+
+
+def misfit(option: Option, origin: Origin, bad: BadValue) -> UsageError | ConfigError:
+    """The error for a value that an option does not take, where it was said."""
+    kind = UsageError if origin.kind == "flag" else ConfigError
+    what = f"`{option.flags[-1] if origin.kind == 'flag' else option.key}`"
+    if origin.kind == "variable":
+        what = f"the environment variable `{origin.name}`"
+    return kind(
+        f"bad value for {what}",
+        where=origin.where,
+        expected=bad.expected,
+        found=bad.found,
+        help=bad.help,
+    )
 
 
 def _shorthand(text: str, stands_for: str) -> str | None:
@@ -178,11 +188,11 @@ def _settle_format(
 ) -> None:
     """A format that the command lacks is an error as a flag; as a setting it means other commands."""
     form = values.get("format", "text")
-    if form in command.formats or (command.fills and set(form.split(",")) <= set(command.formats)):
+    if form in command.formats or (command.fills and set(form.split(",")) <= set(command.forms)):
         return
     if ranks["format"] == 0:
         raise UsageError(
             f"`{command.name}` has no format `{form}`",
-            expected="one of " + ", ".join(command.formats),
+            expected="one of " + ", ".join(command.forms),
         )
     del values["format"], origins["format"]

@@ -6,7 +6,7 @@ from toolmatrix.errors import CannotSay
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
 _YES = ("1", "true", "yes", "on")
@@ -41,8 +41,9 @@ class Option:
     """One declaration; `name` and `kind` come from the field it is assigned to."""
 
     __slots__ = (
+        "_choices",
         "advice",
-        "choices",
+        "asks_matrix",
         "completer",
         "configurable",
         "default",
@@ -67,7 +68,7 @@ class Option:
         self.help: str = given["help"]
         self.metavar: str = given["metavar"]
         self.group: str = given["group"]
-        self.choices: tuple[str, ...] = given["choices"]
+        self._choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = given["choices"]
         self.completer: str = given["completer"]
         self.only_flag: bool = given["only_flag"]
         self.configurable: bool = given["configurable"] and not self.only_flag
@@ -76,9 +77,10 @@ class Option:
         self.shape: str = given["shape"]
         self.shorthand: Mapping[str, str] = given["shorthand"]
         self.split: bool = given["split"]
-        self.many: bool = given["many"]
         self.synonyms: Mapping[str, str] = given["synonyms"]
         self.unheard: tuple[str, ...] = given["unheard"]
+        self.many: bool = given["many"]
+        self.asks_matrix: bool = given["asks_matrix"]
         self.advice: Mapping[str, str] = given["advice"]
         self.name = self.kind = ""
 
@@ -97,6 +99,11 @@ class Option:
     def variable(self) -> str:
         """The environment variable that sets it."""
         return variable_of(self.flags[-1])
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words that it takes; none where it takes any, or asks the matrix."""
+        return self._choices() if callable(self._choices) else self._choices
 
     @property
     def takes_value(self) -> bool:
@@ -150,23 +157,38 @@ class Option:
     def _word(self, text: str) -> str:
         if not text:
             raise BadValue("something", "nothing")
-        lower = text.lower()
-        text = lower if lower in self.choices else self.synonyms.get(lower, text)
-        for word in text.split(",") if self.many else (text,):
-            if word.lower() in self.unheard:
-                raise CannotSay(
-                    f"`{self.flags[-1]} {word}`: no fact speaks of it",
-                    expected="one of " + ", ".join(self.choices),
-                    found=f"`{word}`",
-                    help="facts of your own can: `--matrix FILE`",
-                )
-            if self.choices and word not in self.choices:
-                close = nearest(word, self.choices)
-                help = self.advice.get(word.lower()) or (close and f"did you mean `{close}`?")
-                raise BadValue("one of " + ", ".join(self.choices), f"`{word}`", help)
+        if self.many:
+            return ",".join(self._one(word) for word in text.split(","))
+        if self.choices:
+            return self.pick(text, self.choices)
         if self.shape == "date" and not _is_date(text):
             raise BadValue("a date such as 2026-11-20", f"`{text}`")
         return text
+
+    def _one(self, word: str) -> str:
+        """One of several words; those that have a flag of their own need no list of all."""
+        return word if word in self.shorthand.values() else self.pick(word, self.choices)
+
+    def pick(self, text: str, known: Sequence[str]) -> str:
+        """The one of the `known` words that is meant.
+
+        Raises BadValue, and CannotSay for a word that means something of which no fact speaks.
+        """
+        lower = text.lower()
+        for word in (text, lower, self.synonyms.get(lower, "")):
+            if word in known:
+                return word
+        expected = "one of " + ", ".join(known)
+        if lower in self.unheard:
+            raise CannotSay(
+                f"`{self.flags[-1]} {text}`: no fact speaks of it",
+                expected=expected,
+                found=f"`{text}`",
+                help="facts of your own can: `--matrix FILE`",
+            )
+        close = nearest(text, known)
+        help = self.advice.get(lower) or (close and f"did you mean `{close}`?")
+        raise BadValue(expected, f"`{text}`", help)
 
 
 def variable_of(flag: str) -> str:
@@ -174,7 +196,7 @@ def variable_of(flag: str) -> str:
     return "TOOLMATRIX_" + flag[2:].replace("-", "_").upper()
 
 
-def nearest(word: str, known: tuple[str, ...], cutoff: float = 0.6) -> str:
+def nearest(word: str, known: Sequence[str], cutoff: float = 0.6) -> str:
     """The known word that was probably meant, or nothing."""
     import difflib
 
@@ -215,7 +237,7 @@ def option(
     metavar: str = "",
     group: str = "common",
     default: object = None,
-    choices: tuple[str, ...] = (),
+    choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = (),
     completer: str = "",
     configurable: bool = True,
     only_flag: bool = False,
@@ -224,13 +246,15 @@ def option(
     shorthand: Mapping[str, str] | None = None,
     split: bool = True,
     many: bool = False,
+    asks_matrix: bool = False,
     synonyms: Mapping[str, str] | None = None,
     unheard: tuple[str, ...] = (),
     advice: Mapping[str, str] | None = None,
 ) -> Any:
     """Declare an option; `shape` is `path`, `date` or nothing, `split` means comma lists.
 
-    Of a text that may name `many`, each word between commas is one of the choices.
+    Of a text that may name `many`, each word between commas is one of the choices, which may be listed when asked for.
+    One that `asks_matrix` takes words that the matrix in force names; `vocabulary.settled` picks them.
     `synonyms` are other words for choices, `unheard` words that mean something of which no fact speaks, and `advice`
     says of words that may mean several things what to write for each.
     A file sets what is `configurable`; what is `only_flag` is set by no variable either.
@@ -250,6 +274,7 @@ def option(
         shorthand=shorthand or {},
         split=split,
         many=many,
+        asks_matrix=asks_matrix,
         synonyms=synonyms or {},
         unheard=unheard,
         advice=advice or {},

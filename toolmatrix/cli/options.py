@@ -7,6 +7,7 @@ and the completion scripts are all derived from the fields of `Options`.
 from __future__ import annotations
 
 from toolmatrix.cli.option import Option, option
+from toolmatrix.facts.evidence import WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,22 +16,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-EVIDENCE = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown")
-FILE_FORMATS = (
-    *("apptainer", "bake", "bazelrc", "conda", "constraints", "devcontainer"),
-    *("dockerfile", "dockerignore", "env", "github", "gitlab"),
-)
-"""The formats of `render`, by the names that its modules have."""
-FORMATS = tuple(
-    dict.fromkeys(
-        (
-            *("text", "json", "jsonl", "csv", "md", "html", "sarif", "junit", "github"),
-            *("raw", "dot", "mermaid", "svg", "script", "ninja"),
-            *FILE_FORMATS,
-        )
-    )
-)
-TARGETS = ("x86", "arm", "amd")
 _X86 = ("x86_64", "x86-64", "x64", "amd64", "linux/amd64")
 _ARM = ("aarch64", "arm64", "sbsa", "linux/arm64")
 _OTHER_MACHINES = (
@@ -40,6 +25,12 @@ _OTHER_MACHINES = (
 _CUDA_TARGET = "a target is a machine: `--target x86` or `arm`, with `--accelerator cuda`"
 
 
+def _every_format() -> tuple[str, ...]:
+    from toolmatrix.cli.commands import every_format
+
+    return every_format()
+
+
 class Options:
     """The options of one run, read as attributes; a field's annotation is the type of its value."""
 
@@ -47,7 +38,8 @@ class Options:
         "--target",
         metavar="LIST",
         group="request",
-        choices=TARGETS,
+        completer="target",
+        asks_matrix=True,
         synonyms={
             **dict.fromkeys(_X86, "x86"),
             **dict.fromkeys(_ARM, "arm"),
@@ -59,29 +51,31 @@ class Options:
             "cpu": "a target is a machine: `--target x86` or `arm`, with `--accelerator none`",
             "jetson": "`--target arm` with `--device`, such as `orin`",
         },
-        help="where the result runs",
+        help="where the result runs, such as x86, arm or amd, or several: x86,arm",
     )
     from_: str = option(
         "--from",
         metavar="WORD",
         group="request",
-        choices=("source", "wheel"),
+        completer="from",
+        asks_matrix=True,
         synonyms={
             **dict.fromkeys(("pip", "pypi", "uv", "wheels", "whl", "binary"), "wheel"),
             **dict.fromkeys(("src", "sources", "sdist", "build", "git"), "source"),
         },
         unheard=("conda", "mamba", "apt", "docker", "ngc", "nix", "spack"),
-        help="build the framework from source or install a wheel",
+        help="how the framework gets there, such as source or wheel",
     )
     accelerator: str = option(
         "--accelerator",
         metavar="WORD",
         group="request",
-        choices=("none", "cuda", "rocm"),
+        completer="accelerator",
+        asks_matrix=True,
         synonyms={"cpu": "none", "nvidia": "cuda", "amd": "rocm", "hip": "rocm"},
         unheard=("xpu", "sycl", "oneapi", "vulkan", "metal", "mps", "opencl", "tpu", "npu"),
         advice={"gpu": "`cuda` is for GPUs of NVIDIA, `rocm` for those of AMD"},
-        help="what computes beside the CPU",
+        help="what computes beside the CPU, such as none, cuda or rocm",
     )
     arch: tuple[str, ...] = option(
         "--arch",
@@ -400,7 +394,7 @@ class Options:
     format: str = option(
         "--format",
         metavar="NAME",
-        choices=FORMATS,
+        choices=_every_format,
         default="text",
         many=True,
         shorthand={
@@ -450,7 +444,7 @@ class Options:
     min_evidence: str = option(
         "--min-evidence",
         metavar="WORD",
-        choices=EVIDENCE,
+        choices=WORDS,
         default="unknown",
         help="refuse what is known less well",
     )
@@ -476,6 +470,7 @@ class Options:
 OPTIONS: dict[str, Option] = {
     name: value for name, value in vars(Options).items() if isinstance(value, Option)
 }
+ASKING = tuple(name for name, option in OPTIONS.items() if option.asks_matrix)
 COMMON = tuple(name for name, option in OPTIONS.items() if option.group == "common")
 REQUEST = tuple(name for name, option in OPTIONS.items() if option.group == "request")
 BY_KEY = {option.key: option for option in OPTIONS.values()}

@@ -8,13 +8,12 @@ import shlex
 
 from toolmatrix import __version__
 from toolmatrix.cli import lock as locking
-from toolmatrix.cli import standing
+from toolmatrix.cli import standing, vocabulary
 from toolmatrix.cli.context import replace_files
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.parser import parse
 from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
-from toolmatrix.facts.store import open_index
 from toolmatrix.lock import read, write
 from toolmatrix.report.terminal import columns, plural
 
@@ -55,8 +54,8 @@ def run(context: Context) -> int:
     if context.options.list_formats:
         return _list(context)
     _place(context)
-    index = open_index(context.options.matrix, context.env)
-    made = _remembering(context)
+    index = context.index()
+    made = _with(_remembering(context), target=vocabulary.settled(context, index).target)
     try:
         job = _job(made, index)
     except locking.Refused as refused:

@@ -10,7 +10,6 @@ from pathlib import Path
 from toolmatrix.cli import stage_log
 from toolmatrix.cli.ask import Names
 from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
-from toolmatrix.facts.store import open_index
 from toolmatrix.report.answer import head
 from toolmatrix.stages.log import parse_log
 from toolmatrix.value import Value
@@ -165,7 +164,7 @@ def show(context: Context, told: Told) -> int:
         return code_of(log, ())
     from toolmatrix.report import stage_findings
 
-    index = open_index(options.matrix, context.env)
+    index = context.index()
     found = judge(context, told, index)
     if options.format == "json":
         context.write_json(
@@ -322,7 +321,7 @@ def _diff(context: Context) -> int:
     if context.options.format == "json":
         context.write_json(stage_diff.document(old, new, found))
     else:
-        by_default = _by_default(open_index(context.options.matrix, context.env))
+        by_default = _by_default(context.index())
         context.write(stage_diff.text(old, new, found, context.terminal, by_default))
     return int(context.options.exit_code and bool(found))
 

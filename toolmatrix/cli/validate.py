@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from toolmatrix.cli import vocabulary
 from toolmatrix.cli.fleet import Fleet
 from toolmatrix.cli.judging import Bench, Yardstick, expectations_of, refused
 from toolmatrix.cli.progress import Progress, summarize
@@ -172,7 +173,8 @@ def _yardstick(context: Context) -> Yardstick:
         ]
     expected = expectations_of(words)
     named = context.origins["lock"].kind == "flag"
-    targets = options.target if context.origins["target"].kind == "flag" else ()
+    flag = context.origins["target"].kind == "flag"
+    targets = vocabulary.settled(context, context.index()).target if flag else ()
     if not named and (expected or not os.path.exists(options.lock)):
         return Yardstick(expected=expected, targets=targets)
     from toolmatrix.lock import read, write

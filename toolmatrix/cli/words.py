@@ -102,12 +102,13 @@ def _meant(names: Names, word: str) -> Iterator[str]:
 
 def _options(names: Names, word: str) -> Iterator[str]:
     """The options that take a word."""
+    from toolmatrix.cli import vocabulary
     from toolmatrix.cli.options import OPTIONS
 
     for name in ("target", "from_", "accelerator"):
         option = OPTIONS[name]
         value = option.synonyms.get(word, word)
-        if value in (*option.choices, *option.unheard):
+        if value in (*vocabulary.known(names.index, name), *option.unheard):
             yield f"{option.flags[0]} {value}"
             return
         if name == "accelerator" and word in option.advice:

@@ -11,38 +11,32 @@ if TYPE_CHECKING:
 
 def about(env: Mapping[str, str] | None = None) -> tuple[str, int]:
     """The date of the built-in matrix and how many facts it holds. Raises MatrixError."""
-    header = _built_in(env).header
+    import os
+
+    from toolmatrix.facts.store import open_index
+
+    header = open_index((), os.environ if env is None else env).header
     return header["date"], header["facts"]
 
 
-def names(kind: str, prefix: str) -> list[str]:
-    """What a shell offers behind a prefix: components, releases (`component==version`), facts (ids of rows, and of the
-    claims in a row once its `#` is typed), codegen archs, devices or distros of the built-in matrix; nothing for
-    another kind. Raises MatrixError.
+def names(index: Index, kind: str, prefix: str) -> list[str]:
+    """What a shell offers behind a prefix, in the order of the matrix.
+
+    A kind is `target`, `component`, `release` (`component==version`), `fact` (ids of rows, and of the claims in a row
+    once its `#` is typed), or a component, of which it is the releases.
     """
-    index = _built_in(None)
     found: Iterable[str] = ()
-    if kind == "component":
+    if kind == "target":
+        found = index.header["targets"]
+    elif kind == "component":
         found = index.header["components"]
     elif kind == "release":
         found = _releases(index, prefix)
     elif kind == "fact":
         found = (name for name in index.section("ids") if "#" in prefix or "#" not in name)
-    elif kind in ("arch", "device", "distro"):
-        found = (
-            reversed(index.section("c:" + kind)["versions"])
-            if kind in index.header["components"]
-            else ()
-        )
+    elif kind in index.header["components"]:
+        found = reversed(index.section("c:" + kind)["versions"])
     return [name for name in found if name.startswith(prefix)]
-
-
-def _built_in(env: Mapping[str, str] | None) -> Index:
-    import os
-
-    from toolmatrix.facts.store import open_index
-
-    return open_index((), os.environ if env is None else env)
 
 
 def _releases(index: Index, prefix: str) -> Iterable[str]:

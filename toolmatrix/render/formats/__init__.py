@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from toolmatrix.render.model import Format
 
 
+def names() -> tuple[str, ...]:
+    """The names of the formats, in alphabetical order: those of the modules."""
+    return tuple(sorted(found.name for found in iter_modules(__path__)))
+
+
 @lru_cache(maxsize=1)
 def known() -> Mapping[str, Format]:
     """Every format by its name, in alphabetical order."""
-    modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
-    return {module.NAME: module for module in sorted(modules, key=lambda one: one.NAME)}
+    return {name: import_module(f"{__name__}.{name}") for name in names()}
