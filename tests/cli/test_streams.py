@@ -218,19 +218,22 @@ def test_control_c_ends_the_processes_of_check_without_a_word(cache: str) -> Non
     assert {*ends} == {(130, "interrupted\n")}
 
 
+PLACES = {
+    "class": "type('Whole', (), {'part': type('Part', (), {'__set_name__': press})()})",
+    "freed": "type('Part', (), {'__del__': press})()",
+    "executed": "exec('press()', {'press': press})",
+}
+
+
 @pytest.mark.process
-@pytest.mark.parametrize("method", ["__set_name__", "__del__"])
-def test_control_c_where_nothing_can_be_raised_is_heard(method: str) -> None:
-    """Python makes another error of it while a class is made, and prints it where an object is freed."""
+@pytest.mark.parametrize("place", PLACES)
+def test_control_c_where_python_makes_something_else_of_it(tmp_path: Path, place: str) -> None:
+    """It prints it where an object is freed, and makes a RuntimeError of it or ends by the signal elsewhere."""
     code = (
         "import os, signal, sys, time, types\n"
-        "class Part:\n"
-        f"    def {method}(self, *_):\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "def press(*_): os.kill(os.getpid(), signal.SIGINT)\n"
         "def run(context):\n"
-        "    class Whole:\n"
-        "        part = Part()\n"
-        "    del Whole.part\n"
+        f"    {PLACES[place]}\n"
         "    time.sleep(60)\n"
         "module = types.ModuleType('toolmatrix.cli.facts')\n"
         "module.run = run\n"
@@ -239,9 +242,10 @@ def test_control_c_where_nothing_can_be_raised_is_heard(method: str) -> None:
         "from toolmatrix.cli import script\n"
         "script()\n"
     )
+    (tmp_path / "pressed.py").write_text(code)
     ended = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        [sys.executable, "-m", "pressed"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         capture_output=True,
         text=True,
