@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import SMALL
 from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.progress import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -260,3 +263,68 @@ def test_control_c_that_is_ignored_stays_ignored(cache: str) -> None:
     shell = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
     line = [*shell, *STARTS["module"], "resolve", "tensorflow==2.6.5", "--json"]
     assert {interrupted(line, cache, delay) for delay in DELAYS[:10]} == {(0, "")}
+
+
+WAITING = (
+    ["inventory", "archive:-"],
+    ["diff", "archive:-", "dir:folder"],
+    ["diagnose", "-"],
+)
+"""Lines that wait for stdin."""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("line", WAITING, ids=" ".join)
+def test_what_takes_long_says_so_on_a_terminal_alone(
+    folder: Path, cache: str, line: list[str]
+) -> None:
+    doing = {"diff": "comparing"}.get(line[0], "reading")
+    said = f"\r{doing} {' '.join(line[1:])}, ".encode()
+    ours, theirs = pty.openpty()
+    seen = b""
+    with started(line, folder, cache, theirs) as running:
+        os.close(theirs)
+        while said not in seen and running.poll() is None:
+            seen += os.read(ours, 1000)
+        assert running.stdin is not None
+        running.stdin.close()
+    seen += rest_of(ours)
+    assert said in seen
+    assert b"\r\x1b[K" in seen.rpartition(said)[2]
+    for options in (["--no-progress"], ["--quiet"]):
+        ours, theirs = pty.openpty()
+        assert doing.encode() not in waited([*line, *options], folder, cache, ours, theirs)
+    ours, theirs = os.pipe()
+    assert doing.encode() not in waited(line, folder, cache, ours, theirs)
+
+
+def started(line: Sequence[str], folder: Path, cache: str, stderr: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*STARTS["module"], *line],
+        cwd=folder,
+        env=environment(cache, TOOLMATRIX_MATRIX=str(SMALL / "matrix.yaml")),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+    )
+
+
+def waited(line: Sequence[str], folder: Path, cache: str, ours: int, theirs: int) -> bytes:
+    """What is said on stderr by a run that waited longer than a user would without a word."""
+    with started(line, folder, cache, theirs) as running:
+        os.close(theirs)
+        with suppress(subprocess.TimeoutExpired):
+            running.wait(3 * PATIENCE)
+        assert running.stdin is not None
+        running.stdin.close()
+    return rest_of(ours)
+
+
+def rest_of(terminal: int) -> bytes:
+    """What is left to read; a terminal that nobody has any more is an error."""
+    seen = b""
+    with suppress(OSError):
+        while told := os.read(terminal, 1000):
+            seen += told
+    os.close(terminal)
+    return seen

@@ -19,7 +19,7 @@ class Command(Value):
     """What the frame knows of a command before it imports it.
 
     One that `passes` takes words after `--` as they are; one that `fills` writes several files, so that `--output` is a
-    directory and `--format` a list.
+    directory and `--format` a list. What it `does` is said, with its arguments, where that takes more than a moment.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Command(Value):
     at_most: int | None = 0
     passes: bool = False
     fills: bool = False
+    does: str = ""
     completer: str = ""
     choices: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -101,6 +102,7 @@ _ALL = (
     ),
     Command(
         name="why-not",
+        does="looking for ways to have",
         summary="what forbids a request, and what would have to change",
         usage="REQUEST...",
         at_least=1,
@@ -115,6 +117,7 @@ _ALL = (
     ),
     Command(
         name="matrix",
+        does="filling in the grid",
         summary="a grid of what goes with what",
         own=_MATRIX_OWN,
         request=True,
@@ -154,6 +157,7 @@ _ALL = (
     ),
     Command(
         name="diff",
+        does="comparing",
         summary="what moved between locks, or differs between targets, images and machines",
         usage="OLD [NEW]",
         at_least=1,
@@ -225,6 +229,7 @@ _ALL = (
     ),
     Command(
         name="diagnose",
+        does="reading",
         summary="known failures in a log, the facts behind them, and the way out",
         usage="LOG",
         at_least=1,
@@ -240,6 +245,7 @@ _ALL = (
     ),
     Command(
         name="inventory",
+        does="reading",
         summary="what an image or a directory holds, and how it was seen",
         usage="SUBJECT",
         at_least=1,

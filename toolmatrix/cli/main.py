@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, TextIO
 
+    from toolmatrix.cli.context import Context
     from toolmatrix.cli.stdin import Stdin
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
@@ -119,9 +120,19 @@ class _Run:
             parsed, parsed.command, self.env, self.stdin, self.stdout, self.stderr
         )
         self.options, self.piped = context.options, context.piped
-        code = parsed.command.load()(context)
+        code = self._watched(context)
         context.finish()
         return 0 if code == 1 and context.options.exit_zero else code
+
+    def _watched(self, context: Context) -> int:
+        """Run the command; where it takes long, what it does is said."""
+        run = context.command.load()
+        if not context.command.does:
+            return run(context)
+        from toolmatrix.cli.progress import Waiting
+
+        with Waiting(context, " ".join((context.command.does, *context.arguments))):
+            return run(context)
 
     def _complete(self) -> int:
         from toolmatrix.cli.complete import candidates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from toolmatrix.cli.context import tell
+from toolmatrix.cli.context import tell, terminal_of
 from toolmatrix.errors import OutputError, Position
 
 TYPE_CHECKING = False
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 PATIENCE = 0.5
 """Seconds without a word; then a progress line, where somebody watches."""
+_ERASED = "\r\x1b[K"
+_FIGURES = 12
+"""Columns for the seconds behind what is being done."""
 APART = 10
 """Seconds between two lines in a log, where nobody does."""
 
@@ -48,7 +51,40 @@ class Progress:
     def end(self) -> None:
         """Take the line away."""
         if self.shown:
-            tell(self.stream, "\r\x1b[K")
+            tell(self.stream, _ERASED)
+
+
+class Waiting:
+    """A word that something goes on, after a while and where somebody watches: `reading /, 3 s`."""
+
+    def __init__(self, context: Context, doing: str) -> None:
+        options, self.stream = context.options, context.stderr
+        room = terminal_of(self.stream, context.env, options).width - _FIGURES
+        self.doing = doing if len(doing) <= room else f"{doing[: room - 3]}..."
+        watched = self.stream.isatty() and not options.quiet and not options.no_progress
+        self.wanted = bool(doing) and watched
+        self.shown = False
+
+    def __enter__(self) -> None:
+        if self.wanted:
+            import threading
+
+            self.over = threading.Event()
+            self.teller = threading.Thread(target=self._tell, daemon=True)
+            self.teller.start()
+
+    def _tell(self) -> None:
+        began, patience = time.monotonic(), PATIENCE
+        while not self.over.wait(patience):
+            self.shown, patience = True, 1
+            tell(self.stream, f"\r{self.doing}, {time.monotonic() - began:.0f} s ")
+
+    def __exit__(self, *_: object) -> None:
+        if self.wanted:
+            self.over.set()
+            self.teller.join()
+            if self.shown:
+                tell(self.stream, _ERASED)
 
 
 def summarize(context: Context, markdown: str) -> None:
