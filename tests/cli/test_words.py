@@ -231,6 +231,16 @@ ERRORS = {
     "resolve torch --python=3.12": (
         "error[TM901]: unknown option `--python`\nhelp: did you mean `--with python==3.12`?\n"
     ),
+    "matrix torch cuda": (
+        "error[TM901]: `matrix` does not take `torch`\n"
+        "  expected: no argument\n"
+        "help: did you mean `toolmatrix matrix --rows torch --cols cuda`?\n"
+    ),
+    "matrix torch cuda python": (
+        "error[TM901]: `matrix` does not take `torch`\n"
+        "  expected: no argument\n"
+        "help: `toolmatrix help matrix` shows examples\n"
+    ),
     "resolve torch --gpu h100": (
         "error[TM901]: unknown option `--gpu`\nhelp: did you mean `--device`?\n"
     ),

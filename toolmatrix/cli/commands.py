@@ -20,6 +20,7 @@ class Command(Value):
 
     One that `passes` takes words after `--` as they are; one that `fills` writes several files, so that `--output` is a
     directory and `--format` a list. What it `does` is said, with its arguments, where that takes more than a moment.
+    Arguments that it does not take are meant for the options `for_words`, one each.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Command(Value):
     passes: bool = False
     fills: bool = False
     does: str = ""
+    for_words: tuple[str, ...] = ()
     completer: str = ""
     choices: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -118,6 +120,7 @@ _ALL = (
     Command(
         name="matrix",
         does="filling in the grid",
+        for_words=("--rows", "--cols"),
         summary="a grid of what goes with what",
         own=_MATRIX_OWN,
         request=True,

@@ -133,6 +133,12 @@ def _count_arguments(context: Context) -> None:
         raise UsageError(given, found=_counted(count), help=help)
     if command.at_most is not None and count > command.at_most:
         extra = context.arguments[command.at_most]
+        if len(command.for_words) >= count:
+            import shlex
+
+            said = zip(command.for_words, context.arguments, strict=False)
+            meant = shlex.join(word for pair in said for word in pair)
+            help = f"did you mean `toolmatrix {command.name} {meant}`?"
         raise UsageError(
             f"`{command.name}` does not take `{extra}`",
             expected=command.usage or "no argument",
