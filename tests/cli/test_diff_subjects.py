@@ -76,7 +76,7 @@ def image(arch: str, flags: str = "", **versions: str) -> dict[str, Any]:
             "etc/os-release": b"ID=debian\nVERSION_ID=12\n",
             "var/lib/dpkg/status": status.encode(),
             "usr/bin/gcc": images.link("gcc-12"),
-            "usr/bin/gcc-12": b"#!gcc\n",
+            "usr/bin/gcc-12": images.program(arch),
             f"usr/lib/gcc/{triplet}/{number}/cc1": b"cc1\n",
             f"{site}/numpy-1.dist-info/METADATA": f"Name: numpy\nVersion: {held['numpy']}\n".encode(),
         },

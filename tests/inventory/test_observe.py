@@ -204,7 +204,7 @@ def test_a_program_that_tells_nothing_is_a_skip() -> None:
     inventory = seen({"usr/bin/bazel": b"#!/bin/sh\n"})
     assert [(one.what, one.reason) for one in inventory.skipped][:1] == [
         (
-            "bazel",
+            "which bazel",
             "/usr/bin/bazel is no program of its own; its version shows only when it is run",
         )
     ]
@@ -228,7 +228,7 @@ def test_bazel_by_its_archive_its_package_or_what_bazelisk_is_told(files: dict[s
 
 def test_bazelisk_is_told_by_a_variable() -> None:
     inventory = seen({"usr/bin/bazel": elf()}, Env=["USE_BAZEL_VERSION=7.1.0"])
-    assert told(inventory, "bazel") == [("7.1.0", "configuration", False)]
+    assert told(inventory, "bazel") == [("7.1.0", "configuration", True)]
 
 
 def test_the_label_in_the_archive_behind_bazel() -> None:

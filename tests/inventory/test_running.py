@@ -45,9 +45,11 @@ pytestmark = [
 ZOO = "toolmatrix-test/zoo:all"
 LYING = "toolmatrix-test/zoo:lying"
 HANGING = "toolmatrix-test/zoo:hanging"
+SHIM = "toolmatrix-test/zoo:shim"
+MUTE = "toolmatrix-test/zoo:mute"
 KINDS = (
     *("hangs", "noise", "verbose", "forks", "eats", "writes", "calls", "rights", "user"),
-    *("fails", "mute", "gcc", "cc"),
+    *("fails", "mute", "colours", "gcc", "cc"),
 )
 BOUNDS = Bounds(seconds=4, memory=64 << 20, processes=16)
 STATUS = b"""Package: gcc-12
@@ -95,12 +97,26 @@ def zoo(engine: Engine, program: bytes) -> Iterator[Engine]:
         "usr/bin/gcc": images.link("gcc-12"),
         "var/lib/dpkg/status": STATUS,
     }
+    behind: Files = {
+        "usr/bin/python3": images.link("python3.11"),
+        "usr/bin/python3.11": program,
+        "usr/include/python3.11/patchlevel.h": b'#define PY_VERSION "3.11.2"\n',
+    }
     lying = images.image(gcc, Env=["PATH=/usr/bin"])
     hanging = images.image(gcc, Env=["PATH=/usr/bin", "HANGS=1"])
-    for name, made in ((ZOO, held), (LYING, lying), (HANGING, hanging)):
+    shims = [images.image(gcc, behind, before(kind, program)) for kind in ("gcc", "mute")]
+    named = {ZOO: held, LYING: lying, HANGING: hanging, SHIM: shims[0], MUTE: shims[1]}
+    for name, made in named.items():
         engine.load(images.tar(images.saved(made, name)))
     yield engine
-    engine.done("rmi", ZOO, LYING, HANGING)
+    engine.done("rmi", *named)
+
+
+def before(kind: str, program: bytes) -> Files:
+    """Scripts that stand before gcc and python3 on PATH, and the program of the zoo that runs them."""
+    script = f"#!/bin/{kind}\n".encode()
+    names = ("gcc", "python3", "python")
+    return {f"bin/{kind}": program, **{f"usr/local/bin/{name}": script for name in names}}
 
 
 @pytest.fixture(autouse=True)
@@ -195,6 +211,9 @@ class TestAnswers:
             absent = probe("fails", wanted=True)
             assert running.asked(client, image, read, [absent]) == read
 
+    def test_an_escape_before_a_number_is_no_part_of_it(self) -> None:
+        assert answer("colours") == "12.2.0"
+
     def test_a_version_that_agrees_stands_behind_what_was_read(self) -> None:
         for version, order in (("9.4.0.1", ["elf", "ran"]), ("9.5", ["ran", "elf"])):
             elf = Seen(version=version, seen_by="elf", where="bin/gcc", default=True)
@@ -252,6 +271,33 @@ class TestCommands:
         assert [word for word in said.split() if word.startswith("TM4")] == ["TM401", "TM409"]
         code, said = self.run(tmp_path, cache, capsys, *words, "--no-run")
         assert (code, "9.4.0" in said) == (0, False), said
+
+    @pytest.mark.parametrize(
+        ("image", "options", "code", "said"),
+        [
+            (SHIM, ("--no-run",), 4, "-"),
+            (SHIM, (), 1, "9.4.0"),
+            (MUTE, ("--no-run",), 4, "-"),
+            (MUTE, (), 4, "-"),
+        ],
+    )
+    @pytest.mark.parametrize("expected", ["gcc==12.2.0", "python==3.11.2"])
+    def test_a_script_before_a_program_never_passes_by_the_program(
+        self,
+        tmp_path: Path,
+        cache: str,
+        capsys: pytest.CaptureFixture[str],
+        image: str,
+        options: tuple[str, ...],
+        code: int,
+        said: str,
+        expected: str,
+    ) -> None:
+        words = ("validate", f"docker:{image}", "--expect", expected, *options)
+        found, text = self.run(tmp_path, cache, capsys, *words)
+        name, _, wanted = expected.partition("==")
+        (line,) = [one.split() for one in text.splitlines() if f"wanted {wanted}" in one]
+        assert (found, line[:3]) == (code, [{1: "FAIL", 4: "unknown"}[code], name, said])
 
     def test_reading_alone_is_what_the_archive_gives(
         self, zoo: Engine, tmp_path: Path, cache: str, capsys: pytest.CaptureFixture[str]

@@ -87,6 +87,11 @@ static int fails(void) {
 
 static int mute(void) { return 0; }
 
+static int colours(void) {
+    puts("\033[31m12.2.0\033[0m");
+    return 0;
+}
+
 /* A compiler that is not the one that its package says. */
 static int gcc(void) {
     if (getenv("HANGS"))
@@ -101,7 +106,7 @@ static const struct {
 } kinds[] = {
     {"hangs", hangs}, {"noise", noise}, {"verbose", verbose}, {"forks", forks}, {"eats", eats},
     {"writes", writes}, {"calls", calls}, {"rights", rights}, {"user", user}, {"fails", fails},
-    {"mute", mute}, {"gcc", gcc},
+    {"mute", mute}, {"colours", colours}, {"gcc", gcc},
 };
 
 int main(int count, char **words) {

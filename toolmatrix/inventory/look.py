@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.inventory import dynamic, elf, offload, rpm
+from toolmatrix.inventory import dynamic, elf, offload, packages, rpm
 from toolmatrix.inventory.model import LOCK
 
 TYPE_CHECKING = False
@@ -22,6 +22,8 @@ _KEPT = (
     (r"(lib|usr/lib)/apk/db/installed", 32 * _MIB),
     (r".*\.dist-info/METADATA|.*\.egg-info/PKG-INFO|.*/EGG-INFO/PKG-INFO", 4 * _KIB),
     (r".*\.egg-info", 4 * _KIB),
+    (r".*\.dist-info/RECORD", 4 * _MIB),
+    (rf"var/lib/dpkg/info/({'|'.join(packages.LISTED)})(:[^/]+)?\.list", 256 * _KIB),
     (r".*/pyvenv\.cfg", 64 * _KIB),
     (r".*/include/python[^/]+/patchlevel\.h", 64 * _KIB),
     (r".*/torch/version\.py", 64 * _KIB),

@@ -21,6 +21,9 @@ RAN = "ran"
 RUNNING = "running "
 """What stands before the name of what was read, and did not answer when it was run, in `Skipped.what`."""
 
+WHICH = "which "
+"""What stands before the name of a component in `Skipped.what` where reading cannot tell which one a user gets."""
+
 
 class Seen(Value):
     """One sighting of a value.

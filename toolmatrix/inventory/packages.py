@@ -1,8 +1,13 @@
-"""Records of package managers: dpkg (whole and split), apk, rpm and conda."""
+"""Records of package managers: dpkg (whole and split), apk, rpm and conda.
+
+A record whose files are gone is no witness of what they were.
+"""
 
 from __future__ import annotations
 
 import re
+
+from toolmatrix.inventory import listings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +26,8 @@ _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
 """Databases of rpm, of which the first is in use where an upgrade has left another."""
 _JOURNAL = "-wal"
 """What SQLite calls the file of changes that are not yet in the database, https://www.sqlite.org/wal.html"""
+GONE = "missing-files"
+"""The feature that names packages of which no file is left."""
 MANAGERS = ("dpkg", "apk", "rpm")
 """Managers of distributions."""
 
@@ -39,12 +46,21 @@ _COMPONENTS = (
     (r"ninja|ninja-build", "ninja", 3),
 )
 """Packages of which the version is that of a component, and how many of its numbers are."""
+LISTED = (
+    *(names for names, *_ in _COMPONENTS),
+    r"hipcc",
+    r"gcc(-\d+)?",
+    r"clang(-\d+)?",
+    r"python3(\.\d+(-minimal)?)?",
+)
+"""Packages whose lists of files are read: those of components, and of programs."""
 
 
 def observe(view: View, record: Record) -> None:
     """Put in every package as a feature such as `dpkg:libc6`, and components that packages name."""
     for manager, path, name, version in _packages(view):
-        put(record, manager, path, name, version)
+        gone = manager == "dpkg" and listings.are_gone(view, listings.of_package(view, name))
+        put(record, manager, path, name, version, gone=gone)
     _unread(view, record)
 
 
@@ -74,9 +90,14 @@ def _databases(view: View) -> list[tuple[str, str]]:
     ]
 
 
-def put(record: Record, manager: str, where: str, name: str, version: str) -> None:
-    """Put in one package, and the component whose version is that of it."""
+def put(
+    record: Record, manager: str, where: str, name: str, version: str, *, gone: bool = False
+) -> None:
+    """Put in one package, and the component whose version is that of it, unless its files are gone."""
     record.feature(f"{manager}:{name}", version, manager, where)
+    if gone:
+        record.feature(GONE, f"{name} {version}", manager, where)
+        return
     for pattern, component, numbers in _COMPONENTS:
         if re.fullmatch(pattern, name):
             record.component(component, upstream(version, numbers), manager, where)

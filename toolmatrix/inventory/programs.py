@@ -1,13 +1,15 @@
 """Compilers and interpreters: which one a user gets by its bare name, which others are there, and their versions.
 
-The version of a program stands in its own file, in what lies beside it, or in the record of its package; a script tells
-its version only when it is run, and is skipped.
+The version of a program stands in its own file, in what lies beside it, or in the record of its package. What a bare
+name starts may be something else, though: a script, or a program under another name, such as the shims of pyenv, mise
+and ccache. It tells its version only when it is run, and what lies behind it on PATH says nothing of it.
 """
 
 from __future__ import annotations
 
 import re
 
+from toolmatrix.inventory import listings
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.packages import MANAGERS, upstream
 from toolmatrix.value import Value
@@ -31,7 +33,9 @@ class Program(Value):
     """How a program is called, what its own files are called, and where else its version stands.
 
     `beside` are shell patterns below the directory that holds bin, `{}` being the number in the name of the file, each
-    with a pattern for the version: in the contents of what matches where they were kept, else in its path.
+    with a pattern for the version: in the contents of what matches where they were kept, else in its path. `tools` are
+    programs that come with it, by their names and what their files are called, and `speaks_for` the components whose
+    version it tells as well. `is_script`: its makers ship it as one, so what lies beside the script is its own.
     """
 
     component: str
@@ -39,19 +43,22 @@ class Program(Value):
     files: str
     beside: tuple[tuple[str, str], ...] = ()
     packages: tuple[str, ...] = ()
+    tools: tuple[tuple[str, str], ...] = ()
+    speaks_for: tuple[str, ...] = ()
+    is_script: bool = False
 
 
 _PROGRAMS = (
     Program(
         component="python",
         names=("python3", "python"),
-        files=r"(?:pypy|python)(\d(?:\.\d+)?)?",
+        files=r"(?:pypy|(?:platform-)?python)(\d(?:\.\d+)?)?",
         beside=(
             ("include/python{}*/patchlevel.h", r'PY_VERSION\s+"([^"]+)"'),
             ("lib/libpython{}*.so*", ""),
             ("lib/*/libpython{}*.so*", ""),
         ),
-        packages=("python{}-minimal", "python{}", "python3"),
+        packages=("python{}-minimal", "python{}", "python3", "platform-python"),
     ),
     Program(
         component="gcc",
@@ -59,6 +66,7 @@ _PROGRAMS = (
         files=r"(?:(?:x86_64|aarch64)[\w-]*-)?gcc-?(\d+)?",
         beside=(("lib/gcc/*/{}*", r".*/(\d+\.\d+\.\d+)"),),
         packages=("gcc-{}", "gcc"),
+        tools=(("g++", r"(?:(?:x86_64|aarch64)[\w-]*-)?g\+\+-?(?:\d+)?"),),
     ),
     Program(
         component="clang",
@@ -67,12 +75,17 @@ _PROGRAMS = (
         beside=(("lib/clang/*", r".*/(\d+\.\d+\.\d+)"), ("lib/libclang-cpp.so*", "")),
         packages=("clang-{}", "clang"),
     ),
-    Program(component="nvcc", names=("nvcc",), files=r"nvcc()"),
+    Program(component="nvcc", names=("nvcc",), files=r"nvcc()", speaks_for=("cuda",)),
     Program(
         component="hip",
         names=("hipcc",),
         files=r"hipcc(?:\.bin)?()",
+        beside=tuple(
+            (place, r"HIP_VERSION_MAJOR=(\d+)\s+HIP_VERSION_MINOR=(\d+)\s+HIP_VERSION_PATCH=(\d+)")
+            for place in ("share/hip/version", "bin/.hipVersion")
+        ),
         packages=("hipcc",),
+        is_script=True,
     ),
     Program(
         component="bazel",
@@ -80,6 +93,7 @@ _PROGRAMS = (
         files=r"bazel-?(\d+\.\d+\.\d+)?[\w-]*",
         beside=(("bin/bazel-real", ""),),
         packages=("bazel", "bazel-{}", "bazel-bootstrap"),
+        is_script=True,
     ),
 )
 
@@ -104,20 +118,44 @@ class Default(Value):
 
 
 def observe(view: View, record: Record) -> dict[str, Default]:
-    """Put in the programs; the defaults are returned by component."""
+    """Put in the programs; returned are those whose versions are known, by component."""
     defaults: dict[str, Default] = {}
     for program in _PROGRAMS:
-        default = _default(view, program)
+        default = _default(view, program.names)
         if default is not None:
-            defaults[program.component] = default.replace(
-                version=_put(view, record, program, default.real)
-            )
+            default = default.replace(version=_put(view, record, program, default.real))
+            defaults[program.component] = default
         for path in _others(view, program):
             if default is None or path != default.real:
                 _put(view, record, program, path, default=False)
     _toolkit(record, defaults.get("nvcc"))
-    _bazelisk(view, record)
+    _bazelisk(view, record, defaults)
+    for program in _PROGRAMS:
+        reason = _silent(view, program, defaults.get(program.component))
+        if reason:
+            record.hide((program.component, *program.speaks_for), reason)
+            defaults.pop(program.component, None)
     return defaults
+
+
+def _silent(view: View, program: Program, default: Default | None) -> str:
+    """Why reading cannot tell which version a user gets who calls a program; empty where it can, or none is there."""
+    if default is not None and not default.version:
+        what = "a program" if default.real in view.elves else "no program of its own"
+        return f"/{default.real} is {what}; {_SCRIPT}"
+    files = ((name, program.files) for name in program.names)
+    for name, pattern in (*files, *program.tools):
+        found = _default(view, (name,))
+        if found is None or (default is not None and found.real == default.real):
+            continue
+        if not _is_own(view, found.real, pattern):
+            return f"/{found.called} is no program of its own; {_SCRIPT}"
+    return ""
+
+
+def _is_own(view: View, path: str, pattern: str) -> bool:
+    """Whether a file is the program of these names, and not a script or another program under its name."""
+    return path in view.elves and re.fullmatch(r"(?:.*/)?" + pattern, path) is not None
 
 
 def _toolkit(record: Record, nvcc: Default | None) -> None:
@@ -127,14 +165,22 @@ def _toolkit(record: Record, nvcc: Default | None) -> None:
         record.component("cuda", version, "nvcc", nvcc.real, default=True)
 
 
-def _bazelisk(view: View, record: Record) -> None:
-    """The Bazel that is fetched when it is called; what is there already is the better witness."""
+def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
+    """Put in the Bazel that is fetched when it is called; it is the default where what is called has no version."""
+    bazel = defaults.get("bazel")
+    fetches = bazel is not None and not bazel.version and bazel.real in view.elves
     variable, name = _ASKED
-    asked = upstream(view.env.get(variable, ""))
-    record.component("bazel", asked, "configuration", f"Env {variable}")
-    for path, data in view.kept.items():
-        if path.rpartition("/")[2] == name:
-            record.component("bazel", upstream(data.decode("utf-8", "replace")), name, path)
+    told = [(view.env.get(variable, ""), "configuration", f"Env {variable}")]
+    told += [
+        (data.decode("utf-8", "replace"), name, path)
+        for path, data in view.kept.items()
+        if path.rpartition("/")[2] == name
+    ]
+    for text, seen_by, where in told:
+        version = upstream(text)
+        record.component("bazel", version, seen_by, where, default=fetches)
+        if bazel is not None and fetches and version:
+            defaults["bazel"] = bazel.replace(version=version)
 
 
 def find(view: View, name: str) -> str:
@@ -146,8 +192,8 @@ def find(view: View, name: str) -> str:
     return ""
 
 
-def _default(view: View, program: Program) -> Default | None:
-    for name in program.names:
+def _default(view: View, names: tuple[str, ...]) -> Default | None:
+    for name in names:
         called = find(view, name)
         if called:
             return Default(called=called, real=view.tree.real(called) or called)
@@ -160,12 +206,10 @@ def _others(view: View, program: Program) -> list[str]:
 
 
 def _put(view: View, record: Record, program: Program, path: str, *, default: bool = True) -> str:
+    """Put in the version of a program; returned is what was told, or nothing."""
     for version, seen_by, where in _told(view, record, program, path):
         record.component(program.component, version, seen_by, where, default=default)
         return version
-    if default:
-        what = "a program" if path in view.elves else "no program of its own"
-        record.skip(program.component, f"/{path} is {what}; {_SCRIPT}")
     return ""
 
 
@@ -178,18 +222,18 @@ def _told(
     own = _own(view.elves.get(path), number)
     if own:
         yield own, "elf", path
-    prefix = path.rpartition("/")[0].rpartition("/")[0]
-    for pattern, text in program.beside:
-        for other in view.tree.glob(f"{prefix}/{pattern.format(number)}"):
-            version = _beside(view, other, text, number)
-            if version:
-                yield version, "beside it", other
+    prefix, _, folder = path.rpartition("/")[0].rpartition("/")
+    is_program = _is_own(view, path, program.files)
+    if is_program or (program.is_script and folder == "bin" and path not in view.elves):
+        yield from _beside(view, program, prefix, number)
     for package in program.packages if _PACKAGED.match(path) else ():
-        for manager in MANAGERS:
+        for manager in (
+            MANAGERS if is_program else listings.owners(view, path, package.format(number))
+        ):
             for seen in record.features.get(f"{manager}:{package.format(number)}", ()):
                 if _is_of(upstream(seen.version), number):
                     yield upstream(seen.version), manager, seen.where
-    if number.count("."):
+    if is_program and number.count("."):
         yield number, "file name", path
 
 
@@ -204,10 +248,18 @@ def _is_of(version: str, number: str) -> bool:
     return not number or version == number or version.startswith(f"{number}.")
 
 
-def _beside(view: View, path: str, text: str, number: str) -> str:
-    entry = view.tree.entry(path)
-    if entry is not None and isinstance(entry.held, Elf):
-        return _own(entry.held, number)
-    kept = view.tree.text(path)
-    found = re.search(text, kept) if kept else re.fullmatch(text, path)
-    return found[1] if found and found.re.groups else ""
+def _beside(
+    view: View, program: Program, prefix: str, number: str
+) -> Iterator[tuple[str, str, str]]:
+    """What lies below the directory that holds bin and tells the version."""
+    for pattern, text in program.beside:
+        for path in view.tree.glob(f"{prefix}/{pattern.format(number)}"):
+            entry = view.tree.entry(path)
+            if entry is not None and isinstance(entry.held, Elf):
+                version = _own(entry.held, number)
+            else:
+                kept = view.tree.text(path)
+                found = re.search(text, kept) if kept else re.fullmatch(text, path)
+                version = ".".join(found.groups()) if found else ""
+            if version:
+                yield version, "beside it", path

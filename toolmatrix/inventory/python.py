@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.inventory.packages import upstream
+from toolmatrix.inventory import listings
+from toolmatrix.inventory.packages import GONE, upstream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _RECORD = re.compile(
     r"(?P<site>.*?)/(?P<name>[^/]+)\.(?P<kind>dist-info/METADATA|egg-info(?:/PKG-INFO)?|egg/EGG-INFO/PKG-INFO)"
 )
+RECORDS = ("dist-info", "egg-info")
+"""The witnesses of Python packages, of which a user gets what the interpreter imports that is called."""
 _FIELD = re.compile(r"^(Name|Version):\s*(\S+)\s*$", re.MULTILINE)
 _SAME = re.compile(r"[-_.]+")
 """Names that differ in these alone are the same, PEP 503."""
@@ -53,9 +56,12 @@ def observe(view: View, record: Record, sites: Sequence[str]) -> None:
         if not name or not version:
             record.skip(path, "it names no package and version")
             continue
-        seen_by = "dist-info" if found["kind"].startswith("dist-info") else "egg-info"
+        seen_by = RECORDS[not found["kind"].startswith("dist-info")]
         is_default = first.get(name) == path
         record.feature(f"dist:{name}", version, seen_by, path)
+        if listings.are_gone(view, listings.of_dist(view, path)):
+            record.feature(GONE, f"{name} {version}", seen_by, path)
+            continue
         if name not in _PROGRAMS:
             record.component(name, version, seen_by, path, default=is_default)
         _carried(record, name, version, path)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from toolmatrix.inventory.dynamic import DEVICES
 from toolmatrix.inventory.elf import Elf
-from toolmatrix.inventory.model import Seen, Skipped
+from toolmatrix.inventory.model import WHICH, Seen, Skipped
 from toolmatrix.inventory.rpm import Database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from toolmatrix.inventory.image import Image
     from toolmatrix.inventory.tree import Tree
 
@@ -86,6 +88,13 @@ class Record:
     def feature(self, name: str, value: str, seen_by: str, where: str) -> None:
         """Put in the value of a feature; nothing where there is none."""
         self._put(self.features.setdefault(name, {}), value, seen_by, where)
+
+    def hide(self, names: Iterable[str], reason: str) -> None:
+        """Say that nobody can tell which of the versions of some components a user gets."""
+        for name in names:
+            held = self.components.get(name, {})
+            self.components[name] = dict.fromkeys(one.replace(default=False) for one in held)
+            self.skip(f"{WHICH}{name}", reason)
 
     def skip(self, what: str, reason: str) -> None:
         """Put in what could not be seen."""

@@ -14,7 +14,8 @@ import time
 
 from toolmatrix.inventory import containers, programs
 from toolmatrix.inventory.containers import NOT_THERE, Bounds
-from toolmatrix.inventory.model import RAN, RUNNING, Seen, Skipped
+from toolmatrix.inventory.model import RAN, RUNNING, WHICH, Seen, Skipped
+from toolmatrix.lines import without_colours
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -57,6 +58,7 @@ class Probe(Value):
         """What was printed as a value; empty where it is none."""
         if self.holds:
             return self.values[self.holds not in output]
+        output = without_colours(output)
         before = f".*{re.escape(self.after)}" if self.after else r"[^0-9\n]*"
         found = re.search(rf"^{before}([0-9][0-9A-Za-z.+~_]*)", output, re.MULTILINE)
         return found[1] if found else ""
@@ -73,7 +75,8 @@ def asked(
     bounds: Bounds = _BOUNDS,
 ) -> Inventory:
     """What was read of an image, and what its programs answer; raises ToolMissing where the engine ends on the way."""
-    there = {*inventory.components, *(one.what for one in inventory.skipped)}
+    skipped = (one.what.removeprefix(WHICH) for one in inventory.skipped)
+    there = {*inventory.components, *skipped}
     left = [one for one in probes if one.wanted or there.intersection(one.about)]
     if not left:
         return inventory

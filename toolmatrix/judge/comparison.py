@@ -14,7 +14,7 @@ from toolmatrix.inventory.differences import (
     Held,
     Unseen,
 )
-from toolmatrix.inventory.model import REST, Seen
+from toolmatrix.inventory.model import REST, WHICH, Seen
 from toolmatrix.inventory.packages import upstream
 from toolmatrix.judge.expectations import COMPONENTS
 from toolmatrix.judge.porting import ALWAYS, Pair
@@ -77,6 +77,8 @@ class _Side:
     def _found(self) -> Iterator[tuple[str, _Item]]:
         for name, several in _seen(self.inventory.components):
             default = next((one for one in several if one.default), several[0])
+            if not default.default and f"{WHICH}{name}" in self.skipped:
+                continue
             yield f"component:{name}", _Item(values=(default.version,), seen=default)
         for name, several in _seen(self.inventory.features):
             values = tuple(sorted({one.version for one in several}))
@@ -130,7 +132,7 @@ class _Side:
         """Why this side cannot tell of something that it does not have; None where having none is an answer."""
         feature, _, bare = name.partition(":")
         managers = _MANAGERS if feature == "package" else ()
-        for what in (name, bare, feature, *managers, kind.kind, kind.group, REST):
+        for what in (name, bare, WHICH + bare, feature, *managers, kind.kind, kind.group, REST):
             if what in self.skipped:
                 return self.skipped[what]
         proof = kind.none or kind.kind

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
+from toolmatrix.inventory import python
 from toolmatrix.inventory.loader import DRIVER
-from toolmatrix.inventory.model import DEFAULT_PLACE, RAN, RUNNING, Seen
+from toolmatrix.inventory.model import DEFAULT_PLACE, RAN, RUNNING, WHICH, Seen
 from toolmatrix.judge.bring import bring
 from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, Expectation
 from toolmatrix.value import Value
@@ -31,6 +32,9 @@ _WITNESSES = {"base-image": "label:" + BASE}
 _SETTLE = (
     "a finer witness settles it, such as the package's own record or `--expect` with fewer numbers"
 )
+
+
+_ASK = "let it be run: as `docker:NAME`, without `--no-run`"
 
 
 class Subject(Value):
@@ -57,6 +61,14 @@ class Subject(Value):
         witness = _WITNESSES.get(name, "") if not listed or name in listed else ""
         return found or tuple(self.inventory.features.get(witness, ()))
 
+    def hidden(self, name: str, seen: Iterable[Seen]) -> str:
+        """Why nobody can tell which of the sightings of a component a user gets; empty where one of them is it."""
+        witnesses = {one.seen_by for one in seen if not one.default}
+        if any(one.default for one in seen):
+            return ""
+        by_python = self.skipped(f"{WHICH}python") if witnesses & {*python.RECORDS} else ""
+        return self.skipped(f"{WHICH}{name}") or by_python
+
     def listed(self) -> tuple[str, ...]:
         """The components that the image says it holds, nothing where it does not say."""
         labels = self.inventory.features.get("label:" + COMPONENTS, ())
@@ -76,6 +88,13 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     seen = subject.sightings(expectation.name)
     if not seen:
         yield _absent(subject, expectation)
+        return
+    hidden = subject.hidden(expectation.name, seen)
+    if hidden:
+        others = tuple((one.version, one.where) for one in seen)
+        yield _verdict(expectation, UNKNOWN, "TM480", reason=hidden, help=_ASK).replace(
+            others=others
+        )
         return
     defaults = [one for one in seen if one.default] or [seen[0]]
     decided = defaults[0]
@@ -100,7 +119,7 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
 
 
 def _absent(subject: Subject, expectation: Expectation) -> Verdict:
-    reason = subject.skipped(expectation.name)
+    reason = subject.skipped(expectation.name, f"{WHICH}{expectation.name}")
     listed = subject.listed()
     if not reason and listed and expectation.name not in listed:
         reason = "the image does not say that it holds it"
