@@ -254,6 +254,8 @@ def test_the_default_counts_and_others_are_told(index: Index) -> None:
         ("cuda", ("11.2", "11.2.2"), PASS, ""),
         ("cuda", ("11.2", "11.2.1"), FAIL, ""),
         ("cuda", ("11.3",), FAIL, ""),
+        ("cuda", ("11",), UNKNOWN, "11 may be 11.0.1 or 11.0.2 or 11.0.3"),
+        ("bazel", ("5.3",), UNKNOWN, "5.3 may be 5.3.0 or 5.3.1 or 5.3.2"),
         ("numpy", ("1.26",), UNKNOWN, ""),
         ("numpy", ("1.26.4+local.1",), PASS, ""),
         ("numpy", ("trunk",), UNKNOWN, "`trunk` is not a version"),

@@ -37,6 +37,7 @@ DEVICES = {(190, 64, "<"): CUDA, (224, 64, "<"): AMDGPU, (247, 64, "<"): "bpf"}
 
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
+_SYMTAB, _GNU_HASH = 6, 0x6FFFFEF5
 _VERDEF, _VERDEFNUM, _VERNEED, _VERNEEDNUM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
 _MOST = 4096
 """Segments, tags or versions of a file; more are no file that a linker made."""
@@ -82,12 +83,13 @@ def _bits(head: bytes) -> int:
     return 64 if head[4] == 2 else 32
 
 
-class _File:
-    """A file with the sizes and order of its words."""
+class File:
+    """A file with the sizes and order of its words; raises Damaged, and Unseen where only parts of it are known."""
 
     def __init__(self, file: IO[bytes] | Any) -> None:
         self.file = file
         head = self.piece(0, 64, short=True)
+        self.machine = machine(head)
         if len(head) < 52 or not head.startswith(MAGIC):
             raise Damaged("no ELF header")
         self.order = _order(head)
@@ -153,17 +155,54 @@ class _File:
         """The bytes up to the next zero."""
         return self.piece(place, _LONGEST, short=True).partition(b"\0")[0]
 
+    def at(self, address: int, size: int, *, short: bool = False) -> bytes:
+        """So many bytes at an address; none where `short` ones do and the address lies in no segment."""
+        if short and not any(start <= address < start + length for start, _, length in self.loads):
+            return b""
+        return self.piece(self.offset(address), size, short=short)
+
+    def symbol(self, name: str) -> tuple[int, int] | None:
+        """The address and size of what a 64-bit library gives under a name, by its GNU hash table."""
+        held = dict(self.tags())
+        if not self.wide or not {_GNU_HASH, _SYMTAB, _STRTAB} <= held.keys():
+            return None
+        table, symbols, names = (self.offset(held[tag]) for tag in (_GNU_HASH, _SYMTAB, _STRTAB))
+        buckets, first, blooms, _ = self.words("IIII", table)
+        if not buckets:
+            return None
+        sought = gnu_hash(name)
+        chains = table + 16 + 8 * blooms + 4 * buckets
+        (number,) = self.words("I", chains - 4 * (buckets - sought % buckets))
+        for _ in range(_MOST if number >= first else 0):
+            (found,) = self.words("I", chains + 4 * (number - first))
+            if found | 1 == sought | 1:
+                text, _, _, section, value, size = self.words("IBBHQQ", symbols + 24 * number)
+                if section and self.text(names + text) == name.encode():
+                    return value, size
+            if found & 1:
+                break
+            number += 1
+        return None
+
+
+def gnu_hash(name: str) -> int:
+    """The hash of a name that GNU linkers write, https://sourceware.org/legacy-ml/binutils/2006-10/msg00377.html"""
+    value = 5381
+    for letter in name.encode():
+        value = (value * 33 + letter) & 0xFFFFFFFF
+    return value
+
 
 def dynamic_offset(head: bytes) -> int:
     """Where the dynamic section of a file that begins so lies; 0 where it has none. Raises Damaged."""
     import io
 
-    return _File(io.BytesIO(head)).dynamic[0]
+    return File(io.BytesIO(head)).dynamic[0]
 
 
 def read(file: IO[bytes] | Any) -> Dynamic:
     """The dynamic section of a seekable file; empty where it has none. Raises Damaged."""
-    elf = _File(file)
+    elf = File(file)
     tags = list(elf.tags())
     held = dict(tags)
     if _STRTAB not in held:
@@ -188,7 +227,7 @@ def read(file: IO[bytes] | Any) -> Dynamic:
     )
 
 
-def _wanted(elf: _File, held: dict[int, int], names: int) -> Iterator[bytes]:
+def _wanted(elf: File, held: dict[int, int], names: int) -> Iterator[bytes]:
     """The names of Verneed: one entry a library, each with a chain of versions."""
     if _VERNEED not in held:
         return
@@ -206,7 +245,7 @@ def _wanted(elf: _File, held: dict[int, int], names: int) -> Iterator[bytes]:
         place += following
 
 
-def _given(elf: _File, held: dict[int, int], names: int) -> Iterator[bytes]:
+def _given(elf: File, held: dict[int, int], names: int) -> Iterator[bytes]:
     """The names of Verdef: the first of each entry is its own, the others are those it follows."""
     if _VERDEF not in held:
         return

@@ -10,7 +10,7 @@ import io
 import re
 import struct
 
-from toolmatrix.inventory import dynamic, offload
+from toolmatrix.inventory import dynamic, library_version, offload
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.streams import BLOCK
 from toolmatrix.value import Value
@@ -39,8 +39,9 @@ class Elf(Value):
     """What an ELF file says.
 
     `options` are compiler options that were recorded, each with the section that tells. `char` is `signed` or
-    `unsigned` where debug information tells. `told` are version texts that match what was looked for. `device` are
-    codegen archs of device code in it, `unread` why some could not be told. `damaged` says why no more could be read.
+    `unsigned` where debug information tells. `told` are version texts that match what was looked for, `version` is a
+    component and the version of it that a library has of itself. `device` are codegen archs of device code in it,
+    `unread` why some could not be told. `damaged` says why no more could be read.
     """
 
     machine: str
@@ -48,6 +49,7 @@ class Elf(Value):
     options: tuple[tuple[str, str], ...] = ()
     char: str = ""
     told: tuple[str, ...] = ()
+    version: tuple[str, str] | None = None
     device: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     partial: bool = False
@@ -101,7 +103,8 @@ def read(
         scan.code.archs |= offload.archs_alone(machine, file.getvalue())
     found: dict[str, Any] = {"told": tuple(scan.told), **scan.device()}
     try:
-        found["dynamic"] = dynamic.read(file)
+        found["dynamic"] = held = dynamic.read(file)
+        found["version"] = library_version.read(dynamic.File(file), held.soname)
     except Unseen:
         pass
     except dynamic.Damaged as error:

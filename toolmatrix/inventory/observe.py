@@ -48,6 +48,7 @@ def observe(image: Image, tree: Tree, look: Look) -> Inventory:
     machines.observe(view, record, sites)
     flags.observe(view, record)
     sonames = loader.observe(view, record)
+    toolkits.linked(record, sonames)
     _lock(view, record)
     _unread(view, record, look)
     machine = f"linux/{view.machine}" if view.machine else ""

@@ -10,6 +10,9 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolmatrix.inventory.model import Soname
     from toolmatrix.inventory.record import Record, View
 
 _FILES = (
@@ -55,12 +58,14 @@ _FILES = (
     ),
 )
 _LIBRARIES = (
-    ("cuda", r"libcudart\.so\.(\d+(?:\.\d+)?)[\d.]*"),
+    ("cuda", r"libcudart\.so\.(\d+\.\d+)\.\d+[\d.]*"),
+    ("cuda", r"libcudart\.so\.(\d+)(?:\.\d+)?"),
     ("cudnn", r"libcudnn\.so\.(\d+(?:\.\d+){0,2})[\d.]*"),
     ("nccl", r"libnccl\.so\.(\d+(?:\.\d+){0,2})[\d.]*"),
     ("tensorrt", r"libnvinfer\.so\.(\d+(?:\.\d+){0,2})[\d.]*"),
 )
-"""Libraries whose file names carry the version of a component; of libcudart the first two numbers are the toolkit's."""
+"""Libraries whose names carry the version of a component. Of a file name of libcudart the first two numbers are the
+toolkit's; its soname has the major alone, which `libcudart.so.11.0` of 11.0 to 11.8 writes with a zero."""
 _HOMES = {"cuda": "usr/local/cuda", "nvcc": "usr/local/cuda", "rocm": "opt/rocm", "hip": "opt/rocm"}
 """Where the installers of NVIDIA and AMD put the link to the version in use."""
 _SYMBOLS = {"GLIBC": ("glibc", "libc.so.6"), "GLIBCXX": ("libstdcxx", "libstdc++.so.6")}
@@ -102,13 +107,32 @@ def _links(view: View, record: Record) -> None:
                 record.component(component, found[1], "directory", folder, default=folder == home)
 
 
-def _libraries(view: View, record: Record) -> None:
-    for path, elf in view.elves.items():
-        name = path.rpartition("/")[2]
+def linked(record: Record, sonames: Iterable[Soname]) -> None:
+    """Put in the libraries that a file reaches under a name that tells what they do not tell themselves."""
+    known = {seen.where for several in record.components.values() for seen in several}
+    for one in sonames:
+        if one.found and one.found not in known:
+            _named(record, one.found, (one.name,))
+
+
+def _named(record: Record, path: str, names: Iterable[str]) -> None:
+    """Put in the version of a library by the first of its names that tells one."""
+    for name in names:
         for component, pattern in _LIBRARIES:
             found = re.fullmatch(pattern, name)
             if found:
                 record.component(component, found[1], "soname", path)
+                return
+
+
+def _libraries(view: View, record: Record) -> None:
+    own = {path: elf for path, elf in view.elves.items() if elf.machine == view.machine}
+    for path, elf in own.items():
+        if elf.version:
+            record.component(*elf.version, "library", path)
+    for path, elf in own.items():
+        if not elf.version:
+            _named(record, path, (path.rpartition("/")[2], elf.dynamic.soname))
         for family, version in elf.dynamic.gives:
             component, soname = _SYMBOLS.get(family, ("", ""))
             if soname and elf.dynamic.soname == soname:

@@ -6,6 +6,8 @@ coarser than what is wanted does not decide, and what could not be seen is a ski
 
 from __future__ import annotations
 
+import re
+
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
 from toolmatrix.inventory import python
@@ -34,6 +36,9 @@ _SETTLE = (
 )
 
 
+_LITERAL = re.compile(r"\d+(?:\.\d+)*")
+_LAST = 999_999
+"""A number that no series has reached."""
 _ASK = "let it be run: as `docker:NAME`, without `--no-run`"
 
 
@@ -144,16 +149,28 @@ def _compare(index: Index, expectation: Expectation, seen: Seen) -> tuple[str, s
         Scale("pep440", [_plain(seen.version)])
     except SelectorError:
         return UNKNOWN, f"`{seen.version}` is not a version"
-    if _admits(wanted, seen.version):
+    finer = () if seen.seen_by in python.RECORDS else _finer(wanted, seen.version)
+    if not finer and _admits(wanted, seen.version):
         return PASS, ""
     may_be = _releases(index, name, seen.version) if name in known else ()
     fitting = [one for one in may_be if _admits(wanted, one)]
-    if may_be and len(fitting) == len(may_be):
+    certain = may_be or finer
+    if certain and all(_admits(wanted, one) for one in certain):
         return PASS, ""
     if fitting or (not may_be and _admits(wanted, seen.version, "series")):
         what = " or ".join(may_be[:3]) if may_be else f"any {seen.version}.*"
         return UNKNOWN, f"{seen.version} may be {what}"
     return FAIL, ""
+
+
+def _finer(wanted: str, version: str) -> tuple[str, ...]:
+    """Versions that a coarse witness may stand for, where what is wanted has more numbers: the ends of its series, and
+    every version between them that is named. A package of Python has no more numbers than its record says."""
+    named = _LITERAL.findall(wanted)
+    plain = _plain(version)
+    if all(one.count(".") <= plain.count(".") for one in named):
+        return ()
+    return (plain, f"{plain}.{_LAST}", *(one for one in named if one.startswith(f"{plain}.")))
 
 
 def _same_name(wanted: str, version: str) -> str:
