@@ -71,6 +71,8 @@ class Finding(Value):
 
 PASS, WARN, FAIL, SKIP, UNKNOWN = "pass", "warn", "FAIL", "skip", "unknown"
 WORDS = (PASS, WARN, FAIL, SKIP, UNKNOWN)
+EVIDENCE = "evidence"
+"""The kind of a verdict that is told beside the checks: it holds no promise, so that nothing passes by it."""
 SEVERITY_OF = {FAIL: "error", UNKNOWN: "warning", WARN: "warning", SKIP: "info"}
 
 
@@ -102,7 +104,8 @@ class Verdict(Value):
 
 def outcome(verdicts: Iterable[Verdict]) -> str:
     """`yes` when what was checked holds, `no` when something is wrong, `unknown` when that cannot be said."""
-    words = {verdict.word for verdict in verdicts}
-    if FAIL in words:
+    held = tuple(verdicts)
+    if any(verdict.word == FAIL for verdict in held):
         return "no"
+    words = {verdict.word for verdict in held if verdict.kind != EVIDENCE}
     return "unknown" if UNKNOWN in words or not words & {PASS, WARN} else "yes"

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.cli import probes
+from toolmatrix.cli import judging, probes
 from toolmatrix.facts.store import open_index
+from toolmatrix.inventory.model import Inventory, Seen
 from toolmatrix.recipes import read, variables
 
 if TYPE_CHECKING:
@@ -79,3 +80,23 @@ def test_the_version_is_what_the_check_of_an_image_takes(
     index: Index, after: str, output: str, told: str
 ) -> None:
     assert of(index, "python")[0].replace(after=after).told(output) == told
+
+
+@pytest.mark.parametrize(
+    ("word", "asked"),
+    [
+        ("gcc==12.*", {"gcc"}),
+        ("char==signed", {"char"}),
+        ("flag==-fsigned-char", {"char"}),
+        ("arch==arm64", set()),
+    ],
+)
+def test_only_what_is_expected_is_asked(cache: str, word: str, asked: set[str]) -> None:
+    held = {name: (Seen(version="1", seen_by="x", where="y"),) for name in ("gcc", "numpy", "cuda")}
+    bench = judging.Bench(
+        matrices=(),
+        env={"XDG_CACHE_HOME": cache},
+        yardstick=judging.Yardstick(expected=judging.expectations_of([(word, None)])),
+    )
+    found = bench.asks(Inventory(subject="x", components=held))
+    assert {one.name for one in found} == asked

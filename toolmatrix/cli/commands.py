@@ -276,6 +276,7 @@ _ALL = (
             "only",
             "platform",
             "no_run",
+            "strict",
             "all",
             "jobs",
             "resume",

@@ -14,7 +14,7 @@ from toolmatrix.errors import (
     ToolMissing,
     UsageError,
 )
-from toolmatrix.finding import UNKNOWN, Verdict
+from toolmatrix.finding import FAIL, UNKNOWN, WARN, Verdict
 from toolmatrix.inventory import host
 from toolmatrix.inventory.model import LOCK
 from toolmatrix.judge import expectations, images, locked, own
@@ -79,6 +79,14 @@ class Yardstick(Value):
         return names.union(*(target.components for target in self.held.values()))
 
     @property
+    def features(self) -> set[str]:
+        """The features that are expected, or that a flag which is expected changes."""
+        flags = {flag for target in self.held.values() for flag in target.flags.cflags}
+        flags |= {one.name for one in self.expected if one.kind == "flag"}
+        named = {one.name for one in self.expected if one.kind == "feature"}
+        return named | {images.EFFECTS[flag][0] for flag in flags & images.EFFECTS.keys()}
+
+    @property
     def held(self) -> dict[str, LockedTarget]:
         """The targets of the lock, whatever environment asks for them; of one name the last."""
         return self.lock.held if self.lock else {}
@@ -113,6 +121,7 @@ class Bench(Value):
     platform: str = ""
     only: tuple[str, ...] = ()
     run: bool = True
+    strict: bool = False
 
     @property
     def key(self) -> str:
@@ -121,7 +130,7 @@ class Bench(Value):
 
         stick = self.yardstick
         matrix = self.index.header["digest"]
-        asked = (stick.digest, stick.targets, stick.expected, self.only, self.run)
+        asked = (stick.digest, stick.targets, stick.expected, self.only, self.run, self.strict)
         said = (__version__, matrix, *asked, self.platform or host.platform())
         return sha256(repr(said).encode()).hexdigest()
 
@@ -136,7 +145,7 @@ class Bench(Value):
 
     def judge(self, subject: str) -> Judged:
         """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed."""
-        inventory = locked.observe(subject, self.platform, self.directory, None, self._probes)
+        inventory = locked.observe(subject, self.platform, self.directory, None, self.asks)
         stick = self.yardstick.of(inventory)
         expected = list(stick.expected)
         target = ""
@@ -154,9 +163,12 @@ class Bench(Value):
             verdicts=self._wanted(own.told(found, inventory, self.index, target)),
         )
 
-    def _probes(self, read: Inventory) -> Sequence[Probe]:
-        """What the programs of an image are asked that was read."""
-        return probes.of_index(self.index, self.yardstick.of(read).components) if self.run else ()
+    def asks(self, read: Inventory) -> Sequence[Probe]:
+        """What the programs of an image are asked that was read: what is expected of it, and nothing else."""
+        stick = self.yardstick.of(read)
+        wanted = stick.components
+        known = probes.of_index(self.index, wanted) if self.run else ()
+        return [one for one in known if one.name in wanted | stick.features]
 
     def _wanted(self, found: Iterable[Verdict]) -> tuple[Verdict, ...]:
         """Those that `--only` names by kind or name."""
@@ -169,7 +181,10 @@ class Bench(Value):
                 expected="one of " + ", ".join(dict.fromkeys(one.kind for one in held)),
                 found=f"`--only {odd}`",
             )
-        return tuple(one for one in held if not self.only or {one.kind, one.name} & {*self.only})
+        chosen = (one for one in held if not self.only or {one.kind, one.name} & {*self.only})
+        return tuple(
+            one.replace(word=FAIL) if self.strict and one.word == WARN else one for one in chosen
+        )
 
     def attempt(self, subject: str, held: str | None) -> Attempt:
         """The verdicts, or the one that says why there are none, unless the subject still is what was `held`.

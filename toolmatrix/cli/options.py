@@ -319,7 +319,9 @@ class Options:
         help="the first line of Dockerfiles: on, off, or the image that it names",
     )
     strict: bool = option(
-        "--strict", group="own", help="refuse downloads and base images that nothing pins"
+        "--strict",
+        group="own",
+        help="take warnings for failures; of `render`: refuse downloads and base images that nothing pins",
     )
     option_: tuple[str, ...] = option(
         "--option",

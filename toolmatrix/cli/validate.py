@@ -36,6 +36,7 @@ def run(context: Context) -> int:
         platform=context.options.platform,
         only=context.options.only,
         run=not context.options.no_run,
+        strict=context.options.strict,
     )
     if len(subjects) == 1 and not context.options.all:
         many = [_one(context, bench, subjects[0])]

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from toolmatrix.inventory.elf import Elf
     from toolmatrix.inventory.record import Record, View
 
 _TELLING = re.compile(
@@ -18,6 +19,20 @@ _TELLING = re.compile(
 """Options of files that tell what they run on or go with; the rest would only fill pages."""
 _VARIABLE = re.compile(r"(.*_)?(C|CXX|CPP|LD|F|NVCC|HIPCC)FLAGS(_.*)?|CC_OPT_FLAGS|.*_COPTS?")
 _COPT = re.compile(r"--(?:host_|per_file_)?(?:copt|cxxopt|conlyopt|linkopt)[= ]([^\s]+)")
+UNKEPT = "unkept-flag"
+"""How features begin of flags that a variable promises and a file was compiled without."""
+_PROMISES = ("CFLAGS", "CXXFLAGS")
+_OWN_FILES = re.compile(
+    r"(usr/(?!local/)|(s?bin|lib(\d\d)?|usr/local/cuda[^/]*|opt/(rocm|nvidia|conda)[^/]*)/).*"
+)
+"""Where distributions and vendors put what they compiled themselves."""
+_CHAR = {"-fsigned-char": "unsigned", "-funsigned-char": "signed"}
+"""What debug information says of plain char where a flag was not there, GCC manual, options controlling C dialect."""
+_PLAIN_CHAR = {"amd64": "signed", "arm64": "unsigned"}
+"""Plain char without a flag: System V ABI for AMD64, Arm's procedure call standard."""
+_MARCH = re.compile(r"-m(?:arch|cpu)=.*")
+_CRC_OF_ITS_OWN = re.compile(r"-march=armv(8\.[1-9]|9).*|-mcpu=.*")
+"""Architectures with CRC32 whether it is named or not, and processors that nobody here knows."""
 _CRC = re.compile(r"-m(?:arch|cpu)=.*\+crc\b.*|-mcrc32|-msse4(?:\.2)?")
 """Options with which GCC may use CRC32 instructions, by its manual for AArch64 and for x86."""
 
@@ -33,8 +48,45 @@ def observe(view: View, record: Record) -> None:
             record.feature("codegen", arch, "device code", path)
         for reason in elf.unread:
             record.skip("codegen", f"/{path}: {reason}")
+    _unkept(view, record)
     if not any(elf.options for elf in view.elves.values()):
         record.skip("recorded options", "no file was compiled with -frecord-gcc-switches or -g")
+
+
+def _unkept(view: View, record: Record) -> None:
+    """Put in what files were compiled without, though the variables of the image promise it."""
+    promised = [
+        word
+        for name in _PROMISES
+        for word in _words(view.env.get(name, ""))
+        if word in _CHAR or _MARCH.fullmatch(word)
+    ]
+    for path, elf in view.elves.items() if promised else ():
+        if elf.machine != view.machine or _OWN_FILES.fullmatch(path):
+            continue
+        options = {option for option, _ in elf.options}
+        for flag in dict.fromkeys(promised):
+            lacks = _lacks_char if flag in _CHAR else _lacks_arch
+            if lacks(flag, options, elf):
+                seen_by = elf.options[0][1] if elf.options else "DWARF"
+                held = f"char {elf.char}" if flag in _CHAR and elf.char else "without"
+                record.feature(f"{UNKEPT}:{flag}", held, seen_by, path)
+
+
+def _lacks_char(flag: str, options: set[str], elf: Elf) -> bool:
+    """By the sign of char in debug information, else by the options where plain char is another without the flag."""
+    if elf.char or flag in options or not options:
+        return elf.char == _CHAR[flag]
+    return _PLAIN_CHAR.get(elf.machine) == _CHAR[flag]
+
+
+def _lacks_arch(flag: str, options: set[str], _: Elf) -> bool:
+    """Whether other options were recorded and no such architecture, or one without the CRC32 that was promised."""
+    named = [one for one in options if _MARCH.fullmatch(one)]
+    if not options or flag in options:
+        return False
+    knows_crc = any(_CRC.fullmatch(one) or _CRC_OF_ITS_OWN.fullmatch(one) for one in named)
+    return not named or ("+crc" in flag and not knows_crc)
 
 
 def settings(view: View, record: Record) -> None:

@@ -7,6 +7,7 @@ count as found, which reading cannot know; so what lies in the image, but where 
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import cached_property
 
 from toolmatrix.inventory import library_path
@@ -15,7 +16,7 @@ from toolmatrix.inventory.model import Soname
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.inventory.record import Record, View
 
@@ -33,6 +34,8 @@ _MUSL_OWN = re.compile(r"lib(c|pthread|rt|m|dl|util|xnet)\.")
 _PRELOADED = (("torch", "nvidia/*/lib"),)
 """Python packages that load libraries of other packages before their own, and where those are beside them."""
 _SITE = re.compile(r"(.*/(?:site|dist)-packages)/([^/]+)/.*")
+BY_VARIABLE = "by-variable"
+"""The feature of libraries that only LD_LIBRARY_PATH leads to."""
 _PRELOAD = "etc/ld.so.preload"
 _MOST_USERS = 8
 
@@ -51,6 +54,7 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
             if not name.startswith(_KERNEL):
                 users.setdefault((name, search.find(name, path, held)), []).append(path)
     _offered(record, search)
+    _by_variable(record, search, users)
     made: list[Soname] = []
     for (name, found), several in sorted(users.items()):
         there = "" if found else search.anywhere(name)
@@ -63,6 +67,20 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
             Soname(name=name, needed_by=tuple(several[:_MOST_USERS]), found=found, others=others)
         )
     return tuple(made)
+
+
+def _by_variable(
+    record: Record, search: Search, users: Mapping[tuple[str, str], Sequence[str]]
+) -> None:
+    """Put in the libraries that a process finds by LD_LIBRARY_PATH and not without."""
+    if not search.path.variable:
+        return
+    bare = copy(search)
+    bare.path = search.path.replace(variable=())
+    for (name, found), several in sorted(users.items()):
+        held = search.files.get(several[0], Dynamic())
+        if found and not bare.find(name, several[0], held):
+            record.feature(f"{BY_VARIABLE}:LD_LIBRARY_PATH", name, "loader", found)
 
 
 def _offered(record: Record, search: Search) -> None:

@@ -17,12 +17,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from toolmatrix.inventory.elf import Elf
     from toolmatrix.inventory.record import Record, View
 
 _ALSO_RUN = {"amd64": "386", "arm64": "arm"}
 """What a processor runs beside its own: AMD64 manual volume 2, compatibility mode; Arm ARM, AArch32 at EL0."""
 _EXTENSION = re.compile(r".*\.(cpython-[^/]+|abi3)\.so")
 """How extension modules are called, PEP 3149 and PEP 384."""
+
+FOREIGN_PROGRAM = "foreign-program"
+"""The feature of a program for another processor that lies where nobody takes it unasked."""
 
 
 def observe(view: View, record: Record, sites: Iterable[str]) -> None:
@@ -43,3 +47,13 @@ def observe(view: View, record: Record, sites: Iterable[str]) -> None:
         runs = _ALSO_RUN.get(view.machine) == elf.machine
         seen_by = DEFAULT_PLACE if is_taken and not runs else "elf"
         record.feature("foreign-arch", elf.machine, seen_by, path)
+        if not is_taken and not runs and _is_program(view, path, elf):
+            record.feature(FOREIGN_PROGRAM, elf.machine, seen_by, path)
+
+
+def _is_program(view: View, path: str, elf: Elf) -> bool:
+    """Whether a file can be started: it asks for a loader, or may be run and is no library."""
+    entry = view.tree.entry(path)
+    may_run = entry is not None and bool(entry.mode & 0o111)
+    is_library = bool(elf.dynamic.soname) or ".so" in path.rpartition("/")[2]
+    return bool(elf.dynamic.interpreter) or (may_run and not is_library)

@@ -12,6 +12,7 @@ from toolmatrix.inventory import (
     packages,
     programs,
     python,
+    secrets,
     toolkits,
 )
 from toolmatrix.inventory.model import LOCK, Inventory
@@ -52,7 +53,7 @@ def observe(image: Image, tree: Tree, look: Look) -> Inventory:
     _lock(view, record)
     _unread(view, record, look)
     machine = f"linux/{view.machine}" if view.machine else ""
-    return Inventory(
+    found = Inventory(
         subject=image.subject,
         platform=image.platform or machine,
         digest=image.digest,
@@ -63,6 +64,7 @@ def observe(image: Image, tree: Tree, look: Look) -> Inventory:
         skipped=tuple(record.skipped),
         lock=tree.text(LOCK),
     )
+    return secrets.hidden(found, secrets.instructions(image.config))
 
 
 def _configuration(view: View, record: Record) -> None:

@@ -7,7 +7,7 @@ import sys
 from typing import NamedTuple
 
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
-from toolmatrix.inventory import identities
+from toolmatrix.inventory import identities, secrets
 from toolmatrix.inventory.limits import Budget
 
 TYPE_CHECKING = False
@@ -67,7 +67,9 @@ def observe(
     """
     known = SCHEMES if schemes is None else schemes
     name, place = _parted(subject, directory, known)
-    found = known[name].read(Asked(subject, place, platform, directory, stdin, probes))
+    found = secrets.hidden(
+        known[name].read(Asked(subject, place, platform, directory, stdin, probes))
+    )
     if platform and not _is_of(found.platform, platform):
         raise NothingMatched(
             f"{subject} is of another platform",

@@ -3,6 +3,7 @@
 An expectation is a kind of thing, its name and what is wanted of it. A word such as `gcc==12.*` expects a component;
 `arch==amd64`, `soname==libcudart.so.12`, `label==NAME`, `flag==-fsigned-char`, `feature==crc32`, `env==NAME` and
 `codegen==sm_86` expect properties. Behind a property may stand the value that it must have: `label==NAME=VALUE`.
+`char==signed` and `crc32==yes` expect features.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ BASE = "org.opencontainers.image.base.name"
 
 PROPERTIES = ("arch", "codegen", "env", "feature", "flag", "label", "soname")
 _OPERATORS = ("==", "!=", "~=", ">=", "<=", ">", "<")
+_FEATURES = ("char", "crc32")
+"""Features that people expect by their own name: `char==signed`."""
 _VALUED = ("env", "feature", "label")
 
 
@@ -70,6 +73,8 @@ def of_word(word: str) -> Expectation:
     value = rest[len(operator) :].strip()
     if not (name and operator and value):
         raise BadExpectation(word, "`NAME==VALUE`, such as `python==3.11.2` or `arch==amd64`")
+    if name in _FEATURES and operator == "==":
+        return Expectation(kind="feature", name=name, wanted=value)
     if name not in PROPERTIES:
         return _component(name.replace("_", "-"), rest, word)
     if operator != "==":

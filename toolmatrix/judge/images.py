@@ -6,14 +6,13 @@ coarser than what is wanted does not decide, and what could not be seen is a ski
 
 from __future__ import annotations
 
-import re
-
-from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
-from toolmatrix.inventory import python
+from toolmatrix.inventory import python, secrets
 from toolmatrix.inventory.loader import DRIVER
 from toolmatrix.inventory.model import DEFAULT_PLACE, RAN, RUNNING, WHICH, Seen
+from toolmatrix.judge import evidence
 from toolmatrix.judge.bring import bring
+from toolmatrix.judge.coarse import admits, compared
 from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, Expectation
 from toolmatrix.value import Value
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 _MACHINES = {"x86_64": "amd64", "x86-64": "amd64", "x64": "amd64", "aarch64": "arm64"}
 """Other names of the architectures that the OCI image specification calls by Go's names."""
-_EFFECTS = {"-fsigned-char": ("char", "signed"), "-funsigned-char": ("char", "unsigned")}
+EFFECTS = {"-fsigned-char": ("char", "signed"), "-funsigned-char": ("char", "unsigned")}
 """What a flag does that debug information shows: a feature, and the value that the flag gives it (GCC manual)."""
 _WITNESSES = {"base-image": "label:" + BASE}
 """Features that name a component no file can name."""
@@ -36,9 +35,6 @@ _SETTLE = (
 )
 
 
-_LITERAL = re.compile(r"\d+(?:\.\d+)*")
-_LAST = 999_999
-"""A number that no series has reached."""
 _ASK = "let it be run: as `docker:NAME`, without `--no-run`"
 
 
@@ -86,7 +82,7 @@ def judge(inventory: Inventory, expectations: Iterable[Expectation], index: Inde
     found: list[Verdict] = []
     for expectation in expectations:
         found += _JUDGES[expectation.kind](subject, expectation)
-    return [*found, *_differing(subject), *_silent(subject)]
+    return [*found, *_differing(subject), *_silent(subject), *evidence.warnings(inventory)]
 
 
 def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
@@ -103,11 +99,11 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         return
     defaults = [one for one in seen if one.default] or [seen[0]]
     decided = defaults[0]
-    word, reason = _compare(subject.index, expectation, decided)
+    word, reason = compared(subject.index, expectation, decided)
     if word == UNKNOWN:
         for finer in seen:
-            if finer is not decided and _admits(f"=={decided.version}", finer.version):
-                again = _compare(subject.index, expectation, finer)
+            if finer is not decided and admits(f"=={decided.version}", finer.version):
+                again = compared(subject.index, expectation, finer)
                 if again[0] != UNKNOWN:
                     decided, (word, reason) = finer, again
                     break
@@ -137,80 +133,6 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
             reason=reason or excused or "nothing in the image names it",
         )
     return _verdict(expectation, FAIL, "TM402", help=f"install {expectation.name} in the image")
-
-
-def _compare(index: Index, expectation: Expectation, seen: Seen) -> tuple[str, str]:
-    """Whether a sighting is what is wanted: a word, and why it cannot be said."""
-    name, wanted = expectation.name, expectation.wanted
-    known = index.header["components"]
-    if name in known and known[name]["scheme"] == "names":
-        return _same_name(wanted, seen.version), ""
-    try:
-        Scale("pep440", [_plain(seen.version)])
-    except SelectorError:
-        return UNKNOWN, f"`{seen.version}` is not a version"
-    finer = () if seen.seen_by in python.RECORDS else _finer(wanted, seen.version)
-    if not finer and _admits(wanted, seen.version):
-        return PASS, ""
-    may_be = _releases(index, name, seen.version) if name in known else ()
-    fitting = [one for one in may_be if _admits(wanted, one)]
-    certain = may_be or finer
-    if certain and all(_admits(wanted, one) for one in certain):
-        return PASS, ""
-    if fitting or (not may_be and _admits(wanted, seen.version, "series")):
-        what = " or ".join(may_be[:3]) if may_be else f"any {seen.version}.*"
-        return UNKNOWN, f"{seen.version} may be {what}"
-    return FAIL, ""
-
-
-def _finer(wanted: str, version: str) -> tuple[str, ...]:
-    """Versions that a coarse witness may stand for, where what is wanted has more numbers: the ends of its series, and
-    every version between them that is named. A package of Python has no more numbers than its record says."""
-    named = _LITERAL.findall(wanted)
-    plain = _plain(version)
-    if all(one.count(".") <= plain.count(".") for one in named):
-        return ()
-    return (plain, f"{plain}.{_LAST}", *(one for one in named if one.startswith(f"{plain}.")))
-
-
-def _same_name(wanted: str, version: str) -> str:
-    """Names are compared as they are; an image's may carry Docker's own registry and a digest."""
-    plain = version.partition("@")[0].removeprefix("docker.io/").removeprefix("library/")
-    try:
-        return PASS if Scale("names", [plain]).select(wanted) & 2 else FAIL
-    except SelectorError:
-        return UNKNOWN
-
-
-def _plain(version: str) -> str:
-    """A version without its local part (PEP 440), which says how it was built."""
-    return version.partition("+")[0]
-
-
-def _admits(selector: str, version: str, scheme: str = "pep440") -> bool:
-    """Whether a version is within a selector; by the scheme `series`, whether a finer version of it could be."""
-    try:
-        return bool(Scale(scheme, [_plain(version)]).select(selector) & 2)
-    except SelectorError:
-        return False
-
-
-def _releases(index: Index, name: str, version: str) -> tuple[str, ...]:
-    """The known releases that a version may be: those that bring a tool of it, or those that it begins.
-
-    nvcc has numbers of its own (attribute `nvcc` of a release). A series has no releases that could be told apart.
-    """
-    if index.header["components"][name]["scheme"] == "series":
-        return ()
-    section = index.component(name)
-    shipped = tuple(
-        release
-        for release, record in zip(section["versions"], section["releases"], strict=True)
-        if index.record(record)["attributes"].get("nvcc") == version
-    )
-    scale = index.scale(name)
-    mask = 0 if shipped else scale.select(f"=={_plain(version)}")
-    return shipped or tuple(one for one in scale.versions if scale.bit(one) & mask)
 
 
 def _besides(seen: Sequence[Seen], decided: Seen) -> tuple[Seen, ...]:
@@ -254,7 +176,7 @@ def _silent(subject: Subject) -> Iterator[Verdict]:
 
 def _agree(one: str, other: str) -> bool:
     """Whether two versions are the same, or one begins the other."""
-    return _admits(f"=={one}", other) or _admits(f"=={other}", one)
+    return admits(f"=={one}", other) or admits(f"=={other}", one)
 
 
 def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
@@ -304,7 +226,7 @@ def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     if seen:
         yield _seen(subject, expectation, PASS, seen[0].replace(version=expectation.name))
         return
-    feature, value = _EFFECTS.get(expectation.name, ("", ""))
+    feature, value = EFFECTS.get(expectation.name, ("", ""))
     effect = features.get(feature, ())
     if effect:
         word = PASS if effect[0].version == value else FAIL
@@ -348,20 +270,32 @@ def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     seen = subject.inventory.features.get(key, ())
     if not seen:
         reason = subject.skipped(key, kind)
-        if reason:
+        if key == "char":
+            yield _verdict(expectation, UNKNOWN, "TM480", reason=reason or _NO_CHAR, help=_RECORD)
+        elif reason:
             yield _verdict(expectation, SKIP, "TM490", reason=reason)
         else:
             yield _verdict(
                 expectation, FAIL, code, reason=f"there is no such {kind}", help=_SET[kind]
             )
         return
+    if expectation.wanted and secrets.MASK in seen[0].version:
+        yield _verdict(
+            expectation,
+            UNKNOWN,
+            "TM480",
+            reason="it holds a secret, which is compared with nothing",
+        )
+        return
     wrong = seen[0].version != expectation.wanted if expectation.wanted else seen[0].version in _NO
     if wrong:
-        yield _seen(subject, expectation, FAIL, seen[0], code=code, help=_SET[kind])
+        help = _FLAGS if key == "char" else _SET[kind]
+        yield _seen(subject, expectation, FAIL, seen[0], code=code, help=help)
     else:
         yield _seen(subject, expectation, PASS, seen[0])
 
 
+_NO_CHAR = "neither debug information nor a compiler tells it"
 _NO = ("no", "false", "absent")
 _SET = {
     "label": "build from the Dockerfile that `toolmatrix render` writes; `--only` checks the rest of another image",

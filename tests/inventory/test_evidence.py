@@ -1,0 +1,249 @@
+"""What speaks against an image beside its checks: foreign programs, promises of CFLAGS, variables, and secrets."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.inventory import images as made
+from tests.inventory.images import link, program
+from tests.inventory.test_observe import elf, needs, seen, valued
+from toolmatrix.facts.store import open_index
+from toolmatrix.finding import WARN, outcome
+from toolmatrix.inventory import secrets
+from toolmatrix.inventory.model import Inventory, Seen
+from toolmatrix.judge import images
+from toolmatrix.judge.expectations import of_word
+
+if TYPE_CHECKING:
+    import tarfile
+
+    from toolmatrix.finding import Verdict
+
+    Files = dict[str, bytes | tarfile.TarInfo]
+
+RELEASE: Files = {"etc/os-release": b"ID=debian\nVERSION_ID=12\n", "bin/sh": program()}
+
+
+@pytest.fixture(scope="module")
+def judge(cache: str) -> Any:
+    """The warnings about an inventory."""
+    index = open_index((), {"XDG_CACHE_HOME": cache})
+
+    def warned(inventory: Inventory, *words: str) -> list[Verdict]:
+        found = images.judge(inventory, map(of_word, words), index)
+        return [one for one in found if one.word == WARN]
+
+    return warned
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "warned"),
+    [
+        ("opt/app/bin/server", program("arm64"), True),
+        ("opt/app/server", elf("arm64", interpreter="/lib/ld-linux-aarch64.so.1"), True),
+        ("opt/app/libserver.so", program("arm64"), False),
+        ("opt/app/bin/libserver.so.1", program("arm64"), False),
+        ("opt/app/bin/old", elf("386", interpreter="/lib/ld-linux.so.2"), False),
+        ("opt/app/bin/server", program("amd64"), False),
+    ],
+)
+def test_a_program_for_another_processor_outside_of_path(
+    judge: Any, path: str, data: bytes, warned: bool
+) -> None:
+    found = judge(seen({**RELEASE, "bin/a": program(), path: data}))
+    assert [(one.code, one.where) for one in found] == ([("TM412", path)] if warned else [])
+
+
+DWARF = [["-O2", "DW_AT_producer"]]
+CRC = [["-march=armv8-a+crc", "DW_AT_producer"], ["-fsigned-char", "DW_AT_producer"]]
+PLAIN = [["-march=armv8-a", ".GCC.command.line"], ["-fsigned-char", ".GCC.command.line"]]
+NEWER = [["-march=armv8.2-a", "DW_AT_producer"], ["-fsigned-char", "DW_AT_producer"]]
+
+
+@pytest.mark.parametrize(
+    ("machine", "fields", "unkept"),
+    [
+        ("arm64", {"options": DWARF}, ["-fsigned-char", "-march=armv8-a+crc"]),
+        ("arm64", {"options": CRC, "char": "signed"}, []),
+        ("arm64", {"options": CRC, "char": "unsigned"}, ["-fsigned-char"]),
+        ("arm64", {"options": PLAIN}, ["-march=armv8-a+crc"]),
+        ("arm64", {"options": NEWER}, []),
+        ("arm64", {"char": "unsigned"}, ["-fsigned-char"]),
+        ("arm64", {}, []),
+        ("amd64", {"options": DWARF, "char": "signed"}, ["-march=armv8-a+crc"]),
+    ],
+)
+def test_files_compiled_without_what_cflags_promise(
+    judge: Any, machine: str, fields: dict[str, Any], unkept: list[str]
+) -> None:
+    flags = ["CFLAGS=-O2 -fsigned-char -march=armv8-a+crc"]
+    for path, told in (("opt/app/x.o", unkept), ("usr/lib/gcc/x.o", [])):
+        found = judge(seen({path: elf(machine, **fields)}, Env=flags))
+        assert [(one.code, one.name) for one in found] == [("TM413", name) for name in told]
+    assert not judge(seen({"opt/app/x.o": elf(machine, **fields)}, Env=["CFLAGS=-O2"]))
+
+
+def test_a_record_whose_files_are_gone(judge: Any) -> None:
+    folder = "usr/lib/python3/dist-packages/a-1.0.dist-info"
+    inventory = seen(
+        {f"{folder}/METADATA": b"Name: a\nVersion: 1.0\n", f"{folder}/RECORD": b"a/b.so,,\n"}
+    )
+    (found,) = judge(inventory)
+    assert (found.code, found.found, found.where) == ("TM414", "a 1.0", f"{folder}/METADATA")
+
+
+@pytest.mark.parametrize(
+    ("files", "env", "warned"),
+    [
+        ({"opt/own/libx.so.1": elf()}, ["LD_LIBRARY_PATH=/opt/own"], True),
+        ({"opt/own/libx.so.1": link("x"), "opt/own/x": elf()}, ["LD_LIBRARY_PATH=/opt/own"], True),
+        (
+            {"opt/own/libx.so.1": elf(), "usr/lib/libx.so.1": elf()},
+            ["LD_LIBRARY_PATH=/opt/own"],
+            False,
+        ),
+        (
+            {"opt/own/libx.so.1": elf(), "etc/ld.so.conf": b"/opt/own\n"},
+            ["LD_LIBRARY_PATH=/opt/own"],
+            False,
+        ),
+        ({"usr/lib/libx.so.1": elf()}, [], False),
+    ],
+)
+def test_a_library_found_through_a_variable_alone(
+    judge: Any, files: Files, env: list[str], warned: bool
+) -> None:
+    found = judge(seen({"usr/bin/app": needs("libx.so.1"), **files}, Env=env))
+    told = [(one.code, one.name, one.found) for one in found]
+    assert told == ([("TM415", "LD_LIBRARY_PATH", "libx.so.1")] if warned else [])
+
+
+def test_a_warning_lets_nothing_pass(cache: str) -> None:
+    """Where every check is skipped nobody can say that the image is right, whatever is told beside."""
+    index = open_index((), {"XDG_CACHE_HOME": cache})
+    inventory = Inventory(
+        subject="x", features={"secret": (Seen(version="A", seen_by="b", where="c"),)}
+    )
+    found = images.judge(inventory, [of_word("arch==arm64")], index)
+    assert ([one.word for one in found], outcome(found)) == (["skip", "warn"], "unknown")
+
+
+# Secrets
+
+BAKED = "s3cr3t-Correct.Horse"
+HOLDERS: dict[str, dict[str, Any]] = {
+    "variable": {"Env": [f"DB_PASSWORD={BAKED}"]},
+    "lower case": {"Env": [f"my_api_key={BAKED}"]},
+    "address": {"Env": [f"PIP_INDEX_URL=https://me:{BAKED}@host/simple"]},
+    "label": {"Labels": {"note": f"--token {BAKED}"}},
+    "entry point": {"Entrypoint": ["server", f"--admin-password={BAKED}"]},
+    "command": {"Cmd": ["curl", "-H", f"Authorization: Bearer {BAKED}"]},
+}
+STEPS = (
+    f"ARG NPM_TOKEN={BAKED}",
+    f"|1 NPM_TOKEN={BAKED} /bin/sh -c npm ci",
+    f"/bin/sh -c #(nop)  ENV AWS_SECRET_ACCESS_KEY={BAKED}",
+    f"RUN git clone https://user:{BAKED}@host/x # buildkit",
+    f"RUN DB_PASSWORD='{BAKED}' ./build",
+)
+
+
+def with_history(step: str, *, empty: bool, **config: Any) -> Inventory:
+    """What is read of an image with this instruction in its history."""
+    whole = made.image(RELEASE, **config)
+    held = json.loads(whole.config)
+    held["history"] = (
+        [{"created_by": step}]
+        if not empty
+        else [
+            {"created_by": step, "empty_layer": True},
+            {"created_by": "COPY . /"},
+        ]
+    )
+    saved = made.saved(whole._replace(config=made.as_json(held)))
+    from tests.inventory.test_observe import TestLook
+    from toolmatrix.inventory.limits import Budget
+    from toolmatrix.inventory.observe import observe
+
+    look = TestLook(Budget("image.tar"))
+    return observe(*made.from_archive(saved, look=look), look)
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_secret_in_the_configuration_is_told_and_never_shown(judge: Any, holder: str) -> None:
+    inventory = seen(RELEASE, **HOLDERS[holder])
+    (found,) = judge(inventory)
+    assert found.code == "TM416"
+    assert BAKED not in json.dumps(inventory.to_json())
+    assert BAKED not in repr(found)
+    assert secrets.MASK in json.dumps(inventory.to_json())
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_secret_in_the_history_is_told_and_never_shown(
+    judge: Any, step: str, empty: bool
+) -> None:
+    inventory = with_history(step, empty=empty, Env=["PATH=/bin"])
+    assert [one.code for one in judge(inventory)] == ["TM416"]
+    assert BAKED not in json.dumps(inventory.to_json())
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("TOKENIZERS_PARALLELISM=false", "DB_PASSWORD_FILE=/run/secrets/db", "API_KEY="),
+        *(
+            "PASSWORD=$PASSWORD",
+            "GPG_KEY=A035C8C19219BA821ECEA86B64E628F8D684696D",
+            "MAX_TOKEN=4096",
+        ),
+        *("CUDA_VERSION=12.4.1", "PIP_INDEX_URL=https://host:8080/simple", "TOKEN=true"),
+    ],
+)
+def test_what_is_no_secret_is_shown(judge: Any, word: str) -> None:
+    inventory = seen(RELEASE, Env=[word])
+    name, _, value = word.partition("=")
+    assert judge(inventory) == []
+    assert valued(inventory, f"env:{name}") == ([value] if value else [])
+
+
+def test_a_secret_is_compared_with_nothing(cache: str) -> None:
+    index = open_index((), {"XDG_CACHE_HOME": cache})
+    inventory = seen(RELEASE, Env=[f"DB_PASSWORD={BAKED}"])
+    found, *_ = images.judge(inventory, [of_word(f"env==DB_PASSWORD={BAKED}")], index)
+    assert (found.word, found.reason) == (
+        "unknown",
+        "it holds a secret, which is compared with nothing",
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    secret=st.text("abcdefghijkABCDEFGHIJK0123456789-_.", min_size=8, max_size=40).filter(
+        lambda text: not text.isdigit() and text[0] != "."
+    ),
+    around=st.tuples(st.text(max_size=20), st.text(max_size=20)),
+)
+def test_what_a_variable_holds_is_shown_nowhere_else(secret: str, around: tuple[str, str]) -> None:
+    text = secret.join(around)
+    inventory = Inventory(
+        subject="x",
+        features={
+            "env:A_SECRET": (Seen(version=secret, seen_by="configuration", where="Env"),),
+            "label:x": (Seen(version=text, seen_by="configuration", where="Labels"),),
+        },
+        history=(("sha256:1", text),),
+    )
+    hidden = secrets.hidden(inventory)
+    said = [
+        hidden.history[0][1],
+        *(one.version for held in hidden.features.values() for one in held),
+    ]
+    assert not [one for one in said if secret in one]
+    assert secrets.hidden(hidden) == hidden

@@ -1,0 +1,116 @@
+"""Secrets that were baked into an image: found by the names and the forms of values, and shown nowhere.
+
+Forms are those that the issuers print: GitHub ("About authentication to GitHub", token formats), GitLab (token
+prefixes), AWS (IAM identifiers), Slack, Google, Hugging Face, PyPI, PEM (RFC 7468), JWT (RFC 7519), and user
+information in a URL (RFC 3986).
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.inventory.model import Seen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from toolmatrix.inventory.model import Inventory
+
+MASK = "***"
+"""What stands in the place of a secret."""
+FEATURE = "secret"
+"""The feature that names what holds one."""
+_NAME = (
+    r"(?:\w*_)?(?:PASS(?:WORD|WD|PHRASE)?|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)"
+    r"(?:_(?:ID|KEY|VALUE))?"
+)
+_VALUE = re.compile(
+    r"gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|(?:AKIA|ASIA)[0-9A-Z]{16}|xox[abeoprs]-[\w-]{10,}"
+    r"|AIza[\w-]{35}|hf_\w{30,}|pypi-Ag[\w-]{40,}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*",
+    re.DOTALL,
+)
+_IN_URL = re.compile(r"(?<=://)[^\s/@:'\"]*:[^\s/@'\"]+(?=@)")
+_ASSIGNED = re.compile(
+    rf"(?i:(?<![\w-])(?P<name>{_NAME})=|(?P<option>--?[\w-]*(?:password|passwd|token|secret|api-key))[= ]"
+    r"|(?P<scheme>authorization:\s*\w+)\s)"
+    r"(?P<value>'[^']*'|\"[^\"]*\"|[^\s\"';|&]+)"
+)
+_NO_SECRET = re.compile(
+    r"['\"]?(?:|[/$.<].*|\*+|\d{1,9}|true|false|yes|no|none|null|https?://.*)['\"]?", re.IGNORECASE
+)
+"""What settings of such names hold without being a secret: nothing, a path or a reference, a number, a word."""
+_SHORTEST = 8
+"""Letters of a secret that is looked for in other texts; a shorter one would be found in words."""
+_SHOWN = ("env:", "label:")
+_ALSO_SHOWN = ("entrypoint", "cmd")
+
+
+def hidden(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
+    """An inventory without the secrets in it, which says what holds one; `history` are instructions that it lacks."""
+    found: dict[Seen, None] = dict.fromkeys(inventory.features.get(FEATURE, ()))
+    known: set[str] = set()
+    for name, value, seen in _texts(inventory, history):
+        for holder, secret in _in(name, value):
+            found.setdefault(seen.replace(version=holder, default=False))
+            known.add(secret)
+    if not found:
+        return inventory
+    features = {name: _masked(name, several, known) for name, several in inventory.features.items()}
+    return inventory.replace(
+        features=dict(sorted({**features, FEATURE: tuple(found)}.items())),
+        history=tuple((layer, _without(text, known)) for layer, text in inventory.history),
+        skipped=tuple(one.replace(reason=_without(one.reason, known)) for one in inventory.skipped),
+    )
+
+
+def _texts(inventory: Inventory, history: Iterable[str]) -> Iterator[tuple[str, str, Seen]]:
+    """What may hold secrets: the name of a variable where it is one, the text, and a sighting of it."""
+    for name, several in inventory.features.items():
+        if name.startswith(_SHOWN) or name in _ALSO_SHOWN:
+            for seen in several:
+                yield name.partition(":")[2], seen.version, seen
+    for layer, text in inventory.history:
+        yield "", text, Seen(version="", seen_by="history", where="history", layer=layer)
+    for text in history:
+        yield "", text, Seen(version="", seen_by="history", where="history")
+
+
+def _in(name: str, text: str) -> Iterator[tuple[str, str]]:
+    """The secrets of a text, each with what holds it: a variable, an option, a URL."""
+    if re.fullmatch(_NAME, name, re.IGNORECASE) and not _NO_SECRET.fullmatch(text):
+        yield name, text
+        return
+    for found in _ASSIGNED.finditer(text):
+        value = found["value"].strip("'\"")
+        if not _NO_SECRET.fullmatch(value):
+            yield found["name"] or found["option"] or "Authorization", value
+    for pattern, what in ((_IN_URL, "a password in a URL"), (_VALUE, "a token")):
+        yield from ((name or what, one[0]) for one in pattern.finditer(text) if MASK not in one[0])
+
+
+def _masked(name: str, several: Iterable[Seen], known: set[str]) -> tuple[Seen, ...]:
+    """Sightings without secrets; in names of files and packages none is looked for."""
+    if not name.startswith(_SHOWN) and name not in _ALSO_SHOWN:
+        return tuple(several)
+    return tuple(one.replace(version=_without(one.version, known)) for one in several)
+
+
+def _without(text: str, known: set[str]) -> str:
+    """A text with the mask in the place of each secret; a short one only where it is all there is, or is assigned."""
+    if text in known:
+        return MASK
+    for one in sorted(known, key=len, reverse=True):
+        if len(one) >= _SHORTEST:
+            text = text.replace(one, MASK)
+        else:
+            text = re.sub(rf"(?<=[=: '\"/]){re.escape(one)}(?=$|[\s'\"@])", MASK, text)
+    return text
+
+
+def instructions(config: Mapping[str, object]) -> list[str]:
+    """The instructions in the history of a configuration that made no layer, such as ARG and ENV."""
+    steps = config.get("history")
+    told = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
+    return [str(one.get("created_by", "")) for one in told if one.get("empty_layer")]

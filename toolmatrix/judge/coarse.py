@@ -1,0 +1,93 @@
+"""Whether a version that was seen is the one that is wanted, where a witness may be coarser than the question."""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.finding import FAIL, PASS, UNKNOWN
+from toolmatrix.inventory import python
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.facts.index import Index
+    from toolmatrix.inventory.model import Seen
+    from toolmatrix.judge.expectations import Expectation
+
+_LITERAL = re.compile(r"\d+(?:\.\d+)*")
+_LAST = 999_999
+"""A number that no series has reached."""
+
+
+def compared(index: Index, expectation: Expectation, seen: Seen) -> tuple[str, str]:
+    """Whether a sighting is what is wanted: a word, and why it cannot be said."""
+    name, wanted = expectation.name, expectation.wanted
+    known = index.header["components"]
+    if name in known and known[name]["scheme"] == "names":
+        return _same_name(wanted, seen.version), ""
+    try:
+        Scale("pep440", [_plain(seen.version)])
+    except SelectorError:
+        return UNKNOWN, f"`{seen.version}` is not a version"
+    finer = () if seen.seen_by in python.RECORDS else _finer(wanted, seen.version)
+    if not finer and admits(wanted, seen.version):
+        return PASS, ""
+    may_be = _releases(index, name, seen.version) if name in known else ()
+    fitting = [one for one in may_be if admits(wanted, one)]
+    certain = may_be or finer
+    if certain and all(admits(wanted, one) for one in certain):
+        return PASS, ""
+    if fitting or (not may_be and admits(wanted, seen.version, "series")):
+        what = " or ".join(may_be[:3]) if may_be else f"any {seen.version}.*"
+        return UNKNOWN, f"{seen.version} may be {what}"
+    return FAIL, ""
+
+
+def _finer(wanted: str, version: str) -> tuple[str, ...]:
+    """Versions that a coarse witness may stand for, where what is wanted has more numbers: the ends of its series, and
+    every version between them that is named. A package of Python has no more numbers than its record says."""
+    named = _LITERAL.findall(wanted)
+    plain = _plain(version)
+    if all(one.count(".") <= plain.count(".") for one in named):
+        return ()
+    return (plain, f"{plain}.{_LAST}", *(one for one in named if one.startswith(f"{plain}.")))
+
+
+def _same_name(wanted: str, version: str) -> str:
+    """Names are compared as they are; an image's may carry Docker's own registry and a digest."""
+    plain = version.partition("@")[0].removeprefix("docker.io/").removeprefix("library/")
+    try:
+        return PASS if Scale("names", [plain]).select(wanted) & 2 else FAIL
+    except SelectorError:
+        return UNKNOWN
+
+
+def _plain(version: str) -> str:
+    """A version without its local part (PEP 440), which says how it was built."""
+    return version.partition("+")[0]
+
+
+def admits(selector: str, version: str, scheme: str = "pep440") -> bool:
+    """Whether a version is within a selector; by the scheme `series`, whether a finer version of it could be."""
+    try:
+        return bool(Scale(scheme, [_plain(version)]).select(selector) & 2)
+    except SelectorError:
+        return False
+
+
+def _releases(index: Index, name: str, version: str) -> tuple[str, ...]:
+    """The known releases that a version may be: those that bring a tool of it, or those that it begins.
+
+    nvcc has numbers of its own (attribute `nvcc` of a release). A series has no releases that could be told apart.
+    """
+    if index.header["components"][name]["scheme"] == "series":
+        return ()
+    section = index.component(name)
+    shipped = tuple(
+        release
+        for release, record in zip(section["versions"], section["releases"], strict=True)
+        if index.record(record)["attributes"].get("nvcc") == version
+    )
+    scale = index.scale(name)
+    mask = 0 if shipped else scale.select(f"=={_plain(version)}")
+    return shipped or tuple(one for one in scale.versions if scale.bit(one) & mask)

@@ -1,0 +1,101 @@
+"""What speaks against an image without breaking any one promise: told as warnings beside the checks.
+
+Each kind is a feature of inventories; what is the same in many files is one warning.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.finding import EVIDENCE, WARN, Verdict
+from toolmatrix.inventory import secrets
+from toolmatrix.inventory.flags import UNKEPT
+from toolmatrix.inventory.loader import BY_VARIABLE
+from toolmatrix.inventory.machines import FOREIGN_PROGRAM
+from toolmatrix.inventory.packages import GONE
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.inventory.model import Inventory, Seen
+
+_MOST_OTHERS = 8
+"""Further files that are told of one warning."""
+
+
+class Kind(Value):
+    """A kind of evidence: how its features begin, its code, what it says and what to do; `each` value may be told."""
+
+    feature: str
+    code: str
+    reason: str
+    help: str
+    each: bool = False
+
+
+_KINDS = (
+    Kind(
+        feature=FOREIGN_PROGRAM,
+        code="TM412",
+        reason="a program for another processor",
+        help="take the program of the platform of the image, or leave it out",
+    ),
+    Kind(
+        feature=UNKEPT,
+        code="TM413",
+        reason="compiled without what the variables of the image promise",
+        help="build it again with the flags, or take the flags out of the variables",
+    ),
+    Kind(
+        feature=GONE,
+        code="TM414",
+        reason="none of the files that its record lists is there",
+        help="install the package again, or remove it with its package manager",
+        each=True,
+    ),
+    Kind(
+        feature=BY_VARIABLE,
+        code="TM415",
+        reason="found by way of LD_LIBRARY_PATH alone",
+        help="list its directory in /etc/ld.so.conf.d and run ldconfig: a process without the variable does not start",
+    ),
+    Kind(
+        feature=secrets.FEATURE,
+        code="TM416",
+        reason="a secret that everybody can read who has the image",
+        help="revoke it, and build with `RUN --mount=type=secret`, which leaves nothing behind",
+        each=True,
+    ),
+)
+
+
+def warnings(inventory: Inventory) -> Iterator[Verdict]:
+    """A warning for each feature or value of each kind, with the instruction that brought the first of its files."""
+    history = dict(inventory.history)
+    for kind in _KINDS:
+        for feature, several in inventory.features.items():
+            if feature.partition(":")[0] == kind.feature:
+                alike: dict[str, list[Seen]] = {}
+                for one in several:
+                    alike.setdefault(one.version if kind.each else "", []).append(one)
+                for held in alike.values():
+                    yield _warning(kind, feature, held, history.get(held[0].layer, ""))
+
+
+def _warning(kind: Kind, feature: str, several: list[Seen], made_by: str) -> Verdict:
+    first, *others = several
+    name, _, about = feature.partition(":")
+    return Verdict(
+        word=WARN,
+        kind=EVIDENCE,
+        name=about or name,
+        found=first.version,
+        seen_by=first.seen_by,
+        where=first.where,
+        layer=first.layer,
+        made_by=made_by,
+        others=tuple((one.version, one.where) for one in others[:_MOST_OTHERS]),
+        code=kind.code,
+        reason=kind.reason,
+        help=kind.help,
+    )
