@@ -148,7 +148,7 @@ def test_images_of_one_lock_have_nothing_suspicious(
             },
         ),
         ("arm64", ARM_FLAGS[1:], {}, {"effect:char": ("signed", "unsigned")}),
-        ("amd64", ("-O0",), {}, {"flag:-O0": (None, "-O0")}),
+        ("amd64", ("-O0",), {}, {"flag:-O0": (None, "-O0"), "env:CFLAGS": (None, "-O0")}),
     ],
 )
 def test_drift_is_named_and_nothing_else(
@@ -193,13 +193,16 @@ def test_text_groups_what_differs(cli: Cli, shelf: Path) -> None:
         "  expected: it is made for ARM alone: + libhwasan0 12.2.0-14",
         "  expected: it is made for x86 alone: - libquadmath0 12.2.0-14",
         "",
+        "environment",
+        "  expected: each architecture has its own: + CFLAGS -march=armv8-a+crc",
+        "",
         "labels",
         "  expected: they are targets of one lock: ~ io.github.toolmatrix.target x86 -> arm",
         "",
         "flags",
         "  expected: each architecture has its own: + -march=armv8-a+crc",
         "",
-        "2 suspicious, 6 expected, 8 the same, 0 not compared",
+        "2 suspicious, 7 expected, 8 the same, 0 not compared",
     ]
 
 

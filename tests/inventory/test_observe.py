@@ -426,6 +426,17 @@ def test_options_of_files_configuration_and_bazelrc() -> None:
     assert (valued(inventory, "crc32"), valued(inventory, "char")) == (["yes"], ["signed"])
 
 
+def test_debug_options_of_files_are_told_as_those_of_variables_are() -> None:
+    options = [
+        [name, "DW_AT_producer"] for name in ("-g", "-frecord-gcc-switches", "-gstatement-x")
+    ]
+    flags = {"flag:-g", "flag:-frecord-gcc-switches"}
+    by_file = seen({"app": elf(options=options)})
+    by_variable = seen({}, Env=["CFLAGS=-g -frecord-gcc-switches"])
+    for inventory in (by_file, by_variable):
+        assert {name for name in inventory.features if name.startswith("flag:")} == flags
+
+
 def test_the_architecture_three_ways_and_foreign_files() -> None:
     files = {"a": elf(), "b": elf(), "c": elf("arm64", device=["sm_86"])}
     inventory = seen(files, platform="linux/arm64")

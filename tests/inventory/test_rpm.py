@@ -101,7 +101,7 @@ def test_the_python_of_the_distribution_is_known_by_its_package() -> None:
     inventory = seen(
         {
             "usr/bin/python3": link("python3.9"),
-            "usr/bin/python3.9": b"#!/bin/sh\n",
+            "usr/bin/python3.9": images.program(),
             "var/lib/rpm/rpmdb.sqlite": FILES["sqlite"],
         }
     )

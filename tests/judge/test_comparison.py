@@ -268,3 +268,46 @@ def test_every_reading_is_of_some_kind() -> None:
     for reading in readings.load().readings:
         name = reading.name.replace("{name}", "a.so.1")
         assert BOOK.kind(f"component:{name}" if reading.component else name), name
+
+
+# An image and a machine
+
+HOST = made(
+    "amd64",
+    COMPONENTS | {"scipy": "1.11.4", "cudnn": "8.9.7", "bazel": "6.4.0"},
+    FEATURES
+    | {"kernel": "6.1.0", "dpkg:vim": "9.0", "soname:libvim.so.1": "/usr/lib/libvim.so.1"}
+    | {"env:OMP_NUM_THREADS": "4", "dpkg:libc6": "2.36-9"},
+)
+IMAGE = made(
+    "amd64",
+    COMPONENTS | {"numpy": "2.1.0", "torch": "2.6.0"},
+    FEATURES
+    | {"env:GPG_KEY": "A035", "env:CFLAGS": "-O2", "flag:-O2": "-O2", "dpkg:libc6": "2.31-13"},
+)
+
+
+def test_of_an_image_and_a_machine_only_what_both_can_have_is_suspicious() -> None:
+    """A machine holds what else runs on it, and its environment is not read but for what decides."""
+    found = compare(IMAGE, HOST, BOOK, WHY)
+    assert wrong(found) == {
+        "component:numpy": ("2.1.0", "1.26.4"),
+        "component:cudnn": ("", "8.9.7"),
+        "component:bazel": ("", "6.4.0"),
+        "package:libc6": ("2.31-13", "2.36-9"),
+        "env:CFLAGS": ("-O2", ""),
+        "env:OMP_NUM_THREADS": ("", "4"),
+    }
+    everything = {one.name for one in found.differences}
+    assert everything >= {"component:scipy", "component:torch", "package:vim"}
+    assert ("GPG_KEY",) in {one.names for one in found.unseen}
+    two_machines = compare(
+        HOST, made("amd64", COMPONENTS, FEATURES | {"kernel": "6.1.0"}), BOOK, WHY
+    )
+    assert "component:scipy" in wrong(two_machines)
+
+
+def test_debug_information_is_no_other_program() -> None:
+    one = made("amd64", COMPONENTS, FEATURES | {"flag:-O2": "-O2", "flag:-g": "-g"})
+    other = made("amd64", COMPONENTS, FEATURES | {"flag:-O2": "-O2"})
+    assert wrong(compare(one, other, BOOK, WHY)) == {}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _TELLING = re.compile(
     r"-f(un)?signed-char|-m(arch|cpu|tune|abi|fpu|float-abi)=.*|-m(crc32|sse4.*|avx.*|fma|f16c)"
-    r"|-f(no-)?(fast-math|lto.*|PIC|pic|pie|PIE|openmp)|-O.+|-std=.*|-D_GLIBCXX_USE_CXX11_ABI=.*"
+    r"|-f(no-)?(fast-math|lto.*|PIC|pic|pie|PIE|openmp)|-O.+|-g(\d|dwarf.*|gdb\d?)?|-frecord-gcc-switches|-std=.*|-D_GLIBCXX_USE_CXX11_ABI=.*"
 )
 """Options of files that tell what they run on or go with; the rest would only fill pages."""
 _VARIABLE = re.compile(r"(.*_)?(C|CXX|CPP|LD|F|NVCC|HIPCC)FLAGS(_.*)?|CC_OPT_FLAGS|.*_COPTS?")

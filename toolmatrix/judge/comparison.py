@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     """A verdict, why, and the source that says so."""
     Sides = tuple["_Side", "_Side"]
 
+_NOT_READ = "of a machine only the variables are read that decide builds and speed"
 _MANAGERS = ("dpkg", "rpm", "apk")
 
 
@@ -71,6 +72,8 @@ class _Side:
                 self.items[name] = _merged(known, item) if known else item
                 self.kinds[name] = kind
         self.has = {kind.kind for kind in self.kinds.values()}
+        told = "image" if REST not in self.skipped else ""  # such as a lock
+        self.subject = "machine" if "kernel" in self.has else told
         labels = inventory.features.get("label:" + COMPONENTS, ())
         self.listed = frozenset(labels[0].version.split()) if labels else None
 
@@ -160,6 +163,7 @@ class _Pairing:
             "architecture": [side.architecture for side in sides],
             "distribution": [side.value("component:distro") for side in sides],
             "char": [side.value("effect:char") for side in sides],
+            "subject": [side.subject for side in sides],
         }
         self.holds = frozenset(
             f"{'same' if one == other else 'other'}-{word}"
@@ -174,10 +178,15 @@ class _Pairing:
     def blind(self, name: str, kind: Kind) -> tuple[int, str] | None:
         """The side that lacks something only because it cannot tell of it, and why."""
         for place, (side, item) in enumerate(zip(self.sides, self.items(name), strict=True)):
-            reason = side.blind(name, kind) if item is None else None
+            reason = self._unread(side, name) or side.blind(name, kind) if item is None else None
             if reason is not None:
                 return place, reason
         return None
+
+    def _unread(self, side: _Side, name: str) -> str | None:
+        """That a variable is none of those which are read of a machine."""
+        is_read = not name.startswith("env:") or bool(self.why(name)[0])
+        return None if is_read or side.subject != "machine" else _NOT_READ
 
     def difference(self, name: str, kind: Kind) -> Difference:
         """Something that is not the same, judged."""
