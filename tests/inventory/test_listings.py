@@ -21,12 +21,14 @@ RUNTIME: Files = {
     f"{SITE}/{WHEEL}/METADATA": dist("nvidia-cuda-runtime-cu12", "12.4.127"),
     f"{SITE}/{WHEEL}/RECORD": (
         b"nvidia/cuda_runtime/lib/libcudart.so.12,sha256=abc,707904\n"
+        b"nvidia/cuda_runtime/lib/libOpenCL.so.1,sha256=xyz,1\n"
         b'"nvidia/cuda_runtime/include/a,b.h",sha256=def,1\n'
         b"../../../bin/cuda-tool,sha256=ghi,2\n"
         b"nvidia_cuda_runtime_cu12-12.4.127.dist-info/METADATA,,\n"
     ),
     f"{SITE}/nvidia/cuda_runtime/include/a,b.h": b"",
     LIBRARY: elf(),
+    f"{SITE}/nvidia/cuda_runtime/lib/libOpenCL.so.1": elf(),
 }
 STATUS = b"Package: %s\nStatus: install ok installed\nVersion: %s\n"
 

@@ -32,13 +32,13 @@ _PROGRAMS = frozenset(
 )
 """Components that are no Python packages, though there are packages of these names."""
 _CARRIED = (
-    (r"nvidia-cuda-runtime(-cu\d+)?", "cuda", 2),
-    (r"nvidia-cudnn(-cu\d+)?", "cudnn", 3),
-    (r"nvidia-nccl(-cu\d+)?", "nccl", 3),
-    (r"tensorrt(-cu\d+)?", "tensorrt", 3),
-    (r"nvidia-cuda-nvcc(-cu\d+)?", "nvcc", 3),
+    (r"nvidia-cuda-runtime(-cu\d+)?", "cuda", 2, "libcudart."),
+    (r"nvidia-cudnn(-cu\d+)?", "cudnn", 3, "libcudnn."),
+    (r"nvidia-nccl(-cu\d+)?", "nccl", 3, "libnccl."),
+    (r"tensorrt(-cu\d+)?", "tensorrt", 3, "libnvinfer."),
+    (r"nvidia-cuda-nvcc(-cu\d+)?", "nvcc", 3, "ptxas"),
 )
-"""Wheels that carry a component, and how many of their numbers are its own."""
+"""Wheels that carry a component, how many of their numbers are its own, and how the name of its file begins."""
 _LOCAL = {"cu": "cuda", "rocm": "rocm"}
 """How PyTorch calls toolkits in local versions such as 2.1.0+cu121 and 2.1.0+rocm5.6."""
 
@@ -59,12 +59,20 @@ def observe(view: View, record: Record, sites: Sequence[str]) -> None:
         seen_by = RECORDS[not found["kind"].startswith("dist-info")]
         is_default = first.get(name) == path
         record.feature(f"dist:{name}", version, seen_by, path)
-        if listings.are_gone(view, listings.of_dist(view, path)):
+        if _is_gone(view, name, path):
             record.feature(GONE, f"{name} {version}", seen_by, path)
             continue
         if name not in _PROGRAMS:
             record.component(name, version, seen_by, path, default=is_default)
         _carried(record, name, version, path)
+
+
+def _is_gone(view: View, name: str, path: str) -> bool:
+    """Whether nothing is left of a package, or not the file for which it is there."""
+    files = listings.of_dist(view, path)
+    starts = tuple(start for pattern, *_, start in _CARRIED if re.fullmatch(pattern, name))
+    called = [one for one in files if one.rpartition("/")[2].startswith(starts)]
+    return listings.are_gone(view, called or files)
 
 
 def normal(name: str) -> str:
@@ -73,7 +81,7 @@ def normal(name: str) -> str:
 
 
 def _carried(record: Record, name: str, version: str, path: str) -> None:
-    for pattern, component, numbers in _CARRIED:
+    for pattern, component, numbers, _ in _CARRIED:
         if re.fullmatch(pattern, name):
             record.component(component, upstream(version, numbers), "wheel", path)
     local = re.fullmatch(r"(cu|rocm)([\d.]+)", version.partition("+")[2])

@@ -49,7 +49,7 @@ _KINDS = (
     Kind(
         feature=GONE,
         code="TM414",
-        reason="none of the files that its record lists is there",
+        reason="what its record lists is gone",
         help="install the package again, or remove it with its package manager",
         each=True,
     ),
