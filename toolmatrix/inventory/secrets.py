@@ -22,18 +22,19 @@ MASK = "***"
 FEATURE = "secret"
 """The feature that names what holds one."""
 _NAME = (
-    r"(?:\w*_)?(?:PASS(?:WORD|WD|PHRASE)?|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)"
+    r"(?:\w{0,60}_)?(?:PASS(?:WORD|WD|PHRASE)?|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)"
     r"(?:_(?:ID|KEY|VALUE))?"
 )
 _VALUE = re.compile(
     r"gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|(?:AKIA|ASIA)[0-9A-Z]{16}|xox[abeoprs]-[\w-]{10,}"
-    r"|AIza[\w-]{35}|hf_\w{30,}|pypi-Ag[\w-]{40,}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*"
+    r"|AIza[\w-]{35}|hf_\w{30,}|pypi-Ag[\w-]{40,}|eyJ[\w-]{8,200}\.eyJ[\w-]{8,9999}\.[\w-]*"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*",
     re.DOTALL,
 )
 _IN_URL = re.compile(r"(?<=://)[^\s/@:'\"]*:[^\s/@'\"]+(?=@)")
 _ASSIGNED = re.compile(
-    rf"(?i:(?<![\w-])(?P<name>{_NAME})=|(?P<option>--?[\w-]*(?:password|passwd|token|secret|api-key))[= ]"
+    rf"(?i:(?<![\w-])(?P<name>{_NAME})="
+    r"|(?<![\w-])(?P<option>--?[\w-]{0,40}(?:password|passwd|token|secret|api-key))[= ]"
     r"|(?P<scheme>authorization:\s*\w+)\s)"
     r"(?P<value>'[^']*'|\"[^\"]*\"|[^\s\"';|&]+)"
 )
@@ -43,6 +44,8 @@ _NO_SECRET = re.compile(
 """What settings of such names hold without being a secret: nothing, a path or a reference, a number, a word."""
 _SHORTEST = 8
 """Letters of a secret that is looked for in other texts; a shorter one would be found in words."""
+_MOST = 100
+"""Secrets that are looked for in other texts than their own; no honest image holds so many."""
 _SHOWN = ("env:", "label:")
 _ALSO_SHOWN = ("entrypoint", "cmd")
 
@@ -57,11 +60,12 @@ def hidden(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
             known.add(secret)
     if not found:
         return inventory
-    features = {name: _masked(name, several, known) for name, several in inventory.features.items()}
+    mask = _Mask(known)
+    features = {name: mask.feature(name, several) for name, several in inventory.features.items()}
     return inventory.replace(
         features=dict(sorted({**features, FEATURE: tuple(found)}.items())),
-        history=tuple((layer, _without(text, known)) for layer, text in inventory.history),
-        skipped=tuple(one.replace(reason=_without(one.reason, known)) for one in inventory.skipped),
+        history=tuple((layer, mask.text(text)) for layer, text in inventory.history),
+        skipped=tuple(one.replace(reason=mask.text(one.reason)) for one in inventory.skipped),
     )
 
 
@@ -90,23 +94,29 @@ def _in(name: str, text: str) -> Iterator[tuple[str, str]]:
         yield from ((name or what, one[0]) for one in pattern.finditer(text) if MASK not in one[0])
 
 
-def _masked(name: str, several: Iterable[Seen], known: set[str]) -> tuple[Seen, ...]:
-    """Sightings without secrets; in names of files and packages none is looked for."""
-    if not name.startswith(_SHOWN) and name not in _ALSO_SHOWN:
-        return tuple(several)
-    return tuple(one.replace(version=_without(one.version, known)) for one in several)
+class _Mask:
+    """Takes known secrets out of texts."""
 
+    def __init__(self, known: set[str]) -> None:
+        self.known = known
+        self.searched = sorted(known, key=lambda one: (-len(one), one))[:_MOST]
 
-def _without(text: str, known: set[str]) -> str:
-    """A text with the mask in the place of each secret; a short one only where it is all there is, or is assigned."""
-    if text in known:
-        return MASK
-    for one in sorted(known, key=len, reverse=True):
-        if len(one) >= _SHORTEST:
-            text = text.replace(one, MASK)
-        else:
-            text = re.sub(rf"(?<=[=: '\"/]){re.escape(one)}(?=$|[\s'\"@])", MASK, text)
-    return text
+    def feature(self, name: str, several: Iterable[Seen]) -> tuple[Seen, ...]:
+        """Sightings without secrets; in names of files and packages none is looked for."""
+        if not name.startswith(_SHOWN) and name not in _ALSO_SHOWN:
+            return tuple(several)
+        return tuple(one.replace(version=self.text(one.version)) for one in several)
+
+    def text(self, text: str) -> str:
+        """A text without secrets; a short one is one where it is all there is, or stands behind a sign."""
+        if text in self.known:
+            return MASK
+        for one in self.searched:
+            if len(one) >= _SHORTEST:
+                text = text.replace(one, MASK)
+            elif one in text:
+                text = re.sub(rf"(?<=[=: '\"/]){re.escape(one)}(?=$|[\s'\"@])", MASK, text)
+        return text
 
 
 def instructions(config: Mapping[str, object]) -> list[str]:
