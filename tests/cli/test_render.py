@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,10 @@ import pytest
 
 from tests.render.jobs import FIXTURES
 from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.context import replace_files
+from toolmatrix.cli.main import main
+from toolmatrix.errors import OutputError
+from toolmatrix.lock import read, seal, write
 from toolmatrix.render import formats
 
 if TYPE_CHECKING:
@@ -82,12 +87,222 @@ def test_an_edit_by_hand_is_a_difference(real: Cli, here: Path) -> None:
     assert outcome.out.startswith("--- out/x86.Dockerfile\n+++ out/x86.Dockerfile\n@@")
     assert [line[0] for line in outcome.out.splitlines() if "install -y" in line] == ["-", "+"]
     assert re.fullmatch(
-        r"of \d+ files 1 would change; `toolmatrix render` writes them anew\n", outcome.err
+        r"of \d+ files 1 would change; `toolmatrix render --force` writes them anew\n", outcome.err
     )
     (here / "out/x86.check.sh").unlink()
     assert "--- /dev/null\n+++ out/x86.check.sh\n" in real("render", "--check", "-o", "out").out
-    real("render", "--output", "out")
+    real("render", "--output", "out", "--force")
     assert file.read_text() == text
+
+
+EVERY_FILE = (
+    *(".bazelrc", ".devcontainer/arm/devcontainer.json", ".dockerignore"),
+    *(".github/workflows/toolmatrix.yml", "arm.Dockerfile", "arm.check.sh", "arm.def"),
+    *("arm.constraints.txt", "arm.env.sh", "arm.environment.yml", "docker-bake.json"),
+    *("toolmatrix.gitlab-ci.yml", "toolmatrix.lock"),
+)
+FULL = ("numpy", *DEBIAN)
+"""A request that every format has something to say of."""
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """The files of a directory with what they hold."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+@pytest.fixture(scope="module")
+def every(cache: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Every file of a directory in which every format wrote something."""
+    folder = tmp_path_factory.mktemp("every")
+    made = main(
+        ("render", *FULL, "--output", str(folder)),
+        {"XDG_CACHE_HOME": cache},
+        io.StringIO(),
+        io.StringIO(),
+        io.StringIO(),
+    )
+    assert made == 0
+    assert set(EVERY_FILE) <= set(written(folder))
+    return written(folder)
+
+
+def restored(here: Path, every: dict[str, bytes]) -> Path:
+    """The directory of every file, written again."""
+    for name, data in every.items():
+        path = here / "out" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return here / "out"
+
+
+@pytest.mark.parametrize("name", EVERY_FILE)
+def test_a_file_that_was_edited_by_hand_is_kept(
+    real: Cli, here: Path, every: dict[str, bytes], name: str
+) -> None:
+    out = restored(here, every)
+    with (out / name).open("a") as file:
+        file.write("\n")
+    before = written(out)
+    outcome = real("render", "--output", "out")
+    assert (outcome.code, outcome.out) == (2, "")
+    if name == "toolmatrix.lock":
+        assert outcome.err.startswith("error[TM904]: the lock was edited by hand\n")
+    else:
+        assert outcome.err == (
+            "error[TM905]: a file there was edited by hand since toolmatrix wrote it\n"
+            f"  --> out/{name}\n"
+            "help: `--check` shows the edit, `--force` drops it, a recipe of your own keeps it;"
+            " nothing was written\n"
+        )
+    assert written(out) == before
+    assert real("render", *FULL, "--output", "out").code == 2
+    assert written(out) == before
+    assert real("render", *FULL, "--output", "out", "--force").code == 0
+    assert written(out) == every
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY_FILE if not name.endswith(".lock")])
+def test_a_file_that_only_speaks_of_toolmatrix_is_kept(real: Cli, here: Path, name: str) -> None:
+    file = here / "out" / name
+    file.parent.mkdir(parents=True)
+    mine = f"# Written by hand and not by toolmatrix, see file sha256:{64 * '0'}.\nFROM scratch\n"
+    file.write_text(mine.replace(64 * "0", "none") if name == "arm.def" else mine)
+    before = written(here / "out")
+    outcome = real("render", *FULL, "--output", "out")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"  --> out/{name}\n" in outcome.err
+    assert outcome.err.count("error[") == 1
+    assert written(here / "out") == before
+
+
+def test_several_files_of_others_are_one_error(real: Cli, here: Path) -> None:
+    (here / "out").mkdir()
+    for name in ("arm.Dockerfile", "x86.Dockerfile", "toolmatrix.lock"):
+        (here / "out" / name).write_text("# by hand, not by toolmatrix\n")
+    outcome = real("render", *DEBIAN, "--output", "out")
+    assert outcome.err == (
+        "error[TM905]: a file there was not written by toolmatrix\n"
+        "  --> out/arm.Dockerfile\n"
+        "  found: out/toolmatrix.lock, out/x86.Dockerfile\n"
+        "help: `--output` names another directory, `--force` replaces the file; nothing was written\n"
+    )
+    assert len(names(here / "out")) == 3
+    assert real("render", *DEBIAN, "--output", "out", "--force").code == 0
+
+
+def test_a_lock_that_was_edited_by_hand_is_kept(real: Cli, here: Path) -> None:
+    real("render", *DEBIAN, "--output", "out")
+    lock = here / "out/toolmatrix.lock"
+    lock.write_text(lock.read_text().replace("debian12", "debian11"))
+    before = written(here / "out")
+    outcome = real("render", *DEBIAN, "--output", "out")
+    assert outcome.err.startswith(
+        "error[TM905]: a file there was edited by hand since toolmatrix wrote it\n"
+        "  --> out/toolmatrix.lock\n"
+    )
+    assert written(here / "out") == before
+
+
+def test_a_file_with_line_ends_that_git_converted_is_replaced(real: Cli, here: Path) -> None:
+    real("render", *DEBIAN, "--output", "out")
+    before = written(here / "out")
+    file = here / "out/arm.Dockerfile"
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert real("render", "--output", "out").code == 0
+    assert written(here / "out") == before
+
+
+def test_where_one_file_cannot_be_put_in_place_all_are_as_before(here: Path) -> None:
+    (here / "a").write_text("mine")
+    (here / "b.d").mkdir()
+    with pytest.raises(OutputError):
+        replace_files({"a": "new", "c": "new", "b.d": "new", "d": "new"})
+    assert {path.name for path in here.iterdir()} == {"a", "b.d"}
+    assert (here / "a").read_text() == "mine"
+
+
+def test_options_of_an_earlier_render_stand_in_the_lock(real: Cli, here: Path) -> None:
+    said = ("--dialect", "classic", "--format", "dockerfile", "--syntax-line", "off")
+    real("render", *DEBIAN, *said, "--output", "out")
+    assert (
+        "\n[render]\n"
+        'dialect = "classic"\n'
+        'format = "dockerfile"\n'
+        'recipe = "toolchain"\n'
+        'syntax-line = "off"\n\n'
+    ) in (here / "out/toolmatrix.lock").read_text()
+    before = written(here / "out")
+    for file in (here / "out").glob("*.Dockerfile"):
+        file.unlink()
+    real("render", "--output", "out")
+    assert written(here / "out") == before
+    real("render", "--lock", "out/toolmatrix.lock", "--output", "new")
+    assert written(here / "new") == before
+    real("render", "--output", "out", "--dialect", "modern")
+    assert "dialect" not in (here / "out/toolmatrix.lock").read_text()
+
+
+def test_a_lock_written_anew_keeps_how_its_directory_is_rendered(real: Cli, here: Path) -> None:
+    real("render", *DEBIAN, "--dialect", "classic", "--output", "out")
+    path = here / "out/toolmatrix.lock"
+    before = path.read_text()
+    lock = ("lock", "--lock", "out/toolmatrix.lock")
+    assert real(*lock).out == "unchanged out/toolmatrix.lock: 2 targets, 8 components\n"
+    assert real(*lock, "--check").code == 0
+    assert path.read_text() == before
+    assert real(*lock, *DEBIAN, "--with", "python==3.11").code == 0
+    assert 'dialect = "classic"' in path.read_text()
+    digest = write.digest(read.read(str(path)))
+    assert digest == write.digest(read.read(str(path)).replace(render={}))
+
+
+def test_a_lock_of_elsewhere_is_rendered_as_its_directory_was(real: Cli, here: Path) -> None:
+    real("lock", *DEBIAN)
+    real("render", "--dialect", "classic", "--output", "out")
+    before = written(here / "out")
+    real("render", "--lock", "toolmatrix.lock", "--output", "out")
+    assert written(here / "out") == before
+
+
+def test_the_path_of_a_recipe_is_found_from_the_lock(real: Cli, here: Path) -> None:
+    (here / "mine.yaml").write_text(
+        "schema: toolmatrix.recipe/1\nname: mine\nabout: tools\nneeds: [base-image, distro]\n"
+    )
+    real("render", *DEBIAN, "--recipe", "mine.yaml", "--output", "out")
+    assert '\nrecipe = "./../mine.yaml"\n' in (here / "out/toolmatrix.lock").read_text()
+    assert real("render", "--check", "--output", "out").code == 0
+    assert real("render", "--check", "--output", str(here / "out")).code == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "expected"),
+    [
+        ('dialect = "baroque"', "dialect", "one of modern, classic\n  found: `baroque`"),
+        ('dialect = ["classic"]', "dialect", "a string"),
+        ('output = "/"', "output", "a key that this toolmatrix knows"),
+    ],
+)
+def test_options_in_a_lock_that_nobody_knows_are_refused(
+    real: Cli, here: Path, said: str, name: str, expected: str
+) -> None:
+    real("render", *DEBIAN, "--dialect", "classic", "--output", "out")
+    reseal(here / "out/toolmatrix.lock", 'dialect = "classic"', said)
+    outcome = real("render", "--output", "out")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == (
+        f"error[TM904]: the lock says something odd about `render.{name}`\n"
+        "  --> out/toolmatrix.lock:9\n"
+        f"  expected: {expected}\n"
+        "help: use the toolmatrix that wrote it, or write it anew with `toolmatrix lock`\n"
+    )
+
+
+def reseal(path: Path, old: str, new: str) -> None:
+    """Let a lock say something else under a seal that holds."""
+    body = path.read_text().partition("# seal ")[0]
+    assert old in body
+    path.write_text(seal.seal(body.replace(old, new, 1)))
 
 
 def test_stdout_takes_the_files_and_nothing_is_written(real: Cli, here: Path) -> None:

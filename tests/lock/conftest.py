@@ -54,6 +54,7 @@ def small() -> Lock:
     return Lock(
         matrix_digest="sha256:00",
         matrix_date="2026-11-20",
+        render={"recipe": "toolchain", "dialect": "classic", "base": ("debian:12=a", "b=c")},
         environments={
             "default": LockedEnvironment(
                 request=("tensorflow==2.6.5", "--with=cuda>=11", "--target=x86,arm"),

@@ -118,7 +118,7 @@ def test_what_stands_below_the_seal_is_an_edit(small: Lock) -> None:
 
 def test_an_edit_says_what_to_do(small: Lock) -> None:
     error = refused(write.text(small).replace('"3.9"', '"3.8"'))
-    assert str(error.where) == "x.lock:18"
+    assert str(error.where) == "x.lock:23"
     assert error.expected == "what `toolmatrix lock` wrote"
     assert error.help == ANEW
 
@@ -174,16 +174,19 @@ def test_what_is_no_lock(data: bytes, what: str, where: str) -> None:
         ('digest = "sha256:00"\n', "", 4, "the key `digest`"),
         ('digest = "sha256:00"', 'digest = ""\nx = 1', 7, "a key that this toolmatrix knows"),
         ('schema = "toolmatrix.lock/1"', 'schema = "else"', 2, "`toolmatrix.lock/1`"),
-        ('request = ["Foo_Bar ~=1"]', 'request = "Foo"', 9, "a list of strings"),
-        ('request = ["Foo_Bar ~=1"]', "request = [1]", 9, "a list of strings"),
-        ('evidence = "derived"', 'evidence = "sure"', 13, "an evidence word"),
-        ('version = "3.9"', 'version = "3.9", floor = "3"', 18, "one of `version` and `floor`"),
-        ('version = "3.9", ', "", 18, "one of `version` and `floor`"),
-        ('version = "3.9"', 'version = "3.9", new = 1', 18, "a key that this toolmatrix knows"),
-        ("kept = true", "kept = false", 42, "true"),
-        ('"8.6" = { evidence = "stated"', '"8.6" = { evidence = 1', 48, "an evidence word"),
-        ('cflags = ["-O2"]', "cflags = {}", 51, "a list of strings"),
-        ('CC = "gcc-7"', "CC = 7", 56, "a string"),
+        ('request = ["Foo_Bar ~=1"]', 'request = "Foo"', 14, "a list of strings"),
+        ('request = ["Foo_Bar ~=1"]', "request = [1]", 14, "a list of strings"),
+        ('evidence = "derived"', 'evidence = "sure"', 18, "an evidence word"),
+        ('version = "3.9"', 'version = "3.9", floor = "3"', 23, "one of `version` and `floor`"),
+        ('version = "3.9", ', "", 23, "one of `version` and `floor`"),
+        ('version = "3.9"', 'version = "3.9", new = 1', 23, "a key that this toolmatrix knows"),
+        ("kept = true", "kept = false", 47, "true"),
+        ('"8.6" = { evidence = "stated"', '"8.6" = { evidence = 1', 53, "an evidence word"),
+        ('cflags = ["-O2"]', "cflags = {}", 56, "a list of strings"),
+        ('CC = "gcc-7"', "CC = 7", 61, "a string"),
+        ('dialect = "classic"', "dialect = []", 10, "a string"),
+        ('base = ["debian:12=a", "b=c"]', 'base = "a"', 9, "a list of strings"),
+        ('dialect = "classic"', 'output = "/"', 10, "a key that this toolmatrix knows"),
     ],
 )
 def test_a_sealed_lock_that_says_something_odd(

@@ -110,6 +110,11 @@ def test_the_whole_text(small: Lock) -> None:
         'date = "2026-11-20"\n'
         'digest = "sha256:00"\n'
         "\n"
+        "[render]\n"
+        'base = ["debian:12=a", "b=c"]\n'
+        'dialect = "classic"\n'
+        'recipe = "toolchain"\n'
+        "\n"
         '[environments."a b.c"]\n'
         'request = ["Foo_Bar ~=1"]\n'
         "\n"

@@ -54,6 +54,5 @@ def job(
         write.digest(held),
         rules,
         targets=targets,
-        command="toolmatrix render --lock toolmatrix.lock --output .",
         version="0",
     )

@@ -19,7 +19,7 @@ from tests.golden import assert_golden
 from tests.render import hostile, parsers
 from tests.render.jobs import LOCKS, job, lock
 from toolmatrix.errors import RenderError
-from toolmatrix.render import formats, outside
+from toolmatrix.render import around, formats, ours, outside
 from toolmatrix.resources import outside_path
 
 if TYPE_CHECKING:
@@ -78,10 +78,22 @@ def test_every_file_with_comments_names_the_lock_and_the_command(name: str) -> N
     for path, text in made(name, held).items():
         assert held.digest in text
         if not path.endswith("devcontainer.json"):
-            assert held.command in text
-            assert "Written by toolmatrix 0; an edit by hand is lost" in text
+            assert around.AGAIN in text
+            assert "Written by toolmatrix 0; what is edited by hand is kept" in text
         assert text.endswith("\n")
         assert not text.endswith("\n\n")
+
+
+@pytest.mark.parametrize("name", formats.known())
+def test_every_file_of_every_format_tells_an_edit_by_hand(name: str) -> None:
+    held = full()
+    assert formats.files(held, [name]).keys() == made(name, held).keys()
+    for text in formats.files(held, [name]).values():
+        assert ours.is_unchanged(text)
+        assert ours.is_unchanged(text.replace("\n", "\r\n"))
+        for edited in (text + "\n", text[:-2], text.replace("toolmatrix", "toolmatriX", 1)):
+            assert ours.is_ours(edited)
+            assert not ours.is_unchanged(edited)
 
 
 @pytest.mark.parametrize("name", AROUND)

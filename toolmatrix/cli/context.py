@@ -184,17 +184,58 @@ def replace_file(path: str, text: str) -> None:
 
 
 def replace_files(texts: Mapping[str, str]) -> None:
-    """Write files beside their places and rename them when all are written; raises OutputError."""
+    """Write files beside their places and rename them when all are written; raises OutputError.
+
+    Where one cannot be renamed, those that were are put back as they were.
+    """
     written: list[tuple[str, str]] = []
+    replaced: list[tuple[str, str]] = []
     try:
         for path, text in texts.items():
             written.append((path, _write_beside(path, text)))
         for path, beside in written:
+            replaced.append((path, _keep_former(path)))
             _rename(beside, path)
     except BaseException:
         for _, beside in written:
             _remove(beside)
+        for path, former in replaced:
+            _put_back(path, former)
         raise
+    finally:
+        for _, former in replaced:
+            _remove(former)
+
+
+def _keep_former(path: str) -> str:
+    """A second name for what is at a path, or nothing where nothing is; raises OutputError."""
+    target = os.path.realpath(path)
+    former = f"{target}.{os.getpid()}.former"
+    if not os.path.isfile(target):
+        return ""
+    try:
+        os.link(target, former)
+    except OSError:
+        _copy(target, former)
+    return former
+
+
+def _put_back(path: str, former: str) -> None:
+    """What was at a path before; of two names for one file a rename does nothing."""
+    if former:
+        _rename(former, path)
+    else:
+        _remove(os.path.realpath(path))
+
+
+def _copy(target: str, former: str) -> None:
+    """For file systems without hard links."""
+    import shutil
+
+    try:
+        shutil.copy2(target, former)
+    except OSError as error:
+        raise _cannot_write(target, error) from None
 
 
 def _rename(beside: str, path: str) -> None:

@@ -58,12 +58,14 @@ def _write(context: Context, index: Index) -> int:
     wanted = standing.environments(context, held)
     keep = _keeping(context, index)
     lock = solved(index, wanted, {name: _kept(index, keep, name) for name in wanted})
-    text = write.text(lock)
     if options.format == "text" and (_output_is_said(context) or options.lock == "-"):
-        return _elsewhere(context, lock, text)
+        return _elsewhere(context, lock)
     path = options.lock
+    before = held or _previous(path)
+    lock = lock.replace(render=before.render if before else {})
+    text = write.text(lock)
     same = _is_there(path, text)
-    old = None if same else held or _previous(path)
+    old = None if same else before
     found = compare.locks(old, lock) if old is not None else None
     if options.format == "json":
         status = "unchanged" if same else "written"
@@ -82,9 +84,9 @@ def _output_is_said(context: Context) -> bool:
     return context.origins["output"].kind != "default"
 
 
-def _elsewhere(context: Context, lock: Lock, text: str) -> int:
+def _elsewhere(context: Context, lock: Lock) -> int:
     """Give the lock itself as the result, for stdout or the file of `--output`."""
-    context.write(text)
+    context.write(write.text(lock))
     output = context.options.output
     context.say_after(_counted(lock) if output == "-" else f"wrote {output}: {_counted(lock)}")
     return 0

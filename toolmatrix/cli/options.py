@@ -304,6 +304,12 @@ class Options:
         help="start from another image in the place of one; repeatable",
     )
     stdout: bool = option("--stdout", group="own", help="print the files and write none")
+    force: bool = option(
+        "--force",
+        group="own",
+        configurable=False,
+        help="replace files that were edited by hand or that somebody else wrote",
+    )
     dialect: str = option(
         "--dialect",
         metavar="NAME",

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import copy
 import os.path
-import shlex
 
 from toolmatrix import __version__
 from toolmatrix.cli import lock as locking
 from toolmatrix.cli import standing, vocabulary
 from toolmatrix.cli.context import replace_files
-from toolmatrix.cli.options import OPTIONS
-from toolmatrix.cli.parser import parse
+from toolmatrix.cli.option import BadValue
+from toolmatrix.cli.options import BY_KEY, OPTIONS
 from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
-from toolmatrix.lock import read, write
+from toolmatrix.lock import read, seal, write
+from toolmatrix.render import ours
 from toolmatrix.report.terminal import columns, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from toolmatrix.cli.context import Context
+    from toolmatrix.cli.option import Option
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock
     from toolmatrix.render.make import Rules
@@ -30,23 +31,22 @@ if TYPE_CHECKING:
 LOCK = "toolmatrix.lock"
 """What the lock is called beside the files made from it."""
 
-_HEAD = "#   toolmatrix render "
-"""How the line of a Dockerfile begins that says how to write it again."""
-
-_LOOKED_AT = 12
-"""So many lines of a Dockerfile are read for it."""
-
 _EVERY = "text"
 """What `--format` says where nothing else is said: every format."""
-
-_OURS = "toolmatrix"
-"""A word that every rendered file holds."""
 
 _PER_IMAGE = (".Dockerfile", ".check.sh", ".def", ".constraints.txt", ".environment.yml", ".env.sh")
 """How files end that are called after an image."""
 
+_FOREIGN = "a file there was not written by toolmatrix"
+_EDITED = "a file there was edited by hand since toolmatrix wrote it"
+_WAYS_ON = {
+    _FOREIGN: "`--output` names another directory, `--force` replaces the file; nothing was written",
+    _EDITED: "`--check` shows the edit, `--force` drops it, a recipe of your own keeps it; nothing was written",
+}
+"""Why a file is kept, and what its owner can do."""
+
 _REMEMBERED = ("recipe", "target", "format", "dialect", "syntax_line", "base", "option_")
-"""Options that decide what is written; a directory that was rendered before keeps them."""
+"""Options that decide what is written; the lock that is written beside the files keeps them."""
 
 
 def run(context: Context) -> int:
@@ -97,39 +97,60 @@ def _place(context: Context) -> None:
 
 
 def _remembering(context: Context) -> Context:
-    """The run with the choices that its directory was rendered with, where this run says nothing else."""
-    command = _command_of(context.options.output)
-    if not command or context.arguments:
+    """The run with the options by which its directory was rendered, else its lock, where it says nothing else."""
+    if context.arguments:
         return context
-    given = parse(["render", *command]).given
-    changes = {
-        name: given[name]
-        for name in _REMEMBERED
-        if name in given and context.origins[name].kind == "default"
-    }
-    made = copy.copy(context)
-    made.options = context.options.replace(**changes)
-    return made
+    for path in dict.fromkeys((_beside(context), _answered_by(context))):
+        lock = _kept_lock(context, path)
+        if lock is not None and lock.render:
+            changes = {
+                option.name: _recalled(path, option, words)
+                for key, words in lock.render.items()
+                if context.origins[(option := BY_KEY[key]).name].kind == "default"
+            }
+            return _with(context, **changes)
+    return context
 
 
-def _command_of(folder: str) -> list[str]:
-    """The words by which the Dockerfiles of a directory can be written again, if it has any."""
-    if not os.path.isdir(folder):
-        return []
-    for name in sorted(os.listdir(folder)):
-        if not name.endswith(".Dockerfile"):
-            continue
-        for line in (_held(os.path.join(folder, name)) or "").splitlines()[:_LOOKED_AT]:
-            if line.startswith(_HEAD):
-                return _words(line[len(_HEAD) :])
-    return []
-
-
-def _words(text: str) -> list[str]:
+def _kept_lock(context: Context, path: str) -> Lock | None:
+    """The lock at a path, if one is there; one that is to be replaced may be broken."""
+    if not os.path.exists(path):
+        return None
     try:
-        return shlex.split(text)
-    except ValueError:
-        return []
+        return read.read(path)
+    except LockError:
+        if context.options.force and path != _answered_by(context):
+            return None
+        raise
+
+
+def _recalled(path: str, option: Option, words: str | tuple[str, ...]) -> object:
+    """The value of an option that a lock holds; the path of a recipe is relative to the lock."""
+    from toolmatrix.recipes import read as recipes
+
+    try:
+        value = option.accept(words if isinstance(words, str) else list(words))
+    except BadValue as bad:
+        raise read.odd(path, ("render", option.key), bad.expected, bad.found) from None
+    moved = option.name == "recipe" and recipes.is_path(value)
+    return os.path.join(os.path.dirname(path), value) if moved else value
+
+
+def _remembered(context: Context) -> dict[str, str | tuple[str, ...]]:
+    """The options of this run as the lock keeps them; targets of a request are those of its lock."""
+    from toolmatrix.recipes import read as recipes
+
+    found: dict[str, str | tuple[str, ...]] = {}
+    for name in _REMEMBERED:
+        option, value = OPTIONS[name], context.options[name]
+        if name == "recipe" or value != option.default:
+            found[option.key] = value
+    if context.arguments:
+        found.pop("target", None)
+    recipe = context.options.recipe
+    if recipes.is_path(recipe):
+        found["recipe"] = os.path.join(".", os.path.relpath(recipe, context.options.output))
+    return found
 
 
 def _job(context: Context, index: Index) -> Job:
@@ -140,6 +161,7 @@ def _job(context: Context, index: Index) -> Job:
     recipe = recipes.recipe(options.recipe, index)
     rules = make.Rules(recipe, recipes.provisions(index), index, _choices(context))
     lock, refused = _lock(context, index, rules)
+    lock = lock.replace(render=_remembered(context))
     if lock.matrix_digest != index.header["digest"]:
         raise LockError(
             "the lock was made from another matrix",
@@ -153,7 +175,6 @@ def _job(context: Context, index: Index) -> Job:
         write.digest(lock),
         rules,
         targets=() if context.arguments else options.target,
-        command=_command(context),
         version=__version__,
     )
     job = job.replace(excluded=(*job.excluded, *refused))
@@ -204,9 +225,18 @@ def _lock(context: Context, index: Index, rules: Rules) -> tuple[Lock, tuple[tup
     """The lock of the request, of `--lock`, or of the directory; with targets that have no answer."""
     if context.arguments:
         return _solved(context, index, rules)
-    beside = os.path.join(context.options.output, LOCK)
+    return read.read(_answered_by(context)), ()
+
+
+def _beside(context: Context) -> str:
+    return os.path.join(context.options.output, LOCK)
+
+
+def _answered_by(context: Context) -> str:
+    """The lock that is rendered: that of `--lock`, else that of the directory."""
     said = context.origins["lock"].kind != "default"
-    return read.read(context.options.lock if said or not os.path.exists(beside) else beside), ()
+    beside = _beside(context)
+    return context.options.lock if said or not os.path.exists(beside) else beside
 
 
 def _solved(
@@ -258,21 +288,6 @@ def _with(context: Context, **changes: object) -> Context:
     return made
 
 
-def _command(context: Context) -> str:
-    """The command that writes the files again, from the directory that they lie in."""
-    words = ["toolmatrix", "render", "--lock", LOCK, "--output", "."]
-    for name in _REMEMBERED:
-        option, value = OPTIONS[name], context.options[name]
-        if name == "target" and context.arguments:
-            continue
-        if value == option.default and name != "recipe":
-            continue
-        several = value if option.kind == "list" and not option.split else (option.show(value),)
-        for one in several:
-            words += [option.flags[0], one.replace(", ", ",")]
-    return shlex.join(words)
-
-
 def _refuse_unpinned(job: Job) -> None:
     loose = [f"{image.name}: {what}" for image in job.images for what in image.unpinned]
     if loose:
@@ -287,24 +302,22 @@ def _refuse_unpinned(job: Job) -> None:
 def _files(context: Context, job: Job) -> dict[str, str]:
     from toolmatrix.render import formats
 
-    known = formats.known()
     wanted = context.options.format
-    chosen = known if wanted == _EVERY else wanted.split(",")
-    return {path: text for name in chosen for path, text in known[name].files(job).items()}
+    return formats.files(job, formats.known() if wanted == _EVERY else wanted.split(","))
 
 
 def _check(context: Context, files: Mapping[str, str]) -> int:
     """Print what differs between the files and what would be written."""
-    differing = 0
-    for name, text in sorted(files.items()):
-        path = os.path.join(context.options.output, name)
-        held = _held(path)
-        if held != text:
-            differing += 1
-            context.write("".join(_difference(path, held, text)))
-    if differing:
+    paths = {os.path.join(context.options.output, name): text for name, text in files.items()}
+    held = {path: _held(path) for path in paths}
+    changed = sorted(path for path, text in paths.items() if held[path] != text)
+    for path in changed:
+        context.write("".join(_difference(path, held[path], paths[path])))
+    if changed:
+        force = " --force" if _kept(held, changed) else ""
         context.say_after(
-            f"of {plural(len(files), 'file')} {differing} would change; `toolmatrix render` writes them anew"
+            f"of {plural(len(files), 'file')} {len(changed)} would change; "
+            f"`toolmatrix render{force}` writes them anew"
         )
         return 1
     context.write(f"{context.options.output} is up to date: {plural(len(files), 'file')}\n")
@@ -343,7 +356,8 @@ def _write(context: Context, files: Mapping[str, str]) -> None:
     paths = {os.path.join(context.options.output, name): text for name, text in files.items()}
     held = {path: _held(path) for path in paths}
     changed = {path: text for path, text in paths.items() if held[path] != text}
-    _refuse_foreign(held)
+    if not context.options.force:
+        _refuse_kept(_kept(held, changed))
     for folder in dict.fromkeys(os.path.dirname(path) or "." for path in changed):
         _make(folder)
     replace_files(changed)
@@ -351,15 +365,37 @@ def _write(context: Context, files: Mapping[str, str]) -> None:
         context.write(f"{'wrote' if path in changed else 'unchanged'} {path}\n")
 
 
-def _refuse_foreign(held: Mapping[str, str | None]) -> None:
-    """What somebody else wrote is not replaced: every file of ours names the program."""
-    for path, text in held.items():
-        if text is not None and _OURS not in text:
+def _kept(held: Mapping[str, str | None], changed: Iterable[str]) -> dict[str, str]:
+    """Of files that would change those that are kept, with the reason: what is not ours, or not as we wrote it."""
+    found = {}
+    for path in changed:
+        text = held[path]
+        if text is not None and not _is_unchanged(path, text):
+            found[path] = _EDITED if _is_ours(path, text) else _FOREIGN
+    return found
+
+
+def _refuse_kept(kept: Mapping[str, str]) -> None:
+    for reason, help in _WAYS_ON.items():
+        paths = [path for path in sorted(kept) if kept[path] == reason]
+        if paths:
             raise OutputError(
-                "a file there was not written by toolmatrix",
-                where=Position(path),
-                help="name another directory with `--output`, or move the file away; nothing was written",
+                reason, where=Position(paths[0]), found=", ".join(paths[1:]), help=help
             )
+
+
+def _is_unchanged(path: str, text: str) -> bool:
+    if os.path.basename(path) != LOCK:
+        return ours.is_unchanged(text)
+    try:
+        seal.check(text)
+    except seal.Broken:
+        return False
+    return True
+
+
+def _is_ours(path: str, text: str) -> bool:
+    return read.may_be_replaced(path) if os.path.basename(path) == LOCK else ours.is_ours(text)
 
 
 def _tell_left(context: Context, files: Mapping[str, str]) -> None:
@@ -368,14 +404,12 @@ def _tell_left(context: Context, files: Mapping[str, str]) -> None:
     left = [
         name
         for name in sorted(os.listdir(folder))
-        if name.endswith(_PER_IMAGE) and name not in files and _ours(os.path.join(folder, name))
+        if name.endswith(_PER_IMAGE)
+        and name not in files
+        and ours.is_ours(_held(os.path.join(folder, name)) or "")
     ]
     if left:
         context.say_after(f"left as they were: {', '.join(left)}; this lock or recipe has none")
-
-
-def _ours(path: str) -> bool:
-    return _OURS in (_held(path) or "")
 
 
 def _make(folder: str) -> None:

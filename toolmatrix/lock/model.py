@@ -113,11 +113,15 @@ class LockedEnvironment(Value):
 
 
 class Lock(Value):
-    """A whole lock: the matrix it was made from, and one environment or several."""
+    """A whole lock: the matrix it was made from, and one environment or several.
+
+    `render` are the options by which its directory was rendered, as words by their keys in a settings file.
+    """
 
     matrix_digest: str
     matrix_date: str
     environments: Mapping[str, LockedEnvironment]
+    render: Mapping[str, str | tuple[str, ...]] = {}
 
     def environment(self, name: str) -> LockedEnvironment | None:
         """The environment of that name, or the only one there is."""

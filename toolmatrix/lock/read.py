@@ -34,6 +34,10 @@ _EDITED = {
     "edited": ("the lock was edited by hand", "what `toolmatrix lock` wrote", "another line"),
 }
 _BACKED = {"evidence": "word", "facts": "list", "disputed": "list?"}
+_RENDER = {
+    **dict.fromkeys(("dialect", "format", "recipe", "syntax-line"), "text?"),
+    **dict.fromkeys(("base", "option", "target"), "list?"),
+}
 _COMPONENT = _BACKED | dict.fromkeys(("version", "floor", "inside"), "text?") | {"kept": "true?"}
 
 
@@ -70,6 +74,13 @@ def parse(data: bytes, path: str) -> Lock:
     _same_schema(text, path)
     _sealed(text, path)
     return _Reader(path, text).lock(toml.parse(text, path, LockError, "the lock", _ANEW))
+
+
+def odd(path: str, keys: tuple[str, ...], expected: str, found: str = "") -> LockError:
+    """What a lock that could be read says and nobody understands, with its line."""
+    with open(path, "rb") as file:
+        text = file.read(LARGEST).decode("utf-8", "replace")
+    return _Reader(path, text).wrong(keys, expected, found)
 
 
 def _text(data: bytes, path: str) -> str:
@@ -170,8 +181,10 @@ class _Reader:
         self.lines = text.split("\n")
 
     def lock(self, body: Mapping[str, Any]) -> Lock:
-        self.check(body, (), {"schema": "text", "matrix": "table", "environments": "table?"})
+        tables = dict.fromkeys(("environments", "render"), "table?")
+        self.check(body, (), {"schema": "text", "matrix": "table", **tables})
         self.check(body["matrix"], ("matrix",), {"date": "text", "digest": "text"})
+        self.check(body.get("render", {}), ("render",), _RENDER)
         if body["schema"] != SCHEMA:
             raise self.wrong(("schema",), f"`{SCHEMA}`")
         return Lock(
@@ -180,6 +193,10 @@ class _Reader:
             environments={
                 name: self.environment(part, ("environments", name))
                 for name, part in body.get("environments", {}).items()
+            },
+            render={
+                name: tuple(part) if isinstance(part, list) else part
+                for name, part in body.get("render", {}).items()
             },
         )
 
@@ -272,11 +289,12 @@ class _Reader:
             if not kind.endswith("?") and name not in body:
                 raise self.wrong(keys, f"the key `{name}`")
 
-    def wrong(self, keys: tuple[str, ...], expected: str) -> LockError:
+    def wrong(self, keys: tuple[str, ...], expected: str, found: str = "") -> LockError:
         return LockError(
             f"the lock says something odd about `{'.'.join(keys)}`",
             where=Position(self.path, self.line(keys)),
             expected=expected,
+            found=found,
             help="use the toolmatrix that wrote it, or write it anew with `toolmatrix lock`",
         )
 

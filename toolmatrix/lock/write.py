@@ -26,14 +26,16 @@ def text(lock: Lock) -> str:
 
 
 def digest(lock: Lock) -> str:
-    """`sha256:...`, the same as in the seal of the file."""
-    return seal.digest(body(lock))
+    """`sha256:...` of what the lock answers: how its directory is rendered changes no answer."""
+    return seal.digest(body(lock.replace(render={})))
 
 
 def body(lock: Lock) -> str:
     """The file without its seal."""
     parts = [f"{_HEAD}schema = {string(SCHEMA)}\n"]
     parts.append(_table(("matrix",), {"date": lock.matrix_date, "digest": lock.matrix_digest}))
+    if lock.render:
+        parts.append(_table(("render",), dict(sorted(lock.render.items()))))
     for name in sorted(lock.environments):
         environment = lock.environments[name]
         keys = ("environments", name)

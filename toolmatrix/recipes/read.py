@@ -45,10 +45,13 @@ def names() -> tuple[str, ...]:
 
 def recipe(name: str, index: Index) -> model.Recipe:
     """The recipe of that name, of the component that it builds, or in that file."""
-    path = name
-    if os.path.basename(name) == name and not name.endswith((".yaml", ".yml")):
-        path = _built_in(_called(name, index))
+    path = name if is_path(name) else _built_in(_called(name, index))
     return parse(yamlfile.read(path, shown=path, of=RECIPE_FILE), index)
+
+
+def is_path(name: str) -> bool:
+    """Whether what is called a recipe names a file of its own, and not a built-in one."""
+    return os.path.basename(name) != name or name.endswith((".yaml", ".yml"))
 
 
 def _built_in(name: str) -> str:

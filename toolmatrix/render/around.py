@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.errors import RenderError
-from toolmatrix.render import quote
+from toolmatrix.render import ours, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from toolmatrix.render.model import Image, Job
 
+
+AGAIN = "toolmatrix render --lock toolmatrix.lock --output ."
+"""The command that writes the files again, from the directory that they lie in; the lock there has its options."""
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 """What the name of a target in a bake file cannot hold (docs.docker.com, Bake file reference)."""
@@ -55,10 +58,11 @@ def targets(job: Job) -> dict[str, Image]:
 def lines(job: Job) -> tuple[str, ...]:
     """Who wrote a file, how to write it again, and the lock that it came from."""
     return (
-        f"Written by toolmatrix {job.version}; an edit by hand is lost. To write it again:",
-        f"  {job.command}",
+        f"Written by toolmatrix {job.version}; what is edited by hand is kept. To write it again:",
+        f"  {AGAIN}",
         f"lock    {job.digest}",
         f"matrix  {job.lock.matrix_date} {job.lock.matrix_digest}",
+        f"file    {ours.BLANK}",
     )
 
 

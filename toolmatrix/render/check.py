@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.render import templates
+from toolmatrix.render import ours, templates
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -38,6 +38,7 @@ def script(job: Job, image: Image) -> str:
         "check.sh.j2",
         job=job,
         image=image,
+        blank=ours.BLANK,
         probes=rows,
         built=built,
         gfx=",".join(sorted(arch for arch in image.locked.archs if arch.startswith("gfx"))),

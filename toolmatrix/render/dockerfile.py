@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.render import check, quote, templates
+from toolmatrix.render import around, check, ours, quote, templates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ def fill(template: str, job: Job, image: Image, *, modern: bool, **more: object)
         secrets=_SECRETS,
         check=check_name(image),
         folder=check.FOLDER,
+        again=around.AGAIN,
+        blank=ours.BLANK,
         **more,
     )
     return _BLANKS.sub("\n\n", rendered)

@@ -65,7 +65,6 @@ def job(
     rules: Rules,
     *,
     targets: Sequence[str] = (),
-    command: str = "",
     version: str = "",
 ) -> Job:
     """Everything of one run; `targets` are those wanted, all of the lock where none is named."""
@@ -91,7 +90,6 @@ def job(
         recipe=rules.recipe,
         images=tuple(images),
         choices=rules.choices,
-        command=command,
         version=version,
         excluded=tuple(excluded),
     )

@@ -97,8 +97,8 @@ class Image(Value):
 class Job(Value):
     """Everything of one `render`: the lock with its text and digest, the recipe, the images, and the choices.
 
-    `digest` is `sha256:...` of the lock's text; `command` is what makes the files again; `excluded` are pairs of a
-    target and the reason why it has no image.
+    `digest` is `sha256:...` of what the lock answers; `excluded` are pairs of a target and the reason why it has no
+    image.
     """
 
     lock: Lock
@@ -107,7 +107,6 @@ class Job(Value):
     recipe: Recipe
     images: tuple[Image, ...]
     choices: Choices
-    command: str
     version: str
     excluded: tuple[tuple[str, str], ...] = ()
 

@@ -9,11 +9,13 @@ from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from toolmatrix.render import ours
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from toolmatrix.render.model import Format
+    from toolmatrix.render.model import Format, Job
 
 
 def names() -> tuple[str, ...]:
@@ -25,3 +27,10 @@ def names() -> tuple[str, ...]:
 def known() -> Mapping[str, Format]:
     """Every format by its name, in alphabetical order."""
     return {name: import_module(f"{__name__}.{name}") for name in names()}
+
+
+def files(job: Job, names: Iterable[str]) -> dict[str, str]:
+    """The texts of some formats by path, each with the digest of itself."""
+    return {
+        path: ours.signed(text) for name in names for path, text in known()[name].files(job).items()
+    }

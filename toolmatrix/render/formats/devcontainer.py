@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from toolmatrix.render import dockerfile, quote
+from toolmatrix.render import dockerfile, ours, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def _container(job: Job, image: Image) -> dict[str, object]:
             "options": [f"--platform={quote.plain('path', image.platform)}"],
         },
         "remoteUser": USER,
-        "customizations": {"toolmatrix": {"lock": str(quote.plain("digest", job.digest))}},
+        "customizations": {
+            "toolmatrix": {"lock": str(quote.plain("digest", job.digest)), "file": ours.BLANK}
+        },
     }
     if image.locked.accelerator != "none":
         made["hostRequirements"] = {"gpu": "optional"}

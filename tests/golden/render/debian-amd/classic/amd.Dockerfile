@@ -1,10 +1,11 @@
 # toolchain for amd: the resolved tools and nothing built with them, for CI images
 #
-# Written by toolmatrix 0; an edit by hand is lost. To write it again:
+# Written by toolmatrix 0; what is edited by hand is kept. To write it again:
 #   toolmatrix render --lock toolmatrix.lock --output .
 #
 # lock    sha256:4048aece749378013f65dc092b802b064818086d4b4f13581e539515f537bef7
 # matrix  2026-11-20 sha256:de1ddcd14fae519f175eb3f7aa3a2c8cc96a00dab4a51c8af49615f872730cf3
+# file    sha256:0000000000000000000000000000000000000000000000000000000000000000
 # answer  amd (linux/amd64), rocm, from source
 #   base-image  debian:12  artifact
 #   distro      debian12   artifact

@@ -2,11 +2,12 @@
 # check=error=true
 # toolchain for arm: the resolved tools and nothing built with them, for CI images
 #
-# Written by toolmatrix 0; an edit by hand is lost. To write it again:
+# Written by toolmatrix 0; what is edited by hand is kept. To write it again:
 #   toolmatrix render --lock toolmatrix.lock --output .
 #
 # lock    sha256:cc221b4b54dbee3d40d575e1d04ce9a3aa2b40a234433cbb711826d38d54353a
 # matrix  2026-11-20 sha256:de1ddcd14fae519f175eb3f7aa3a2c8cc96a00dab4a51c8af49615f872730cf3
+# file    sha256:0000000000000000000000000000000000000000000000000000000000000000
 # answer  arm (linux/arm64), none, from source
 #   base-image  debian:12  artifact
 #   bazel       4.2.3      stated

@@ -1,10 +1,11 @@
 # toolchain for x86: the resolved tools and nothing built with them, for CI images
 #
-# Written by toolmatrix 0; an edit by hand is lost. To write it again:
+# Written by toolmatrix 0; what is edited by hand is kept. To write it again:
 #   toolmatrix render --lock toolmatrix.lock --output .
 #
 # lock    sha256:a8ceaa6d210f719e29e7309a23f3aa0eadedc9a1f0b65641f7dc1e89cdaa230e
 # matrix  2026-11-20 sha256:de1ddcd14fae519f175eb3f7aa3a2c8cc96a00dab4a51c8af49615f872730cf3
+# file    sha256:0000000000000000000000000000000000000000000000000000000000000000
 # answer  x86 (linux/amd64), cuda, from source
 #   base-image  nvidia/cuda:12.4.1-cudnn-devel-rockylinux9  artifact
 #   cuda        12.4.1                                      artifact

@@ -1,0 +1,40 @@
+"""Whose a file is: every rendered file names the SHA-256 of itself, taken with zeros in the place of the digest.
+
+So a file tells by itself whether it was written here and whether it is as it was written, wherever it lies, in formats
+that have no comments as well.
+"""
+
+from __future__ import annotations
+
+import re
+
+BLANK = "sha256:" + 64 * "0"
+"""What a template writes behind the word `file`, for the digest."""
+
+_NAMED = re.compile(r"\bfile\W+(sha256:[0-9a-f]{64})\b")
+
+
+def signed(text: str) -> str:
+    """A rendered text with its digest."""
+    return _with(text, _digest(text))
+
+
+def is_ours(text: str) -> bool:
+    """Whether a text names a digest of itself, as only rendered files do."""
+    return _NAMED.search(text) is not None
+
+
+def is_unchanged(text: str) -> bool:
+    """Whether a text is as it was written; line ends that git converted are no change."""
+    plain = text.replace("\r\n", "\n")
+    return is_ours(plain) and signed(_with(plain, BLANK)) == plain
+
+
+def _with(text: str, digest: str) -> str:
+    return _NAMED.sub(lambda found: found[0].replace(found[1], digest), text, count=1)
+
+
+def _digest(text: str) -> str:
+    from hashlib import sha256
+
+    return "sha256:" + sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
