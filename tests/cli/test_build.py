@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from typing import TYPE_CHECKING
 
@@ -34,9 +35,9 @@ def engine(here: Path, name: str, body: str = "") -> str:
 
 
 def calls(here: Path) -> list[str]:
-    """What the engine was called with, but for what asks whether it has buildx."""
+    """What the engine was called with, but for what asks what it has."""
     lines = (here / "calls").read_text().splitlines()
-    return [line for line in lines if line != "docker buildx version"]
+    return [line for line in lines if not line.endswith((" version", " --help"))]
 
 
 NO_BUILDX = '[ "$1" = buildx ] && exit 1'
@@ -74,6 +75,63 @@ def test_bake_builds_all_at_once_where_buildx_is(real: Cli, here: Path, out: Pat
     assert calls(here) == ["docker buildx bake --file docker-bake.json arm"]
     # Bake takes paths of its file from where it runs, not from where the file lies.
     assert (here / "folders").read_text().splitlines()[-1] == str(out.resolve())
+
+
+@pytest.mark.process
+def test_one_target_of_several_environments_is_built_by_the_names_of_its_images(
+    real: Cli, here: Path
+) -> None:
+    (here / "toolmatrix.toml").write_text(
+        '[environments.a]\nrequest = ["gcc==12"]\n[environments."b.c"]\nrequest = ["gcc==12"]\n'
+        'distro = "debian12"\n'
+    )
+    real("lock", "--distro", "debian12", "--target", "x86,arm", "--with", "base-image")
+    assert real("render", "--output", "out").code == 0
+    path = engine(here, "docker")
+    assert real("build", "out", "--target", "arm", PATH=path).code == 0
+    assert calls(here) == ["docker buildx bake --file docker-bake.json a-arm b_c-arm"]
+    refused(
+        real("build", "out", "--target", "amd", PATH=path),
+        3,
+        "error[TM110]: there is no Dockerfile of this lock\n",
+    )
+
+
+BUILDKIT_ALONE = f"{NO_BUILDX}\n" + '[ "$1" = build ] && exit 1'
+
+
+@pytest.mark.process
+def test_a_docker_that_needs_buildx_and_lacks_it_is_a_missing_tool(
+    real: Cli, here: Path, out: Path
+) -> None:
+    outcome = real("build", str(out), PATH=engine(here, "docker", BUILDKIT_ALONE))
+    refused(outcome, 5, "error[TM500]: this docker builds by its plugin buildx alone\n")
+    assert calls(here) == []
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not shutil.which("docker"), reason="docker is not installed")
+def test_an_engine_that_does_not_answer_is_a_missing_tool(real: Cli, here: Path, out: Path) -> None:
+    """By the real client; one that lacks buildx is refused before it is asked."""
+    host = f"unix://{here}/no.sock"
+    outcome = real("build", str(out), PATH=os.environ["PATH"], DOCKER_HOST=host)
+    assert (outcome.code, outcome.out) == (5, "")
+    assert "error[TM500]: " in outcome.err
+
+
+@pytest.mark.process
+def test_a_builder_elsewhere_needs_no_engine_here(real: Cli, here: Path, out: Path) -> None:
+    no_engine = 'if [ "$1" = version ]; then echo "Cannot connect" >&2; exit 1; fi'
+    path = engine(here, "docker", no_engine)
+    assert real("build", str(out), PATH=path).code == 0
+    failing = f"{no_engine}\ncase $* in *Dockerfile*) exit 1 ;; esac"
+    outcome = real("build", str(out), PATH=engine(here, "docker", failing))
+    assert outcome.code == 5
+    assert outcome.err.endswith(
+        "error[TM500]: `docker` cannot reach its engine\n"
+        "  found: Cannot connect\n"
+        "help: start it, or name another: `docker context use`, DOCKER_HOST\n"
+    )
 
 
 @pytest.mark.process

@@ -153,7 +153,7 @@ def test_options_are_frozen_and_typed_by_their_declaration() -> None:
         ),
         (
             "resolve a --cpu=",
-            "error[TM901]: bad value for `--cpu`\n  expected: something\n  found: nothing\n",
+            "error[TM901]: bad value for `--cpu`\n  expected: a value, as in `--cpu NAME`\n  found: nothing\n",
         ),
         ("resolve a --all=yes", "error[TM901]: option `--all` takes no value\n  found: `yes`\n"),
         (

@@ -302,7 +302,7 @@ def reseal(path: Path, old: str, new: str) -> None:
     """Let a lock say something else under a seal that holds."""
     body = path.read_text().partition("# seal ")[0]
     assert old in body
-    path.write_text(seal.seal(body.replace(old, new, 1)))
+    path.write_text(seal.seal(body.replace(old, new)))
 
 
 def test_stdout_takes_the_files_and_nothing_is_written(real: Cli, here: Path) -> None:
@@ -359,6 +359,79 @@ def test_every_format_is_known_to_the_frame(real: Cli) -> None:
     assert [line.split()[0] for line in listed] == list(formats.known())
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "place", "expected", "found"),
+    [
+        (
+            '\ngcc = { version = "12"',
+            '\ngcc = { version = "abc"',
+            "components.gcc",
+            "a release of gcc that the matrix knows",
+            "abc",
+        ),
+        ("\ngcc = {", "\nicc = {", "components.icc", "a component of the matrix", "icc"),
+        (
+            'accelerator = "none"',
+            'accelerator = "tpu"',
+            "accelerator",
+            "a release of accelerator that the matrix knows",
+            "tpu",
+        ),
+        (
+            'from = "source"',
+            'from = "heaven"',
+            "from",
+            "a release of from that the matrix knows",
+            "heaven",
+        ),
+        ("targets.arm", "targets.vax", "", "a target of the matrix", "vax"),
+    ],
+)
+def test_a_resealed_lock_with_what_the_matrix_does_not_know_is_refused_with_its_line(
+    real: Cli, here: Path, old: str, new: str, place: str, expected: str, found: str
+) -> None:
+    real("render", *DEBIAN, "--output", "out")
+    lock = here / "out/toolmatrix.lock"
+    reseal(lock, old, new)
+    outcome = real("render", "--lock", "out/toolmatrix.lock", "--output", "new")
+    keys = f"environments.default.targets.{'vax' if found == 'vax' else 'arm'}"
+    line = place_of(lock.read_text(), keys, new if place else f"[{keys}]")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == (
+        f"error[TM904]: the lock says something odd about `{keys}{'.' if place else ''}{place}`\n"
+        f"  --> out/toolmatrix.lock:{line}\n"
+        f"  expected: {expected}\n"
+        f"  found: `{found}`\n"
+        "help: use the toolmatrix that wrote it, or write it anew with `toolmatrix lock`\n"
+    )
+    assert not (here / "new").exists()
+
+
+def place_of(text: str, below: str, words: str) -> int:
+    """The first line below a header that has these words."""
+    start = text.index(f"[{below}]\n")
+    return text[: text.index(words.strip(), start)].count("\n") + 1
+
+
+def test_every_release_of_a_lock_is_looked_up(real: Cli, here: Path) -> None:
+    """In any component another word than a release of it is an error with a line, never an internal one."""
+    request = ("tensorflow==2.17.0", "cuda==12.4.1", "--distro", "ubuntu22.04", "--arch", "sm_86")
+    real("render", *request, "--output", "out")
+    text = (here / "out/toolmatrix.lock").read_text()
+    said = re.findall(r'^[\w-]+ = \{ (?:version|floor) = "[^"]*"', text, re.MULTILINE)
+    assert len(said) > 12
+    for one in said:
+        for word in ("abc", "", "99.9 || 1", "$(id)"):
+            lock = here / "odd.lock"
+            lock.write_text(text)
+            reseal(lock, one, f'{one.partition(chr(34))[0]}"{word}"')
+            outcome = real("render", "--lock", "odd.lock", "--output", "new")
+            assert outcome.code == 2, (one, word)
+            assert outcome.err.startswith("error[TM904]: the lock says something odd about `env")
+            assert re.search(r"\n  --> odd\.lock:[1-9]\d*\n", outcome.err)
+    assert not (here / "new").exists()
+
+
 LOCK = ("--lock", str(FIXTURES / "debian.lock"))
 
 
@@ -381,6 +454,23 @@ LOCK = ("--lock", str(FIXTURES / "debian.lock"))
             (*DEBIAN, "-o", "out", "--base", "debian:12"),
             2,
             "error[TM901]: `--base debian:12` cannot be read\n",
+        ),
+        (
+            (*DEBIAN, "-o", "out", "--base", "debian:12=scratch"),
+            2,
+            (
+                "error[TM901]: `--base debian:12=scratch`: nothing can be installed in an image without a"
+                " shell\n  expected: `--base IMAGE=STAND-IN`, the stand-in with the distribution of the"
+                " image\n  found: `scratch`\n"
+            ),
+        ),
+        (
+            (*DEBIAN, "-o", "out", "--option", ""),
+            2,
+            (
+                "error[TM901]: bad value for `--option`\n  expected: a value, as in `--option NAME`\n"
+                "  found: nothing\n"
+            ),
         ),
         (
             (*DEBIAN, "-o", "out", "--base", "debian:21=local/debian"),

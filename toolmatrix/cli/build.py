@@ -10,11 +10,13 @@ import time
 from toolmatrix.cli import vocabulary
 from toolmatrix.errors import NothingMatched, Position, ToolMissing
 from toolmatrix.lock import read
+from toolmatrix.render.around import bake_name
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
     from toolmatrix.cli.context import Context
 
@@ -32,7 +34,7 @@ class _Build(Value):
 
 
 def run(context: Context) -> int:
-    """Build each directory and return 0, or 1 if a build failed; raises ToolMissing where no engine is."""
+    """Build each directory and return 0, or 1 if a build failed; raises ToolMissing where no engine is or answers."""
     folders = [context.path(text) for text in context.arguments] or ["."]
     engine = _engine(context)
     builds = [build for folder in folders for build in engine(context, folder)]
@@ -45,18 +47,33 @@ def _done(context: Context, build: _Build) -> bool:
     """Run one build with its output as it comes, and say how it ended."""
     context.say(f"building {build.what}: {' '.join(build.words)}")
     began = time.monotonic()
-    try:
-        code = subprocess.run(  # noqa: S603
-            build.words, check=False, env=_environment(context), cwd=build.folder
-        ).returncode
-    except OSError as error:
-        raise ToolMissing(
-            f"`{build.words[0]}` cannot be run", found=error.strerror or "an error"
-        ) from None
+    code = _called(context, build.words, cwd=build.folder).returncode
     took = f"{time.monotonic() - began:.1f} s"
+    if code:
+        _refuse_silent(context, build.words[0])
     told = f"built {build.what} in {took}" if code == 0 else f"failed {build.what} after {took}"
     context.say(told if code == 0 else f"{told}, exit code {code}")
     return code == 0
+
+
+def _refuse_silent(context: Context, engine: str) -> None:
+    """A build that failed may have met no engine; a builder elsewhere needs none here, so it is asked afterwards."""
+    asked = _called(context, (engine, "version"), capture_output=True, text=True)
+    if asked.returncode:
+        raise ToolMissing(
+            f"`{engine}` cannot reach its engine",
+            found=asked.stderr.strip().rpartition("\n")[2],
+            help=f"start it, or name another: `{engine} context use`, DOCKER_HOST",
+        )
+
+
+def _called(
+    context: Context, words: tuple[str, ...], **options: Any
+) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(words, check=False, env=_environment(context), **options)  # noqa: S603
+    except OSError as error:
+        raise ToolMissing(f"`{words[0]}` cannot be run", found=error.strerror or "") from None
 
 
 def _environment(context: Context) -> dict[str, str]:
@@ -68,7 +85,10 @@ def _engine(context: Context) -> Callable[[Context, str], Iterator[_Build]]:
     """How to build, by what is installed: bake where docker has buildx, else one build for each Dockerfile."""
     path = context.env.get("PATH")
     if shutil.which("docker", path=path):
-        return _bake if _has_buildx(context) else _docker
+        if _is_there(context, "buildx", "version"):
+            return _bake
+        _refuse_without_buildx(context)
+        return _docker
     if shutil.which("buildah", path=path):
         return _buildah
     raise ToolMissing(
@@ -79,14 +99,18 @@ def _engine(context: Context) -> Callable[[Context, str], Iterator[_Build]]:
     )
 
 
-def _has_buildx(context: Context) -> bool:
-    words = ("docker", "buildx", "version")
-    return (
-        subprocess.run(  # noqa: S603
-            words, check=False, capture_output=True, env=_environment(context)
-        ).returncode
-        == 0
-    )
+def _is_there(context: Context, *words: str) -> bool:
+    return not _called(context, ("docker", *words), capture_output=True).returncode
+
+
+def _refuse_without_buildx(context: Context) -> None:
+    """An older docker uses BuildKit by itself; a newer one cannot even say how it builds (docker/cli, builder.go)."""
+    if not _is_there(context, "build", "--help"):
+        raise ToolMissing(
+            "this docker builds by its plugin buildx alone",
+            expected="`docker buildx version` to succeed",
+            help="install the plugin (docs.docker.com/go/buildx), or buildah without docker",
+        )
 
 
 def _bake(context: Context, folder: str) -> Iterator[_Build]:
@@ -94,7 +118,8 @@ def _bake(context: Context, folder: str) -> Iterator[_Build]:
     if not os.path.isfile(os.path.join(folder, _BAKE)):
         yield from _docker(context, folder)
         return
-    names = _targets(context)
+    wanted = context.options.target
+    names = tuple(bake_name(name) for name, _ in _images(context, folder)) if wanted else ()
     words = ("docker", "buildx", "bake", "--file", _BAKE)
     yield _Build(what=folder, words=(*words, *context.passed, *names), folder=folder)
 

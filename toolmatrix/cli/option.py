@@ -125,7 +125,8 @@ class Option:
             return int(text)
         if self.kind == "text":
             return self._word(text)
-        return tuple(self._word(word) for word in self._words(text, from_env))
+        words = self._words(text, from_env) if text.strip() or from_env else [""]
+        return tuple(self._word(word) for word in words)
 
     def accept(self, value: object) -> Any:
         """The value that a value of a TOML file stands for; raises BadValue."""
@@ -156,7 +157,7 @@ class Option:
 
     def _word(self, text: str) -> str:
         if not text:
-            raise BadValue("something", "nothing")
+            raise BadValue(f"a value, as in `{self.flags[-1]} {self.metavar}`", "nothing")
         if self.many:
             return ",".join(self._one(word) for word in text.split(","))
         if self.choices:

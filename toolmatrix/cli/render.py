@@ -13,7 +13,7 @@ from toolmatrix.cli.option import BadValue
 from toolmatrix.cli.options import BY_KEY, OPTIONS
 from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
-from toolmatrix.lock import read, seal, write
+from toolmatrix.lock import known, read, seal, write
 from toolmatrix.render import ours
 from toolmatrix.report.terminal import columns, plural
 
@@ -55,7 +55,8 @@ def run(context: Context) -> int:
         return _list(context)
     _place(context)
     index = context.index()
-    made = _with(_remembering(context), target=vocabulary.settled(context, index).target)
+    made = _remembering(context)
+    made = _with(made, target=vocabulary.settled(made, index).target)
     try:
         job = _job(made, index)
     except locking.Refused as refused:
@@ -161,14 +162,9 @@ def _job(context: Context, index: Index) -> Job:
     recipe = recipes.recipe(options.recipe, index)
     rules = make.Rules(recipe, recipes.provisions(index), index, _choices(context))
     lock, refused = _lock(context, index, rules)
+    if not context.arguments:
+        _same_matrix(context, lock, index)
     lock = lock.replace(render=_remembered(context))
-    if lock.matrix_digest != index.header["digest"]:
-        raise LockError(
-            "the lock was made from another matrix",
-            expected=f"the matrix {index.header['digest']} of {index.header['date']}",
-            found=f"{lock.matrix_digest} of {lock.matrix_date}",
-            help="`--matrix FILE` names the one it came from; `toolmatrix lock` writes it anew",
-        )
     job = make.job(
         lock,
         write.text(lock),
@@ -182,6 +178,18 @@ def _job(context: Context, index: Index) -> Job:
     if options.strict:
         _refuse_unpinned(job)
     return job
+
+
+def _same_matrix(context: Context, lock: Lock, index: Index) -> None:
+    """What is looked up for a lock is looked up in the matrix that it was made from, and is there."""
+    if lock.matrix_digest != index.header["digest"]:
+        raise LockError(
+            "the lock was made from another matrix",
+            expected=f"the matrix {index.header['digest']} of {index.header['date']}",
+            found=f"{lock.matrix_digest} of {lock.matrix_date}",
+            help="`--matrix FILE` names the one it came from; `toolmatrix lock` writes it anew",
+        )
+    known.check(lock, _answered_by(context), index)
 
 
 def _choices(context: Context) -> Choices:
@@ -198,12 +206,18 @@ def _choices(context: Context) -> Choices:
                 expected="`--base IMAGE=STAND-IN`",
                 found=f"`{text}`",
             )
+        if other == dockerfile.EMPTY:
+            raise UsageError(
+                f"`--base {text}`: nothing can be installed in an image without a shell",
+                expected="`--base IMAGE=STAND-IN`, the stand-in with the distribution of the image",
+                found=f"`{other}`",
+            )
         stand_ins[image] = str(quote.plain("reference", other))
     line = options.syntax_line or ("on" if options.dialect == dockerfile.DIALECTS[0] else "off")
-    known = {"on": dockerfile.SYNTAX, "off": ""}
+    words = {"on": dockerfile.SYNTAX, "off": ""}
     return Choices(
         dialect=options.dialect,
-        syntax_line=known[line] if line in known else str(quote.plain("reference", line)),
+        syntax_line=words[line] if line in words else str(quote.plain("reference", line)),
         stand_ins=stand_ins,
         options=options.option_,
     )

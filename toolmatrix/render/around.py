@@ -40,11 +40,16 @@ def requirement(text: str) -> str:
     return plain
 
 
+def bake_name(name: str) -> str:
+    """What the target of an image is called in a bake file."""
+    return _NO_NAME.sub("_", quote.plain("release", name))
+
+
 def targets(job: Job) -> dict[str, Image]:
     """The images by the name of their target in the bake file; raises RenderError where two would have one name."""
     found: dict[str, Image] = {}
     for image in job.images:
-        name = _NO_NAME.sub("_", quote.plain("release", image.name))
+        name = bake_name(image.name)
         if name in found:
             raise RenderError(
                 "two images would have one name in the bake file",

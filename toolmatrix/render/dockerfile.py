@@ -14,6 +14,9 @@ DIALECTS = ("modern", "classic")
 SYNTAX = "docker/dockerfile:1"
 """What `# syntax=` names where nothing else is said (docs.docker.com, Dockerfile reference)."""
 
+EMPTY = "scratch"
+"""What `FROM` calls no image at all (docs.docker.com, Dockerfile reference)."""
+
 _BLANKS = re.compile(r"\n{3,}")
 """More than one empty line, as parts that wrote nothing leave them."""
 
