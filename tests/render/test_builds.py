@@ -222,6 +222,51 @@ def test_the_runtime_image_of_numpy_has_no_compiler_and_passes_its_check(numpy: 
     assert said.endswith("failed\n")
 
 
+WITHOUT_GCC = [
+    pytest.param(
+        *("numpy==2.0.2 python", "arm", "arm64"),
+        "python -c 'import numpy; print(numpy.__version__)'; command -v cc || echo none",
+        r"2\.0\.2\nnone\n",
+        id="wheels",
+    ),
+    pytest.param(
+        *("clang==14", "x86", "amd64"),
+        "cat > t.c; cc t.c -o t && ./t; cp t.c t.cc; c++ t.cc -o t && ./t; c++ --version | head -n 1",
+        r"signed none\nsigned none\nDebian clang version 14\..*\n",
+        id="clang",
+    ),
+]
+"""A request, its target, and what a script prints in the image that it becomes."""
+
+
+@pytest.mark.parametrize(("request_", "target", "arch", "script", "prints"), WITHOUT_GCC)
+def test_an_image_without_gcc_is_built_and_passes_its_check(
+    engine: Engine,
+    tmp_path: Path,
+    request_: str,
+    target: str,
+    arch: str,
+    script: str,
+    prints: str,
+) -> None:
+    ran(engine, tmp_path, f"python -m tests.engine bookworm {arch}")
+    base = f"--base debian:12=local/debian:bookworm-{arch}"
+    ran(
+        engine,
+        tmp_path,
+        f"toolmatrix render {request_} --accelerator none --distro debian12 --target {target}"
+        f" --dialect classic {base} --output out",
+    )
+    said = ran(engine, tmp_path, "toolmatrix build out", timeout=_LONGEST)
+    made = Built(engine, tmp_path / "out", said)
+    try:
+        assert re.fullmatch(prints, made.shell(target, f"cd /tmp; {script}", CHAR))
+        checked = made.shell(target, f"sh /usr/share/toolmatrix/{target}.check.sh")
+        assert re.search(r"^[1-9]\d* checked, 0 failed$", checked, re.MULTILINE)
+    finally:
+        _remove(engine, tmp_path / "out")
+
+
 def test_pip_asks_the_mirror_that_a_build_is_given(engine: Engine, tmp_path: Path) -> None:
     settings = tmp_path / "pip.conf"
     settings.write_text("[global]\nindex-url = https://mirror.invalid/simple\nretries = 0\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.render.jobs import job, lock
-from tests.render.test_core_make import changed
+from tests.render.test_core_make import changed, recipe
+from tests.stages import real
 from toolmatrix.lock.model import LockedFlags
-from toolmatrix.render import check
+from toolmatrix.render import check, formats
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,11 +160,11 @@ def test_a_flag_that_the_image_does_not_set_is_told(tmp_path: Path) -> None:
         ("gfx90a", ""),
         (
             "gfx90a hipv4-amdgcn-amd-amdhsa--gfx1030",
-            "gfx: expected gfx90a, found gfx1030,gfx90a by `hipcc --offload-arch=gfx90a`\n",
+            "gfx: expected gfx90a, found gfx1030,gfx90a by `hipcc`\n",
         ),
         (
             "gfx90a:xnack+",
-            "gfx: expected gfx90a, found gfx90a:xnack+ by `hipcc --offload-arch=gfx90a`\n",
+            "gfx: expected gfx90a, found gfx90a:xnack+ by `hipcc`\n",
         ),
     ],
 )
@@ -173,27 +175,84 @@ def test_an_object_holds_the_archs_and_no_other(tmp_path: Path, archs: str, said
     assert (found.stderr, found.returncode) == (said, int(bool(said)))
 
 
+ROCKY = {
+    "rpm": "case $4 in *cudart*) echo 12.4.127 ;; *) echo 9.1.0.70 ;; esac",
+    "sh": "echo 'rocky 9.4'",
+}
+ARCHS = "-gencode=arch=compute_86,code=sm_86 -gencode=arch=compute_86,code=compute_86"
+
+
+def compiling(release: str, nvcc: str) -> dict[str, str]:
+    """The tools of an image with CUDA: a real nvcc and GCC that call themselves another release."""
+    said = {"gcc": "11.4.1", "g++": "11.4.1", "nvcc": f"release {release}"}
+    real_ones = {"gcc": real.program("gcc"), "g++": real.program("g++"), "nvcc": nvcc}
+    return ROCKY | {
+        name: f'case $1 in -dump*|--version) echo {said[name]} ;; *) exec {path} "$@" ;; esac'
+        for name, path in real_ones.items()
+    }
+
+
 @pytest.mark.parametrize(
-    ("nvcc", "said"),
+    ("release", "flags", "said"),
     [
-        ("echo 'Cuda compilation tools, release 12.4, V12.4.131'", ""),
-        ("echo 'release 12.5, V12.5.1'", "cuda: expected 12.4.1, found 12.5 by `nvcc --version`\n"),
+        ("12.4", ARCHS, ""),
+        ("12.5", ARCHS, "cuda: expected 12.4.1, found 12.5 by `nvcc --version`\n"),
+        ("12.4", ARCHS[:35], "sm: expected compute_86,sm_86, found sm_86 by `nvcc`\n"),
         (
-            "case $2 in *code=sm_86) exit 1 ;; esac; echo 'release 12.4, V12.4.1'",
-            (
-                "nvcc: expected accepted, found refused by "
-                "`nvcc --dryrun -gencode=arch=compute_86,code=sm_86`\n"
-            ),
+            "12.4",
+            f"{ARCHS} -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_120f,code=sm_120f",
+            ("sm: expected compute_86,sm_86, found compute_86,sm_120f,sm_86,sm_90a by `nvcc`\n"),
         ),
+        ("12.4", "--no-such-flag", "sm: expected compute_86,sm_86, found nothing by `nvcc`\n"),
     ],
 )
-def test_nvcc_is_of_the_release_and_takes_each_arch(tmp_path: Path, nvcc: str, said: str) -> None:
-    tools = {
-        "nvcc": nvcc,
-        "rpm": "case $4 in *cudart*) echo 12.4.127 ;; *) echo 9.1.0.70 ;; esac",
-        "gcc": "echo 11.4.1",
-        "g++": "echo 11.4.1",
-        "sh": "echo 'rocky 9.4'",
-    }
-    found = run(tmp_path, lock("rocky"), "x86", tools)
+def test_what_nvcc_compiles_without_a_flag_is_for_the_archs_of_the_lock(
+    tmp_path: Path, release: str, flags: str, said: str
+) -> None:
+    tools = compiling(release, real.nvcc())
+    found = run(tmp_path, lock("rocky"), "x86", tools, NVCC_APPEND_FLAGS=flags)
     assert found.stderr == said
+
+
+def test_an_image_whose_archs_do_not_hold_is_told(tmp_path: Path) -> None:
+    """Without the variable nvcc makes code for what its release takes by itself."""
+    found = run(tmp_path, lock("rocky"), "x86", compiling("12.4", real.nvcc()))
+    assert re.fullmatch(
+        r"sm: expected compute_86,sm_86, found compute_\d+,sm_\d+ by `nvcc`\n", found.stderr
+    )
+
+
+def test_the_image_sets_what_the_check_counts_on() -> None:
+    for name, target, variable in (
+        ("rocky", "x86", "NVCC_APPEND_FLAGS"),
+        ("debian-amd", "amd", "HIPCC_COMPILE_FLAGS_APPEND"),
+    ):
+        made = job(lock(name), targets=(target,))
+        text = formats.known()["dockerfile"].files(made)[f"{target}.Dockerfile"]
+        assert f'\nENV {variable}="{made.images[0].device_env[variable]}"\n' in text
+        text = formats.known()["apptainer"].files(made)[f"{target}.def"]
+        assert f"\nexport {variable}=" in text.partition("\n%environment\n")[2]
+
+
+def test_a_recipe_that_builds_says_its_archs_itself() -> None:
+    """Flags behind those of a build system would make each of its files for every arch."""
+    building = "steps:\n  - {name: make, stage: build, run: [make], source: here}\n"
+    made = job(lock("rocky"), recipe=recipe(building), targets=("x86",))
+    text = formats.known()["dockerfile"].files(made)["x86.Dockerfile"]
+    built, _, last = text.partition("\nmake\nEOF\n")
+    assert "NVCC_APPEND_FLAGS" not in built
+    assert "NVCC_APPEND_FLAGS" in last
+    script = check.script(made, made.images[0])
+    assert f"    holds sm compute_86,sm_86 nvcc {ARCHS}\n    else\n" in script.replace("'", "")
+    assert "        holds sm compute_86,sm_86 nvcc\n    fi\n" in script
+
+
+def test_an_image_without_a_compiler_is_asked_for_no_flag(tmp_path: Path) -> None:
+    held = signed().environments["default"].targets["x86"]
+    bare = changed("debian", "x86", flags=held.flags, components={"gcc": None})
+    made = job(bare, targets=("x86",))
+    assert made.images[0].compiler is None
+    assert "CFLAGS" not in formats.known()["dockerfile"].files(made)["x86.Dockerfile"]
+    found = run(tmp_path, bare, "x86", {"cc": "exit 1", "gcc": "exit 1"})
+    assert found.stdout.endswith("\n6 checked, 0 failed\n")
+    assert (found.stderr, found.returncode) == ("", 0)

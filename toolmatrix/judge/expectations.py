@@ -119,7 +119,8 @@ def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expecta
             facts=backed.facts,
             excused=_NO_CODE,
         )
-    yield from _flags(target.flags)
+    if target.compiles:
+        yield from _flags(target.flags)
     yield from _named("env", target.flags.env)
     yield Expectation(kind="lock", name="lock", wanted=digest)
     yield from _named("label", {DIGEST: digest})

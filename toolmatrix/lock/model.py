@@ -16,6 +16,8 @@ SCHEMA = "toolmatrix.lock/1"
 DEFAULT = "default"
 """The environment of a request that stands in no `[environments.NAME]`."""
 
+COMPILERS = ("gcc", "clang")
+
 _OPERATORS = "=<>!~"
 
 
@@ -85,6 +87,11 @@ class LockedTarget(Value):
     devices: Mapping[str, Backed] = {}
     variants: Mapping[str, LockedVariant] = {}
     flags: LockedFlags = LockedFlags()
+
+    @property
+    def compiles(self) -> bool:
+        """Whether it holds a compiler of C, which alone can be told `flags.cflags`."""
+        return any(name in self.components for name in COMPILERS)
 
     @property
     def chosen(self) -> dict[str, str]:

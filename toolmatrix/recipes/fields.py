@@ -32,7 +32,12 @@ class Shape(Value):
     spread: str = ""
 
 
-_BOOK = {"distros": "distro", "provisions": "provision", "effects": "effect"}
+_BOOK = {
+    "distros": "distro",
+    "compilers": "compiler",
+    "provisions": "provision",
+    "effects": "effect",
+}
 
 BOOK = Shape(noun="the recipe", kind=model.Book, fields={}, lists=_BOOK, part=False)
 
@@ -73,6 +78,13 @@ SHAPES: Mapping[str, Shape] = {
             "ends": "date",
         },
         required=("when", "family", "manager", "os", "os_version"),
+        sourced=True,
+    ),
+    "compiler": Shape(
+        noun="a compiler",
+        kind=model.Compiler,
+        fields={"cc": "path", "cxx": "path"},
+        required=("cc", "cxx"),
         sourced=True,
     ),
     "effect": Shape(

@@ -116,6 +116,13 @@ class Distro(Part):
     ends: str = ""
 
 
+class Compiler(Part):
+    """What compiles C and C++ in an image: the programs that `cc` and `c++` call."""
+
+    cc: str
+    cxx: str
+
+
 class Effect(Part):
     """What a compiler flag does that a preprocessor can see: `holds` is the condition of an `#if`."""
 
@@ -166,9 +173,10 @@ class Option(Part):
 
 
 class Book(Value):
-    """One file: what it says about distributions, provisions and flags, and where that comes from."""
+    """One file: what it says about distributions, compilers, provisions and flags, and where that comes from."""
 
     distros: tuple[Distro, ...] = ()
+    compilers: tuple[Compiler, ...] = ()
     provisions: tuple[Provision, ...] = ()
     effects: tuple[Effect, ...] = ()
     sources: Mapping[str, Source] = {}

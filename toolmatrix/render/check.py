@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from toolmatrix.lock.model import LockedTarget
     from toolmatrix.recipes.model import Probe
     from toolmatrix.render.model import Image, Job
 
@@ -41,9 +42,27 @@ def script(job: Job, image: Image) -> str:
         blank=ours.BLANK,
         probes=rows,
         built=built,
-        gfx=",".join(sorted(arch for arch in image.locked.archs if arch.startswith("gfx"))),
+        drivers=tuple(_drivers(image.locked)),
         width=str(min(max(map(len, names)), _LONGEST)),
     )
+
+
+class Driver(Value):
+    """A driver that makes code for devices: the archs that its objects must hold, and its words with their flags."""
+
+    name: str
+    wanted: str
+    words: tuple[str, ...]
+
+
+def _drivers(held: LockedTarget) -> Iterator[Driver]:
+    for name, driver, flags in (
+        ("sm", "nvcc", held.flags.nvcc),
+        ("gfx", "hipcc", held.flags.hipcc),
+    ):
+        archs = (arch for arch in held.archs if arch.startswith("gfx") is (name == "gfx"))
+        if flags:
+            yield Driver(name=name, wanted=",".join(sorted(archs)), words=(driver, *flags))
 
 
 def _rows(image: Image, probes: Iterable[tuple[str, Probe]]) -> Iterator[Row]:

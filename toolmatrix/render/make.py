@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock, LockedTarget
-    from toolmatrix.recipes.model import Book, Distro, Option, Probe, Provision, Recipe, Step
+    from toolmatrix.recipes.model import (
+        Book,
+        Compiler,
+        Distro,
+        Option,
+        Probe,
+        Provision,
+        Recipe,
+        Step,
+    )
     from toolmatrix.render.model import Choices
 
     T = TypeVar("T")
@@ -31,6 +40,12 @@ _APT = "apt"
 _LABEL = "io.github.toolmatrix."
 _RECORD = "-frecord-gcc-switches"
 """Beside flags of the lock: the compiler writes them into what it makes, so that a binary tells its own flags."""
+
+
+_CC, _CXX = "/usr/local/bin/cc", "/usr/local/bin/c++"
+_DEVICE_ENV = {"NVCC_APPEND_FLAGS": "nvcc", "HIPCC_COMPILE_FLAGS_APPEND": "hipcc"}
+"""By which variable each driver takes flags behind those of its command line (NVIDIA, nvcc documentation, nvcc
+environment variables; ROCm, hipcc documentation, environment variables)."""
 
 
 class _Excluded(Exception):
@@ -45,6 +60,7 @@ class Rules:
         self.index = index
         self.choices = choices
         self.distros = (*recipe.distros, *book.distros)
+        self.compilers = (*recipe.compilers, *book.compilers)
         self.provisions = (*recipe.provisions, *book.provisions)
         self.effects = (*recipe.effects, *book.effects)
         self.schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
@@ -103,12 +119,7 @@ def _missing(lock: Lock, targets: Iterable[str]) -> list[str]:
 def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str) -> Image:
     recipe = rules.recipe
     _needed(target, held, recipe)
-    picker = Picker(answer.releases(target, held), rules.schemes, answer.values(target, held))
-    distro = picker.first(rules.distros)
-    if distro is None:
-        where = held.components["distro"].version
-        raise _Excluded(f"nothing says how packages get into {where}")
-    picker = Picker(picker.answer, rules.schemes, {**picker.values, **answer.of_distro(distro)})
+    distro, picker = _placed(target, held, rules)
     for refusal in picker.all(recipe.refuses):
         raise _Excluded(refusal.because)
     provisions = tuple(_provisions(held, rules, picker))
@@ -129,6 +140,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         last = _runtime(base, provisions, steps, rules.choices)
     probes = tuple((part.component, probe) for part in provisions for probe in part.probes)
     built = tuple((recipe.builds, probe) for probe in picker.all(recipe.probes))
+    compiler = picker.first(rules.compilers)
     return Image(
         name=name,
         target=target,
@@ -142,24 +154,37 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         provisions=provisions,
         packages=_words((part.packages for part in provisions), (one.packages for one in steps)),
         runtime=last,
+        compiler=compiler,
         areas=_once(word for part in provisions for word in part.areas),
         repositories=_once(one for part in provisions for one in part.repositories),
         downloads=downloads,
         run=_once(line for part in provisions for line in part.run),
-        links={name: to for part in provisions for name, to in part.links.items()},
+        links=_links(provisions, compiler),
         pip=_once(word for part in provisions for word in _packages(part, held)),
         builds=_once(tuple(build.install) for build in held.variants.values() if build.options),
         steps=steps,
         artifacts=picker.texts(recipe.artifacts),
         probes=probes,
         built=built,
-        flags=_flags(held, rules, picker),
-        env=_env(held, provisions, options),
+        flags=_flags(held, rules, picker) if compiler else (),
+        env=_env(held, provisions, options, compiler),
+        device_env=_device_env(held),
         path=_once(folder for part in reversed(provisions) for folder in part.path),
         labels=_labels(target, held, recipe, last, digest, probes),
         unpinned=_unpinned((from_, last.from_), downloads, steps),
         variables=picker.values,
     )
+
+
+def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Picker]:
+    """The distribution of an answer, and what holds for the answer on it."""
+    picker = Picker(answer.releases(target, held), rules.schemes, answer.values(target, held))
+    distro = picker.first(rules.distros)
+    if distro is None:
+        where = held.components["distro"].version
+        raise _Excluded(f"nothing says how packages get into {where}")
+    values = {**picker.values, **answer.of_distro(distro)}
+    return distro, Picker(picker.answer, rules.schemes, values)
 
 
 def _runtime(
@@ -257,15 +282,29 @@ def _flags(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[Flag, ...]
     )
 
 
+def _links(provisions: Iterable[Provision], compiler: Compiler | None) -> dict[str, str]:
+    links = {_CC: compiler.cc, _CXX: compiler.cxx} if compiler else {}
+    return links | {name: to for part in provisions for name, to in part.links.items()}
+
+
 def _env(
-    held: LockedTarget, provisions: Iterable[Provision], options: Iterable[Option]
+    held: LockedTarget,
+    provisions: Iterable[Provision],
+    options: Iterable[Option],
+    compiler: Compiler | None,
 ) -> dict[str, str]:
+    """The variables of every stage; flags of a compiler only where there is one to take them."""
     env = {name: text for part in provisions for name, text in part.env.items()}
     env |= {name: text for part in options for name, text in part.env.items()}
     for name, flags in (("CFLAGS", held.flags.cflags), ("CXXFLAGS", held.flags.cxxflags)):
-        if flags:
+        if flags and compiler:
             env[name] = " ".join((*flags, _RECORD))
     return env | dict(held.flags.env)
+
+
+def _device_env(held: LockedTarget) -> dict[str, str]:
+    said = {name: " ".join(getattr(held.flags, tool)) for name, tool in _DEVICE_ENV.items()}
+    return {name: flags for name, flags in said.items() if flags}
 
 
 def _labels(

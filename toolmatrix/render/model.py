@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.lock.model import Lock, LockedTarget
     from toolmatrix.recipes.model import (
+        Compiler,
         Distro,
         Download,
         Effect,
@@ -57,10 +58,10 @@ class Image(Value):
 
     `name` is the stem of its files, such as `x86`; `base` the reference that the lock names and `from_` the one its
     stages start from; `packages` are all packages of the distribution's manager in the order of their first mention;
-    `runtime` is the last stage; `probes` are pairs of component and probe, and `built`
-    those of what is built; `steps` are in the order of their
-    stages; `labels` stand on the last stage; `unpinned` is what no checksum or digest pins; `variables` are the values
-    that texts of recipes may name.
+    `runtime` is the last stage; `compiler` is what C is compiled with, where anything is; `probes` are pairs of
+    component and probe, and `built` those of what is built; `steps` are in the order of their stages; `env` holds in
+    every stage, `device_env` where no step builds, which says its archs by itself; `labels` stand on the last stage;
+    `unpinned` is what no checksum or digest pins; `variables` are the values that texts of recipes may name.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Image(Value):
     provisions: tuple[Provision, ...]
     packages: tuple[str, ...]
     runtime: Runtime
+    compiler: Compiler | None
     areas: tuple[str, ...]
     repositories: tuple[Repository, ...]
     downloads: tuple[Download, ...]
@@ -88,6 +90,7 @@ class Image(Value):
     built: tuple[tuple[str, Probe], ...]
     flags: tuple[Flag, ...]
     env: Mapping[str, str]
+    device_env: Mapping[str, str]
     path: tuple[str, ...]
     labels: Mapping[str, str]
     unpinned: tuple[str, ...]

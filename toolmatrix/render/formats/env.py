@@ -1,8 +1,4 @@
-"""Compiler flags of the answer as variables, to be read by a POSIX shell on a machine without containers.
-
-nvcc and hipcc take further flags from variables of their own: NVCC_APPEND_FLAGS (NVIDIA, nvcc documentation, nvcc
-environment variables) and HIPCC_COMPILE_FLAGS_APPEND (ROCm, hipcc documentation, environment variables).
-"""
+"""Compiler flags of the answer as variables, to be read by a POSIX shell on a machine without containers."""
 
 from __future__ import annotations
 
@@ -18,7 +14,6 @@ NAME = "env"
 SUMMARY = "compiler flags as variables of the shell, for each image that has any"
 
 _HOST = ("CFLAGS", "CXXFLAGS")
-_DEVICE = {"NVCC_APPEND_FLAGS": "nvcc", "HIPCC_COMPILE_FLAGS_APPEND": "hipcc"}
 
 
 def files(job: Job) -> dict[str, str]:
@@ -38,11 +33,5 @@ def files(job: Job) -> dict[str, str]:
 
 def variables(image: Image) -> Mapping[str, str]:
     """The variables by name: those of the image that hold flags, and what the lock sets."""
-    flags = image.locked.flags
     found = {name: image.env[name] for name in _HOST if name in image.env}
-    found |= {
-        name: " ".join(getattr(flags, tool))
-        for name, tool in _DEVICE.items()
-        if getattr(flags, tool)
-    }
-    return found | dict(flags.env)
+    return {**found, **image.device_env, **image.locked.flags.env}

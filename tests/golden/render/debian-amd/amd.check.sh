@@ -63,17 +63,22 @@ setting() {
     judge "$1" "$found" "$3" "echo \$$1"
 }
 
-# holds ARCHS FLAG...: an object that hipcc makes holds code for these archs and no other.
+# holds NAME ARCHS DRIVER FLAG...: what the driver compiles holds code for these archs and no other. Flags are given by
+# hand where the image does not set them.
 holds() {
-    wanted=$1
-    shift
-    printf '#include <hip/hip_runtime.h>\n__global__ void probe(float *x) { *x = 1; }\n' >"$scratch/probe.hip"
-    HIP_PLATFORM=amd hipcc "$@" -c "$scratch/probe.hip" -o "$scratch/probe.o" 2>/dev/null
-    found=$(grep -ao 'amdgcn-amd-amdhsa-[a-z]*-gfx[0-9a-z:+-]*' "$scratch/probe.o" 2>/dev/null |
-        sed 's/.*-gfx/gfx/' | sort -u | paste -sd, -)
+    name=$1 wanted=$2
+    shift 2
+    found=$("$name" "$@" 2>/dev/null | sort -u | paste -sd, -)
     agrees=no
     [ "$found" = "$wanted" ] && agrees=yes
-    judge gfx "${found:-nothing}" "$wanted" "hipcc $*"
+    judge "$name" "${found:-nothing}" "$wanted" "$*"
+}
+
+# gfx DRIVER FLAG...: the archs of an object, by the names in its bundle.
+gfx() {
+    printf '#include <hip/hip_runtime.h>\n__global__ void probe(float *x) { *x = 1; }\n' >"$scratch/probe.hip"
+    HIP_PLATFORM=amd "$@" -c "$scratch/probe.hip" -o "$scratch/probe.o"
+    grep -ao 'amdgcn-amd-amdhsa-[a-z]*-gfx[0-9a-z:+-]*' "$scratch/probe.o" | sed 's/.*-gfx/gfx/'
 }
 
 agrees=no
@@ -87,7 +92,7 @@ compare python 3.11 series '' python3 --version
 if [ "${1:-}" != runtime ]; then
     compare gcc 12 series '' gcc -dumpfullversion -dumpversion
     compare gcc 12 series '' g++ -dumpfullversion -dumpversion
-    holds gfx90a --offload-arch=gfx90a
+    holds gfx gfx90a hipcc
     :
 fi
 

@@ -63,13 +63,38 @@ setting() {
     judge "$1" "$found" "$3" "echo \$$1"
 }
 
-# accepts FLAG: nvcc takes it in a dry run.
-accepts() {
-    printf '__global__ void probe() {}\n' >"$scratch/probe.cu"
+# holds NAME ARCHS DRIVER FLAG...: what the driver compiles holds code for these archs and no other. Flags are given by
+# hand where the image does not set them.
+holds() {
+    name=$1 wanted=$2
+    shift 2
+    found=$("$name" "$@" 2>/dev/null | sort -u | paste -sd, -)
     agrees=no
-    found=refused
-    nvcc --dryrun "$1" -c "$scratch/probe.cu" -o "$scratch/probe.o" >/dev/null 2>&1 && agrees=yes && found=accepted
-    judge nvcc "$found" accepted "nvcc --dryrun $1"
+    [ "$found" = "$wanted" ] && agrees=yes
+    judge "$name" "${found:-nothing}" "$wanted" "$*"
+}
+
+# sm DRIVER FLAG...: the archs of an object, by the headers in its fat binary (magic 0xBA55ED50): of each image its
+# kind, its length, its arch, and whether it is for that arch alone (a) or its family (f).
+sm() {
+    printf '__global__ void probe() {}\n' >"$scratch/probe.cu"
+    "$@" -c "$scratch/probe.cu" -o "$scratch/probe.o" >&2 || return
+    od -An -v -tu4 "$scratch/probe.o" | awk '
+        { for (i = 1; i <= NF; i++) word[n++] = $i }
+        END {
+            for (i = 0; i < n; i++) if (word[i] == 3126193488) {
+                place = i + int(word[i + 1] / 65536) / 4
+                end = place + word[i + 2] / 4
+                while (place < end && word[place + 1] > 0) {
+                    kind = word[place] % 65536
+                    flags = word[place + 10]
+                    of = word[place + 7] (int(flags / 1048576) % 2 ? "a" : "") (int(flags / 2097152) % 2 ? "f" : "")
+                    if (kind == 1) print "compute_" of
+                    if (kind == 2) print "sm_" of
+                    place += (word[place + 1] + word[place + 2]) / 4
+                }
+            }
+        }'
 }
 
 agrees=no
@@ -83,8 +108,7 @@ if [ "${1:-}" != runtime ]; then
     compare cuda 12.4.1 minor 'release ' nvcc --version
     compare gcc 11 series '' gcc -dumpfullversion -dumpversion
     compare gcc 11 series '' g++ -dumpfullversion -dumpversion
-    accepts -gencode=arch=compute_86,code=sm_86
-    accepts -gencode=arch=compute_86,code=compute_86
+    holds sm compute_86,sm_86 nvcc
     :
 fi
 

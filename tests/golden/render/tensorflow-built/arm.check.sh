@@ -3,7 +3,7 @@
 # Written by toolmatrix 0 for arm; what is edited by hand is kept.
 # file    sha256:0000000000000000000000000000000000000000000000000000000000000000
 # Exits with 1 where they differ, and says for each difference what was expected and what was found.
-# With the argument `runtime` it asks only for what a runtime image has, with `tools` not for what is built.
+# With the argument `runtime` it asks only for what a runtime image has, with `tools` for what builds.
 set -u
 LC_ALL=C
 export LC_ALL

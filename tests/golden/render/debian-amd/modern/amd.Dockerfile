@@ -36,6 +36,8 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK="1" \
     VIRTUAL_ENV="/opt/venv" \
     PATH="/opt/venv/bin:${PATH}"
 
+ENV HIPCC_COMPILE_FLAGS_APPEND="--offload-arch=gfx90a"
+
 RUN <<EOF
 set -eux
 ln -sf /usr/bin/g++-12 /usr/local/bin/c++

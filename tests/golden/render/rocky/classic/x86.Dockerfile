@@ -24,6 +24,12 @@ RUN --mount=type=cache,id=rockylinux9-amd64-dnf,target=/var/cache/dnf,sharing=lo
     dnf install -y --setopt=install_weak_deps=False --setopt=keepcache=1 gcc gcc-c++ make; \
     rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 
+ENV NVCC_APPEND_FLAGS="-gencode=arch=compute_86,code=sm_86 -gencode=arch=compute_86,code=compute_86"
+
+RUN set -eux; \
+    ln -sf /usr/bin/g++ /usr/local/bin/c++; \
+    ln -sf /usr/bin/gcc /usr/local/bin/cc
+
 RUN set -eux; \
     groupadd --gid 10001 builder; \
     useradd --uid 10001 --gid 10001 --no-log-init --create-home --shell /bin/bash builder; \

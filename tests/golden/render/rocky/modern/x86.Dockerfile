@@ -27,6 +27,14 @@ dnf install -y --setopt=install_weak_deps=False --setopt=keepcache=1 gcc gcc-c++
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 
+ENV NVCC_APPEND_FLAGS="-gencode=arch=compute_86,code=sm_86 -gencode=arch=compute_86,code=compute_86"
+
+RUN <<EOF
+set -eux
+ln -sf /usr/bin/g++ /usr/local/bin/c++
+ln -sf /usr/bin/gcc /usr/local/bin/cc
+EOF
+
 RUN <<EOF
 set -eux
 groupadd --gid 10001 builder
