@@ -218,11 +218,24 @@ def _provisions(held: LockedTarget, rules: Rules, picker: Picker) -> Iterator[Pr
             continue
         version = held.components[name].version
         offered = [part for part in rules.provisions if part.component == name]
-        found = picker.first(offered, component=name, version=version)
+        package, release = _package(name, version, held)
+        found = picker.first(offered, component=package, version=release)
         if found is None:
             where = held.components["distro"].version
             raise _Excluded(f"nothing says how {name} {version} gets into {where}")
+        if package != name:
+            found = found.replace(probes=tuple(one.replace(wanted=release) for one in found.probes))
         yield found
+
+
+def _package(name: str, version: str, held: LockedTarget) -> tuple[str, str]:
+    """What pip calls a component and its release: a build may be published as another package."""
+    build = held.variants.get(name)
+    if build is None or not build.requirements:
+        return name, version
+    package, _, release = build.requirements[0].partition("==")
+    plain = package.partition("[")[0]
+    return (plain, release) if plain != name and release else (name, version)
 
 
 def _packages(part: Provision, held: LockedTarget) -> tuple[str, ...]:
