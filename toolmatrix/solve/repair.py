@@ -34,6 +34,9 @@ _OPTION_COST = {
 }
 _PLACES = ("target", "accelerator")
 """Who named a machine or an accelerator has it: another one is no way out, unless what was named cannot be at all."""
+_MOST_NAMES = 9
+"""Names without an order are tried one by one, each by solving. Of more than these none is nearer than another: devices
+and base images have hundreds. A distribution is tried however many there are, since each is a different machine."""
 _STEP_COST = (20, 5, 1)
 """What one step costs in the first, second and any later number of a version."""
 
@@ -231,7 +234,7 @@ class _Finder:
 
     def words(self, ask: Ask) -> Iterator[Ask]:
         names = self.index.section("c:" + ask.component)["versions"]
-        if len(names) > len(_OPTION_COST) and ask.option != "distro":
+        if len(names) > _MOST_NAMES and ask.option != "distro":
             return
         for name in reversed(names):
             if name != ask.selector:
