@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 from toolmatrix.errors import LogError, Position, ToolMissing, UsageError
-from toolmatrix.facts.store import open_index
 from toolmatrix.stages import cost, driver, replay, scripts, timing
 
 TYPE_CHECKING = False
@@ -184,7 +183,7 @@ def _refuse_what_is_missing(context: Context, told: Told) -> None:
     from toolmatrix.cli.stages import judge
     from toolmatrix.report import stage_findings
 
-    index = open_index(context.options.matrix, context.env)
+    index = context.index()
     for finding in judge(context, told, index):
         if finding.code in _MISSING and finding.severity == "error":
             raise _MISSING[finding.code](

@@ -190,7 +190,7 @@ def _show_findings(context: Context, told: Told) -> int:
     """Print what is known about a driver that gave up before its first command."""
     from toolmatrix.report import stage_findings
 
-    index = open_index(context.options.matrix, context.env)
+    index = context.index()
     context.write(stage_findings.text(index, judge(context, told, index), context.terminal))
     return 1
 
