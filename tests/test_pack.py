@@ -224,8 +224,8 @@ def test_tracebacks_and_sources_are_those_of_modules(installed: Installed) -> No
     path = installed.root / "cli" / "main.py"
     assert f'File "{installed.root / "cli" / "parser.py"}", line ' in said
     assert "def version_line() -> str:" in said
-    # In a run of the command this one comes before the pack.
-    assert f"{path} True ['toolmatrix.cli']" in said
+    # In a run of the command these come before the pack.
+    assert f"{path} True ['toolmatrix.cli', 'toolmatrix.cli.interrupts']" in said
 
 
 @pytest.mark.process

@@ -51,7 +51,7 @@ KINDS = (
     *("hangs", "noise", "verbose", "forks", "eats", "writes", "calls", "rights", "user"),
     *("fails", "mute", "colours", "gcc", "cc"),
 )
-BOUNDS = Bounds(seconds=4, memory=64 << 20, processes=16)
+BOUNDS = Bounds(seconds=4, memory=128 << 20, processes=16)
 STATUS = b"""Package: gcc-12
 Status: install ok installed
 Version: 12.2.0-14
@@ -175,7 +175,7 @@ class TestAnswers:
             ("noise", "was still running after 4 seconds"),
             ("verbose", "printed more than 65536 bytes"),
             ("forks", "was still running after 4 seconds"),
-            ("eats", "was killed for taking more than 64 MiB of memory"),
+            ("eats", "was killed for taking more than 128 MiB of memory"),
             ("fails", "ended with 3: \x1b[31mlast\x1b[0m"),
             ("mute", "printed no version: nothing"),
             ("foreign", "is made for another machine than the engine's, and nothing emulates it"),
