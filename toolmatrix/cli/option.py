@@ -24,6 +24,7 @@ _TOML: Mapping[str, tuple[type, str]] = {
     "number": (int, "a whole number, 0 or more"),
     "text": (str, "a string"),
 }
+_NONE: Mapping[str, str] = {}
 _EMPTY: Mapping[str, Any] = {"flag": False, "count": 0, "number": None, "text": "", "list": ()}
 
 
@@ -40,48 +41,27 @@ class BadValue(Exception):
 class Option:
     """One declaration; `name` and `kind` come from the field it is assigned to."""
 
-    __slots__ = (
-        "_choices",
-        "advice",
-        "asks_matrix",
-        "completer",
-        "configurable",
-        "default",
-        "excludes",
-        "flags",
-        "group",
-        "help",
-        "kind",
-        "many",
-        "metavar",
-        "name",
-        "only_flag",
-        "shape",
-        "shorthand",
-        "split",
-        "synonyms",
-        "unheard",
-    )
+    flags: tuple[str, ...]
+    help: str
+    metavar: str
+    group: str
+    completer: str
+    only_flag: bool
+    configurable: bool
+    default: Any
+    excludes: tuple[str, ...]
+    shape: str
+    shorthand: Mapping[str, str]
+    split: bool
+    synonyms: Mapping[str, str]
+    unheard: tuple[str, ...]
+    many: bool
+    asks_matrix: bool
+    advice: Mapping[str, str]
 
-    def __init__(self, flags: tuple[str, ...], **given: Any) -> None:
-        self.flags = flags
-        self.help: str = given["help"]
-        self.metavar: str = given["metavar"]
-        self.group: str = given["group"]
-        self._choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = given["choices"]
-        self.completer: str = given["completer"]
-        self.only_flag: bool = given["only_flag"]
-        self.configurable: bool = given["configurable"] and not self.only_flag
-        self.default: Any = given["default"]
-        self.excludes: tuple[str, ...] = given["excludes"]
-        self.shape: str = given["shape"]
-        self.shorthand: Mapping[str, str] = given["shorthand"]
-        self.split: bool = given["split"]
-        self.synonyms: Mapping[str, str] = given["synonyms"]
-        self.unheard: tuple[str, ...] = given["unheard"]
-        self.many: bool = given["many"]
-        self.asks_matrix: bool = given["asks_matrix"]
-        self.advice: Mapping[str, str] = given["advice"]
+    def __init__(self, declared: Mapping[str, Any]) -> None:
+        self.__dict__.update(declared)
+        self.configurable = self.configurable and not self.only_flag
         self.name = self.kind = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -103,7 +83,8 @@ class Option:
     @property
     def choices(self) -> tuple[str, ...]:
         """The words that it takes; none where it takes any, or asks the matrix."""
-        return self._choices() if callable(self._choices) else self._choices
+        said: tuple[str, ...] | Callable[[], tuple[str, ...]] = self.__dict__["choices"]
+        return said() if callable(said) else said
 
     @property
     def takes_value(self) -> bool:
@@ -244,13 +225,13 @@ def option(
     only_flag: bool = False,
     excludes: tuple[str, ...] = (),
     shape: str = "",
-    shorthand: Mapping[str, str] | None = None,
+    shorthand: Mapping[str, str] = _NONE,
     split: bool = True,
     many: bool = False,
     asks_matrix: bool = False,
-    synonyms: Mapping[str, str] | None = None,
+    synonyms: Mapping[str, str] = _NONE,
     unheard: tuple[str, ...] = (),
-    advice: Mapping[str, str] | None = None,
+    advice: Mapping[str, str] = _NONE,
 ) -> Any:
     """Declare an option; `shape` is `path`, `date` or nothing, `split` means comma lists.
 
@@ -260,23 +241,4 @@ def option(
     says of words that may mean several things what to write for each.
     A file sets what is `configurable`; what is `only_flag` is set by no variable either.
     """
-    return Option(
-        flags,
-        help=help,
-        metavar=metavar,
-        group=group,
-        default=default,
-        choices=choices,
-        completer=completer,
-        configurable=configurable,
-        only_flag=only_flag,
-        excludes=excludes,
-        shape=shape,
-        shorthand=shorthand or {},
-        split=split,
-        many=many,
-        asks_matrix=asks_matrix,
-        synonyms=synonyms or {},
-        unheard=unheard,
-        advice=advice or {},
-    )
+    return Option(locals())
