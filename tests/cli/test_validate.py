@@ -211,6 +211,8 @@ SMALL = LOCK.replace(
     }
 )
 OTHER = SMALL.replace(matrix_date="2026-01-02")
+RENDERED = SMALL.replace(render={"recipe": "toolchain"})
+"""The same answers, with the options by which a directory is rendered."""
 
 
 @pytest.mark.parametrize(
@@ -218,6 +220,8 @@ OTHER = SMALL.replace(matrix_date="2026-01-02")
     [
         (SMALL, SMALL, None, []),
         (SMALL, SMALL, SMALL, []),
+        (RENDERED, SMALL, None, []),
+        (RENDERED, SMALL, SMALL, []),
         (OTHER, SMALL, None, [("TM407", DIGEST)]),
         (OTHER, SMALL, SMALL, [("TM411", "lock")]),
         (SMALL, SMALL, OTHER, [("TM407", DIGEST)]),

@@ -307,7 +307,7 @@ class Options:
     force: bool = option(
         "--force",
         group="own",
-        configurable=False,
+        only_flag=True,
         help="replace files that were edited by hand or that somebody else wrote",
     )
     dialect: str = option(

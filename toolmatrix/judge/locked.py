@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.errors import LockError, NothingMatched, UsageError
 from toolmatrix.inventory import identities, subjects
 from toolmatrix.inventory.model import REST, Inventory, Seen, Skipped
 from toolmatrix.inventory.subjects import SCHEMES as OBSERVED
 from toolmatrix.inventory.subjects import Asked, Scheme
+from toolmatrix.judge import own
+from toolmatrix.lock import write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +34,17 @@ def observe(
     stdin: IO[bytes] | None = None,
     probes: Ask | None = None,
 ) -> Inventory:
-    """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError."""
-    return subjects.observe(subject, platform, directory, stdin, SCHEMES, probes)
+    """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError.
+
+    A lock inside is told by the digest of its answers, as in labels: how a directory is rendered changes none.
+    """
+    found = subjects.observe(subject, platform, directory, stdin, SCHEMES, probes)
+    try:
+        digest = write.digest(own.lock(found))
+    except LockError:
+        return found
+    held = tuple(one.replace(version=digest) for one in found.features.get(_SEEN, ()))
+    return found.replace(features={**found.features, _SEEN: held})
 
 
 def identity(subject: str, directory: str = "") -> str:
