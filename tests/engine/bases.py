@@ -7,6 +7,7 @@ runs under qemu-user-static. The image uses the mirror of this machine's own apt
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import json
@@ -55,19 +56,22 @@ def archive(base: Base, folder: Path) -> Path:
     made_from = (*base, *sources, *(path.read_text() for path in authorities), *_LEFT_OUT)
     name = f"{base.suite}-{base.arch}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:12]}"
     kept = folder / f"{name}.tar"
-    if kept.exists():
-        return kept
-    if base.arch != _own_architecture():
-        emulate(base.arch)
-    folder.mkdir(parents=True, exist_ok=True)
     layer, part = folder / f"{name}.layer", folder / f"{name}.part"
-    try:
-        _bootstrap(base, sources, authorities, layer)
-        _wrap(base, layer, part)
-        part.rename(kept)
-    finally:
-        layer.unlink(missing_ok=True)
-        part.unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Tests that run side by side need the same one.
+    with (folder / f"{name}.lock").open("w") as alone:
+        fcntl.flock(alone, fcntl.LOCK_EX)
+        if base.arch != _own_architecture():
+            emulate(base.arch)
+        if kept.exists():
+            return kept
+        try:
+            _bootstrap(base, sources, authorities, layer)
+            _wrap(base, layer, part)
+            part.rename(kept)
+        finally:
+            layer.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
     return kept
 
 
