@@ -6,6 +6,7 @@ What a test builds is named below `PREFIX` and removed at the end.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import os
 import shutil
@@ -22,6 +23,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+_LOCK = "toolmatrix-docker.lock"
 _SECONDS = 60
 """How long an engine may take to answer."""
 
@@ -195,23 +197,26 @@ def _mounts() -> list[str]:
 
 @contextlib.contextmanager
 def _started(folder: Path, client: Engine, *options: str) -> Iterator[Engine]:
-    """Docker's engine with everything it keeps below `folder`; without options it must be the only one."""
+    """Docker's engine with everything it keeps below `folder`.
+
+    Without options those that run side by side share a bridge and rules of the kernel, which one at a time makes.
+    """
     socket = f"unix://{folder}/socket"
     kept = {"--data-root": "data", "--exec-root": "run", "--pidfile": "pid"}
     words = [f"{option}={folder / name}" for option, name in kept.items()]
-    with (folder / "log").open("wb") as log:
-        daemon = subprocess.Popen(
-            [_which("dockerd"), f"--host={socket}", *words, *options],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        own = Engine({**client.environment, "DOCKER_HOST": socket})
-        _await(own, daemon, folder / "log")
+    own = Engine({**client.environment, "DOCKER_HOST": socket})
+    with contextlib.ExitStack() as stack:
+        with (folder.parent / _LOCK).open("w") as alone, (folder / "log").open("wb") as log:
+            fcntl.flock(alone, fcntl.LOCK_EX)
+            daemon = subprocess.Popen(
+                [_which("dockerd"), f"--host={socket}", *words, *options],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+            stack.callback(daemon.wait, _SECONDS)
+            stack.callback(daemon.terminate)
+            _await(own, daemon, folder / "log")
         yield own
-    finally:
-        daemon.terminate()
-        daemon.wait(_SECONDS)
 
 
 def _await(own: Engine, daemon: subprocess.Popen[bytes], log: Path) -> None:
