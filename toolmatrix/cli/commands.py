@@ -63,7 +63,7 @@ class Command(Value):
 
 
 _MATRIX_OWN = ("rows", "cols", "where", "cells", "environment")
-_RENDER_OWN = ("recipe", "base", "stdout", "force", "dialect", "syntax_line", "strict", "option_")
+_RENDER_OWN = ("recipe", "base", "stdout", "dialect", "syntax_line", "strict", "option_")
 _STAGES_OWN = (
     *("from_log", "driver", "explain", "only", "since", "until"),
     *("timeout", "jobs", "keep_dir", "cost"),
@@ -192,7 +192,7 @@ _ALL = (
         at_most=None,
         fills=True,
         completer="release",
-        own=("check", "list_formats", *_RENDER_OWN),
+        own=("check", "force", "list_formats", *_RENDER_OWN),
         request=True,
         formats=("text",),
         examples=(
