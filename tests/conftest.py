@@ -8,15 +8,21 @@ import subprocess
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 def pytest_configure() -> None:
-    """Let what tests start hear an interrupt: a shell that runs them in the background has them ignore it."""
+    """Let what tests start hear an interrupt: a shell that runs them in the background has them ignore it.
+
+    Generated examples are the same on every run and have no deadline.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+    settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session")

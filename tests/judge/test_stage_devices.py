@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judge.stage_cases import fatbinary, index, judged, made, plan
 from toolmatrix.judge import stages
 from toolmatrix.judge.stage_devices import CODE, NO, PTX, UNKNOWN, of_part
 from toolmatrix.judge.stage_images import Image, Part, codes
-
-settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
-settings.load_profile("repeatable")
 
 NAMES = index().section("c:arch")["versions"]
 DEVICES = index().section("c:device")["versions"]
