@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -46,6 +50,19 @@ class Outcome(NamedTuple):
         """The document on stdout."""
         document: dict[str, Any] = json.loads(self.out)
         return document
+
+
+def heeding(*words: str, path: str = "") -> Outcome:
+    """An interpreter run on these words, which hears an interrupt whatever started the tests."""
+    ended = subprocess.run(
+        [sys.executable, *words],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, [path]), *sys.path])},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Outcome(ended.returncode, ended.stdout, ended.stderr)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 import types
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from tests.cli.conftest import heeding
 from toolmatrix import __version__
 from toolmatrix.cli.main import main
 from toolmatrix.errors import (
@@ -302,15 +302,7 @@ def test_control_c_ends_it_with_130() -> None:
         "from toolmatrix.cli import main_script\n"
         "sys.exit(main_script())\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
+    assert heeding("-c", code) == (130, "", "interrupted\n")
 
 
 @pytest.mark.process

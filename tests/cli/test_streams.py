@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import SMALL
+from tests.cli.conftest import SMALL, heeding
 from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.progress import PATIENCE
 
@@ -246,15 +246,7 @@ def test_control_c_where_python_makes_something_else_of_it(tmp_path: Path, place
         "script()\n"
     )
     (tmp_path / "pressed.py").write_text(code)
-    ended = subprocess.run(
-        [sys.executable, "-m", "pressed"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
+    assert heeding("-m", "pressed", path=str(tmp_path)) == (130, "", "interrupted\n")
 
 
 @pytest.mark.process

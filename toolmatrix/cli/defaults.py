@@ -76,7 +76,7 @@ def _accelerators(ask: Ask, names: Names) -> set[str]:
         if about == "accelerator" and when[0][1] & wanted:
             # That a build also runs without its accelerator is no reason to ask for none.
             can |= allowed & ~scale.bit("none")
-    return {name for name in scale.versions if can & scale.bit(name)} - {"none"}
+    return {*scale.named(can)} - {"none"}
 
 
 def codegen(names: Names, archs: Sequence[str], devices: Sequence[str]) -> str:

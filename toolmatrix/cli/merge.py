@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolmatrix.cli.commands import Command
     from toolmatrix.cli.parser import Parsed
     from toolmatrix.cli.settings import SettingsFile
-    from toolmatrix.errors import Position
+    from toolmatrix.errors import Position, ToolmatrixError
 
 
 class Origin(Value):
@@ -117,19 +117,13 @@ def _take(
     names[option.name] = variable
 
 
-def misfit(option: Option, origin: Origin, bad: BadValue) -> UsageError | ConfigError:
+def misfit(option: Option, origin: Origin, bad: BadValue) -> ToolmatrixError:
     """The error for a value that an option does not take, where it was said."""
     kind = UsageError if origin.kind == "flag" else ConfigError
     what = f"`{option.flags[-1] if origin.kind == 'flag' else option.key}`"
     if origin.kind == "variable":
         what = f"the environment variable `{origin.name}`"
-    return kind(
-        f"bad value for {what}",
-        where=origin.where,
-        expected=bad.expected,
-        found=bad.found,
-        help=bad.help,
-    )
+    return bad.told(kind, what, origin.where)
 
 
 def _shorthand(text: str, stands_for: str) -> str | None:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
+    from toolmatrix.errors import Position, ToolmatrixError
+
 _YES = ("1", "true", "yes", "on")
 _NO = ("0", "false", "no", "off")
 _KINDS = {
@@ -36,6 +38,18 @@ class BadValue(Exception):
         self.expected = expected
         self.found = found
         self.help = help
+
+    def told(
+        self, kind: type[ToolmatrixError], what: str, where: Position | None = None
+    ) -> ToolmatrixError:
+        """The error for the user: what the value was for, and where it stood."""
+        return kind(
+            f"bad value for {what}",
+            where=where,
+            expected=self.expected,
+            found=self.found,
+            help=self.help,
+        )
 
 
 class Option:

@@ -149,9 +149,7 @@ def _set(parsed: Parsed, option: Option, flag: str, text: str) -> None:
         try:
             value = option.read(text)
         except BadValue as bad:
-            raise UsageError(
-                f"bad value for `{flag}`", expected=bad.expected, found=bad.found, help=bad.help
-            ) from None
+            raise bad.told(UsageError, f"`{flag}`") from None
         if option.kind == "list":
             value = (before or ()) + value
         elif before not in (None, value):

@@ -142,13 +142,8 @@ class _Reader:
         try:
             read = option.accept(value)
         except BadValue as bad:
-            raise ConfigError(
-                f"bad value for `{key}`",
-                where=locate(self.path, self.text, (*self.prefix, *path, key)),
-                expected=bad.expected,
-                found=bad.found,
-                help=bad.help,
-            ) from None
+            where = locate(self.path, self.text, (*self.prefix, *path, key))
+            raise bad.told(ConfigError, f"`{key}`", where) from None
         if option.shape != "path":
             return read
         base = os.path.dirname(self.path)

@@ -7,6 +7,7 @@ import os
 from toolmatrix.cli import vocabulary
 from toolmatrix.cli.fleet import Fleet
 from toolmatrix.cli.judging import Bench, Yardstick, expectations_of, refused
+from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.progress import Progress, summarize
 from toolmatrix.cli.worker import Bounds
 from toolmatrix.errors import BoundReached, Position, UsageError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.validation/1"
 EXIT = {"yes": 0, "no": 1, "unknown": 4}
+_PATIENCE = 3600
+"""Seconds for a subject where `--timeout` says none."""
 _LARGEST = 16 << 20
 """Bytes of a file of subjects or expectations."""
 
@@ -60,8 +63,11 @@ def _one(context: Context, bench: Bench, subject: str) -> Judged:
 
 def _bounds(context: Context) -> Bounds:
     options = context.options
-    given = {"seconds": options.timeout, "processor": options.cpu_time, "memory": options.memory}
-    return Bounds(**{name: bound for name, bound in given.items() if bound})
+    return Bounds(
+        seconds=options.timeout or _PATIENCE,
+        processor=options.cpu_time or OPTIONS["cpu_time"].default,
+        memory=options.memory or OPTIONS["memory"].default,
+    )
 
 
 def _report(context: Context, many: Sequence[Judged]) -> int:

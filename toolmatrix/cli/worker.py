@@ -31,9 +31,9 @@ _GRACE = 30
 class Bounds(Value):
     """What a piece of work may take: seconds, seconds of processor time, and MiB of memory."""
 
-    seconds: int = 3600
-    processor: int = 1800
-    memory: int = 2048
+    seconds: int
+    processor: int
+    memory: int
 
     def reached(self, option: str) -> BoundReached:
         """The error for the bound that an option sets."""

@@ -13,7 +13,7 @@ from contextlib import closing
 
 from toolmatrix.inventory import identities, oci
 from toolmatrix.inventory import image as images
-from toolmatrix.inventory.streams import BLOCK, Hashed
+from toolmatrix.inventory.streams import Hashed, exhaust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def read(path: str, platform: str, look: Look, budget: Budget) -> tuple[Image, T
     whole = os.path.join(path, _MANIFEST)
     with closing(oci.opened(whole, _MANIFEST, budget)) as file:
         stream = Hashed(file)
-        while stream.read(BLOCK):
-            pass
+        exhaust(stream)
     top = stream.digest
 
     def blob(asked: Descriptor) -> IO[bytes]:

@@ -7,7 +7,7 @@ import stat
 from functools import lru_cache
 from hashlib import sha256
 
-from toolmatrix.inventory.streams import BLOCK, Hashed
+from toolmatrix.inventory.streams import Hashed, exhaust
 
 
 def of_file(path: str) -> str:
@@ -27,8 +27,7 @@ def _digest(path: str, _state: tuple[int, ...]) -> str:
     """The digest of a file; one that did not change meanwhile is not read again."""
     with open(path, "rb") as file:
         stream = Hashed(file)
-        while stream.read(BLOCK):
-            pass
+        exhaust(stream)
     return stream.digest
 
 

@@ -185,5 +185,4 @@ def _finish(file: streams.Forward, packed: Hashed, budget: Budget) -> None:
                 f"{what} behind it",
                 "save or copy the image again",
             )
-    while packed.read(streams.BLOCK):
-        pass
+    streams.exhaust(packed)

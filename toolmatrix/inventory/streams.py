@@ -46,6 +46,12 @@ _XZ_MEMORY = 128 << 20
 """Bytes that unpacking xz may take; `xz -9` needs 65 MiB."""
 
 
+def exhaust(stream: Readable) -> None:
+    """Read a stream to its end, for its count and digest."""
+    while stream.read(BLOCK):
+        pass
+
+
 class Counted:
     """A stream that counts what is read of it, and can be looked into without reading."""
 

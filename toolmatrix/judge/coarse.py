@@ -7,6 +7,7 @@ import re
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, UNKNOWN
 from toolmatrix.inventory import python
+from toolmatrix.judge import stage_facts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,12 +83,7 @@ def _releases(index: Index, name: str, version: str) -> tuple[str, ...]:
     """
     if index.header["components"][name]["scheme"] == "series":
         return ()
-    section = index.component(name)
-    shipped = tuple(
-        release
-        for release, record in zip(section["versions"], section["releases"], strict=True)
-        if index.record(record)["attributes"].get("nvcc") == version
-    )
     scale = index.scale(name)
-    mask = 0 if shipped else scale.select(f"=={_plain(version)}")
-    return shipped or tuple(one for one in scale.versions if scale.bit(one) & mask)
+    return stage_facts.shipping(index, name, version) or tuple(
+        scale.named(scale.select(f"=={_plain(version)}"))
+    )

@@ -221,7 +221,7 @@ class _Judge:
         """The one release of the matrix that the version of a side is, none where it is no such."""
         scale = facts.scale_of(self.index, side.component)
         mask = facts.selected(scale, self.version(side))
-        found = tuple(name for name in scale.versions if scale.bit(name) & mask)
+        found = tuple(scale.named(mask))
         return found if len(found) == 1 else ()
 
     def given(self, match: Match) -> dict[str, str]:

@@ -182,14 +182,13 @@ def disputes(matrix: Matrix, index: Index) -> Iterator[Finding]:
         mask = 0
         for bits, _, _ in held:
             mask |= bits
-        versions = index.section("c:" + key.subject)["versions"]
         facts = dict.fromkeys(fact for _, rival, other in held for fact in (rival, other["id"]))
         weaker, better = words[key]
         yield Finding(
             code=DISPUTED,
             severity="info",
             component=key.subject,
-            releases=tuple(name for place, name in enumerate(versions) if mask >> place + 1 & 1),
+            releases=tuple(index.scale(key.subject).named(mask)),
             names=(key.component, key.rival, key.deciding, *map(", ".join, (weaker, better))),
             actual="" if any(matrix.claims[rival].decides for _, rival, _ in held) else SET_ASIDE,
             facts=tuple(facts),

@@ -66,18 +66,23 @@ def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
     """
     if component not in index.header["components"] or not version:
         return ()
-    section = index.section("c:" + component)
-    shipped = tuple(
-        name
-        for name, record in zip(section["versions"], section["releases"], strict=True)
-        if index.record(record)["attributes"].get("nvcc") == version
-    )
+    shipped = shipping(index, component, version)
     if shipped:
         return shipped
     scale = scale_of(index, component)
     minor = ".".join(version.split(".")[:2])
     found = selected(scale, version) or selected(scale, f"=={minor}.*") or selected(scale, minor)
-    return tuple(name for name in scale.versions if scale.bit(name) & found)
+    return tuple(scale.named(found))
+
+
+def shipping(index: Index, component: str, version: str) -> tuple[str, ...]:
+    """The releases that ship an nvcc of this version, by their attribute `nvcc`."""
+    section = index.component(component)
+    return tuple(
+        release
+        for release, record in zip(section["versions"], section["releases"], strict=True)
+        if index.record(record)["attributes"].get("nvcc") == version
+    )
 
 
 @lru_cache(maxsize=64)

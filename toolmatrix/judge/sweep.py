@@ -112,8 +112,7 @@ def accelerators(index: Index, target: str, component: str = "") -> list[str]:
     for _, when, about, allowed, *_ in index.component("target")["bindings"]:
         if about == "accelerator" and len(when) == 1 and when[0][1] & here:
             left &= allowed
-    versions = index.component("accelerator")["versions"]
-    found = [name for place, name in enumerate(versions) if left >> place + 1 & 1][::-1]
+    found = index.scale("accelerator").named(left)[::-1]
     if component:
         can = (*index.header["components"][component]["accelerators"], "none")
         found = [name for name in found if name in can] or [own]

@@ -5,7 +5,6 @@ Wording is made here and nowhere else, from records of the index; a table may br
 
 from __future__ import annotations
 
-from toolmatrix.facts.versions import Scale
 from toolmatrix.report import terminal
 
 TYPE_CHECKING = False
@@ -174,16 +173,14 @@ def union(index: Index, component: str, selectors: Sequence[str]) -> str:
     """What several selectors admit together: the one that admits it all, else their releases as ranges."""
     if len(selectors) == 1:
         return shortened(selectors[0])
-    versions = index.section("c:" + component)["versions"]
-    scale = Scale(index.header["components"][component]["scheme"], versions)
+    scale = index.scale(component)
     masks = [scale.select(selector) for selector in selectors]
     whole = 0
     for mask in masks:
         whole |= mask
     if whole in masks:
         return shortened(selectors[masks.index(whole)])
-    found = [name for place, name in enumerate(versions) if whole >> place + 1 & 1]
-    return shortened(ranged(index, component, found)) or "*"
+    return shortened(ranged(index, component, scale.named(whole))) or "*"
 
 
 def shortened(selector: str, version: str = "") -> str:

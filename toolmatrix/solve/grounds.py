@@ -155,5 +155,4 @@ def _ground(assembly: Assembly, reasons: Sequence[Reason], left: _Left) -> Groun
 
 
 def _named(assembly: Assembly, component: str, mask: int) -> tuple[str, ...]:
-    versions = assembly.component(component)["versions"]
-    return tuple(name for place, name in enumerate(versions) if mask >> place + 1 & 1)
+    return tuple(assembly.scale(component).named(mask))
