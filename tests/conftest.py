@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from hypothesis import settings
 
+from tests.engine import docker
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.engine.docker import Engine
 
 
 def pytest_configure() -> None:
@@ -48,3 +52,18 @@ def _no_processes_and_no_sockets(request: pytest.FixtureRequest) -> Iterator[Non
         patch.setattr(socket.socket, "bind", refuse)
         patch.setattr(socket, "getaddrinfo", refuse)
         yield
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    """A real engine."""
+    with docker.needed() as found:
+        yield found
+
+
+@pytest.fixture
+def reached(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """The engine, which this process reaches as well."""
+    monkeypatch.setenv("DOCKER_HOST", engine.host)
+    yield engine
+    docker.let_go()

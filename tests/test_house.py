@@ -33,7 +33,7 @@ FLOORS = (
     {"cli"},
     {"render", "judge", "harvest", "report"},
     {"solve", "stages", "inventory", "lock", "recipes"},
-    {"facts"},
+    {"facts", "images"},
     {"resources", "finding", "lines", "pack", "toml"},
     {"errors", "value", "__init__"},
 )

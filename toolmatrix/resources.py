@@ -65,7 +65,7 @@ def flags_path() -> str:
 
 def registries_path() -> str:
     """Registries with several names."""
-    return os.path.join(_PACKAGE, "inventory", "registries.yaml")
+    return os.path.join(_PACKAGE, "images", "registries.yaml")
 
 
 def outside_path() -> str:

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.test_diff_subjects import ARM_FLAGS, suspicious
 from tests.engine import bases, docker
 from tests.engine.__main__ import folder
-from tests.inventory import images
+from tests.images import images
 
 if TYPE_CHECKING:
     from pathlib import Path

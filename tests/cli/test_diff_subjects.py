@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.test_documents import validated
-from tests.inventory import images, machines
+from tests.images import images
+from tests.inventory import machines
 from tests.judge.test_images import ARM
 from toolmatrix.cli.main import main
 from toolmatrix.inventory import host

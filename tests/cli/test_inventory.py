@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.test_documents import validated
-from tests.inventory import images
+from tests.images import images
 from toolmatrix.cli.main import main
 
 if TYPE_CHECKING:

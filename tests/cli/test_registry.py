@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.inventory import hostile, images
-from tests.inventory.hostile import Reply, Server
+from tests.images import hostile, images
+from tests.images.hostile import Reply, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

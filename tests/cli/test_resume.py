@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine import docker
-from tests.inventory import hostile, images
+from tests.images import hostile, images
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

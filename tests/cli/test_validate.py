@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.cli.test_documents import validated
-from tests.inventory import images as image_files
+from tests.images import images as image_files
 from tests.judge.test_images import ARM, good, seen, with_component, with_feature
 from toolmatrix.inventory import subjects
 from toolmatrix.inventory.model import LOCK as LOCK_INSIDE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine.docker import unable
-from tests.inventory import images
+from tests.images import images
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.inventory import images
+from tests.images import images
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,15 +14,17 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.inventory import images, logs, test_offload
+from tests.images import images
+from tests.inventory import logs, test_offload
 from toolmatrix.errors import SubjectError
-from toolmatrix.inventory import archive, log, offload, rpm, signatures
-from toolmatrix.inventory.image import Image
-from toolmatrix.inventory.layer import FILE, Entry, Layer
-from toolmatrix.inventory.limits import Budget
+from toolmatrix.images import archive
+from toolmatrix.images.image import Image
+from toolmatrix.images.layer import FILE, Entry, Layer
+from toolmatrix.images.limits import Budget
+from toolmatrix.images.tree import Tree
+from toolmatrix.inventory import log, offload, rpm, signatures
 from toolmatrix.inventory.look import Look
 from toolmatrix.inventory.observe import observe
-from toolmatrix.inventory.tree import Tree
 
 if TYPE_CHECKING:
     import tarfile

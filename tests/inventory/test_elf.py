@@ -13,10 +13,10 @@ from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.inventory import images
+from tests.images import images
 from tests.stages.real import program
+from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import dynamic, elf
-from toolmatrix.inventory.limits import Budget
 from toolmatrix.inventory.look import Look
 from toolmatrix.inventory.observe import observe
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.inventory import images as made
-from tests.inventory.images import link, program
+from tests.images import images as made
+from tests.images.images import link, program
 from tests.inventory.test_observe import elf, needs, seen, valued
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import WARN, outcome
@@ -167,7 +167,7 @@ def with_history(step: str, *, empty: bool, **config: Any) -> Inventory:
     )
     saved = made.saved(whole._replace(config=made.as_json(held)))
     from tests.inventory.test_observe import TestLook
-    from toolmatrix.inventory.limits import Budget
+    from toolmatrix.images.limits import Budget
     from toolmatrix.inventory.observe import observe
 
     look = TestLook(Budget("image.tar"))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine import docker
-from tests.inventory.images import link, program
+from tests.images.images import link, program
 from tests.inventory.libraries import CAPTURED, captured, library
 from tests.inventory.test_observe import seen, told
 from toolmatrix.facts.store import open_index

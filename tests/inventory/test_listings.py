@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.inventory.images import program
+from tests.images.images import program
 from tests.inventory.test_observe import dist, elf, seen, told, valued
 
 if TYPE_CHECKING:

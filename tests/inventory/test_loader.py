@@ -17,13 +17,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.inventory import images
+from tests.images import images
 from tests.inventory.test_observe import elf, needs, seen
 from tests.stages.real import program
 from toolmatrix.errors import SubjectError
-from toolmatrix.inventory import directory, dynamic
-from toolmatrix.inventory.image import Image
-from toolmatrix.inventory.limits import Budget
+from toolmatrix.images import directory
+from toolmatrix.images.image import Image
+from toolmatrix.images.limits import Budget
+from toolmatrix.inventory import dynamic
 from toolmatrix.inventory.loader import Search
 from toolmatrix.inventory.look import Look
 from toolmatrix.inventory.record import View

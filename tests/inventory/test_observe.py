@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.inventory import images
-from tests.inventory.images import link
+from tests.images import images
+from tests.images.images import link
+from toolmatrix.images.limits import Budget
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.elf import Elf
-from toolmatrix.inventory.limits import Budget
 from toolmatrix.inventory.look import Look
 from toolmatrix.inventory.observe import observe
 from toolmatrix.inventory.packages import stanzas
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from toolmatrix.images.streams import Readable
     from toolmatrix.inventory.model import Inventory
     from toolmatrix.inventory.rpm import Database
-    from toolmatrix.inventory.streams import Readable
 
 MARK = b"\x7fELF of a test "
 

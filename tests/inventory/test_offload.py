@@ -14,10 +14,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.inventory import images
+from tests.images import images
 from tests.stages.real import nvcc, program
+from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import elf, offload
-from toolmatrix.inventory.limits import Budget
 from toolmatrix.inventory.look import Look
 
 if TYPE_CHECKING:

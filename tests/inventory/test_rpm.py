@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.inventory import images
-from tests.inventory.images import link
+from tests.images import images
+from tests.images.images import link
 from tests.stages.real import program
+from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import look, rpm
-from toolmatrix.inventory.limits import Budget
 from toolmatrix.inventory.look import Look
 from toolmatrix.inventory.observe import observe
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine import docker
-from tests.inventory import images
-from tests.inventory.images import hard_link
+from tests.images import images
+from tests.images.images import hard_link
 from toolmatrix.cli.main import main
 from toolmatrix.errors import ToolMissing
-from toolmatrix.inventory import engine as engines
+from toolmatrix.images import engine as engines
+from toolmatrix.images.containers import LABEL, Bounds
 from toolmatrix.inventory import running
-from toolmatrix.inventory.containers import LABEL, Bounds
 from toolmatrix.inventory.model import Inventory, Seen
 from toolmatrix.inventory.running import Probe
 

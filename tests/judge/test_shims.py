@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.inventory.images import link, program
+from tests.images.images import link, program
 from tests.inventory.test_observe import dist, seen
 from toolmatrix.cli import probes
 from toolmatrix.facts.store import open_index

@@ -15,7 +15,7 @@ from toolmatrix.errors import (
     UsageError,
 )
 from toolmatrix.finding import FAIL, UNKNOWN, WARN, Verdict
-from toolmatrix.inventory import host
+from toolmatrix.images.platforms import this_platform
 from toolmatrix.inventory.model import LOCK
 from toolmatrix.judge import expectations, images, locked, own
 from toolmatrix.judge.expectations import LABEL, BadExpectation, Expectation
@@ -131,7 +131,7 @@ class Bench(Value):
         stick = self.yardstick
         matrix = self.index.header["digest"]
         asked = (stick.digest, stick.targets, stick.expected, self.only, self.run, self.strict)
-        said = (__version__, matrix, *asked, self.platform or host.platform())
+        said = (__version__, matrix, *asked, self.platform or this_platform())
         return sha256(repr(said).encode()).hexdigest()
 
     @property

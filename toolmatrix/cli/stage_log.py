@@ -141,7 +141,7 @@ def _encoding(stream: io.BufferedReader) -> tuple[str, str]:
 @contextmanager
 def readable(path: str, help: str = _STDIN) -> Iterator[None]:
     """Say what is wrong with a log that cannot be read to its end; raises LogError."""
-    from toolmatrix.inventory import streams
+    from toolmatrix.images import streams
 
     try:
         yield

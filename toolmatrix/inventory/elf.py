@@ -10,9 +10,9 @@ import io
 import re
 import struct
 
+from toolmatrix.images.streams import BLOCK
 from toolmatrix.inventory import dynamic, library_version, offload
 from toolmatrix.inventory.dynamic import Dynamic
-from toolmatrix.inventory.streams import BLOCK
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from toolmatrix.inventory.streams import Readable
+    from toolmatrix.images.streams import Readable
 
 MAGIC = dynamic.MAGIC
 _WHOLE = 24 << 20

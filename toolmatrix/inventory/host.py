@@ -10,6 +10,7 @@ import json
 import os
 import re
 
+from toolmatrix.images.platforms import MACHINES
 from toolmatrix.inventory.model import Inventory, Seen, Skipped
 
 TYPE_CHECKING = False
@@ -36,8 +37,6 @@ _FILES: Mapping[str, tuple[str, str]] = {
     "rocm": ("/opt/rocm/.info/version", r"(\d[\d.]*)"),
     "driver": ("/proc/driver/nvidia/version", r"NVRM version:.*?\s(\d+\.[\d.]+)\s"),
 }
-MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
-"""Machines by the names of the kernel, and as the OCI image specification calls them."""
 CRC = {"amd64": "sse4_2", "arm64": "crc32"}
 """What the kernel calls the feature that brings CRC32 instructions, by architecture."""
 _BINFMT = "/proc/sys/fs/binfmt_misc"
@@ -47,13 +46,6 @@ _KFD = "/sys/class/kfd/kfd/topology/nodes"
 _DISPLAY = "0x03"
 """The class of display controllers (PCI code and ID assignment specification)."""
 _VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD"}
-
-
-def platform() -> str:
-    """What images for this machine call it."""
-    from platform import machine
-
-    return f"linux/{MACHINES.get(machine(), machine())}"
 
 
 class Machine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from toolmatrix.inventory.limits import MOST_SEARCHED, Budget
+from toolmatrix.images.limits import MOST_SEARCHED, Budget
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False

@@ -9,8 +9,8 @@ from toolmatrix.inventory.model import LOCK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.inventory.limits import Budget
-    from toolmatrix.inventory.streams import Readable
+    from toolmatrix.images.limits import Budget
+    from toolmatrix.images.streams import Readable
 
 _KIB, _MIB = 1 << 10, 1 << 20
 

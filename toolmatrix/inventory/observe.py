@@ -20,9 +20,9 @@ from toolmatrix.inventory.record import Record, View, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.inventory.image import Image
+    from toolmatrix.images.image import Image
+    from toolmatrix.images.tree import Tree
     from toolmatrix.inventory.look import Look
-    from toolmatrix.inventory.tree import Tree
 
 _SETTINGS = {
     "User": "user",

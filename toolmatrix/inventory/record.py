@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolmatrix.inventory.image import Image
-    from toolmatrix.inventory.tree import Tree
+    from toolmatrix.images.image import Image
+    from toolmatrix.images.tree import Tree
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The PATH of a container whose image sets none, as Docker and Podman have it."""

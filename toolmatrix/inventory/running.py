@@ -12,8 +12,9 @@ import re
 import shlex
 import time
 
-from toolmatrix.inventory import containers, programs
-from toolmatrix.inventory.containers import NOT_THERE, Bounds
+from toolmatrix.images import containers
+from toolmatrix.images.containers import NOT_THERE, Bounds
+from toolmatrix.inventory import programs
 from toolmatrix.inventory.model import RAN, RUNNING, WHICH, Seen, Skipped
 from toolmatrix.lines import without_colours
 from toolmatrix.value import Value
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.inventory.containers import Containers
-    from toolmatrix.inventory.engine import Client
+    from toolmatrix.images.containers import Containers
+    from toolmatrix.images.engine import Client
     from toolmatrix.inventory.model import Inventory
 
 _AT_ONCE = 4

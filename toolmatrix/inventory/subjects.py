@@ -7,19 +7,20 @@ import sys
 from typing import NamedTuple
 
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
-from toolmatrix.inventory import identities, secrets
-from toolmatrix.inventory.limits import Budget
+from toolmatrix.images import identities
+from toolmatrix.images.limits import Budget
+from toolmatrix.inventory import secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import IO
 
-    from toolmatrix.inventory.image import Image
+    from toolmatrix.images.image import Image
+    from toolmatrix.images.tree import Tree
     from toolmatrix.inventory.look import Look
     from toolmatrix.inventory.model import Inventory
     from toolmatrix.inventory.running import Probe
-    from toolmatrix.inventory.tree import Tree
 
     Ask = Callable[[Inventory], Sequence[Probe]]
     """What programs are asked, by what was read."""
@@ -145,7 +146,7 @@ def _file(asked: Asked) -> str:
 
 
 def _archive(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
-    from toolmatrix.inventory import archive, oci
+    from toolmatrix.images import archive, oci
 
     if asked.place == "-":
         return archive.read(asked.stdin or sys.stdin.buffer, asked.platform, look, budget)
@@ -154,19 +155,19 @@ def _archive(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
 
 
 def _oci(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
-    from toolmatrix.inventory import oci
+    from toolmatrix.images import oci
 
     return oci.read(asked.path, asked.platform, look, budget)
 
 
 def _layout(asked: Asked) -> str:
-    from toolmatrix.inventory import oci
+    from toolmatrix.images import oci
 
     return oci.identity(asked.path)
 
 
 def _directory(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
-    from toolmatrix.inventory import copied, directory
+    from toolmatrix.images import copied, directory
 
     if copied.is_one(asked.path):
         return copied.read(asked.path, asked.platform, look, budget)
@@ -174,13 +175,14 @@ def _directory(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
 
 
 def _copied(asked: Asked) -> str:
-    from toolmatrix.inventory import copied
+    from toolmatrix.images import copied
 
     return copied.identity(asked.path) if copied.is_one(asked.path) else ""
 
 
 def _engine(asked: Asked) -> Inventory:
-    from toolmatrix.inventory import engine, running
+    from toolmatrix.images import engine
+    from toolmatrix.inventory import running
 
     with engine.connected(asked.subject) as client, engine.failures(asked.subject):
         image = engine.find(client, asked.place, asked.subject)
@@ -192,20 +194,20 @@ def _engine(asked: Asked) -> Inventory:
 
 
 def _engine_id(asked: Asked) -> str:
-    from toolmatrix.inventory import engine
+    from toolmatrix.images import engine
 
     with engine.connected(asked.subject) as client, engine.failures(asked.subject):
         return str(engine.find(client, asked.place, asked.subject)["Id"])
 
 
 def _registry(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
-    from toolmatrix.inventory import registry
+    from toolmatrix.images import registry
 
     return registry.read(asked.place, asked.platform, look, budget)
 
 
 def _registered(asked: Asked) -> str:
-    from toolmatrix.inventory import registry
+    from toolmatrix.images import registry
 
     return registry.identity(asked.place, Budget(asked.subject))
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import fnmatch
 
+from toolmatrix.images.image import Image
+from toolmatrix.images.layer import FILE, Entry, Layer
+from toolmatrix.images.limits import Budget
+from toolmatrix.images.tree import Tree
 from toolmatrix.inventory import builds, flags, host, packages, python, readings, toolkits
-from toolmatrix.inventory.image import Image
-from toolmatrix.inventory.layer import FILE, Entry, Layer
-from toolmatrix.inventory.limits import Budget
 from toolmatrix.inventory.model import Inventory, Skipped
 from toolmatrix.inventory.record import Record, View, listed
-from toolmatrix.inventory.tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from toolmatrix.errors import LockError, NothingMatched, UsageError
-from toolmatrix.inventory import identities, subjects
+from toolmatrix.images import identities
+from toolmatrix.inventory import subjects
 from toolmatrix.inventory.model import REST, Inventory, Seen, Skipped
 from toolmatrix.inventory.subjects import SCHEMES as OBSERVED
 from toolmatrix.inventory.subjects import Asked, Scheme

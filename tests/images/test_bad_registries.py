@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.inventory import hostile, images, registries
-from tests.inventory.hostile import Asked, Reply, Server
+from tests.images import hostile, images, registries
+from tests.images.hostile import Asked, Reply, Server
 from toolmatrix.errors import (
     AccessDenied,
     RegistryFailed,
@@ -23,7 +23,8 @@ from toolmatrix.errors import (
     ToolMissing,
     UsageError,
 )
-from toolmatrix.inventory import docker_config, subjects, transport
+from toolmatrix.images import docker_config, transport
+from toolmatrix.inventory import subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from toolmatrix.errors import SubjectError
-    from toolmatrix.inventory.limits import Budget
+    from toolmatrix.images.limits import Budget
 
     class Readable(Protocol):
         """What is needed of a stream: bytes in order."""

@@ -8,7 +8,7 @@ import ssl
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.inventory import images
+from tests.images import images
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

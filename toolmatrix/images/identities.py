@@ -7,7 +7,7 @@ import stat
 from functools import lru_cache
 from hashlib import sha256
 
-from toolmatrix.inventory.streams import Hashed, exhaust
+from toolmatrix.images.streams import Hashed, exhaust
 
 
 def of_file(path: str) -> str:

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.inventory import images
-from tests.inventory.images import hard_link, link
+from tests.images import images
+from tests.images.images import hard_link, link
 from toolmatrix.errors import SubjectError
-from toolmatrix.inventory import archive, limits
-from toolmatrix.inventory.layer import read_layer
-from toolmatrix.inventory.limits import Budget
-from toolmatrix.inventory.streams import Hashed
+from toolmatrix.images import archive, limits
+from toolmatrix.images.layer import read_layer
+from toolmatrix.images.limits import Budget
+from toolmatrix.images.streams import Hashed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

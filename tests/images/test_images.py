@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import zstandard
 
-from tests.inventory import images
-from tests.inventory.images import hard_link, link
+from tests.images import images
+from tests.images.images import hard_link, link
 from tests.stages.real import program
 from toolmatrix.errors import SubjectError
-from toolmatrix.inventory import copied, directory
-from toolmatrix.inventory.limits import Budget
+from toolmatrix.images import copied, directory
+from toolmatrix.images.limits import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from toolmatrix.inventory.image import Image
+    from toolmatrix.images.image import Image
 
     Files = Mapping[str, bytes | tarfile.TarInfo]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmatrix.inventory.streams import Counted, Forward, Hashed
+from toolmatrix.images.streams import Counted, Forward, Hashed
 
 
 class Pieces(io.BytesIO):

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolmatrix.errors import ConfigError, UsageError
-from toolmatrix.inventory import docker_config, reference
-from toolmatrix.inventory.docker_config import Credential, DockerConfig
-from toolmatrix.inventory.registry_auth import challenges
+from toolmatrix.images import docker_config, reference
+from toolmatrix.images.docker_config import Credential, DockerConfig
+from toolmatrix.images.registry_auth import challenges
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,18 +11,18 @@ import os
 import re
 from contextlib import closing
 
-from toolmatrix.inventory import identities, oci
-from toolmatrix.inventory import image as images
-from toolmatrix.inventory.streams import Hashed, exhaust
+from toolmatrix.images import identities, oci
+from toolmatrix.images import image as images
+from toolmatrix.images.streams import Hashed, exhaust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 
-    from toolmatrix.inventory.image import Descriptor, Image
-    from toolmatrix.inventory.layer import Look
-    from toolmatrix.inventory.limits import Budget
-    from toolmatrix.inventory.tree import Tree
+    from toolmatrix.images.image import Descriptor, Image
+    from toolmatrix.images.layer import Look
+    from toolmatrix.images.limits import Budget
+    from toolmatrix.images.tree import Tree
 
 _MARK = re.compile(rb"Directory Transport Version: ([\w.]{1,20})")
 _KNOWN = b"1.1"

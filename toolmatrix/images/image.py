@@ -9,9 +9,9 @@ import json
 import re
 from types import MappingProxyType
 
-from toolmatrix.inventory.limits import LARGEST_DOCUMENT, MOST_LAYERS
-from toolmatrix.inventory.streams import Hashed
-from toolmatrix.inventory.tree import Tree
+from toolmatrix.images.limits import LARGEST_DOCUMENT, MOST_LAYERS
+from toolmatrix.images.streams import Hashed
+from toolmatrix.images.tree import Tree
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.inventory.layer import Layer
-    from toolmatrix.inventory.limits import Budget
-    from toolmatrix.inventory.streams import Readable
+    from toolmatrix.images.layer import Layer
+    from toolmatrix.images.limits import Budget
+    from toolmatrix.images.streams import Readable
 
     Document = Mapping[str, Any]
     Fetch = Callable[["Descriptor"], Document]

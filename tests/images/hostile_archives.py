@@ -1,6 +1,6 @@
 """Archives made to exhaust, to mislead or to break what reads them: each kind by name, built when it is asked for.
 
-`python -m tests.inventory.hostile_archives` reads each in a process with bounds, and prints what came of it.
+`python -m tests.images.hostile_archives` reads each in a process with bounds, and prints what came of it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zstandard
 
-from tests.inventory import images
-from tests.inventory.images import as_json, hard_link, link
+from tests.images import images
+from tests.images.images import as_json, hard_link, link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -565,7 +565,7 @@ def _read(path: str) -> str:
 
 def main() -> None:
     """Print what came of each kind, and the figures of all."""
-    import toolmatrix.inventory.archive
+    import toolmatrix.images.archive
     import toolmatrix.inventory.observe  # noqa: F401 - as `archive`, so that each pays for itself alone
 
     found = {}

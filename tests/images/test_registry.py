@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.inventory import images, registries
+from tests.images import images, registries
 from toolmatrix.errors import AccessDenied, ConfigError, RegistryFailed, SubjectError
-from toolmatrix.inventory import docker_config, subjects
+from toolmatrix.images import docker_config
+from toolmatrix.inventory import subjects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.inventory.registries import Registry
+    from tests.images.registries import Registry
     from toolmatrix.inventory.model import Inventory
 
 pytestmark = [pytest.mark.process]

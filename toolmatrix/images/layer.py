@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import tarfile
 
-from toolmatrix.inventory import streams
-from toolmatrix.inventory.limits import LONGEST_NAME, MOST_PADDING
+from toolmatrix.images import streams
+from toolmatrix.images.limits import LONGEST_NAME, MOST_PADDING
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from toolmatrix.inventory.limits import Budget
-    from toolmatrix.inventory.streams import Hashed, Readable
+    from toolmatrix.images.limits import Budget
+    from toolmatrix.images.streams import Hashed, Readable
 
     Look = Callable[[str, int, Readable], object]
 

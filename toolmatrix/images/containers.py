@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from toolmatrix.inventory.engine import Client
+    from toolmatrix.images.engine import Client
 
 LABEL = "io.github.toolmatrix.asked-by"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

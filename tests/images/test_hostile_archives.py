@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.golden import FOLDER
-from tests.inventory import hostile_archives
+from tests.images import hostile_archives
 
 if TYPE_CHECKING:
     from pathlib import Path

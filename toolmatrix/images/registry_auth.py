@@ -11,16 +11,16 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import parse_http_list
 
 from toolmatrix.errors import AccessDenied, Position
-from toolmatrix.inventory import image as images
+from toolmatrix.images import image as images
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from toolmatrix.inventory.docker_config import Credential, DockerConfig
-    from toolmatrix.inventory.limits import Budget
-    from toolmatrix.inventory.reference import Reference
-    from toolmatrix.inventory.transport import Answer, Transport
+    from toolmatrix.images.docker_config import Credential, DockerConfig
+    from toolmatrix.images.limits import Budget
+    from toolmatrix.images.reference import Reference
+    from toolmatrix.images.transport import Answer, Transport
 
     Challenges = Mapping[str, Mapping[str, str]]
 

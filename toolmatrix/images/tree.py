@@ -5,14 +5,14 @@ from __future__ import annotations
 import fnmatch
 import re
 
-from toolmatrix.inventory.layer import DIRECTORY, FILE, HARD_LINK, LINK, Entry
+from toolmatrix.images.layer import DIRECTORY, FILE, HARD_LINK, LINK, Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from toolmatrix.inventory.layer import Layer
-    from toolmatrix.inventory.limits import Budget
+    from toolmatrix.images.layer import Layer
+    from toolmatrix.images.limits import Budget
 
     Names = dict[str, "Node"]
 

@@ -11,17 +11,17 @@ import struct
 import tarfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolmatrix.inventory import archive, oci
-from toolmatrix.inventory.limits import Budget
+from toolmatrix.images import archive, oci
+from toolmatrix.images.limits import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from toolmatrix.inventory.image import Image
-    from toolmatrix.inventory.layer import Look
-    from toolmatrix.inventory.streams import Readable
-    from toolmatrix.inventory.tree import Tree
+    from toolmatrix.images.image import Image
+    from toolmatrix.images.layer import Look
+    from toolmatrix.images.streams import Readable
+    from toolmatrix.images.tree import Tree
 
 OCI = "application/vnd.oci.image"
 INDEX = f"{OCI}.index.v1+json"

@@ -12,25 +12,25 @@ from contextlib import closing, contextmanager
 from functools import partial
 
 from toolmatrix.errors import RegistryFailed, SubjectError, ToolmatrixError
-from toolmatrix.inventory import image as images
-from toolmatrix.inventory import oci, reference
-from toolmatrix.inventory.docker_config import DockerConfig
-from toolmatrix.inventory.registry_auth import Access
-from toolmatrix.inventory.streams import BLOCK, Hashed
-from toolmatrix.inventory.transport import Transport, same_host
+from toolmatrix.images import image as images
+from toolmatrix.images import oci, reference
+from toolmatrix.images.docker_config import DockerConfig
+from toolmatrix.images.registry_auth import Access
+from toolmatrix.images.streams import BLOCK, Hashed
+from toolmatrix.images.transport import Transport, same_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from toolmatrix.inventory.image import Descriptor, Image
-    from toolmatrix.inventory.layer import Look
-    from toolmatrix.inventory.limits import Budget
-    from toolmatrix.inventory.reference import Reference
-    from toolmatrix.inventory.streams import Closable
-    from toolmatrix.inventory.transport import Answer
-    from toolmatrix.inventory.tree import Tree
+    from toolmatrix.images.image import Descriptor, Image
+    from toolmatrix.images.layer import Look
+    from toolmatrix.images.limits import Budget
+    from toolmatrix.images.reference import Reference
+    from toolmatrix.images.streams import Closable
+    from toolmatrix.images.transport import Answer
+    from toolmatrix.images.tree import Tree
 
 LARGEST_MANIFEST = 4 << 20
 """Bytes; what the distribution specification asks registries to take at least, and they to at most."""

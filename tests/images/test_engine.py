@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine import docker
-from tests.inventory import images
+from tests.images import images
 from toolmatrix.errors import SubjectError, ToolmatrixError, ToolMissing
-from toolmatrix.inventory import engine as engines
+from toolmatrix.images import engine as engines
+from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import subjects
-from toolmatrix.inventory.limits import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.engine.docker import Engine
-    from toolmatrix.inventory.streams import Readable
+    from toolmatrix.images.streams import Readable
 
 pytestmark = [
     pytest.mark.process,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import stat
 
-from toolmatrix.inventory.image import Image
-from toolmatrix.inventory.layer import DIRECTORY, FILE, LINK, Entry, Layer
-from toolmatrix.inventory.tree import Tree
+from toolmatrix.images.image import Image
+from toolmatrix.images.layer import DIRECTORY, FILE, LINK, Entry, Layer
+from toolmatrix.images.tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolmatrix.inventory.layer import Look
-    from toolmatrix.inventory.limits import Budget
+    from toolmatrix.images.layer import Look
+    from toolmatrix.images.limits import Budget
 
 _ELSEWHERE = ("proc", "sys", "dev")
 """Where a running system mounts what are no files."""

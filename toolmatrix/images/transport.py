@@ -20,7 +20,7 @@ from urllib3 import connection, connectionpool, exceptions
 from urllib3.util import Retry, Timeout, make_headers, parse_url
 
 from toolmatrix.errors import Position, RegistryFailed
-from toolmatrix.inventory.docker_config import is_loopback
+from toolmatrix.images.docker_config import is_loopback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from urllib3 import BaseHTTPResponse
 
-    from toolmatrix.inventory.docker_config import DockerConfig
+    from toolmatrix.images.docker_config import DockerConfig
 
 CONNECT: float = 10
 SILENCE: float = 30

@@ -10,12 +10,12 @@ import io
 import posixpath
 import re
 
-from toolmatrix.inventory import image as images
-from toolmatrix.inventory import oci, streams
-from toolmatrix.inventory.image import Descriptor, Image, Listed, Manifest
-from toolmatrix.inventory.layer import contents, damaged, inner_path, is_tar, members, read_layer
-from toolmatrix.inventory.limits import LARGEST_DOCUMENT
-from toolmatrix.inventory.streams import Hashed
+from toolmatrix.images import image as images
+from toolmatrix.images import oci, streams
+from toolmatrix.images.image import Descriptor, Image, Listed, Manifest
+from toolmatrix.images.layer import contents, damaged, inner_path, is_tar, members, read_layer
+from toolmatrix.images.limits import LARGEST_DOCUMENT
+from toolmatrix.images.streams import Hashed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from tarfile import TarFile, TarInfo
     from typing import Any
 
-    from toolmatrix.inventory.layer import Layer, Look
-    from toolmatrix.inventory.limits import Budget
-    from toolmatrix.inventory.streams import Readable
-    from toolmatrix.inventory.tree import Tree
+    from toolmatrix.images.layer import Layer, Look
+    from toolmatrix.images.limits import Budget
+    from toolmatrix.images.streams import Readable
+    from toolmatrix.images.tree import Tree
 
 _BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})")
 _LAYER = re.compile(r"blobs/sha256/[0-9a-f]{64}|.*\.tar(\.gz|\.zst)?")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 import yaml
 
-from tests.inventory import images
+from tests.images import images
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,17 +12,17 @@ from contextlib import closing, contextmanager
 from difflib import get_close_matches
 
 from toolmatrix.errors import Position, SubjectError, ToolMissing
-from toolmatrix.inventory import archive
+from toolmatrix.images import archive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from toolmatrix.inventory.image import Image
-    from toolmatrix.inventory.layer import Look
-    from toolmatrix.inventory.limits import Budget
-    from toolmatrix.inventory.tree import Tree
+    from toolmatrix.images.image import Image
+    from toolmatrix.images.layer import Look
+    from toolmatrix.images.limits import Budget
+    from toolmatrix.images.tree import Tree
 
     Client = Any
     """What speaks to an engine, a docker.APIClient."""

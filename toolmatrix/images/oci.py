@@ -6,22 +6,23 @@ import os
 from contextlib import closing
 
 from toolmatrix.errors import Position, SubjectError
-from toolmatrix.inventory import host, identities
-from toolmatrix.inventory import image as images
-from toolmatrix.inventory.image import Image
-from toolmatrix.inventory.layer import read_layer
-from toolmatrix.inventory.streams import Hashed, Sized
+from toolmatrix.images import identities
+from toolmatrix.images import image as images
+from toolmatrix.images.image import Image
+from toolmatrix.images.layer import read_layer
+from toolmatrix.images.platforms import this_platform
+from toolmatrix.images.streams import Hashed, Sized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import IO, Any
 
-    from toolmatrix.inventory.image import Descriptor, Fetch, Listed, Manifest
-    from toolmatrix.inventory.layer import Layer, Look
-    from toolmatrix.inventory.limits import Budget
-    from toolmatrix.inventory.streams import Closable, Readable
-    from toolmatrix.inventory.tree import Tree
+    from toolmatrix.images.image import Descriptor, Fetch, Listed, Manifest
+    from toolmatrix.images.layer import Layer, Look
+    from toolmatrix.images.limits import Budget
+    from toolmatrix.images.streams import Closable, Readable
+    from toolmatrix.images.tree import Tree
 
     Open = Callable[[Descriptor], Closable]
 
@@ -63,7 +64,7 @@ def by_digests(
 
 def default(found: Sequence[Listed]) -> str:
     """The platform of this machine where an index lists several images, and no one asks for another platform."""
-    return host.platform() if len(found) > 1 else ""
+    return this_platform() if len(found) > 1 else ""
 
 
 def pick(

@@ -1,0 +1,1 @@
+"""Images, from bytes to a tree of files: engines, archives, layouts, registries, and the layers inside."""
