@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from toolmatrix.inventory import log, signatures
+from toolmatrix.logs import log, signatures
 
 LINES = (
     (

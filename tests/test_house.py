@@ -32,6 +32,7 @@ FLOORS = (
     {"__main__"},
     {"cli"},
     {"render", "judge", "harvest", "report"},
+    {"logs"},
     {"solve", "stages", "inventory", "lock", "recipes"},
     {"facts", "images"},
     {"resources", "finding", "lines", "pack", "toml"},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tests.inventory import logs
+from tests.logs import captured as logs
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:

@@ -15,22 +15,24 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.images import images
-from tests.inventory import logs, test_offload
+from tests.inventory import test_offload
+from tests.logs import captured as logs
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import archive
 from toolmatrix.images.image import Image
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.tree import Tree
-from toolmatrix.inventory import log, offload, rpm, signatures
+from toolmatrix.inventory import offload, rpm
 from toolmatrix.inventory.look import Look
 from toolmatrix.inventory.observe import observe
+from toolmatrix.logs import log, signatures
 
 if TYPE_CHECKING:
     import tarfile
     from collections.abc import Callable, Iterator
 
-    from toolmatrix.inventory.signatures import Book
+    from toolmatrix.logs.signatures import Book
 
 
 class Reader(NamedTuple):

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.inventory import logs
+from tests.logs import captured as logs
 from toolmatrix.facts.store import open_index
-from toolmatrix.inventory import log, signatures
 from toolmatrix.judge.diagnose import diagnose
+from toolmatrix.logs import log, signatures
 from toolmatrix.report.rules import load_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.inventory.diagnosis import Diagnosis
+    from toolmatrix.logs.diagnosis import Diagnosis
 
 BOOK = signatures.load()
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
-    from toolmatrix.inventory.log import Log
-    from toolmatrix.inventory.signatures import Book
+    from toolmatrix.logs.log import Log
+    from toolmatrix.logs.signatures import Book
 
 MOST = 10
 """So many causes are told where `--limit` says nothing."""
@@ -23,8 +23,8 @@ MOST = 10
 
 def run(context: Context) -> int:
     """Print what is known of the failures in a log; 1 when there is one, but 0 where a SARIF reader judges."""
-    from toolmatrix.inventory import signatures
     from toolmatrix.judge.diagnose import diagnose
+    from toolmatrix.logs import signatures
     from toolmatrix.report.diagnosis import Report
 
     path = context.arguments[0]
@@ -49,7 +49,7 @@ def run(context: Context) -> int:
 
 
 def _observed(context: Context, path: str, book: Book) -> Log:
-    from toolmatrix.inventory.log import observe
+    from toolmatrix.logs.log import observe
 
     help = "`-` reads stdin"
     with (

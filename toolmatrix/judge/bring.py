@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.inventory import signatures
+from toolmatrix.logs import signatures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

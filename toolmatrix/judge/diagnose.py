@@ -10,9 +10,9 @@ import shlex
 
 from toolmatrix.errors import Position
 from toolmatrix.finding import SEVERITIES, Finding
-from toolmatrix.inventory.diagnosis import Cause, Diagnosis, Fix, Involved
-from toolmatrix.inventory.signatures import major
 from toolmatrix.judge import stage_facts as facts
+from toolmatrix.logs.diagnosis import Cause, Diagnosis, Fix, Involved
+from toolmatrix.logs.signatures import major
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Ground
-    from toolmatrix.inventory.log import Log, Match
-    from toolmatrix.inventory.signatures import Book, Part, Signature
+    from toolmatrix.logs.log import Log, Match
+    from toolmatrix.logs.signatures import Book, Part, Signature
 
     Solve = Callable[[Sequence[str]], Mapping[str, str] | None]
     """Answers the words of a request with the releases chosen, None where it does not resolve."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.inventory.diagnosis import Cause, Diagnosis, Fix, Involved
+    from toolmatrix.logs.diagnosis import Cause, Diagnosis, Fix, Involved
     from toolmatrix.report.terminal import Terminal
 
 _COLOURS = {"error": "error", "warning": "partial", "info": "unknown"}

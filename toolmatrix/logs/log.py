@@ -1,13 +1,13 @@
 """Observing a log: the components and versions that show in it, and the lines that known failures leave.
 
-Only lines that hold one of the texts of the book are looked at (toolmatrix/inventory/sieve.py). Patterns see them
+Only lines that hold one of the texts of the book are looked at (toolmatrix/logs/sieve.py). Patterns see them
 without prefixes and colours, and one that no pattern fits once more between the lines beside it, as it may be wrapped.
 """
 
 from __future__ import annotations
 
 from toolmatrix.inventory.model import Inventory, Seen
-from toolmatrix.inventory.sieve import Sieve
+from toolmatrix.logs.sieve import Sieve
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterator, Mapping
 
-    from toolmatrix.inventory.sieve import Hit, Stream
-    from toolmatrix.inventory.signatures import Book, Pattern, Signature
+    from toolmatrix.logs.sieve import Hit, Stream
+    from toolmatrix.logs.signatures import Book, Pattern, Signature
 
 MATCHES = 1000
 """Different failures that are kept; further ones are counted."""

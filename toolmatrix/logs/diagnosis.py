@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolmatrix.finding import Finding
-    from toolmatrix.inventory.log import Followed
+    from toolmatrix.logs.log import Followed
 
 
 class Involved(Value):

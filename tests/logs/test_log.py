@@ -13,10 +13,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.inventory import logs
+from tests.logs import captured as logs
 from tests.stages import corpus
 from tests.test_lines import PREFIXES
-from toolmatrix.inventory import log, sieve, signatures
+from toolmatrix.logs import log, sieve, signatures
 from toolmatrix.resources import schema_path, signatures_path
 
 if TYPE_CHECKING:
