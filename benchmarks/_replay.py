@@ -8,7 +8,7 @@ import sys
 
 from toolmatrix.stages import parse
 from toolmatrix.stages.cost import from_run
-from toolmatrix.stages.driver import dry_run
+from toolmatrix.stages.drivers.dry_run import dry_run
 from toolmatrix.stages.execute import run
 from toolmatrix.stages.replay import replay
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.stages.corpus import case, cases
 from toolmatrix.stages import Log, Plan, parse, parse_log
-from toolmatrix.stages.clang import ClangReader
+from toolmatrix.stages.drivers.clang import ClangReader
 
 LOGS = [one.name for one in cases("hipcc", "clang")]
 BANNER = ["Debian clang version 15.0.6", "Target: x86_64-pc-linux-gnu", "Thread model: posix"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.stages.corpus import case
 from toolmatrix.stages import parse
-from toolmatrix.stages.clang import split
+from toolmatrix.stages.drivers.clang import split
 
 
 def printed(word: str, *, quote: bool = True) -> str:

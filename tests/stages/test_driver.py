@@ -10,7 +10,7 @@ import pytest
 
 from tests.stages.test_execute import gone
 from toolmatrix.errors import ToolMissing, UsageError
-from toolmatrix.stages.driver import FAMILIES, DryRun, build, dry_run, find, work_name
+from toolmatrix.stages.drivers.dry_run import FAMILIES, DryRun, build, dry_run, find, work_name
 
 if TYPE_CHECKING:
     from pathlib import Path

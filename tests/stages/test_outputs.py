@@ -15,7 +15,7 @@ import pytest
 from tests.stages import corpus
 from tests.stages.real import nvcc, program
 from toolmatrix.stages import Plan, Stage, parse_log
-from toolmatrix.stages.driver import dry_run
+from toolmatrix.stages.drivers.dry_run import dry_run
 from toolmatrix.stages.replay import replay
 from toolmatrix.stages.scripts import ninja
 

@@ -14,7 +14,7 @@ import pytest
 from tests.stages.real import SOURCES, nvcc, program
 from toolmatrix.stages import parse, parse_log
 from toolmatrix.stages.cost import from_run
-from toolmatrix.stages.driver import DryRun, build, dry_run
+from toolmatrix.stages.drivers.dry_run import DryRun, build, dry_run
 from toolmatrix.stages.execute import run
 from toolmatrix.stages.replay import Replay, replay
 from toolmatrix.stages.scripts import ninja, script

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.stages.plans import plan, stage
 from tests.stages.test_driver import fake
 from toolmatrix.errors import ToolMissing, UsageError
-from toolmatrix.stages.driver import dry_run
+from toolmatrix.stages.drivers.dry_run import dry_run
 from toolmatrix.stages.replay import replay
 from toolmatrix.stages.verify import compare, verify
 

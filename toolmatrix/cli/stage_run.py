@@ -8,7 +8,8 @@ import shutil
 from pathlib import Path
 
 from toolmatrix.errors import LogError, Position, ToolMissing, UsageError
-from toolmatrix.stages import cost, driver, replay, scripts, timing
+from toolmatrix.stages import cost, replay, scripts, timing
+from toolmatrix.stages.drivers import dry_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _work(context: Context, told: Told, plan: Plan) -> str:
     options = context.options
     if options.keep_dir:
         return os.path.relpath(options.keep_dir, options.directory or None)
-    return driver.work_name(sources(plan))
+    return dry_run.work_name(sources(plan))
 
 
 def _cost(context: Context, plan: Plan, made: Replay) -> int:

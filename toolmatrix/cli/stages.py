@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
-    from toolmatrix.stages.driver import DryRun
+    from toolmatrix.stages.drivers.dry_run import DryRun
     from toolmatrix.stages.model import Log, Plan
 
 _PAIR = "diff"
@@ -95,7 +95,7 @@ def _told(context: Context) -> Told:
 
 def _ask(context: Context, sources: Sequence[str], named: str) -> Told:
     """What a driver says to some sources and the flags after `--`."""
-    from toolmatrix.stages import driver
+    from toolmatrix.stages.drivers import dry_run
 
     options = context.options
     flags = [*context.passed]
@@ -104,15 +104,15 @@ def _ask(context: Context, sources: Sequence[str], named: str) -> Told:
         word.startswith(_ARCH_WORDS) for word in flags
     ):
         archs = ()  # what a file or a variable sets gives way to what was said to the driver itself
-    flags += _arch_flags(archs, driver.find(sources, [*flags, *archs], named or None)[0].name)
-    dry = driver.dry_run(
+    flags += _arch_flags(archs, dry_run.find(sources, [*flags, *archs], named or None)[0].name)
+    dry = dry_run.dry_run(
         sources,
         flags,
         named or None,
         work=os.path.relpath(options.keep_dir, options.directory or None)
         if options.keep_dir
         else "",
-        limit=options.timeout or driver.LIMIT,
+        limit=options.timeout or dry_run.LIMIT,
         environ=context.env,
         cwd=Path(options.directory or os.curdir),
     )
@@ -120,7 +120,7 @@ def _ask(context: Context, sources: Sequence[str], named: str) -> Told:
         context.say(f"note: {note}")
     told = Told(log=parse_log(dry.text.split("\n")), dry=dry, failure=dry.failure())
     if told.failure and told.log.plans:
-        return told.replace(log=_with_version(told.log, driver.version(dry)))
+        return told.replace(log=_with_version(told.log, dry_run.version(dry)))
     if _has_stages(told.log):
         return told
     raise told.failure or ToolMissing(

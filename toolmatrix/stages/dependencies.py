@@ -6,7 +6,7 @@ import posixpath
 import re
 import shlex
 
-from toolmatrix.stages.nvcc_plan import TEMP
+from toolmatrix.stages.drivers.nvcc_plan import TEMP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

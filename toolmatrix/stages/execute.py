@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from toolmatrix.errors import ToolMissing
-from toolmatrix.stages.driver import SHOWN, end_group
+from toolmatrix.stages.drivers.dry_run import SHOWN, end_group
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False

@@ -64,8 +64,8 @@ def parse_log(lines: Iterable[str]) -> Log:
         raise TypeError(
             f"parse_log takes the lines of a log, not a {type(lines).__name__}: {_LINES}"
         )
-    from toolmatrix.stages.clang import ClangReader
-    from toolmatrix.stages.nvcc import NvccReader
+    from toolmatrix.stages.drivers.clang import ClangReader
+    from toolmatrix.stages.drivers.nvcc import NvccReader
 
     with _no_collector():
         return _read(_texts(lines), [NvccReader(), ClangReader()])

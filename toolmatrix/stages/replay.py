@@ -14,7 +14,7 @@ import shlex
 
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.stages import dependencies, graph
-from toolmatrix.stages.nvcc_plan import TEMP
+from toolmatrix.stages.drivers.nvcc_plan import TEMP
 from toolmatrix.stages.words import without_messages
 from toolmatrix.value import Value
 

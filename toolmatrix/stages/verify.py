@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from toolmatrix.errors import ToolMissing, UsageError
-from toolmatrix.stages import driver
+from toolmatrix.stages.drivers import dry_run
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ class Verdict(Value):
 
 
 def verify(
-    dry: driver.DryRun, replay: Replay, *, cwd: Path | None = None, limit: float = LIMIT
+    dry: dry_run.DryRun, replay: Replay, *, cwd: Path | None = None, limit: float = LIMIT
 ) -> tuple[Verdict, ...]:
     """Build with the driver itself, its temp files where the replay had them, and compare each result of the replay.
 
@@ -76,7 +76,7 @@ class _Comparison:
     """The results of a replay beside those of its driver, built as often as that takes."""
 
     def __init__(
-        self, dry: driver.DryRun, replay: Replay, place: Path, aside: Path, limit: float
+        self, dry: dry_run.DryRun, replay: Replay, place: Path, aside: Path, limit: float
     ) -> None:
         self.dry = dry
         self.replay = replay
@@ -137,7 +137,7 @@ class _Comparison:
                 (self.place / temp).unlink()
         dry = self.dry.replace(words=(*self.dry.words, *more))
         try:
-            driver.build(dry, cwd=self.place, limit=self.limit)
+            dry_run.build(dry, cwd=self.place, limit=self.limit)
         except BaseException:
             for path, at in kept.items():
                 shutil.move(at, self.place / path)

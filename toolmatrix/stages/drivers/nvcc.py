@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 
 from toolmatrix.lines import MARK
-from toolmatrix.stages import nvcc_plan, words
-from toolmatrix.stages.nvcc_plan import TEMP
-from toolmatrix.stages.nvcc_runs import Run, Runs, pid_of
-from toolmatrix.stages.nvcc_tools import Draft, draft, is_compiler, is_known, is_tool
+from toolmatrix.stages import words
+from toolmatrix.stages.drivers import nvcc_plan
+from toolmatrix.stages.drivers.nvcc_plan import TEMP
+from toolmatrix.stages.drivers.nvcc_runs import Run, Runs, pid_of
+from toolmatrix.stages.drivers.nvcc_tools import Draft, draft, is_compiler, is_known, is_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

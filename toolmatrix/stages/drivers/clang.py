@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.stages import graph
-from toolmatrix.stages.clang_tools import Command, grammar_of, tool_of, understand
+from toolmatrix.stages.drivers.clang_tools import Command, grammar_of, tool_of, understand
 from toolmatrix.stages.model import Diagnostic, Plan, Stage
 
 TYPE_CHECKING = False

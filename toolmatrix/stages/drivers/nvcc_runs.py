@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
+from toolmatrix.stages.drivers.nvcc_plan import TEMP
 from toolmatrix.stages.model import Diagnostic
-from toolmatrix.stages.nvcc_plan import TEMP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolmatrix.stages.nvcc_tools import Draft
+    from toolmatrix.stages.drivers.nvcc_tools import Draft
 
 _LONGEST_PID = 16
 _NUMBERED = re.compile(r"tmpxft_[0-9a-fA-F]+_[0-9a-fA-F]+-([0-9a-fA-F]+)_([^.]*)")

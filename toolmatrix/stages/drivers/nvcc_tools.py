@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from toolmatrix.stages.nvcc_options import (
+from toolmatrix.stages.drivers.nvcc_options import (
     AR,
     ARCH,
     CC,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from toolmatrix.stages import graph
-from toolmatrix.stages.model import Depfile, Diagnostic, Plan, Stage
-from toolmatrix.stages.nvcc_tools import (
+from toolmatrix.stages.drivers.nvcc_tools import (
     FROM_TOOLKIT,
     READ_ENDINGS,
     SOURCES,
     Draft,
     is_known,
 )
+from toolmatrix.stages.model import Depfile, Diagnostic, Plan, Stage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
