@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolmatrix.solve import Conflict, Problem, Solution, Support, solve
-from toolmatrix.solve.conflict import cores, explain
-from toolmatrix.solve.enumeration import combinations
+from toolmatrix.solve.engine import Conflict, Problem, Solution, Support, solve
+from toolmatrix.solve.engine.conflict import cores, explain
+from toolmatrix.solve.engine.enumeration import combinations
 
 from .judge import refused, solved
 

@@ -7,10 +7,9 @@ from random import Random
 
 import pytest
 
-from toolmatrix.solve import search
-from toolmatrix.solve.counting import crowded
-from toolmatrix.solve.engine import Problem, ranking
-from toolmatrix.solve.free import Free
+from toolmatrix.solve.engine import Problem, ranking, search
+from toolmatrix.solve.engine.counting import crowded
+from toolmatrix.solve.engine.free import Free
 
 from . import oracle
 from .generate import pigeons, scattered, seats

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolmatrix.solve.conflict import explain
 from toolmatrix.solve.engine import Problem
-from toolmatrix.solve.enumeration import combinations
+from toolmatrix.solve.engine.conflict import explain
+from toolmatrix.solve.engine.enumeration import combinations
 
 from . import oracle
 from .generate import backjump, banded, diamonds, guarded, pigeons, puzzles, scrambled

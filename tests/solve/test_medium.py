@@ -7,9 +7,9 @@ from random import Random
 import clingo
 import pytest
 
-from toolmatrix.solve.conflict import explain
 from toolmatrix.solve.engine import Problem
-from toolmatrix.solve.enumeration import combinations
+from toolmatrix.solve.engine.conflict import explain
+from toolmatrix.solve.engine.enumeration import combinations
 
 from . import oracle
 from .generate import banded, scattered

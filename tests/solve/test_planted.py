@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolmatrix.solve.conflict import cores, explain
 from toolmatrix.solve.engine import Problem
+from toolmatrix.solve.engine.conflict import cores, explain
 
 from . import oracle
 from .generate import pinched

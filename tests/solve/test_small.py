@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmatrix.solve.conflict import cores, explain
 from toolmatrix.solve.engine import Problem, Support
-from toolmatrix.solve.enumeration import combinations
+from toolmatrix.solve.engine.conflict import cores, explain
+from toolmatrix.solve.engine.enumeration import combinations
 
 from . import oracle
 from .generate import scattered

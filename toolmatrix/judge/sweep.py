@@ -9,9 +9,8 @@ from __future__ import annotations
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import Ground, Way
 from toolmatrix.judge import told
-from toolmatrix.solve import conflict
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.engine import Conflict, solve
+from toolmatrix.solve.engine import Conflict, conflict, solve
 from toolmatrix.solve.grounds import grounds, silence
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask, Request

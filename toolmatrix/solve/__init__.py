@@ -1,12 +1,5 @@
-"""The solver: best combination, shortest refusal, every combination.
+"""Facts and a request into an answer: the problem assembled, solved by `engine`, explained and repaired.
 
-``engine`` holds the specification and ``solve``; ``conflict`` explains why nothing fits;
-``enumeration`` lists every combination of chosen variables. Nothing here knows what a
-component or a fact is: variables, candidates and nogoods are numbers.
+`engine` knows neither components nor facts: its variables, candidates and nogoods are numbers. Nothing here reads
+files, and nothing words a sentence.
 """
-
-from __future__ import annotations
-
-from .engine import Conflict, Problem, Solution, Support, solve
-
-__all__ = ["Conflict", "Problem", "Solution", "Support", "solve"]

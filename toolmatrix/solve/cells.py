@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 
 from toolmatrix.errors import UsageError
-from toolmatrix.solve.conflict import explain
 from toolmatrix.solve.engine import Conflict, Problem, solve
-from toolmatrix.solve.enumeration import combinations
+from toolmatrix.solve.engine.conflict import explain
+from toolmatrix.solve.engine.enumeration import combinations
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False

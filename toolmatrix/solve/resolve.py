@@ -77,7 +77,7 @@ def resolve(index: Index, request: Request) -> Resolution | Refusal:
     found = attempt(index, request)
     if isinstance(found, Resolution):
         return found
-    from toolmatrix.solve import conflict
+    from toolmatrix.solve.engine import conflict
 
     cores = conflict.cores(found.problem(), found.asked_nogoods)
     return Refusal(assembly=found, cores=tuple(cores))

@@ -13,8 +13,8 @@ fewest nogoods, then the smallest tuple.
 
 from __future__ import annotations
 
+from . import Conflict, Problem, solve
 from .chains import follow
-from .engine import Conflict, Problem, solve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

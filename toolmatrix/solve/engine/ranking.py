@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .engine import Problem, Support
+    from . import Problem, Support
 
     Held = tuple[Support, int, int, int]
     """A support, the first variable it joins, the values of that which it holds, the place of this variable in it."""

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .engine import Problem
+    from . import Problem
 
     Step = tuple[int, int, int, int]
     """Cost, nogood, variable whose candidates it removes, its mask."""
