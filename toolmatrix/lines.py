@@ -47,8 +47,8 @@ _MAYBE = re.compile(
     r"|[\w.-]{1,60}(?= {1,40}\|)|\||[>:-]"
     r")"
 )
+# So many characters may stand in front of the mark.
 _FURTHEST = 400
-"""So many characters may stand in front of the mark."""
 
 
 def clean(line: str) -> str:

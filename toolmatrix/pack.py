@@ -24,8 +24,8 @@ else:
     ModuleSpec, SourceFileLoader = type(__spec__), type(__spec__.loader)
 
 FORMAT = "toolmatrix-pack/1"
+# Bytes of a number: before the table its CRC and its length.
 _NUMBER = 4
-"""Bytes of a number: before the table its CRC and its length."""
 
 
 class Pack:

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from tests.engine.docker import Engine
 
+# Settings of pip that hold in an image as well; its other ones may name files of this machine.
 _SETTINGS = ("index-url", "trusted-host")
-"""Settings of pip that hold in an image as well; its other ones may name files of this machine."""
 
+# Arguments that every build knows without being told (Dockerfile reference, predefined ARGs).
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
-"""Arguments that every build knows without being told (Dockerfile reference, predefined ARGs)."""
 
 
 def flags(engine: Engine, secrets: Mapping[str, Path], args: Mapping[str, str]) -> list[str]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _LOCK = "toolmatrix-docker.lock"
+# How long an engine may take to answer.
 _SECONDS = 60
-"""How long an engine may take to answer."""
 
 PACKAGES = {
     "docker": "docker.io",

@@ -38,11 +38,11 @@ RUN sed -n "s/ bookworm main$/ bullseye main/p" /etc/apt/sources.list > {_OLDER}
     apt-get update -qq && apt-get install -y -qq --no-install-recommends gcc-11 python3.9-minimal
 """
 _LIBRARY = "/usr/lib/x86_64-linux-gnu/libisl.so"
+# A program whose header says that it is one of AArch64 (e_machine of the System V gABI).
 _FOREIGN = (
     "import os; data = bytearray(open('/usr/bin/true', 'rb').read()); data[18] = 183;"
     " open('/usr/local/bin/tool', 'wb').write(data); os.chmod('/usr/local/bin/tool', 0o755)"
 )
-"""A program whose header says that it is one of AArch64 (e_machine of the System V gABI)."""
 
 
 class Mutation(NamedTuple):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+# How long a registry may take until it answers.
 _SECONDS = 30
-"""How long a registry may take until it answers."""
 PACKAGES = {
     "docker-registry": "docker-registry",
     "htpasswd": "apache2-utils",

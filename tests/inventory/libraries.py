@@ -17,8 +17,8 @@ CAPTURED = yaml.safe_load(
     Path(__file__).parents[1].joinpath("fixtures/library-versions.yaml").read_text()
 )["libraries"]
 _MACHINES = {"amd64": 62, "arm64": 183}
+# Where the tables of a made library lie in memory, behind every captured part.
 _TABLES = 0x1000000
-"""Where the tables of a made library lie in memory, behind every captured part."""
 
 
 def captured(text: str) -> dict[str, Any]:

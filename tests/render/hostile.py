@@ -191,8 +191,8 @@ def _inside(part: Any, kind: str, put: Callable[[Any], Any]) -> Iterator[Leaf]:
 END = "zq7"
 """Stands behind a hostile text, so that it is found nowhere else."""
 
+# Lines of shell: they may do anything, but in their place.
 _CODE = re.compile(r"\.images\[\](\.steps\[\])?\.run\[\]")
-"""Lines of shell: they may do anything, but in their place."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9._+-]*")
 

@@ -29,8 +29,8 @@ PAGE = ROOT / "docs" / "dockerfiles.md"
 SECTIONS = {"tools": "## Building without a registry", "numpy": "### A package from its source"}
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+# How many seconds a command may take on a machine that has much else to do.
 _LONGEST = 3600
-"""How many seconds a command may take on a machine that has much else to do."""
 
 _RUN = ("docker", "run", "--rm", "--interactive", "--network=none")
 

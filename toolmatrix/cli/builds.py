@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.cli.ask import Names
 
+# What people write as an extra where they mean an accelerator.
 _ACCELERATORS = {"cpu": "none", "gpu": "cuda", "cuda": "cuda", "rocm": "rocm"}
-"""What people write as an extra where they mean an accelerator."""
 
 
 def asks(names: Names, package: str, selector: str, text: str, option: str) -> list[Ask]:

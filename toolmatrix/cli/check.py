@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from toolmatrix.judge.sweep import Release, Verdict, Worker
     from toolmatrix.report.findings import Report
 
+# Parts of the work that are worth starting a process for.
 _WORTHWHILE = 4
-"""Parts of the work that are worth starting a process for."""
 
 
 def run(context: Context) -> int:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 CODE = 130
 SAID = "interrupted\n"
+# Seconds.
 _SOON = 0.001
-"""Seconds."""
 
 
 def heed() -> None:

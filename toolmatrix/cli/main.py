@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
 
+# So many letters of a text are shown whole in an error.
 _LONGEST = 400
-"""So many letters of a text are shown whole in an error."""
 READER_GONE = 141  # as a shell reports a program that SIGPIPE ended
 
 _GREETING = """\

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# How like a flag a misspelt one is that has nothing else in mind.
 _SURELY = 0.85
-"""How like a flag a misspelt one is that has nothing else in mind."""
 
+# What people look for under another name.
 _MEANT = {"--gpu": "--device", "--os": "--distro"}
-"""What people look for under another name."""
 
 
 class Parsed:

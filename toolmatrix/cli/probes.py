@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _COMPILERS = ("gcc", "clang")
 _NAMES = ("cc", *_COMPILERS)
+# Prints the macros that a compiler defines of itself (GCC manual, options of the preprocessor).
 _MACROS = ("-dM", "-E", "-x", "c", "/dev/null")
-"""Prints the macros that a compiler defines of itself (GCC manual, options of the preprocessor)."""
 _DEFINED = re.compile(r"(!?)defined\((\w+)\)")
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 PATIENCE = 0.5
 """Seconds without a word; then a progress line, where somebody watches."""
 _ERASED = "\r\x1b[K"
+# Columns for the seconds behind what is being done.
 _FIGURES = 12
-"""Columns for the seconds behind what is being done."""
 APART = 10
 """Seconds between two lines in a log, where nobody does."""
 

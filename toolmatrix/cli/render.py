@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 LOCK = "toolmatrix.lock"
 """What the lock is called beside the files made from it."""
 
+# What `--format` says where nothing else is said: every format.
 _EVERY = "text"
-"""What `--format` says where nothing else is said: every format."""
 
+# How files end that are called after an image.
 _PER_IMAGE = (".Dockerfile", ".check.sh", ".def", ".constraints.txt", ".environment.yml", ".env.sh")
-"""How files end that are called after an image."""
 
 _FOREIGN = "a file there was not written by toolmatrix"
 _EDITED = "a file there was edited by hand since toolmatrix wrote it"
+# Why a file is kept, and what its owner can do.
 _WAYS_ON = {
     _FOREIGN: "`--output` names another directory, `--force` replaces the file; nothing was written",
     _EDITED: "`--check` shows the edit, `--force` drops it, a recipe of your own keeps it; nothing was written",
 }
-"""Why a file is kept, and what its owner can do."""
 
+# Options that decide what is written; the lock that is written beside the files keeps them.
 _REMEMBERED = ("recipe", "target", "format", "dialect", "syntax_line", "base", "option_")
-"""Options that decide what is written; the lock that is written beside the files keeps them."""
 
 
 def run(context: Context) -> int:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.stages.model import Log
 
+# How a text may begin, and what it is then written in; PowerShell saves what it redirects in UTF-16.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig", "surrogateescape"),
     (codecs.BOM_UTF16_LE, "utf-16", "replace"),
     (codecs.BOM_UTF16_BE, "utf-16", "replace"),
 )
-"""How a text may begin, and what it is then written in; PowerShell saves what it redirects in UTF-16."""
+# How a packed log begins, and the module that unpacks it.
 _PACKED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "lzma", b"BZh": "bz2"}
-"""How a packed log begins, and the module that unpacks it."""
 
 _EXPECTED = (
     "lines that begin with `#$ ` (nvcc --dryrun), or commands in quotes (hipcc -###, clang -###)"

@@ -175,8 +175,8 @@ def _run(context: Context, told: Told, plan: Plan, made: Replay) -> int:
     return int(not all(one.identical for one in verdicts))
 
 
+# Findings that say what a run cannot do without.
 _MISSING = {"TM211": ToolMissing, "TM212": UsageError}
-"""Findings that say what a run cannot do without."""
 
 
 def _refuse_what_is_missing(context: Context, told: Told) -> None:

@@ -31,8 +31,8 @@ _ARCH_WORDS = (
     *("--offload-arch", "--cuda-gpu-arch"),
 )
 _UNLISTED = re.compile(r"\d+\.\d+|gfx\w+")
+# Seconds that the graph program may take.
 _PATIENCE = 60
-"""Seconds that the graph program may take."""
 
 
 class Told(Value):

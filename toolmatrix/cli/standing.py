@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Environments = dict[str, "Standing"]
 
+# Options of requests that do not change what is asked: the lock has the answer of `--keep`.
 _NOT_ASKED = ("keep", "depth", "ascii", "all")
-"""Options of requests that do not change what is asked: the lock has the answer of `--keep`."""
 _ASKED = (*(name for name in REQUEST if name not in _NOT_ASKED), "at", "min_evidence")
 
 

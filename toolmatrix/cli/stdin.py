@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 NAME = "-"
+# Bytes of a request.
 _LARGEST = 1 << 20
-"""Bytes of a request."""
 
 
 class Stdin:

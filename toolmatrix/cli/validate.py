@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.validation/1"
 EXIT = {"yes": 0, "no": 1, "unknown": 4}
+# Seconds for a subject where `--timeout` says none.
 _PATIENCE = 3600
-"""Seconds for a subject where `--timeout` says none."""
+# Bytes of a file of subjects or expectations.
 _LARGEST = 16 << 20
-"""Bytes of a file of subjects or expectations."""
 
 
 def run(context: Context) -> int:

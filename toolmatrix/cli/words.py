@@ -15,16 +15,16 @@ OPERATORS = "=<>!~"
 NEWEST = ("latest", "newest", "stable")
 """What people write for the release that is taken anyway."""
 
+# A name with a version behind it, which is no specifier: `cuda12.4`, `gcc-11`, `tensorflow@2.6.5`.
 _GLUED = r"(.*?[a-z+])[-_@:/ ]*v?(\d[\d.]*(?:\.\*|\.?(?:a|b|rc|post|dev)\d+)?)"
-"""A name with a version behind it, which is no specifier: `cuda12.4`, `gcc-11`, `tensorflow@2.6.5`."""
 
+# A version with the line of a build behind it, without its `+`.
 _BUILT = r"(\d[\d.]*\d)[-_ .]?([a-z][\w.]*)"
-"""A version with the line of a build behind it, without its `+`."""
 
 _ENOUGH = 5
 _LIKE = 0.75
+# So many letters of the name of a distribution are enough beside its number.
 _TOLD = 3
-"""So many letters of the name of a distribution are enough beside its number."""
 
 
 def nearest(name: str, known: Iterable[str], like: float = 0.5) -> str:

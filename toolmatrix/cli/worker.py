@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end a process, once what it started is removed."""
+# Seconds in which a worker that is ended removes what it started, such as containers.
 _GRACE = 30
-"""Seconds in which a worker that is ended removes what it started, such as containers."""
 
 
 class Bounds(Value):

@@ -74,8 +74,8 @@ def _feed(
         text.update(json.dumps([name, fields], sort_keys=True, default=dict).encode())
 
 
+# Whose limits of what say which code runs where.
 _RUNS = ("device", "arch")
-"""Whose limits of what say which code runs where."""
 
 
 class _Maker:

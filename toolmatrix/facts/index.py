@@ -49,8 +49,8 @@ RELEASE = (
 )
 ROW = ("id", "kind", "table", "about", "subject", "cells", "evidence", "source", "where", "note")
 _SHAPES = (CLAIM, RELEASE, ROW)
+# Bytes of an entry of the record table: where the record ends, and its CRC, which begins with the record's number.
 _ENTRY = 8
-"""Bytes of an entry of the record table: where the record ends, and its CRC, which begins with the record's number."""
 BREAK = "\n"
 """Before and behind each entry of a section of entries: no JSON text has a raw one inside."""
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 Conditions = tuple[tuple[str, str], ...]
 """(component, selector)."""
 
+# Keys of a release that are not attributes.
 _RELEASE = ("date", "rank", "yanked")
-"""Keys of a release that are not attributes."""
 
 
 class Written(str):

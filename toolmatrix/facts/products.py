@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
 
+# Words that say whose product it is and of which line, but not which, with the maker.
 _BRANDS = {
     **dict.fromkeys(("nvidia", "geforce", "tesla", "quadro", "jetson"), "nvidia"),
     **dict.fromkeys(("amd", "radeon", "instinct"), "amd"),
 }
-"""Words that say whose product it is and of which line, but not which, with the maker."""
 
+# How much memory a board has and how it is put in: it is the same device.
 _PACKAGED = re.compile(r"\d+g(i?b)?|sxm\d*|pcie\d*|hbm\d\w?|oam|nvl\d*")
-"""How much memory a board has and how it is put in: it is the same device."""
 
 _CAPABILITY = re.compile(r"(?:sm|cc|compute(?: capability)?)?[_ ]?(\d+)\.?(\d)[af]?")
 _GFX = re.compile(r"(gfx[0-9a-f]+)(?::.*)?")
+# What tools print around a name, and lawyers into it.
 _AROUND = re.compile(r"\(UUID:.*|\bMIG\b.*|\((?:TM|R)\)|[™®]", re.IGNORECASE)
-"""What tools print around a name, and lawyers into it."""
 
 _NEAR = 3
+# How many names are offered instead of one that is not known, how like it they are, and what a beginning counts.
 _ALIKE = 0.7
 _BEGINS = 0.9
-"""How many names are offered instead of one that is not known, how like it they are, and what a beginning counts."""
 
+# Longer words are not looked into.
 _LONGEST = 40
-"""Longer words are not looked into."""
 
 
 class _Name(Value):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Load
 
+# Seconds by which a file of an installed wheel may be younger than its index: installers write in any order.
 _SLACK = 600
-"""Seconds by which a file of an installed wheel may be younger than its index: installers write in any order."""
 _KEPT = 8
 _MAKERS = (
     *(
@@ -38,10 +38,10 @@ _MAKERS = (
     *("variants", "versions", "vouches", "writer", "yamlfile"),
 )
 _FACTS = b"schema: toolmatrix.facts/"
+# A fact file lists no files, and says what it is within so many bytes: it may be large, and need not be read.
 _START = 4096
-"""A fact file lists no files, and says what it is within so many bytes: it may be large, and need not be read."""
+# `files:` as a plain list of plain names.
 _LISTED = rb"^files:[ \t\r]*(?:#.*)?\n((?:[ \t]*(?:- [\w./-]+[ \t\r]*|#.*|)(?:\n|\Z))+)"
-"""`files:` as a plain list of plain names."""
 
 
 class _File(io.FileIO):

@@ -25,10 +25,10 @@ ONLY_THESE = "no-other-build"
 KINDS = ("index", "feed", "releases", "images")
 TABLE = (*tables.TABLE, "install", "matches")
 _CHANNEL = ("id", "title", "kind", "source", "evidence", "where", "default", "install", "lines")
+# What every row of variants may say beside its columns.
 _OWN = ("line", "channel", "machine", "abi", "install")
-"""What every row of variants may say beside its columns."""
+# What the default channel is preferred by: more than any channel has lines.
 _ABOVE_LINES = 1000
-"""What the default channel is preferred by: more than any channel has lines."""
 
 
 def name(component: str) -> str:

@@ -22,8 +22,8 @@ Key = tuple[tuple[int, ...], int, int]
 ABSENT = "absent"
 _PHASE = {"dev": -4, "a": -3, "b": -2, "rc": -1, "c": -1, "post": 1}
 _DIGITS = "0123456789"
+# So many digits a number may have: no release has more, and reading longer ones takes time.
 _LONGEST = 18
-"""So many digits a number may have: no release has more, and reading longer ones takes time."""
 _OPERATORS = ("===", "==", "!=", "~=", ">=", "<=", ">", "<")
 
 

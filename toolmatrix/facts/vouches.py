@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.compiled import Reading
 
+# What a row vouches for: subject, context, terms with their evidence, evidence of the row.
 _Said = tuple[str, Terms, tuple[tuple[str, int, str], ...], str]
-"""What a row vouches for: subject, context, terms with their evidence, evidence of the row."""
 
 
 def vouches(

@@ -26,8 +26,8 @@ SIZE_LIMIT = 32 << 20
 DEPTH_LIMIT = 32
 """Levels of nesting; the built-in files use eight."""
 
+# Letters of a wrong value that an error shows.
 _SHOWN = 80
-"""Letters of a wrong value that an error shows."""
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 LABEL = "io.github.toolmatrix.asked-by"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LONGEST = 200
+# Bytes that the engine's log takes at most for each that is printed, in lines of some length: each is framed.
 _FRAMED = 16
-"""Bytes that the engine's log takes at most for each that is printed, in lines of some length: each is framed."""
 NOT_THERE = "is not there"
 _FORMAT = "exec format error"
 _FOREIGN = "is made for another machine than the engine's, and nothing emulates it"
+# What runc says of a program that does not start, and what that means.
 _REFUSALS = (
     (_FORMAT, _FOREIGN),
     (r"executable file not found|no such file or directory", NOT_THERE),
     (r"permission denied", "may not be run"),
     (r"unable to find (user|group)", "cannot be run: the image has no such user or group"),
 )
-"""What runc says of a program that does not start, and what that means."""
 
 
 class Bounds(Value):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from toolmatrix.images.layer import Look
     from toolmatrix.images.limits import Budget
 
+# Where a running system mounts what are no files.
 _ELSEWHERE = ("proc", "sys", "dev")
-"""Where a running system mounts what are no files."""
 
 
 def read(path: str, look: Look, budget: Budget) -> tuple[Image, Tree]:

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 ETC = "/etc/docker"
+# Bytes of a file or an answer of a helper that are read.
 _LARGEST = 1 << 20
-"""Bytes of a file or an answer of a helper that are read."""
 PATIENCE = 20
 """Seconds that a helper may take."""
+# RFC 6890.
 _LOOPBACK = ("127.0.0.0/8", "::1/128")
-"""RFC 6890."""
+# The user's name that marks a secret as an identity token.
 _NO_USER = "<token>"
-"""The user's name that marks a secret as an identity token."""
 
 
 class Credential(NamedTuple):

@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     Client = Any
     """What speaks to an engine, a docker.APIClient."""
 
+# Seconds without a byte after which an engine is given up: before version 25 it writes the whole archive to its own
+# disk before it sends the first.
 _PATIENCE = 600
-"""Seconds without a byte after which an engine is given up: before version 25 it writes the whole archive to its own
-disk before it sends the first."""
 _CHUNK = 1 << 20
+# What a reference or the beginning of an id is made of; an address of anything else in the engine is none.
 _NAME = re.compile(r"\w[\w.:@+-]*(/\w[\w.:@+-]*)*", re.ASCII)
-"""What a reference or the beginning of an id is made of; an address of anything else in the engine is none."""
 _NEAREST = 3
+# What is wrong, and what helps, by the error of the system.
 _UNREACHABLE = {
     errno.EACCES: (
         "this user may not speak to the engine",
         "join the group of its socket (`docker`), or run the command as a user who may",
     ),
 }
-"""What is wrong, and what helps, by the error of the system."""
 _STOPPED = ("no engine answers", "start it, or name another with DOCKER_HOST")
 _ENDED = ("the engine ended on the way", "look into its log, and start it again")
 

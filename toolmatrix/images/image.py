@@ -47,8 +47,8 @@ _LAYERS = re.compile(
     r"application/vnd\.(oci\.image\.layer\.(nondistributable\.)?v1\.tar(\+gzip|\+zstd)?"
     r"|docker\.image\.rootfs\.(foreign\.)?diff\.tar(\.gzip|\.zstd)?)"
 )
+# An annotation of entries that hold a statement on another entry, https://docs.docker.com/build/metadata/attestations/
 _REFERENCE_TYPE = "vnd.docker.reference.type"
-"""An annotation of entries that hold a statement on another entry, https://docs.docker.com/build/metadata/attestations/"""
 
 
 class Image(Value):

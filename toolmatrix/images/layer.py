@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"
+# How names begin that mean something to AUFS alone; https://github.com/opencontainers/image-spec/blob/main/layer.md
 _OWN = ".wh..wh."
-"""How names begin that mean something to AUFS alone; https://github.com/opencontainers/image-spec/blob/main/layer.md"""
+# Bytes of an extended header; a path has at most 4096.
 _LARGEST_HEADER = 1 << 20
-"""Bytes of an extended header; a path has at most 4096."""
 _EXTENDED = (
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),

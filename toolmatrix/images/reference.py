@@ -23,8 +23,8 @@ _REFERENCE = re.compile(
     r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?",
     re.ASCII,
 )
+# Letters of host and name together.
 _LONGEST = 255
-"""Letters of host and name together."""
 
 
 class Reference(Value):

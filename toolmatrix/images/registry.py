@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 LARGEST_MANIFEST = 4 << 20
 """Bytes; what the distribution specification asks registries to take at least, and they to at most."""
 _ACCEPT = ", ".join(images.DOCUMENTS)
+# Letters of a registry's own words that an error quotes.
 _LONGEST_WORD = 200
-"""Letters of a registry's own words that an error quotes."""
 
 
 def read(place: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:

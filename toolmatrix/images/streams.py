@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 _LONGEST_HEAD = 512
+# Bytes that are read at once where fewer are asked for.
 _AHEAD = 64 << 10
-"""Bytes that are read at once where fewer are asked for."""
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BZIP2 = b"BZh"
@@ -40,10 +40,10 @@ _OTHER = {
     b"PK\x03\x04": "zip",
     b"\x7fELF": "ELF",
 }
+# Bytes of the largest window that is honoured; that of `zstd --ultra -22`.
 _ZSTD_WINDOW = 128 << 20
-"""Bytes of the largest window that is honoured; that of `zstd --ultra -22`."""
+# Bytes that unpacking xz may take; `xz -9` needs 65 MiB.
 _XZ_MEMORY = 128 << 20
-"""Bytes that unpacking xz may take; `xz -9` needs 65 MiB."""
 
 
 def exhaust(stream: Readable) -> None:

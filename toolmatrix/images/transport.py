@@ -43,10 +43,10 @@ LONGEST_PAUSE: float = 60
 """Attempts after the first, seconds before the second of them, and seconds that a registry may ask to wait."""
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
+# Statuses that may pass, RFC 6585 and RFC 9110.
 _BUSY = (429, 500, 502, 503, 504)
-"""Statuses that may pass, RFC 6585 and RFC 9110."""
+# What urllib3 and those below it raise.
 _BROKEN = (exceptions.HTTPError, HTTPException, OSError, ValueError)
-"""What urllib3 and those below it raise."""
 
 
 class Answer:
@@ -251,6 +251,7 @@ def same_host(one: str, other: str) -> bool:
     return urlsplit(one)[:2] == urlsplit(other)[:2]
 
 
+# What broke a line, the first that holds, how it is told, and a way out.
 _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, str], ...] = (
     (
         ssl.SSLCertVerificationError,
@@ -270,7 +271,6 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     (OSError, "{}", ""),
     (BaseException, "{}", ""),
 )
-"""What broke a line, the first that holds, how it is told, and a way out."""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     Names = dict[str, "Node"]
 
+# Links that Linux follows in one path, see path_resolution(7).
 _MOST_LINKS = 40
-"""Links that Linux follows in one path, see path_resolution(7)."""
 
 
 class Node:

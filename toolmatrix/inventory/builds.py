@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.inventory.record import Record, View
 
+# Variables that decide how fast and how compatible an interpreter is.
 _VARIABLES = (
     "CONFIG_ARGS",
     "OPT",
@@ -23,17 +24,16 @@ _VARIABLES = (
     "Py_GIL_DISABLED",
     "WITH_PYMALLOC",
 )
-"""Variables that decide how fast and how compatible an interpreter is."""
 _PYTHON = re.compile(r".*/python\d[^/]*/_sysconfigdata[^/]*\.py")
 _NUMPY = re.compile(r".*/numpy/__config__\.py")
 _LIBRARY = re.compile(
     r"""["'](?P<kind>blas|lapack)["']:\s*\{[^{}]*?["']name["']:\s*["'](?P<name>[^"']+)["']"""
 )
+# How NumPy names its libraries from 1.26 on, and before.
 _OLDER = re.compile(
     r"""^(?P<kind>blas|lapack)(?:_ilp64)?_opt_info\s*=\s*\{[^}\n]*?["']libraries["']:\s*\[["'](?P<name>[^"']+)""",
     re.MULTILINE,
 )
-"""How NumPy names its libraries from 1.26 on, and before."""
 
 
 def observe(view: View, record: Record) -> None:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MOST_UNITS = 4
+# Entries of a unit that are looked through for `char`.
 _MOST_ENTRIES = 600
-"""Entries of a unit that are looked through for `char`."""
+# DW_ATE_signed_char and DW_ATE_unsigned_char.
 _CHAR = {6: "signed", 8: "unsigned"}
-"""DW_ATE_signed_char and DW_ATE_unsigned_char."""
 
 
 def read(elf: Any) -> tuple[list[bytes], str]:

@@ -39,11 +39,11 @@ _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
 _SYMTAB, _GNU_HASH = 6, 0x6FFFFEF5
 _VERDEF, _VERDEFNUM, _VERNEED, _VERNEEDNUM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
+# Segments, tags or versions of a file; more are no file that a linker made.
 _MOST = 4096
-"""Segments, tags or versions of a file; more are no file that a linker made."""
 _LONGEST = 4096
+# A symbol version such as GLIBC_2.34: its family and its number.
 _VERSION = re.compile(rb"([A-Z][A-Z_]*)_(\d{1,9}(?:\.\d{1,9})*)")
-"""A symbol version such as GLIBC_2.34: its family and its number."""
 
 
 class Dynamic(Value):

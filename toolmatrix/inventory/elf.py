@@ -27,8 +27,8 @@ _WHOLE = 24 << 20
 _TAIL = 2 << 20
 _DYNAMIC = 1 << 20
 _MOST_TOLD = 16
+# Bytes that are searched again with the next, so that no text is cut in two.
 _OVERLAP = 256
-"""Bytes that are searched again with the next, so that no text is cut in two."""
 
 _COMMAND_LINE = ".GCC.command.line"
 _DEBUG = (b".debug_info\0", b".zdebug_info\0")

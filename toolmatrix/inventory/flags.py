@@ -12,29 +12,29 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.elf import Elf
     from toolmatrix.inventory.record import Record, View
 
+# Options of files that tell what they run on or go with; the rest would only fill pages.
 _TELLING = re.compile(
     r"-f(un)?signed-char|-m(arch|cpu|tune|abi|fpu|float-abi)=.*|-m(crc32|sse4.*|avx.*|fma|f16c)"
     r"|-f(no-)?(fast-math|lto.*|PIC|pic|pie|PIE|openmp)|-O.+|-g(\d|dwarf.*|gdb\d?)?|-frecord-gcc-switches|-std=.*|-D_GLIBCXX_USE_CXX11_ABI=.*"
 )
-"""Options of files that tell what they run on or go with; the rest would only fill pages."""
 _VARIABLE = re.compile(r"(.*_)?(C|CXX|CPP|LD|F|NVCC|HIPCC)FLAGS(_.*)?|CC_OPT_FLAGS|.*_COPTS?")
 _COPT = re.compile(r"--(?:host_|per_file_)?(?:copt|cxxopt|conlyopt|linkopt)[= ]([^\s]+)")
 UNKEPT = "unkept-flag"
 """How features begin of flags that a variable promises and a file was compiled without."""
 _PROMISES = ("CFLAGS", "CXXFLAGS")
+# Where distributions and vendors put what they compiled themselves.
 _OWN_FILES = re.compile(
     r"(usr/(?!local/)|(s?bin|lib(\d\d)?|usr/local/cuda[^/]*|opt/(rocm|nvidia|conda)[^/]*)/).*"
 )
-"""Where distributions and vendors put what they compiled themselves."""
+# What debug information says of plain char where a flag was not there, GCC manual, options controlling C dialect.
 _CHAR = {"-fsigned-char": "unsigned", "-funsigned-char": "signed"}
-"""What debug information says of plain char where a flag was not there, GCC manual, options controlling C dialect."""
+# Plain char without a flag: System V ABI for AMD64, Arm's procedure call standard.
 _PLAIN_CHAR = {"amd64": "signed", "arm64": "unsigned"}
-"""Plain char without a flag: System V ABI for AMD64, Arm's procedure call standard."""
 _MARCH = re.compile(r"-m(?:arch|cpu)=.*")
+# Architectures with CRC32 whether it is named or not, and processors that nobody here knows.
 _CRC_OF_ITS_OWN = re.compile(r"-march=armv(8\.[1-9]|9).*|-mcpu=.*")
-"""Architectures with CRC32 whether it is named or not, and processors that nobody here knows."""
+# Options with which GCC may use CRC32 instructions, by its manual for AArch64 and for x86.
 _CRC = re.compile(r"-m(?:arch|cpu)=.*\+crc\b.*|-mcrc32|-msse4(?:\.2)?")
-"""Options with which GCC may use CRC32 instructions, by its manual for AArch64 and for x86."""
 
 
 def observe(view: View, record: Record) -> None:

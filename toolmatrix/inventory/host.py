@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+# Bytes that are read of a file, and seconds that a program may take.
 _LARGEST = 1 << 20
 _PATIENCE = 20
-"""Bytes that are read of a file, and seconds that a program may take."""
 
+# Where programs lie that tell everybody and are on the PATH of root alone, such as ldconfig.
 _ROOTS_OWN = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Where programs lie that tell everybody and are on the PATH of root alone, such as ldconfig."""
 
+# Components, the program that tells of each, and how the version stands in what it prints.
 _PROGRAMS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "gcc": (("gcc", "-dumpfullversion", "-dumpversion"), r"(\d[\d.]*)"),
     "clang": (("clang", "--version"), r"version (\d[\d.]*)"),
@@ -32,7 +33,6 @@ _PROGRAMS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "python": (("python3", "--version"), r"Python (\d[\w.]*)"),
     "glibc": (("getconf", "GNU_LIBC_VERSION"), r"glibc (\d[\d.]*)"),
 }
-"""Components, the program that tells of each, and how the version stands in what it prints."""
 _FILES: Mapping[str, tuple[str, str]] = {
     "rocm": ("/opt/rocm/.info/version", r"(\d[\d.]*)"),
     "driver": ("/proc/driver/nvidia/version", r"NVRM version:.*?\s(\d+\.[\d.]+)\s"),
@@ -43,8 +43,8 @@ _BINFMT = "/proc/sys/fs/binfmt_misc"
 _SMI = ("nvidia-smi", "--format=csv,noheader")
 _PCI = "/sys/bus/pci/devices"
 _KFD = "/sys/class/kfd/kfd/topology/nodes"
+# The class of display controllers (PCI code and ID assignment specification).
 _DISPLAY = "0x03"
-"""The class of display controllers (PCI code and ID assignment specification)."""
 _VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD"}
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.inventory.record import View
 
+# Debian's names, https://wiki.debian.org/Multiarch/Tuples.
 _MULTIARCH = {
     "386": "i386-linux-gnu",
     "amd64": "x86_64-linux-gnu",
@@ -23,9 +24,8 @@ _MULTIARCH = {
     "riscv64": "riscv64-linux-gnu",
     "s390x": "s390x-linux-gnu",
 }
-"""Debian's names, https://wiki.debian.org/Multiarch/Tuples."""
+# What the kernel calls a processor, AT_PLATFORM of getauxval(3).
 _PLATFORMS = {"386": "i686", "amd64": "x86_64", "arm": "v7l", "arm64": "aarch64"}
-"""What the kernel calls a processor, AT_PLATFORM of getauxval(3)."""
 _MUSL = ("lib", "usr/local/lib", "usr/lib")
 _WORDS = re.compile(r"\$(?:(ORIGIN|LIB|PLATFORM)|\{(ORIGIN|LIB|PLATFORM)\})")
 _FOLDER, _PATTERN, _FILE = "folder", "pattern", "file"

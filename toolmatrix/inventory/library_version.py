@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 _SONAME = re.compile(r"lib(cudart|nccl|cudnn)(_\w+)?\.so\.\d.*")
 _OBJECTS = ("cudnn_graph_version", "cudnn_ops_infer_version", "cudnn_cnn_infer_version")
+# Bytes of a function that are looked at.
 _LARGEST = 4096
-"""Bytes of a function that are looked at."""
+# `test %rdi,%rdi; je; movl $NUMBER,(%rdi); xor %eax,%eax; ret`, Intel SDM volume 2.
 _STORES_X86 = re.compile(rb"\x48\x85\xff\x74.\xc7\x07(.{4})\x31\xc0\xc3", re.DOTALL)
-"""`test %rdi,%rdi; je; movl $NUMBER,(%rdi); xor %eax,%eax; ret`, Intel SDM volume 2."""
+# `endbr64` and `bti c`, with which a function may begin.
 _MARKED = (b"\xf3\x0f\x1e\xfa", b"\x5f\x24\x03\xd5")
-"""`endbr64` and `bti c`, with which a function may begin."""
 _CBZ_X0, _MOV_X1_X0, _MOVZ_W2, _MOVZ_W0_0, _STR_W2_X1, _RET, _BL = (
     *(0xB4000000, 0xAA0003E1, 0x52800002, 0x52800000, 0xB9000022, 0xD65F03C0),
     0x94000000,

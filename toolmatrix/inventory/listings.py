@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 _LISTS = "var/lib/dpkg/info"
 _LIBRARY = re.compile(r".*\.so(\.[\d.]+)?")
+# The record itself, what images are made without (documentation, licences), and what is made anew.
 _TELLING_NOTHING = re.compile(r".*\.(dist|egg)-info/.*|usr/share/.*|.*\.pyc")
-"""The record itself, what images are made without (documentation, licences), and what is made anew."""
+# Files of a record that are looked for; it is no witness where none of the first ones is there.
 _MOST = 2000
-"""Files of a record that are looked for; it is no witness where none of the first ones is there."""
 
 
 def owners(view: View, path: str, package: str) -> tuple[str, ...]:

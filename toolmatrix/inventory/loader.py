@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 _KERNEL = ("linux-vdso.so", "linux-gate.so")
 DRIVER = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
 """What the NVIDIA container toolkit mounts from the host; its list is the component table of libnvidia-container."""
+# Where CUDA keeps libraries of the driver to link with, which no program can run with.
 _STUBS = re.compile(r"(^|/)stubs/")
-"""Where CUDA keeps libraries of the driver to link with, which no program can run with."""
+# What files must be called for ldconfig to list them.
 _CACHED = re.compile(r"(lib|ld-).*\.so.*")
-"""What files must be called for ldconfig to list them."""
+# A directory in any other with variants for newer processors, "Hardware capabilities" of ld.so(8).
 _HWCAPS = "glibc-hwcaps"
-"""A directory in any other with variants for newer processors, "Hardware capabilities" of ld.so(8)."""
+# Libraries whose names musl takes for itself.
 _MUSL_OWN = re.compile(r"lib(c|pthread|rt|m|dl|util|xnet)\.")
-"""Libraries whose names musl takes for itself."""
+# Python packages that load libraries of other packages before their own, and where those are beside them.
 _PRELOADED = (("torch", "nvidia/*/lib"),)
-"""Python packages that load libraries of other packages before their own, and where those are beside them."""
 _SITE = re.compile(r"(.*/(?:site|dist)-packages)/([^/]+)/.*")
 BY_VARIABLE = "by-variable"
 """The feature of libraries that only LD_LIBRARY_PATH leads to."""

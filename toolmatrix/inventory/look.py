@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _KIB, _MIB = 1 << 10, 1 << 20
 
+# Paths of files that are kept, and how many of their first bytes; of some the name tells enough.
 _KEPT = (
     (r"etc/os-release|usr/lib/os-release", 64 * _KIB),
     (r"etc/ld\.so\.(conf|preload)|etc/ld\.so\.conf\.d/[^/]+|etc/ld-musl-[^/]+\.path", 64 * _KIB),
@@ -38,13 +39,14 @@ _KEPT = (
     (r"(.*/)?conda-meta/[^/]+\.json", 0),
     (re.escape(LOCK), 8 * _MIB),
 )
-"""Paths of files that are kept, and how many of their first bytes; of some the name tells enough."""
 
 _DATABASE = re.compile(
     r"(var/lib|usr/lib/sysimage|usr/share)/rpm/(rpmdb\.sqlite|Packages\.db|Packages)"
 )
 _LARGEST_DATABASE = 128 * _MIB
 
+# Names of programs and libraries, and how the version stands in them. That of Bazel is a file, which is not packed, in
+# the zip archive behind it (src/package-bazel.sh of Bazel).
 _TOLD = (
     (r"(.*-)?(gcc|g\+\+|cc1|cc1plus)(-\d+)?", rb"\0(\d+\.\d+\.\d+)\0"),
     (r"python\d(\.\d+)?[a-z]*|libpython.*\.so.*", rb"\0(\d\.\d+\.\d+(?:(?:a|b|rc)\d+)?\+?)\0"),
@@ -54,14 +56,12 @@ _TOLD = (
     (r"bazel(-.*)?", rb"build-label\.txt(\d+\.\d+\.\d+(?:rc\d+)?)"),
     (r"ld-linux.*|ld-.*\.so|libc\.so\..*|libc-.*\.so", rb"stable release version (\d+\.\d+)"),
 )
-"""Names of programs and libraries, and how the version stands in them. That of Bazel is a file, which is not packed, in
-the zip archive behind it (src/package-bazel.sh of Bazel)."""
 
+# How files begin that may hold device code without being ELF files: archives of objects, and what tools keep.
 _CODE = (b"!<arch>\n", offload.FATBIN, offload.BUNDLE, offload.COMPRESSED)
-"""How files begin that may hold device code without being ELF files: archives of objects, and what tools keep."""
 
+# Files whose debug information is read; the first ones tell what the rest repeats.
 _MOST_DEBUG = 200
-"""Files whose debug information is read; the first ones tell what the rest repeats."""
 
 
 def _either(rules: tuple[tuple[str, object], ...]) -> re.Pattern[str]:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.elf import Elf
     from toolmatrix.inventory.record import Record, View
 
+# What a processor runs beside its own: AMD64 manual volume 2, compatibility mode; Arm ARM, AArch32 at EL0.
 _ALSO_RUN = {"amd64": "386", "arm64": "arm"}
-"""What a processor runs beside its own: AMD64 manual volume 2, compatibility mode; Arm ARM, AArch32 at EL0."""
+# How extension modules are called, PEP 3149 and PEP 384.
 _EXTENSION = re.compile(r".*\.(cpython-[^/]+|abi3)\.so")
-"""How extension modules are called, PEP 3149 and PEP 384."""
 
 FOREIGN_PROGRAM = "foreign-program"
 """The feature of a program for another processor that lies where nobody takes it unasked."""

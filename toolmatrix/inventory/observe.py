@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolmatrix.images.tree import Tree
     from toolmatrix.inventory.look import Look
 
+# Keys of an image's configuration and the features that they are.
 _SETTINGS = {
     "User": "user",
     "Entrypoint": "entrypoint",
@@ -31,7 +32,6 @@ _SETTINGS = {
     "WorkingDir": "workdir",
     "StopSignal": "stop-signal",
 }
-"""Keys of an image's configuration and the features that they are."""
 _MOST_TOLD = 20
 
 

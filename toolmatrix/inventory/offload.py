@@ -20,34 +20,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FATBIN = struct.pack("<I", 0xBA55ED50)
+# Magic, version, bytes of this header, bytes of the images that follow.
 _FATBIN_HEADER = struct.Struct("<IHHQ")
-"""Magic, version, bytes of this header, bytes of the images that follow."""
+# Kind, version, bytes of this header and of the image, two sizes, two halves of a version, arch, two more, flags.
 _IMAGE = struct.Struct("<HHIQIIHHIIIQ")
-"""Kind, version, bytes of this header and of the image, two sizes, two halves of a version, arch, two more, flags."""
 _KINDS = {1: "compute_", 2: "sm_"}
+# Kinds of images; the last is intermediate code for the linker, which is for no device yet.
 _IMAGES = {*_KINDS, 8}
-"""Kinds of images; the last is intermediate code for the linker, which is for no device yet."""
 _SUFFIXES = ((1 << 20, "a"), (1 << 21, "f"))
 _ARCHS = range(10, 1000)
+# Headers of images and bundles in one file; the libraries of PyTorch have some ten thousand.
 _MOST_HEADERS = 200_000
-"""Headers of images and bundles in one file; the libraries of PyTorch have some ten thousand."""
+# Fat binaries whose end is not seen yet; they do not lie within each other.
 _MOST_OPEN = 64
-"""Fat binaries whose end is not seen yet; they do not lie within each other."""
 
 BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 _COUNT = struct.Struct("<Q")
+# Offset and bytes of an image, and bytes of its name, which follows.
 _PART = struct.Struct("<QQQ")
-"""Offset and bytes of an image, and bytes of its name, which follows."""
 _MOST_PARTS = 256
 _GFX = re.compile(rb"gfx[0-9a-f]+(?:-\d+)*(?:-generic)?(?::[a-z]+[+-])*")
 _LONGEST_NAME = 256
 
 COMPRESSED = b"CCOB"
+# Bytes of the header of a compressed bundle by its version, a number after the magic.
 _COMPRESSED_HEADERS = {1: 20, 2: 24, 3: 32}
-"""Bytes of the header of a compressed bundle by its version, a number after the magic."""
 _ZLIB, _ZSTD = 0, 1
+# Bytes of an unpacked bundle in which its names stand.
 _NAMES = 32 << 10
-"""Bytes of an unpacked bundle in which its names stand."""
 
 _PTXAS = re.compile(rb"-arch (sm_\d+[af]?)\b")
 _TARGET = re.compile(rb"amdgcn-amd-amdhsa-\w*-(" + _GFX.pattern + rb")")

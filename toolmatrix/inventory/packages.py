@@ -15,23 +15,24 @@ if TYPE_CHECKING:
 
     from toolmatrix.inventory.record import Record, View
 
+# Managers, where their records are, and what fields are called in them: deb-control(5), and APKINDEX of apk-tools.
 _STANZAS = (
     ("dpkg", r"var/lib/dpkg/(status|status\.d/[^/]+)", "Package", "Version"),
     ("apk", r"(usr/)?lib/apk/db/installed", "P", "V"),
 )
-"""Managers, where their records are, and what fields are called in them: deb-control(5), and APKINDEX of apk-tools."""
 _CONDA = re.compile(r"(?:.*/)?conda-meta/(.+)-([^-]+)-[^-]+\.json")
 _RPM = ("var/lib/rpm", "usr/lib/sysimage/rpm", "usr/share/rpm")
+# Databases of rpm, of which the first is in use where an upgrade has left another.
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
-"""Databases of rpm, of which the first is in use where an upgrade has left another."""
+# What SQLite calls the file of changes that are not yet in the database, https://www.sqlite.org/wal.html
 _JOURNAL = "-wal"
-"""What SQLite calls the file of changes that are not yet in the database, https://www.sqlite.org/wal.html"""
 GONE = "missing-files"
 """The feature that names packages of which no file is left."""
 MANAGERS = ("dpkg", "apk", "rpm")
 """Managers of distributions."""
 
 _UPSTREAM = re.compile(r"(?:\d+:)?(\d+(?:\.\d+)*)")
+# Packages of which the version is that of a component, and how many of its numbers are.
 _COMPONENTS = (
     (r"cuda-toolkit-\d+-\d+|cuda-toolkit|cuda", "cuda", 3),
     (r"cuda-(cudart|nvcc|compiler|libraries|runtime)-\d+-\d+|cuda-version|cudatoolkit", "cuda", 2),
@@ -45,7 +46,6 @@ _COMPONENTS = (
     (r"cmake", "cmake", 3),
     (r"ninja|ninja-build", "ninja", 3),
 )
-"""Packages of which the version is that of a component, and how many of its numbers are."""
 LISTED = (
     *(names for names, *_ in _COMPONENTS),
     r"hipcc",

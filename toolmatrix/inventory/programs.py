@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from toolmatrix.inventory.record import Record, View
 
+# Where packages of distributions put programs; what lies elsewhere came another way, whatever is recorded.
 _PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
-"""Where packages of distributions put programs; what lies elsewhere came another way, whatever is recorded."""
+# Directories of one LLVM among several, as Debian and Fedora call them.
 _LLVM = re.compile(r"/llvm-?(\d+)/")
-"""Directories of one LLVM among several, as Debian and Fedora call them."""
+# The variable and the file that tell Bazelisk which Bazel to fetch, https://github.com/bazelbuild/bazelisk
 _ASKED = ("USE_BAZEL_VERSION", ".bazelversion")
-"""The variable and the file that tell Bazelisk which Bazel to fetch, https://github.com/bazelbuild/bazelisk"""
 _SCRIPT = "its version shows only when it is run"
 
 

@@ -24,13 +24,14 @@ _RECORD = re.compile(
 RECORDS = ("dist-info", "egg-info")
 """The witnesses of Python packages, of which a user gets what the interpreter imports that is called."""
 _FIELD = re.compile(r"^(Name|Version):\s*(\S+)\s*$", re.MULTILINE)
+# Names that differ in these alone are the same, PEP 503.
 _SAME = re.compile(r"[-_.]+")
-"""Names that differ in these alone are the same, PEP 503."""
 
+# Components that are no Python packages, though there are packages of these names.
 _PROGRAMS = frozenset(
     ("python", "gcc", "clang", "nvcc", "hip", "bazel", "cuda", "rocm", "glibc", "distro")
 )
-"""Components that are no Python packages, though there are packages of these names."""
+# Wheels that carry a component, how many of their numbers are its own, and how the name of its file begins.
 _CARRIED = (
     (r"nvidia-cuda-runtime(-cu\d+)?", "cuda", 2, "libcudart."),
     (r"nvidia-cudnn(-cu\d+)?", "cudnn", 3, "libcudnn."),
@@ -38,9 +39,8 @@ _CARRIED = (
     (r"tensorrt(-cu\d+)?", "tensorrt", 3, "libnvinfer."),
     (r"nvidia-cuda-nvcc(-cu\d+)?", "nvcc", 3, "ptxas"),
 )
-"""Wheels that carry a component, how many of their numbers are its own, and how the name of its file begins."""
+# How PyTorch calls toolkits in local versions such as 2.1.0+cu121 and 2.1.0+rocm5.6.
 _LOCAL = {"cu": "cuda", "rocm": "rocm"}
-"""How PyTorch calls toolkits in local versions such as 2.1.0+cu121 and 2.1.0+rocm5.6."""
 
 
 def observe(view: View, record: Record, sites: Sequence[str]) -> None:

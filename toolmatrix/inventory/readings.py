@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.host import Machine
 
 _WHOLE = r"\A\s*(\S.*?)\s*\Z"
+# Values of one reading, such as processors and libraries.
 _MOST = 4096
-"""Values of one reading, such as processors and libraries."""
 
 
 class Place(Value):

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from toolmatrix.images.image import Image
     from toolmatrix.images.tree import Tree
 
+# The PATH of a container whose image sets none, as Docker and Podman have it.
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""The PATH of a container whose image sets none, as Docker and Podman have it."""
 NO_PROCESSORS = frozenset(("", *DEVICES.values()))
 """What files of device code have for an architecture."""
+# Sightings of one value that are kept; a thousand files that say the same say it once.
 _MOST_SIGHTINGS = 16
-"""Sightings of one value that are kept; a thousand files that say the same say it once."""
 
 
 class View:

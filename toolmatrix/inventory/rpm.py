@@ -20,8 +20,8 @@ MOST_PACKAGES = 100_000
 
 _NAME, _VERSION, _RELEASE, _EPOCH = 1000, 1001, 1002, 1003
 _STRING, _INT32 = 6, 4
+# Tag, type, offset and count.
 _ENTRY = struct.Struct(">IIII")
-"""Tag, type, offset and count."""
 _LONGEST = 1024
 
 _SQLITE = b"SQLite format 3\0"

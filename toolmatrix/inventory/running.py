@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.model import Inventory
 
 _AT_ONCE = 4
+# Letters of what a program said that are told.
 _LONGEST = 200
-"""Letters of what a program said that are told."""
 
 
 class Probe(Value):

@@ -38,14 +38,14 @@ _ASSIGNED = re.compile(
     r"|(?P<scheme>authorization:\s*\w+)\s)"
     r"(?P<value>'[^']*'|\"[^\"]*\"|[^\s\"';|&]+)"
 )
+# What settings of such names hold without being a secret: nothing, a path or a reference, a number, a word.
 _NO_SECRET = re.compile(
     r"['\"]?(?:|[/$.<].*|\*+|\d{1,9}|true|false|yes|no|none|null|https?://.*)['\"]?", re.IGNORECASE
 )
-"""What settings of such names hold without being a secret: nothing, a path or a reference, a number, a word."""
+# Letters of a secret that is looked for in other texts; a shorter one would be found in words.
 _SHORTEST = 8
-"""Letters of a secret that is looked for in other texts; a shorter one would be found in words."""
+# Secrets that are looked for in other texts than their own; no honest image holds so many.
 _MOST = 100
-"""Secrets that are looked for in other texts than their own; no honest image holds so many."""
 _SHOWN = ("env:", "label:")
 _ALSO_SHOWN = ("entrypoint", "cmd")
 

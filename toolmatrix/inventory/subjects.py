@@ -116,13 +116,13 @@ def _parted(subject: str, directory: str, schemes: Mapping[str, Scheme]) -> tupl
     )
 
 
+# The scheme of a path that is given without one, by what lies there; the first that fits.
 _PATHS: tuple[tuple[str, Callable[[str], bool]], ...] = (
     ("oci", lambda path: os.path.exists(os.path.join(path, "index.json"))),
     ("dir", os.path.isdir),
     ("inventory", lambda path: path.endswith(".json") and os.path.exists(path)),
     ("archive", lambda path: os.path.basename(path) == "-" or os.path.exists(path)),
 )
-"""The scheme of a path that is given without one, by what lies there; the first that fits."""
 
 
 def _is_of(platform: str, wanted: str) -> bool:

@@ -33,6 +33,7 @@ _FILES = (
     "/usr/local/cuda/version.json",
     "/usr/local/cuda/version.txt",
 )
+# What is read below each directory that the default interpreter imports from.
 _RECORDS = (
     "*.dist-info/METADATA",
     "*.egg-info",
@@ -43,7 +44,6 @@ _RECORDS = (
     "numpy/core/include/numpy/_numpyconfig.h",
     "torch/version.py",
 )
-"""What is read below each directory that the default interpreter imports from."""
 _LARGEST = 32 << 20
 _SITES = ("python3", "-c", "import sys; print('\\n'.join(sys.path))")
 _RPM = ("rpm", "-qa", "--qf", "%{NAME}\\t%{VERSION}-%{RELEASE}\\n")

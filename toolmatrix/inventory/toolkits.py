@@ -57,6 +57,8 @@ _FILES = (
         tuple(rb"HIP_VERSION_%s=(\d+)" % part for part in (b"MAJOR", b"MINOR", b"PATCH")),
     ),
 )
+# Libraries whose names carry the version of a component. Of a file name of libcudart the first two numbers are the
+# toolkit's; its soname has the major alone, which `libcudart.so.11.0` of 11.0 to 11.8 writes with a zero.
 _LIBRARIES = (
     ("cuda", r"libcudart\.so\.(\d+\.\d+)\.\d+[\d.]*"),
     ("cuda", r"libcudart\.so\.(\d+)(?:\.\d+)?"),
@@ -64,10 +66,8 @@ _LIBRARIES = (
     ("nccl", r"libnccl\.so\.(\d+(?:\.\d+){0,2})[\d.]*"),
     ("tensorrt", r"libnvinfer\.so\.(\d+(?:\.\d+){0,2})[\d.]*"),
 )
-"""Libraries whose names carry the version of a component. Of a file name of libcudart the first two numbers are the
-toolkit's; its soname has the major alone, which `libcudart.so.11.0` of 11.0 to 11.8 writes with a zero."""
+# Where the installers of NVIDIA and AMD put the link to the version in use.
 _HOMES = {"cuda": "usr/local/cuda", "nvcc": "usr/local/cuda", "rocm": "opt/rocm", "hip": "opt/rocm"}
-"""Where the installers of NVIDIA and AMD put the link to the version in use."""
 _SYMBOLS = {"GLIBC": ("glibc", "libc.so.6"), "GLIBCXX": ("libstdcxx", "libstdc++.so.6")}
 _DISTRO = re.compile(r"^(ID|VERSION_ID)=[\"']?([^\"'\n]*)", re.MULTILINE)
 _API = re.compile(rb"#define NPY_(?:API|FEATURE)_VERSION (?:0x)?([0-9A-Fa-f]+)")

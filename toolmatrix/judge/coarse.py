@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from toolmatrix.judge.expectations import Expectation
 
 _LITERAL = re.compile(r"\d+(?:\.\d+)*")
+# A number that no series has reached.
 _LAST = 999_999
-"""A number that no series has reached."""
 
 
 def compared(index: Index, expectation: Expectation, seen: Seen) -> tuple[str, str]:

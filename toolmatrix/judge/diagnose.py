@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     Solve = Callable[[Sequence[str]], Mapping[str, str] | None]
     """Answers the words of a request with the releases chosen, None where it does not resolve."""
 
+# So many lines below what was not done may stand why.
 _HEADLINE = 50
-"""So many lines below what was not done may stand why."""
 _PLACE = re.compile(r"\{(\w+)(?::(\d))?\}")
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.inventory.model import Inventory, Seen
 
+# Further files that are told of one warning.
 _MOST_OTHERS = 8
-"""Further files that are told of one warning."""
 
 
 class Kind(Value):

@@ -28,8 +28,8 @@ BASE = "org.opencontainers.image.base.name"
 
 PROPERTIES = ("arch", "codegen", "env", "feature", "flag", "label", "soname")
 _OPERATORS = ("==", "!=", "~=", ">=", "<=", ">", "<")
+# Features that people expect by their own name: `char==signed`.
 _FEATURES = ("char", "crc32")
-"""Features that people expect by their own name: `char==signed`."""
 _VALUED = ("env", "feature", "label")
 
 

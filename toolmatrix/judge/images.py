@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.inventory.model import Inventory, Soname
 
+# Other names of the architectures that the OCI image specification calls by Go's names.
 _MACHINES = {"x86_64": "amd64", "x86-64": "amd64", "x64": "amd64", "aarch64": "arm64"}
-"""Other names of the architectures that the OCI image specification calls by Go's names."""
 EFFECTS = {"-fsigned-char": ("char", "signed"), "-funsigned-char": ("char", "unsigned")}
 """What a flag does that debug information shows: a feature, and the value that the flag gives it (GCC manual)."""
+# Features that name a component no file can name.
 _WITNESSES = {"base-image": "label:" + BASE}
-"""Features that name a component no file can name."""
 
 _SETTLE = (
     "a finer witness settles it, such as the package's own record or `--expect` with fewer numbers"

@@ -90,8 +90,8 @@ def unused(matrix: Matrix) -> Iterator[Finding]:
                 yield Finding(code=UNUSED, severity="warning", names=(kind, name))
 
 
+# Rules that no fact names because they hold everywhere.
 _BUILT_IN = ("same-series", LATER, SERIES)
-"""Rules that no fact names because they hold everywhere."""
 
 
 def unlisted(files: Sequence[str]) -> Iterator[Finding]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _LISTS = ("cflags", "cxxflags", "nvcc", "hipcc")
 _SEEN = "lock"
 _HEAD = 1024
+# How files begin that gzip, zstd, bzip2 and xz packed.
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
-"""How files begin that gzip, zstd, bzip2 and xz packed."""
 
 
 def observe(

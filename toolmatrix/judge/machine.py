@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedTarget
 
 _GIB = 1 << 30
+# What builds of frameworks usually take, by our own experience: the base images alone have up to 10 GB.
 _ENOUGH = {"disk": 20 * _GIB, "memory": 8 * _GIB}
-"""What builds of frameworks usually take, by our own experience: the base images alone have up to 10 GB."""
+# Days after which sources have usually moved.
 _STALE = 180
-"""Days after which sources have usually moved."""
 _NONE: tuple[str, ...] = ()
 _TOOLS = {"cuda": "nvcc", "rocm": "hipcc"}
 _COMPILERS = ("gcc", "clang", "python", "bazel")

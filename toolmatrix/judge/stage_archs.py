@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 REFUSED, DEPRECATED, UNASKED = "TM201", "TM202", "TM203"
 
+# How nvcc and clang say that they do not take an arch, as their logs have it.
 _REFUSALS = tuple(
     map(
         re.compile,
@@ -26,16 +27,15 @@ _REFUSALS = tuple(
         ),
     )
 )
-"""How nvcc and clang say that they do not take an arch, as their logs have it."""
 _GOING = re.compile(r"architectures are deprecated")
 _GOING_BELOW = re.compile(r"architectures prior to '<[^>]*>_(\d+)'")
 _NATIVE = re.compile(r"Cannot find valid GPU for '-arch=native'")
 _DEFAULTS = {"cuda": "cuda-default-archs", "clang": "hip-default-archs"}
+# Options of nvcc, hipcc and clang that name an arch, or a file in which such an option may stand.
 _ASKS = (
     *("-arch", "-gencode", "-code", "--gpu-architecture", "--generate-code", "--gpu-code"),
     *("--offload-arch", "--cuda-gpu-arch", "--amdgpu-target", "-optf", "--options-file", "@"),
 )
-"""Options of nvcc, hipcc and clang that name an arch, or a file in which such an option may stand."""
 
 
 def findings(setting: Setting) -> Iterator[Finding]:

@@ -22,8 +22,8 @@ NO, UNKNOWN, PTX, CODE = 0, 1, 2, 3
 """How a device takes code, worst first: not at all, nobody can say, by PTX, by code made for it."""
 
 _ORDER = (CUBIN, OBJECT, PTX_TEXT)
+# Why code of a kind is not loaded as it is.
 _UNLOADED = {LTO: "link", TILE: "tile", OPTIX: "optix"}
-"""Why code of a kind is not loaded as it is."""
 
 
 class Verdict(Value):

@@ -25,10 +25,10 @@ HOST, PROGRAM, SOURCE, LEAK, SHELL, LINEINFO, NO_DLINK, HALF_LTO, IDLE = (
 )
 
 _HOST = re.compile(r"--(clang|gnu|microsoft)_version=(\d{4,6})$")
+# Digits of a version that has two for the minor and two for the patch release.
 _PACKED = 5
-"""Digits of a version that has two for the minor and two for the patch release."""
+# What `-allow-unsupported-compiler` becomes in the words of the preprocessor; crt/host_config.h looks at it.
 _UNCHECKED = "-D__NV_NO_HOST_COMPILER_CHECK=1"
-"""What `-allow-unsupported-compiler` becomes in the words of the preprocessor; crt/host_config.h looks at it."""
 _COMPILERS = {"clang": "clang", "microsoft": "msvc", "gnu": "gcc"}
 _MISSING = re.compile(r"no such file or directory: '([^']*)'")
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
@@ -44,17 +44,17 @@ _ADDED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 _ROOTS = ("TOP", "_HERE_", "_THERE_", "CUDA_ROOT")
 _PLACE = re.compile(r"-(?:isystem|I|L)|[-/]LIBPATH:")
 _SHORTENED = re.compile(r"(\w{1,6})~\d+")
+# Where distributions put a toolkit, and where a compiler looks anyway.
 _SYSTEM = ("/usr/lib", "/usr/include")
-"""Where distributions put a toolkit, and where a compiler looks anyway."""
 _OWN_LIBRARY = re.compile(r"-lcuda\w*$")
 _WORDS = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _EXPANDED = re.compile(r"`|\$[\w({?!@*#$-]")
 _NO_NAME = re.compile(r"[/\\$%`]")
+# What a program's name holds that cannot be sought without a place to look from, or not at all.
 _NO_PLACE = re.compile(r"[\\$%`]|^[^/]+/")
-"""What a program's name holds that cannot be sought without a place to look from, or not at all."""
 _PREPARING = ("preprocess", "cudafe", "hash")
+# What nvcc calls the files that it throws away, unless it is told to keep them.
 _TEMP = re.compile(r"(?:^|[/\\])tmpxft_[^/\\]*$")
-"""What nvcc calls the files that it throws away, unless it is told to keep them."""
 
 
 def findings(setting: Setting, code: Code) -> Iterator[Finding]:

@@ -21,13 +21,14 @@ DEVICE_LINKS = ("nvlink", "device-link", "linker-wrapper")
 """Kinds of stages that link device code."""
 
 _FIELD = re.compile(r"(?:^|,)(kind|sm|profile|arch)=([^,]+)")
+# What fatbinary calls the kinds of `--image3`, and what the archs of that kind are called.
 _KINDS = {
     "elf": (CUBIN, SASS),
     "ptx": (PTX_TEXT, PTX),
     "nvvm": (LTO, "lto_"),
     "tileir": (TILE, SASS),
 }
-"""What fatbinary calls the kinds of `--image3`, and what the archs of that kind are called."""
+# Device code that is a file of its own, by kind of stage and suffix of the file (empty: whatever it is called).
 _LOOSE = {
     ("ptxas", ""): (CUBIN, SASS),
     ("tileiras", ""): (CUBIN, SASS),
@@ -36,7 +37,6 @@ _LOOSE = {
     ("cicc", "optixir"): (OPTIX, "optix_"),
     ("device-link", ""): (OBJECT, ""),
 }
-"""Device code that is a file of its own, by kind of stage and suffix of the file (empty: whatever it is called)."""
 _CONTAINED = re.compile(r"\.(o|obj|a|lib)$", re.IGNORECASE)
 
 

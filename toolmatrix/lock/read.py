@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 LARGEST = 8 << 20
 """Bytes that a lock may have; one with hundreds of environments has fewer."""
+# Bytes in which a lock names its schema.
 _HEAD = 4096
-"""Bytes in which a lock names its schema."""
 
 _ANEW = "write it anew with `toolmatrix lock`, or restore it from version control"
 _EDITED = {

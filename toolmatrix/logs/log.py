@@ -23,12 +23,12 @@ MATCHES = 1000
 
 _COMPONENTS, _VERSIONS = 2000, 50
 """So many components, and versions of one, are kept."""
+# So many lines below a file of a package an error may still be that package's.
 _NEAR = 200
-"""So many lines below a file of a package an error may still be that package's."""
 _CALLERS = 8
 _SHOWN = 400
+# Groups that tell one failure from another of its kind, beside the components that it is between.
 _WHOSE = ("file", "symbol", "package", "other", "arch", "device")
-"""Groups that tell one failure from another of its kind, beside the components that it is between."""
 
 
 class Match(Value):
@@ -76,8 +76,8 @@ def observe(stream: Stream, book: Book, subject: str) -> Log:
     return reader.log(sieve.lines)
 
 
+# The place of a pattern in the order in which they are tried, what it tells, and the pattern.
 _Use = tuple[int, str, "Signature | None", "Pattern"]
-"""The place of a pattern in the order in which they are tried, what it tells, and the pattern."""
 
 
 def _uses(book: Book) -> Iterator[tuple[str, Signature | None, Pattern]]:

@@ -31,25 +31,25 @@ LONGEST = 1 << 20
 WINDOW = 1 << 12
 """Bytes of a line around a text that are shown to the patterns."""
 
+# Every byte as it stands in words: letters small, digits, everything else a blank.
 _WORDS = bytes(
     code | 0x20 if chr(code).isupper() else code if chr(code).isalnum() else 0x20
     for code in range(0x80)
 ).ljust(0x100)
-"""Every byte as it stands in words: letters small, digits, everything else a blank."""
+# Bytes behind a text by which what stands often in a log is told apart.
 _TELLING = 16
-"""Bytes behind a text by which what stands often in a log is told apart."""
+# From so many places in a block on, the last one stands for those between.
 _OFTEN = 50
-"""From so many places in a block on, the last one stands for those between."""
+# Bytes above a line that can be looked back at.
 _ABOVE = 1 << 15
-"""Bytes above a line that can be looked back at."""
+# A shorter line was not wrapped.
 _WRAPPED = 50
-"""A shorter line was not wrapped."""
 _QUOTES = str.maketrans(dict.fromkeys("\u2018\u2019\u201c\u201d`", "'"))
 _LONG_WORD = 1000
+# Words that nobody can mean; patterns would take long for them.
 _LONG_WORDS = re.compile(rb"(\S{200})\S{600,}(\S{200})")
-"""Words that nobody can mean; patterns would take long for them."""
+# Where writers of JSON lines keep what a program said.
 _MESSAGES = ("log", "message", "msg", "MESSAGE", "text", "line")
-"""Where writers of JSON lines keep what a program said."""
 _ESCAPED = re.compile(rb"\\u001b\[[0-9;]*m")
 _NEXT_LINE = re.compile(r"\r\n|[\n\r]")
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PACKAGE = re.compile(r"(?:site|dist)-packages/(\w+)")
+# Where what a file is built for begins in its name.
 _BUILT_FOR = re.compile(r"\.so|\.cpython-|\.abi3|\.dll")
-"""Where what a file is built for begins in its name."""
 _BETWEEN = re.compile(r"[^\w+]+|_")
 
 

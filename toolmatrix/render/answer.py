@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedTarget
     from toolmatrix.recipes.model import Distro
 
+# Components whose releases are no versions.
 _NAMED = {"base-image": "reference"}
-"""Components whose releases are no versions."""
 
 _REAL = re.compile(r"sm_(\d+)(\d)([a-z]?)")
 _VIRTUAL = re.compile(r"compute_(\d+)(\d)([a-z]?)")

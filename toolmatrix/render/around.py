@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 AGAIN = "toolmatrix render --lock toolmatrix.lock --output ."
 """The command that writes the files again, from the directory that they lie in; the lock there has its options."""
 
+# What the name of a target in a bake file cannot hold (docs.docker.com, Bake file reference).
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
-"""What the name of a target in a bake file cannot hold (docs.docker.com, Bake file reference)."""
 
 
 def file_name(image: Image, ending: str) -> str:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 FOLDER = "/usr/share/toolmatrix"
 """Where the lock and the check lie inside an image."""
 
+# So many letters of a name are given a column.
 _LONGEST = 24
-"""So many letters of a name are given a column."""
 
 
 class Row(Value):

@@ -17,9 +17,10 @@ SYNTAX = "docker/dockerfile:1"
 EMPTY = "scratch"
 """What `FROM` calls no image at all (docs.docker.com, Dockerfile reference)."""
 
+# More than one empty line, as parts that wrote nothing leave them.
 _BLANKS = re.compile(r"\n{3,}")
-"""More than one empty line, as parts that wrote nothing leave them."""
 
+# Certificates and pip's settings of a company, if the build is given any; they leave no trace in the image.
 _SECRETS = {
     name: f"type=secret,id={name},target={target},mode=0444"
     for name, target in (
@@ -27,13 +28,12 @@ _SECRETS = {
         ("pip", "/etc/pip.conf"),
     )
 }
-"""Certificates and pip's settings of a company, if the build is given any; they leave no trace in the image."""
 
+# What images must share to share the caches of their builds.
 _PER_CACHE = ("distro", "debian_arch")
-"""What images must share to share the caches of their builds."""
 
+# Packages by which the classic dialect downloads; the modern one lets the builder do it.
 _FETCHING = ("ca-certificates", "curl")
-"""Packages by which the classic dialect downloads; the modern one lets the builder do it."""
 
 
 def text(job: Job, image: Image) -> str:

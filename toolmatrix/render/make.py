@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 _APT = "apt"
 _LABEL = "io.github.toolmatrix."
+# Beside flags of the lock: the compiler writes them into what it makes, so that a binary tells its own flags.
 _RECORD = "-frecord-gcc-switches"
-"""Beside flags of the lock: the compiler writes them into what it makes, so that a binary tells its own flags."""
 
 
 _CC, _CXX = "/usr/local/bin/cc", "/usr/local/bin/c++"
+# By which variable each driver takes flags behind those of its command line (NVIDIA, nvcc documentation, nvcc
+# environment variables; ROCm, hipcc documentation, environment variables).
 _DEVICE_ENV = {"NVCC_APPEND_FLAGS": "nvcc", "HIPCC_COMPILE_FLAGS_APPEND": "hipcc"}
-"""By which variable each driver takes flags behind those of its command line (NVIDIA, nvcc documentation, nvcc
-environment variables; ROCm, hipcc documentation, environment variables)."""
 
 
 class _Excluded(Exception):

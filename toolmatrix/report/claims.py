@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from toolmatrix.solve.resolve import Choice, Cite
 
 _VERBS = {"requires": "requires", "offers": "offers"}
+# So many of a sentence's names are told.
 _NAMES = 6
-"""So many of a sentence's names are told."""
+# A list of releases longer than this many letters is cut to the one that matters.
 _LONG = 28
-"""A list of releases longer than this many letters is cut to the one that matters."""
 
 
 class Notes:

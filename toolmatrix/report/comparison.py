@@ -22,12 +22,12 @@ _UNITS = {
     "bytes": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes")),
     "hertz": ((10**9, "GHz"), (10**6, "MHz")),
 }
+# Letters of a value that are shown.
 _LONGEST = 60
-"""Letters of a value that are shown."""
+# As many suspicious differences of one kind are listed.
 _MOST = 20
-"""As many suspicious differences of one kind are listed."""
+# As many expected differences of one reason are named.
 _NAMED = 6
-"""As many expected differences of one reason are named."""
 
 
 def document(comparison: Comparison, lock: str = "", targets: Sequence[str] = ()) -> dict[str, Any]:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from toolmatrix.solve.request import Ask
     from toolmatrix.solve.untested import Untested
 
+# So many clashing releases are named; of more only the selector is.
 _FEW = 4
-"""So many clashing releases are named; of more only the selector is."""
+# So many of a sentence's names are told.
 _NAMES = 6
-"""So many of a sentence's names are told."""
 
 
 def sentence(index: Index, line: Line) -> str:

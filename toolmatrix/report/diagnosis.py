@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
 
 _COLOURS = {"error": "error", "warning": "partial", "info": "unknown"}
+# Characters of a line of the log that are shown.
 _LONGEST = 200
-"""Characters of a line of the log that are shown."""
+# Components of an answer that are named.
 _ANSWERED = 6
-"""Components of an answer that are named."""
 
 
 class Report:

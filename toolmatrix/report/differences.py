@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 SCHEMA = "toolmatrix.differences/1"
 KINDS = ("added", "changed", "removed")
 _SIGNS = {"added": ("+", "yes"), "removed": ("-", "no"), "changed": ("~", "partial")}
+# As many unchanged components are named in the total.
 _NAMED = 4
-"""As many unchanged components are named in the total."""
+# A value of more letters does not widen the column of the others.
 _WIDE = 28
-"""A value of more letters does not widen the column of the others."""
 
 
 def document(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.explanation/1"
 _LINES = 12
+# So many groups of releases, and so many names in one group, are shown without `--depth`.
 _NAMES = 6
-"""So many groups of releases, and so many names in one group, are shown without `--depth`."""
 
 
 def document(

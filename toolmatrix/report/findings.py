@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.findings/1"
 _FROM = {"source": "from source", "wheel": "as wheel"}
+# Words of releases that a sentence holds where all of them would fill a page.
 _NAMES = 12
-"""Words of releases that a sentence holds where all of them would fill a page."""
 _WITH = {"": "", "none": " without an accelerator"}
 _HELP = {
     "TM104": "",

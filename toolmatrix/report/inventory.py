@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.model import Inventory, Seen
     from toolmatrix.report.terminal import Terminal
 
+# Features that are counted and not listed; `--json` has them, `--all` lists them.
 _QUIET = ("cpu:", "dpkg:", "apk:", "conda:", "rpm:", "dist:", "soname:", "env:", "label:")
-"""Features that are counted and not listed; `--json` has them, `--all` lists them."""
 _LONGEST = 60
 
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.port/1"
 _FLAGS = ("cflags", "cxxflags", "nvcc", "hipcc")
+# A cell of more letters does not widen its column.
 _WIDE = 28
-"""A cell of more letters does not widen its column."""
+# With fewer columns than these left, prose begins on the next line.
 _READABLE = 24
-"""With fewer columns than these left, prose begins on the next line."""
 
 
 class Side(Value):
@@ -229,8 +229,8 @@ def _equal(port: Port, width: int) -> list[str]:
     return terminal.wrap(", ".join(told), width, indent="  ") if told else []
 
 
+# Cells, and the prose behind them.
 _Row = tuple[tuple[str, ...], str]
-"""Cells, and the prose behind them."""
 
 
 def _different(port: Port, notes: claims.Notes) -> Iterator[_Row]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _FILLS = {HOST: "#e8eef7", DEVICE: "#e6f2e4", BOTH: "#f5efdd"}
 FILE = "file"
+# So many files are named on one edge.
 _MOST_FILES = 3
-"""So many files are named on one edge."""
 
 
 class Node(Value):

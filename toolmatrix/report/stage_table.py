@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from toolmatrix.stages.model import Plan, Stage
 
 _MODES = frozenset(("-E", "-c", "-S", "-cc1", "-cc1as", "/E", "/c"))
+# Kinds that read what was compiled before; what they read from outside is no source.
 _JOINS = frozenset(("link", "nvlink", "linker-wrapper", "unbundle"))
-"""Kinds that read what was compiled before; what they read from outside is no source."""
 _HEAD = ("#", "side", "step", "tool", "arch", "reads -> writes")
+# What nvcc's names for temp files begin with.
 _TEMP = "tmpxft_"
-"""What nvcc's names for temp files begin with."""
+# So many files of one side are named; of more, one less and how many there are.
 _SHOWN = 4
-"""So many files of one side are named; of more, one less and how many there are."""
+# A run of stages that comes so often in a row, once for each arch, is put on one set of lines.
 _REPEATS = 4
-"""A run of stages that comes so often in a row, once for each arch, is put on one set of lines."""
 _LONGEST_RUN = 6
+# With fewer columns for them, files stand on a line of their own.
 _NARROW = 30
-"""With fewer columns for them, files stand on a line of their own."""
 
 
 class Line(Value):

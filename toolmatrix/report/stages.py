@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.stages.model import Diagnostic, Log, Plan
 
+# So many files are named in a heading.
 _NAMED = 3
-"""So many files are named in a heading."""
+# So many archs are named in a total.
 _ARCHS = 8
-"""So many archs are named in a total."""
+# So many diagnostics of one plan are shown; `full` shows all.
 _SHOWN = 10
-"""So many diagnostics of one plan are shown; `full` shows all."""
 _STYLES = {"error": "error", "warning": "partial", "note": "unknown"}
 
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.resolve import Choice, Resolution
 
+# A longer name (an image reference) runs over its column instead of pushing all others to the right.
 _WIDE = 36
-"""A longer name (an image reference) runs over its column instead of pushing all others to the right."""
+# A longer release is told by the name of its component where another line speaks of it.
 _LONG = 24
-"""A longer release is told by the name of its component where another line speaks of it."""
+# A selector may be continued on the next line before any of these.
 _SIGNS = "<>=!~"
-"""A selector may be continued on the next line before any of these."""
+# With fewer columns than these a reason is not continued below its beginning.
 _READABLE = 24
-"""With fewer columns than these a reason is not continued below its beginning."""
 
 
 class _Row(Value):

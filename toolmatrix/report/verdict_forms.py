@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.finding import Verdict
 
+# The element that tells each word; what passed or warned has none.
 _JUNIT = {FAIL: "failure", UNKNOWN: "error", SKIP: "skipped"}
-"""The element that tells each word; what passed or warned has none."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.verdicts/1"
 
+# Fields that a document has under the same name.
 _PLAIN = ("kind", "name", "seen_by", "help", "evidence", "reason", "code")
-"""Fields that a document has under the same name."""
 _COLOURS = {PASS: "yes", WARN: "partial", FAIL: "no", SKIP: "unknown", UNKNOWN: "unknown"}
 _COUNTED = {WARN: "warned", FAIL: "failed", UNKNOWN: "unknown", SKIP: "skipped"}
 _MARKUP = frozenset("\\`*_[]<>|&!~#@")
+# Letters of a value that a line of text shows.
 _LONGEST = 40
-"""Letters of a value that a line of text shows."""
+# Letters of a digest that are enough for people: `sha256:` and twelve more.
 _DIGEST = 19
-"""Letters of a digest that are enough for people: `sha256:` and twelve more."""
 
 
 class Judged(Value):

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Variable
 
+# So many facts of a core a reader can still follow in one line.
 _SHORT = 3
-"""So many facts of a core a reader can still follow in one line."""
 
 
 class Alternative(Value):

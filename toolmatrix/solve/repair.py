@@ -32,13 +32,13 @@ _OPTION_COST = {
     "target": 16,
     "with": 0,
 }
+# Who named a machine or an accelerator has it: another one is no way out, unless what was named cannot be at all.
 _PLACES = ("target", "accelerator")
-"""Who named a machine or an accelerator has it: another one is no way out, unless what was named cannot be at all."""
+# Names without an order are tried one by one, each by solving. Of more than these none is nearer than another: devices
+# and base images have hundreds. A distribution is tried however many there are, since each is a different machine.
 _MOST_NAMES = 9
-"""Names without an order are tried one by one, each by solving. Of more than these none is nearer than another: devices
-and base images have hundreds. A distribution is tried however many there are, since each is a different machine."""
+# What one step costs in the first, second and any later number of a version.
 _STEP_COST = (20, 5, 1)
-"""What one step costs in the first, second and any later number of a version."""
 
 
 class Repair(Value):

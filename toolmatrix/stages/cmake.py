@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _MARK = "#$"
+# Characters of a line of `message()` behind its indent (CMake, cmMessenger: 77 with it).
 _WIDTH = 75
-"""Characters of a line of `message()` behind its indent (CMake, cmMessenger: 77 with it)."""
 _EVENT = re.compile(r' {4}kind: "[a-z_]+-v\d+"\s*')
 _IN_EVENT = " " * 6
+# A name that a shell gets in quotes, as CMakeConfigureLog.yaml has it; no driver prints that.
 _DOUBLED = re.compile(r'"\\\\"[^"]*\\\\""')
-"""A name that a shell gets in quotes, as CMakeConfigureLog.yaml has it; no driver prints that."""
 
 
 def plain(lines: Iterable[str]) -> Iterator[tuple[int, str]]:

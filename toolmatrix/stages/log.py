@@ -35,8 +35,8 @@ LONGEST = 4 << 20
 
 _LINES = 'give it the open file, `open(NAME, errors="surrogateescape")`, or `text.split("\\n")`'
 _BLOCK = 1 << 20
+# So many lines before the first that a reader takes are kept, as they may say why a driver gave up.
 _EARLY = 20
-"""So many lines before the first that a reader takes are kept, as they may say why a driver gave up."""
 
 
 def lines_of(stream: TextIO) -> Iterator[str]:

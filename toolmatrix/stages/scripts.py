@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from toolmatrix.stages.replay import Replay, Step
 
+# A command around which outputs keep their time where their content is what it was, for Ninja to see.
 _KEEP = (
     '(for f in $made; do test ! -e "$$f" || cp -p "$$f" "$$f.was"; done) && $run && (for f in $made; do'
     ' if cmp -s "$$f.was" "$$f"; then mv "$$f.was" "$$f"; else rm -f "$$f.was"; fi; done)'
 )
-"""A command around which outputs keep their time where their content is what it was, for Ninja to see."""
 
 HEAVY = ("cicc", "device-compile")
 """Kinds of stages whose memory decides how many may run at once."""

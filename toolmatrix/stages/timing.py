@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 HEADER = ("source file name", "phase name", "phase input files", "phase output file", "arch")
 _UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
+# What a phase is called whose program alone does not say the kind of its stage.
 _KINDS = (
     (re.compile(r".*\(preprocessing"), "preprocess"),
     (re.compile(r"cudafe"), "cudafe"),
     (re.compile(r".*\(compiling"), "host-compile"),
     (re.compile(r".*\(linking"), "link"),
 )
-"""What a phase is called whose program alone does not say the kind of its stage."""
 
 
 class Phase(Value):

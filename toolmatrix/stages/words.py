@@ -17,8 +17,8 @@ _QUOTES = re.compile(r'\\(.?)|"', re.DOTALL)
 _QUOTED = re.compile(r'"(?:[^"\\]+|\\.?)*"?', re.DOTALL)
 _REDIRECT = re.compile(r"(?:[12&]?>>?|<)(?!&)(.*)", re.DOTALL)
 _DUPLICATE = re.compile(r"[12]?>&[12-]")
+# Words that mean the same to nvcc and to a shell, whatever it is.
 _SIMPLE = re.compile(r'[^"\\$`\';&|()<>*?~#]+|"([^"\\$`]+)"')
-"""Words that mean the same to nvcc and to a shell, whatever it is."""
 _EXPANDS = re.compile(r"\$[\w{(@*#?!$-]|`")
 _SPECIAL = re.compile(r"['\\;&|()<>*?]|^[~#]")
 _VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}|%(\w+)%", re.ASCII)

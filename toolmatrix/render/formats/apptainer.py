@@ -20,8 +20,8 @@ NAME = "apptainer"
 SUMMARY = "a definition for Apptainer for each image"
 
 _SECTIONS = ("%files", "%post", "%environment", "%test", "%labels", "%runscript")
+# What opens a part of a definition with one stage, and with two.
 _STAGED = ("%post", "%files", *_SECTIONS)
-"""What opens a part of a definition with one stage, and with two."""
 
 _OPENS = re.compile(r"^(?:\s*(%\S*)|bootstrap:)", re.MULTILINE | re.IGNORECASE)
 _HADOLINT = re.compile(r"^# hadolint .*\n", re.MULTILINE)

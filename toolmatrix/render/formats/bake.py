@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 NAME = "bake"
 SUMMARY = "a bake file with a target for each image"
 
+# Arguments of the Dockerfiles that a lock cannot know.
 _BUILD_ARGS = ("CREATED", "REVISION", "SOURCE")
-"""Arguments of the Dockerfiles that a lock cannot know."""
 
 _SWITCH = "ATTEST"
 _VARIABLES = {
@@ -30,8 +30,8 @@ _VARIABLES = {
     "SOURCE": "the address of the repository that they lie in",
     _SWITCH: "true attaches provenance and a list of parts",
 }
+# So many digits of the lock's digest stand in a tag.
 _SHORT = 12
-"""So many digits of the lock's digest stand in a tag."""
 
 
 def files(job: Job) -> dict[str, str]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 NAME = "bazelrc"
 SUMMARY = "compiler flags as configurations of Bazel, for images that have any"
 
+# What Bazel takes as it is; its quotes, backslashes and comments are left alone (Bazel, bazelrc files).
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+=, -]*", re.ASCII)
-"""What Bazel takes as it is; its quotes, backslashes and comments are left alone (Bazel, bazelrc files)."""
 
 
 def files(job: Job) -> dict[str, str]:

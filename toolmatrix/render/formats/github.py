@@ -18,8 +18,8 @@ NAME = "github"
 SUMMARY = "a workflow of GitHub Actions with a job for each image"
 PATH = ".github/workflows/toolmatrix.yml"
 
+# What a build depends on: other changes of a repository start none.
 _PATHS = ("**.Dockerfile", "**.check.sh", "**docker-bake.json", "**toolmatrix.lock", PATH)
-"""What a build depends on: other changes of a repository start none."""
 
 _PINNED = re.compile(r"(uses: \S+@[0-9a-f]{40})$", re.MULTILINE)
 

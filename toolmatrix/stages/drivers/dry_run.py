@@ -58,8 +58,8 @@ FAMILIES = {
     )
 }
 
+# Which drivers compile a language, the first found is taken.
 _ASKED = {"cuda": ("nvcc", "clang"), "hip": ("hipcc", "clang")}
-"""Which drivers compile a language, the first found is taken."""
 
 _NVIDIA_PLATFORM = ("nvidia", "nvcc")
 _PASSED_BY_ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
@@ -69,11 +69,11 @@ _SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".ptx")
 
 _VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
 
+# Options of nvcc that a dry run is asked without; an empty group means that the value is the next word.
 _STRIPPED = (
     (re.compile(r"(?:-t|--threads)=?(\d*)"), "nvcc's dry run is not reliable with threads"),
     (re.compile(r"--?time(?:=(.+))?"), "a dry run takes no time worth writing down"),
 )
-"""Options of nvcc that a dry run is asked without; an empty group means that the value is the next word."""
 
 
 class DryRun(Value):

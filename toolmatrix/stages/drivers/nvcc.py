@@ -31,8 +31,8 @@ _COMPLAINT = re.compile(
 )
 _RACE = re.compile(r"Could not open input file .*_std(?:out|err)")
 _VARIABLE = re.compile(r"[A-Za-z_][\w().]*")
+# The batch file from which nvcc takes the environment of Microsoft's compiler, and prints it.
 _SETS_UP = re.compile(r'(?i)(?:call )?"?[a-z]:[^"]*\b(?:vcvars\w*|vsdevcmd|setenv)\.(?:bat|cmd)\b')
-"""The batch file from which nvcc takes the environment of Microsoft's compiler, and prints it."""
 _NOWHERE = frozenset({"/dev/null", "NUL", "nul"})
 _SEVERITY = {"fatal": "error", "fatal error": "error", "info": "note", None: "error"}
 _LONGEST_MESSAGE = 2000

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _LONGEST_PID = 16
 _NUMBERED = re.compile(r"tmpxft_[0-9a-fA-F]+_[0-9a-fA-F]+-([0-9a-fA-F]+)_([^.]*)")
+# Variables that a run prints once, before any that it prints twice.
 _FIRST = frozenset({"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "_NVVM_BRANCH_", "_SPACE_"})
-"""Variables that a run prints once, before any that it prints twice."""
 
 
 def pid_of(text: str) -> str | None:

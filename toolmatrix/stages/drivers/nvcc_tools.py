@@ -48,10 +48,10 @@ _WRAPPERS = frozenset({"ccache", "sccache", "distcc", "icecc", "buildcache"})
 _HOST_SIGNS = frozenset({"-D__CUDACC__", "-D__NVCC__", "-DCUDA_DOUBLE_MATH_FUNCTIONS"})
 _PROGRAM_NAME = re.compile(r"`[^`]*-print-prog-name=([^\s`]+)`")
 _OUTPUTS = frozenset({"-o", "--output", "--output-file", "-out", "--out"})
+# The word by which `ar` is told to put members into an archive; with another it reads one.
 _FILLS = re.compile(r"-?(?!\w*[tpx])[a-zA-Z]*[rq][a-zA-Z]*")
-"""The word by which `ar` is told to put members into an archive; with another it reads one."""
+# Options whose value is part of the word.
 _JOINED = ("-I", "-L", "-l", "-D", "-U")
-"""Options whose value is part of the word."""
 _SUFFIX = re.compile(r"\.[A-Za-z][\w+]{0,11}\Z")
 _IMAGE_END = re.compile(r",(?:profile|kind|sm)=")
 
