@@ -47,7 +47,7 @@ def real(folder: str) -> dict[str, Any]:
     store = _wheels.write(problem, names, given, os.path.join(folder, "real"))
     _wheels.write(problem, names, given, os.path.join(folder, "plain"), exact=False)
     wanted = names.index(WANTED)
-    asked[wanted] = 1 << assembly.component(WANTED)["versions"].index(RELEASE)
+    asked[wanted] = 1 << assembly.component(WANTED).versions.index(RELEASE)
     _lines(os.path.join(folder, "real.in"), _asked_for(asked, names, problem.sizes))
     pin = (wanted, ~asked[wanted] & (1 << problem.sizes[wanted]) - 1)
     problem.nogoods = [*problem.nogoods, (pin,)]

@@ -222,3 +222,90 @@ def test_every_data_file_has_its_place() -> None:
     assert (Path(resources.matrix_root()) / "matrix.yaml").is_file()
     assert Path(resources.rules_path()).is_file()
     assert Path(resources.schema_path("error")).is_file()
+
+
+# What hands out records of the index: calls of these names, and attributes that hold lists of records.
+RECORD_CALLS = {
+    *("cites", "claim", "component", "entry", "record", "release", "row", "section", "source"),
+    *("channel", "products", "sources", "statement"),
+}
+RECORD_LISTS = {"bindings", "disputed", "disputes", "row_groups"}
+# Where arrays of the file become records.
+READS_THE_INDEX = PACKAGE / "facts" / "index.py"
+
+
+def is_index_data(node: ast.AST | None, names: set[str]) -> bool:
+    """Whether an expression is a record of the index or a list of them, as far as names of calls and attributes tell.
+
+    A receiver that is called `index`, or ends in it, tells `index.record()` from a `record()` of something else.
+    """
+    if isinstance(node, ast.IfExp):
+        return is_index_data(node.body, names) or is_index_data(node.orelse, names)
+    if isinstance(node, ast.Subscript):
+        return is_index_data(node.value, names)
+    if isinstance(node, ast.Name):
+        return node.id in names
+    if isinstance(node, ast.Attribute):
+        return node.attr in RECORD_LISTS
+    called = node.func if isinstance(node, ast.Call) else None
+    return (
+        isinstance(called, ast.Attribute)
+        and called.attr in RECORD_CALLS
+        and ast.unparse(called.value).endswith(("index", "assembly"))
+    )
+
+
+def by_position(path: Path) -> list[str]:
+    """Where a module reads index data by position: a literal number, or names for the parts of a record."""
+    found = []
+    for scope in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(scope, ast.FunctionDef):
+            continue
+        names: set[str] = set()
+        for node in ast.walk(scope):
+            pairs: list[tuple[ast.AST, ast.AST | None]] = []
+            if isinstance(node, (ast.For, ast.comprehension)):
+                pairs = [(node.target, node.iter)]
+            elif isinstance(node, (ast.Assign, ast.NamedExpr)):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                pairs = [(target, node.value) for target in targets]
+            for target, value in pairs:
+                if is_index_data(value, names):
+                    names |= {target.id} if isinstance(target, ast.Name) else set()
+                    if isinstance(target, (ast.Tuple, ast.List)):
+                        found.append(f"{shown(path)}:{target.lineno} {ast.unparse(target)}")
+            if isinstance(node, ast.Subscript) and is_index_data(node.value, names):
+                place = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
+                if isinstance(place, ast.Constant) and isinstance(place.value, int):
+                    found.append(f"{shown(path)}:{node.lineno} {ast.unparse(node)}")
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_records_of_the_index_are_read_by_name(path: Path) -> None:
+    if path != READS_THE_INDEX:
+        assert by_position(path) == []
+
+
+def test_the_search_for_positions_finds_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    module = tmp_path / "module.py"
+    module.write_text(
+        "def read(index, part, other):\n"
+        "    for kind, mask, *_ in index.component('cuda').bindings:\n"
+        "        pass\n"
+        "    for binding in part.bindings:\n"
+        "        binding[3], binding.mask, other[0]\n"
+        "    record = index.record(7)\n"
+        "    record[0], index.cites(3)[-1]\n"
+        "    return [rival for rival, _, _ in part.disputed]\n"
+    )
+    assert by_position(module) == [
+        "module.py:2 (kind, mask, *_)",
+        "module.py:5 binding[3]",
+        "module.py:7 index.cites(3)[-1]",
+        "module.py:7 record[0]",
+        "module.py:8 (rival, _, _)",
+    ]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import ComponentFacts
 
 CURATED = Path(matrix_root()) / "matrix" / "curated"
 TARGETS = {"x86_64": "x86", "aarch64": "arm"}
@@ -94,12 +95,12 @@ def _builds(index: Index) -> Iterator[Build]:
         if not part["variant_of"]:
             continue
         held = index.component(name)
-        for place, version in enumerate(held["versions"]):
-            told = index.record(held["releases"][place])["attributes"]
+        for place, version in enumerate(held.versions):
+            told = index.release(held.releases[place]).attributes
             archs = _archs(index, held, 2 << place)
             if told["accelerator"] == "cuda" and archs:
-                channel = index.section("channels")[told["channel"]]
-                words = (word.replace("{line}", told["line"]) for word in channel["install"])
+                channel = index.channel(told["channel"])
+                words = (word.replace("{line}", told["line"]) for word in channel.install)
                 yield Build(
                     component=part["variant_of"],
                     name=version,
@@ -112,18 +113,19 @@ def _builds(index: Index) -> Iterator[Build]:
                 )
 
 
-def _archs(index: Index, part: Any, bit: int) -> tuple[str, ...]:
-    names = index.component("arch")["versions"]
-    for kind, when, about, allowed, _, evidence, _ in part["bindings"]:
-        if kind == "limits" and about == "arch" and when[0][1] & bit and evidence != "unknown":
-            return tuple(name for place, name in enumerate(names) if allowed & 2 << place)
+def _archs(index: Index, part: ComponentFacts, bit: int) -> tuple[str, ...]:
+    names = index.component("arch").versions
+    for binding in part.bindings:
+        limits = binding.kind == "limits" and binding.evidence != "unknown"
+        if limits and binding.component == "arch" and binding.mask & bit:
+            return tuple(name for place, name in enumerate(names) if binding.allowed & 2 << place)
     return ()
 
 
 @pytest.fixture(scope="module")
 def devices(index: Index) -> list[str]:
     """The devices of NVIDIA, oldest first."""
-    found = [name for name in index.component("device")["versions"] if name[0].isdigit()]
+    found = [name for name in index.component("device").versions if name[0].isdigit()]
     return sorted(found, key=capability)
 
 
@@ -317,7 +319,7 @@ def test_an_answer_from_a_wheel_compiles_nothing_and_guesses_nothing(index: Inde
     components = index.header["components"]
     answers = 0
     for name in (name for name, part in components.items() if part["framework"]):
-        versions = index.component(name)["versions"]
+        versions = index.component(name).versions
         for target in index.header["targets"]:
             way = Way(target=target, from_="wheel")
             for version in versions:
@@ -330,7 +332,7 @@ def test_an_answer_from_a_wheel_compiles_nothing_and_guesses_nothing(index: Inde
                 made = flags.of(found, target)
                 assert (made.nvcc, made.hipcc) == ((), ()), (name, version, target)
                 for choice in found.targets[target]:
-                    kinds = {index.record(cite.record)["kind"] for cite in choice.cites}
+                    kinds = {index.record(cite.record).kind for cite in choice.cites}
                     free = kinds == {"release"}
                     assert choice.evidence != "unknown" or free, (name, version, target, choice)
     assert answers > 100
@@ -411,7 +413,7 @@ ASKED = [
 
 def questions(index: Index, count: int) -> Iterator[tuple[str, ...]]:
     """Pairs of releases, drawn alike in every run, with a way and a target."""
-    held = {name: index.component(name)["versions"] for name in ASKED}
+    held = {name: index.component(name).versions for name in ASKED}
     for number in range(count):
         one, other = (ASKED[drawn(f"{number}{salt}", len(ASKED))] for salt in "ab")
         first, second = (

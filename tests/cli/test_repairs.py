@@ -63,7 +63,7 @@ def releases(cache: str) -> dict[str, list[str]]:
     """The releases of each component in the built-in matrix."""
     index = open_index([], {"XDG_CACHE_HOME": cache})
     names = (*VERSIONED, "arch")
-    return {name: list(index.section("c:" + name)["versions"]) for name in names}
+    return {name: list(index.component(name).versions) for name in names}
 
 
 def run(cache: str, *argv: str) -> Outcome:

@@ -54,7 +54,7 @@ def sound(outcome: Outcome, line: Sequence[str]) -> None:
 def releases(front: str, cache: str) -> dict[str, list[str]]:
     known = open_index([front] if front else [], {"XDG_CACHE_HOME": cache})
     names = known.header["components"]
-    return {name: list(known.section("c:" + name)["versions"]) for name in names}
+    return {name: list(known.component(name).versions) for name in names}
 
 
 def words(known: Mapping[str, list[str]]) -> st.SearchStrategy[str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from toolmatrix.facts.compiled import Binding, Compiled, Vouch
+    from toolmatrix.facts.compiled import Compiled, CompiledBinding, Vouch
     from toolmatrix.facts.versions import Scale
 
 FRONT = """\
@@ -165,7 +165,7 @@ def bound(result: Compiled) -> list[str]:
     return [_binding(result.scales, binding) for binding in result.bindings]
 
 
-def _binding(scales: Mapping[str, Scale], binding: Binding) -> str:
+def _binding(scales: Mapping[str, Scale], binding: CompiledBinding) -> str:
     when = ", ".join(f"{name} {releases(scales, name, mask)}" for name, mask in binding.when)
     what = (
         f"{binding.kind} {binding.component} {releases(scales, binding.component, binding.allowed)}"

@@ -11,7 +11,8 @@ import pytest
 
 from tests.facts.small import compiled, facts, statement, table, write
 from toolmatrix.facts import store
-from toolmatrix.facts.index import FORMAT, Index, IndexDamaged, in_ranges
+from toolmatrix.facts.index import FORMAT, Index, IndexDamaged
+from toolmatrix.facts.records import CitedClaim, ClaimRecord
 from toolmatrix.facts.writer import write as index_bytes
 
 if TYPE_CHECKING:
@@ -41,10 +42,9 @@ def everything(index: Index) -> Any:
     read = {name: index.section(name) for name in sections}
     records = {name: index.record(number) for name, number in read["ids"].items()}
     cites = [
-        index.cites(binding[6])
-        for name in sections
-        if name.startswith("c:")
-        for binding in read[name]["bindings"]
+        index.cites(binding.cites)
+        for name in index.header["components"]
+        for binding in index.component(name).bindings
     ]
     return index.header, read, records, cites
 
@@ -74,38 +74,40 @@ def test_what_was_compiled_is_read_back(tmp_path: Path) -> None:
     assert index.header["files"] == {"matrix.yaml": 7}
     assert index.header["facts"] == len(result.matrix.claims) + len(result.matrix.releases)
     assert list(index.header["components"]) == list(result.matrix.components)
-    section = index.section("c:app")
-    assert section["versions"] == ["2.6.0", "2.6.1", "2.6.5", "2.7.0"]
-    assert section["dates"] == ["2021-08-11", "", "", ""]
-    gcc = next(binding for binding in section["bindings"] if binding[2] == "gcc")
-    assert gcc[:6] == ["requires", [["app", 2]], "gcc", 2, [], "derived"]
-    (cite,) = index.cites(gcc[6])
-    assert [cite[0], cite[2], cite[3]] == [[1, 1], "derived", ["same-series"]]
-    assert index.record(cite[1]) == {
-        "id": "t/2.6.0#gcc",
-        "row": "t/2.6.0",
-        "kind": "requires",
-        "when": [["app", "2.6.0"]],
-        "component": "gcc",
-        "selector": "7.3.1",
-        "alternatives": [],
-        "evidence": "tested",
-        "source": "vendor",
-        "where": "page 1",
-        "says": "",
-        "note": "n",
-        "rule": "",
-        "beside": False,
+    app = index.component("app")
+    assert app.versions == ["2.6.0", "2.6.1", "2.6.5", "2.7.0"]
+    assert app.dates == ["2021-08-11", "", "", ""]
+    gcc = next(binding for binding in app.bindings if binding.component == "gcc")
+    assert gcc[:-1] == ("requires", 2, {}, "gcc", 2, [], "derived")
+    (cite,) = index.cites(gcc.cites)
+    assert cite == CitedClaim([1, 1], cite.record, "derived", ["same-series"])
+    assert index.claim(cite.record) == ClaimRecord(
+        id="t/2.6.0#gcc",
+        row="t/2.6.0",
+        kind="requires",
+        subject="app",
+        releases="2.6.0",
+        conditions=[],
+        component="gcc",
+        selector="7.3.1",
+        alternatives=[],
+        evidence="tested",
+        source="vendor",
+        where="page 1",
+        says="",
+        note="n",
+        rule="",
+        beside=False,
+    )
+    ids = index.ids
+    assert dict(index.row(ids["t/2.6.0"]).cells) == {
+        "app": "2.6.0",
+        "gcc": "7.3.1",
+        "python": "3.9",
+        "sha": "x",
     }
-    ids = index.section("ids")
-    assert index.record(ids["t/2.6.0"])["cells"] == [
-        ["app", "2.6.0"],
-        ["gcc", "7.3.1"],
-        ["python", "3.9"],
-        ["sha", "x"],
-    ]
-    assert index.record(ids["app==2.6.0"])["date"] == "2021-08-11"
-    assert index.section("sources")["vendor"]["at"] == "vendor:page@1"
+    assert index.release(ids["app==2.6.0"]).date == "2021-08-11"
+    assert index.source("vendor").at == "vendor:page@1"
 
 
 def test_every_flipped_byte_is_noticed_or_harmless(tiny: bytes) -> None:
@@ -172,7 +174,8 @@ def test_a_hostile_length_takes_no_memory(tiny: bytes, length: int) -> None:
 
 
 def test_ranges_of_a_mask() -> None:
-    assert in_ranges([1, 3, 7, 7], 0b1000)
-    assert in_ranges([1, 3, 7, 7], 0b10000000)
-    assert not in_ranges([1, 3, 7, 7], 0b1110001)
-    assert not in_ranges([], 0b1111)
+    cite = CitedClaim([1, 3, 7, 7], 0, "ran", [])
+    assert cite.touches(0b1000)
+    assert cite.touches(0b10000000)
+    assert not cite.touches(0b1110001)
+    assert not CitedClaim([], 0, "ran", []).touches(0b1111)

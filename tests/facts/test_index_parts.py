@@ -9,7 +9,8 @@ import pytest
 
 from tests.facts.small import compiled, facts, statement, write
 from toolmatrix.facts import store
-from toolmatrix.facts.index import Index, IndexDamaged, in_ranges, lies_in
+from toolmatrix.facts.index import Index, IndexDamaged
+from toolmatrix.facts.records import CitedClaim
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.facts.writer import _entries, _since
 from toolmatrix.facts.writer import write as index_bytes
@@ -73,7 +74,7 @@ def test_a_damaged_record_is_read_from_a_new_index(tmp_path: Path) -> None:
     path = write(tmp_path, facts(statements=[statement(requires={"gcc": "8"})]))
     whole = store.build([path])
     index = opened(whole)
-    number = index.section("ids")["s#gcc"]
+    number = index.ids["s#gcc"]
     wanted = index.record(number)
     for section in ("records", "table"):
         start, length, _ = index.header["sections"][section]
@@ -92,8 +93,9 @@ def test_a_record_that_is_not_there(data: bytes, number: int) -> None:
 
 @pytest.mark.parametrize("ranges", [[], [0, 0], [1, 3], [1, 3, 5, 5, 7, 9]])
 def test_a_place_lies_in_ranges(ranges: list[int]) -> None:
+    cite = CitedClaim(ranges, 0, "ran", [])
     for place in range(12):
-        assert lies_in(ranges, place) == in_ranges(ranges, 1 << place)
+        assert cite.covers(place) == cite.touches(1 << place)
 
 
 def test_days_on_which_series_began() -> None:

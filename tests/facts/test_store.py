@@ -35,8 +35,7 @@ class Home:
     def gcc(self, *overlays: str) -> str:
         """The GCC that the matrix requires: which of the texts above was read."""
         index = store.open_index(overlays, self.env)
-        selector: str = index.record(index.section("ids")["s#gcc"])["selector"]
-        return selector
+        return index.claim(index.ids["s#gcc"]).selector
 
     def cached(self) -> list[str]:
         return sorted(entry.name for entry in self.cache.iterdir())

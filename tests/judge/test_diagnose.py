@@ -158,7 +158,7 @@ def test_a_headline_follows_from_what_stands_below_it(index: Index) -> None:
 
 
 def test_every_fact_and_code_of_the_book_is_there(index: Index) -> None:
-    ids, codes = index.section("ids"), load_rules()
+    ids, codes = index.ids, load_rules()
     named = [fact for one in BOOK.signatures for fact in one.facts if "{" not in fact]
     assert [fact for fact in named if fact not in ids] == []
     assert [one.code for one in BOOK.signatures if one.code not in codes] == []

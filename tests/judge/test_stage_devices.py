@@ -11,8 +11,8 @@ from toolmatrix.judge import stages
 from toolmatrix.judge.stage_devices import CODE, NO, PTX, UNKNOWN, of_part
 from toolmatrix.judge.stage_images import Image, Part, codes
 
-NAMES = index().section("c:arch")["versions"]
-DEVICES = index().section("c:device")["versions"]
+NAMES = index().component("arch").versions
+DEVICES = index().component("device").versions
 KINDS = {"sm": "cubin", "co": "ptx", "gf": "object"}
 IMAGES = [Image(kind=KINDS[name[:2]], arch=name) for name in NAMES]
 IMAGES += [

@@ -69,7 +69,7 @@ def test_nothing_else_is_said_about_the_logs() -> None:
 
 
 def test_a_finding_stands_where_its_stage_does() -> None:
-    known = set(index().section("ids"))
+    known = set(index().ids)
     for case in corpus.cases():
         for finding in judged(case.name, "8.6", "gfx90a"):
             assert set(finding.facts) <= known

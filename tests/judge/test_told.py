@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.judge import small
+from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
 from toolmatrix.finding import Way
 from toolmatrix.judge import told
 from toolmatrix.solve.resolve import Choice, Cite
@@ -36,9 +37,13 @@ def choice(component: str, version: str, *cites: tuple[int, str], evidence: str 
     )
 
 
-def claim(subject: str, kind: str, name: str) -> dict[str, Any]:
+def claim(subject: str, kind: str, name: str) -> ClaimRecord:
     """A record of the index, as far as it is looked at."""
-    return {"id": name, "kind": kind, "when": [[subject, "*"]]}
+    empty: dict[str, Any] = dict.fromkeys(ClaimRecord._fields, "")
+    return ClaimRecord(**empty | {"id": name, "kind": kind, "subject": subject, "releases": "*"})
+
+
+RELEASE = ReleaseRecord("app==1", "release", "app", "1", "artifact", "s", "w", "", {})
 
 
 @pytest.mark.parametrize(
@@ -58,7 +63,7 @@ def test_nobody_tested_what_came_later(
     version: str, kind: str, evidence: str, *, found: bool
 ) -> None:
     choices = [choice("app", "1", (0, "artifact")), choice("kit", version, (1, evidence))]
-    records = [{"id": "app==1", "kind": "release"}, claim("app", kind, "row#kit")]
+    records: list[ClaimRecord | ReleaseRecord] = [RELEASE, claim("app", kind, "row#kit")]
     doubts = list(told.younger(choices, WAY, records.__getitem__, lambda *key: DAYS.get(key, "")))
     assert [(one.subject, one.release, one.version, one.days) for one in doubts] == (
         [("app", "1", "2", ("2020-01-01", "2021-06-01"))] if found else []
@@ -99,8 +104,8 @@ def test_a_toolkit_is_named_by_what_was_asked_for(
         choice("kit", "1", (2, evidence)),
         choice("tool", "1"),
     ]
-    records = [
-        {"id": "app==1", "kind": "release"},
+    records: list[ClaimRecord | ReleaseRecord] = [
+        RELEASE,
         claim("app", "requires", "app/1#lib"),
         claim(owner, kind, "row#kit"),
     ]
@@ -116,7 +121,7 @@ def test_a_framework_that_is_needed_speaks_for_itself() -> None:
         choice("lib", "1").replace(parent="app"),
         choice("kit", "1", (1, "artifact")),
     ]
-    records = [{"id": "app==1", "kind": "release"}, claim("lib", "requires", "row#kit")]
+    records: list[ClaimRecord | ReleaseRecord] = [RELEASE, claim("lib", "requires", "row#kit")]
     args = ("app", "1"), choices, WAY, records.__getitem__
     assert list(told.unnamed(*args, COMPONENTS)) == []
     plain = COMPONENTS | {"lib": COMPONENTS["lib"] | {"framework": False, "accelerators": []}}

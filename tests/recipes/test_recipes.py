@@ -122,7 +122,7 @@ def test_checksums_are_those_of_releases(
     for part in parts(recipes[name]):
         if not isinstance(part, model.Download) or not part.sha256:
             continue
-        known = index.section("c:" + part.of)["versions"]
+        known = index.component(part.of).versions
         assert set(part.sha256) <= set(known), part.url
         twice = [sha for sha, count in Counter(part.sha256.values()).items() if count > 1]
         same = [[one for one in part.sha256 if part.sha256[one] == sha] for sha in twice]
@@ -172,7 +172,7 @@ def test_every_release_has_the_steps_it_needs_and_no_two_for_one_thing(
 ) -> None:
     (recipe,) = [one for one in recipes.values() if one.builds == framework]
     answered = 0
-    for version in index.section("c:" + framework)["versions"]:
+    for version in index.component(framework).versions:
         held = answering(framework, version, target, "")
         if held is None:
             continue
@@ -190,7 +190,7 @@ def test_every_release_has_the_steps_it_needs_and_no_two_for_one_thing(
 
 
 def test_every_series_of_gcc_has_one_archive(recipes: dict[str, Recipe], index: Index) -> None:
-    for release in index.section("c:gcc")["versions"]:
+    for release in index.component("gcc").versions:
         found = alone(index, gcc=release, distro="debian12").all(recipes["gcc"].steps)
         assert {step.stage for step in found} == set(model.STAGES), release
         assert len([file for step in found for file in step.downloads]) == 1, release
@@ -199,13 +199,13 @@ def test_every_series_of_gcc_has_one_archive(recipes: dict[str, Recipe], index: 
 
 def test_every_release_of_numpy_has_one_checksum(recipes: dict[str, Recipe], index: Index) -> None:
     checksums = set()
-    for release in index.section("c:numpy")["versions"]:
+    for release in index.component("numpy").versions:
         found = alone(index, numpy=release).all(recipes["numpy"].steps)
         checksum, wheel, install, verify = settled(found)[0].env, *found[1:]
         assert [wheel.name, install.name, verify.name] == ["wheel", "install", "import"], release
         assert len(checksum["SHA256"]) == 64, release
         checksums.add(checksum["SHA256"])
-    assert len(checksums) == len(index.section("c:numpy")["versions"])
+    assert len(checksums) == len(index.component("numpy").versions)
 
 
 @pytest.mark.parametrize("version", ["5.6.1", "5.7.1", "6.0.2", "6.1.2", "6.4.3", "7.1.1"])

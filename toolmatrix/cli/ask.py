@@ -126,9 +126,9 @@ class Names:
 
     def known_at(self, ask: Ask, day: str) -> None:
         """Refuse a request that only releases after a day satisfy; one without a date counts as known."""
-        part = self.index.section("c:" + ask.component)
+        part = self.index.component(ask.component)
         mask = self.scale(ask.component).select(ask.selector)
-        dates = [date for place, date in enumerate(part["dates"]) if mask >> place + 1 & 1]
+        dates = [date for place, date in enumerate(part.dates) if mask >> place + 1 & 1]
         if dates and min(dates) > day:
             raise ReleasedLater(
                 f"`{ask.text}` was not out on {day}",
@@ -389,7 +389,7 @@ def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
     known = flags.cpu_names()
     spelled = [
         release[len("-mcpu=") :]
-        for release in index.section("c:cpu-flag")["versions"]
+        for release in index.component("cpu-flag").versions
         if release.startswith("-mcpu=")
     ]
     if name.replace("-", "_") in known or name in known or name in spelled:

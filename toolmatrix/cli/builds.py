@@ -12,9 +12,9 @@ from toolmatrix.solve.request import Ask
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from toolmatrix.cli.ask import Names
+    from toolmatrix.facts.records import ComponentFacts
 
 # What people write as an extra where they mean an accelerator.
 _ACCELERATORS = {"cpu": "none", "gpu": "cuda", "cuda": "cuda", "rocm": "rocm"}
@@ -61,43 +61,51 @@ def asks(names: Names, package: str, selector: str, text: str, option: str) -> l
     ]
 
 
-def _installed(part: dict[str, Any], fits: Callable[[str], bool]) -> int:
+def _installed(part: ComponentFacts, fits: Callable[[str], bool]) -> int:
     found = 0
-    for package, mask in part["packages"].items():
+    for package, mask in part.packages.items():
         if fits(package):
             found |= mask
     return found
 
 
-def _extra(names: Names, part: dict[str, Any], extra: str) -> int:
+def _extra(names: Names, part: ComponentFacts, extra: str) -> int:
     """The builds that an extra brings: by the name of the extra, else by the accelerator it is called after."""
     found = _installed(part, lambda known: extra in known.partition("[")[2].rstrip("]").split(","))
     accelerator = _ACCELERATORS.get(extra, "")
     if found or not accelerator:
         return found
     bit, none = (names.scale("accelerator").bit(name) for name in (accelerator, "none"))
-    for kind, when, about, allowed, *_ in part["bindings"]:
+    for binding in part.bindings:
         # A build for CUDA also runs without one: it is that of no accelerator only where it can have no other.
-        if kind == "limits" and about == "accelerator" and allowed & ~1 & ~none == bit & ~none:
-            found |= when[0][1]
+        if (
+            binding.kind == "limits"
+            and binding.component == "accelerator"
+            and binding.allowed & ~1 & ~none == bit & ~none
+        ):
+            found |= binding.mask
     return found
 
 
-def _of(part: dict[str, Any], component: str, releases: int) -> int:
+def _of(part: ComponentFacts, component: str, releases: int) -> int:
     """The builds of some releases."""
-    found: int = (2 << len(part["versions"])) - 2
-    for _, when, about, allowed, *_ in part["bindings"]:
-        if about == component and len(when) == 1 and not allowed & releases:
-            found &= ~when[0][1]
+    found: int = (2 << len(part.versions)) - 2
+    for binding in part.bindings:
+        if (
+            binding.component == component
+            and not binding.conditions
+            and not binding.allowed & releases
+        ):
+            found &= ~binding.mask
     return found
 
 
-def _known(part: dict[str, Any], own: int, component: str, by_line: str) -> str:
+def _known(part: ComponentFacts, own: int, component: str, by_line: str) -> str:
     """The lines or packages that builds have."""
-    packages = [name for name, mask in part["packages"].items() if mask & own]
+    packages = [name for name, mask in part.packages.items() if mask & own]
     if not by_line and packages != [component]:
         return "one of " + ", ".join(packages)
-    names = Scale("names", part["versions"]).named(own)
+    names = Scale("names", part.versions).named(own)
     lines = dict.fromkeys(name.partition("+")[2].partition("@")[0] for name in names)
     if by_line or not names:
         return "one of the lines " + ", ".join(lines)

@@ -51,9 +51,9 @@ def _takes(names: Names, target: str, accelerator: str) -> bool:
     """Whether a target can have an accelerator."""
     bit = names.scale("target").bit(target)
     return all(
-        allowed & names.scale("accelerator").bit(accelerator)
-        for _, when, about, allowed, *_ in names.index.component("target")["bindings"]
-        if about == "accelerator" and when[0][1] & bit
+        binding.allowed & names.scale("accelerator").bit(accelerator)
+        for binding in names.index.component("target").bindings
+        if binding.component == "accelerator" and binding.mask & bit
     )
 
 
@@ -72,10 +72,10 @@ def _accelerators(ask: Ask, names: Names) -> set[str]:
     scale = names.scale("accelerator")
     wanted = names.scale(ask.component).select(ask.selector)
     can = 0
-    for _, when, about, allowed, *_ in names.index.component(ask.component)["bindings"]:
-        if about == "accelerator" and when[0][1] & wanted:
+    for binding in names.index.component(ask.component).bindings:
+        if binding.component == "accelerator" and binding.mask & wanted:
             # That a build also runs without its accelerator is no reason to ask for none.
-            can |= allowed & ~scale.bit("none")
+            can |= binding.allowed & ~scale.bit("none")
     return {*scale.named(can)} - {"none"}
 
 
@@ -87,17 +87,17 @@ def codegen(names: Names, archs: Sequence[str], devices: Sequence[str]) -> str:
     for device in devices:
         part = names.index.component("device")
         bit = names.scale("device").bit(device)
-        for kind, when, about, allowed, *_ in part["bindings"]:
-            if kind == "limits" and about == "arch" and when[0][1] & bit:
-                found |= _toolkits(names, allowed)
+        for binding in part.bindings:
+            if binding.kind == "limits" and binding.component == "arch" and binding.mask & bit:
+                found |= _toolkits(names, binding.allowed)
     return found.pop() if len(found) == 1 else ""
 
 
 def _toolkits(names: Names, archs: int) -> set[str]:
     found: set[str] = set()
-    for kind, when, about, *_ in names.index.component("arch")["bindings"]:
-        if kind == "requires" and when[0][1] & archs:
-            found |= set(names.components[about]["accelerators"])
+    for binding in names.index.component("arch").bindings:
+        if binding.kind == "requires" and binding.mask & archs:
+            found |= set(names.components[binding.component]["accelerators"])
     return found
 
 
@@ -123,12 +123,13 @@ def _admits(
     """Whether some release asked for goes with a release of another component, as its own facts say."""
     left = names.scale(ask.component).select(ask.selector)
     wanted = names.scale(component).bit(release)
-    for _, when, about, allowed, *_ in names.index.section("c:" + ask.component)["bindings"]:
+    for binding in names.index.component(ask.component).bindings:
         holds = all(
-            name in given and mask & names.scale(name).bit(given[name]) for name, mask in when[1:]
+            name in given and mask & names.scale(name).bit(given[name])
+            for name, mask in binding.conditions.items()
         )
-        if about == component and holds and not allowed & wanted:
-            left &= ~when[0][1]
+        if binding.component == component and holds and not binding.allowed & wanted:
+            left &= ~binding.mask
     return bool(left)
 
 

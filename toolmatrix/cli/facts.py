@@ -51,12 +51,12 @@ def _summary(context: Context, pages: Pages) -> None:
 
 
 def _listed(context: Context, pages: Pages, source: str) -> None:
-    records = [record for record in pages.facts() if record["source"] == source]
+    records = [record for record in pages.facts() if record.source == source]
     if context.options.format == "json":
         context.write_json(pages.list_document(records, listed=True, extra={"source": source}))
         return
     part = pages.sources[source]
-    context.write(f"{source}: {part['title']}\n{part['at']}, read {part['read']}\n\n")
+    context.write(f"{source}: {part.title}\n{part.at}, read {part.read}\n\n")
     context.write(report.list_text(pages, records, context.terminal))
 
 
@@ -85,11 +85,11 @@ def _pages(context: Context, pages: Pages, name: str) -> list[tuple[str, list[di
         return [(report.entry_text(entry, screen), [entry]) for entry in entries]
     tables = pages.tables()
     if name in tables:
-        rows = [row for row in tables[name] if source in ("", pages.record(row)["source"])]
+        rows = [row for row in tables[name] if source in ("", pages.record(row).source)]
         entries = _from(source, [pages.entry(row) for row in rows], name)
         return [(report.table_text(pages, name, rows, screen), entries)]
     if plain in pages.index.header["components"]:
-        entries = [pages.entry(record["id"]) for record in report.about(pages, plain, source)]
+        entries = [pages.entry(record.id) for record in report.about(pages, plain, source)]
         text = report.component_text(pages, plain, source, screen)
         return [(text, _from(source, entries, name) if source else entries)]
     raise NothingMatched(
@@ -110,11 +110,11 @@ def _from(source: str, entries: list[dict[str, Any]], name: str) -> list[dict[st
 def _stale(context: Context, pages: Pages, limit: int) -> int:
     """Facts whose source was read more than `limit` days ago."""
     today = clock.today(context.env)
-    ages = {name: _age(part["read"], today) for name, part in pages.sources.items()}
+    ages = {name: _age(part.read, today) for name, part in pages.sources.items()}
     wanted = {name for name, age in ages.items() if age > limit}
     if context.options.source:
         wanted &= {context.options.source}
-    records = [record for record in pages.facts() if record["source"] in wanted]
+    records = [record for record in pages.facts() if record.source in wanted]
     if context.options.format == "json":
         extra = {"stale": limit, "today": today.isoformat()}
         context.write_json(pages.list_document(records, listed=True, extra=extra))
@@ -140,7 +140,7 @@ def _near(name: str, pages: Pages) -> str:
         return _nearest(name, pages.claims_of(row))
     component, equals, _ = name.partition("==")
     if equals and component in pages.index.header["components"]:
-        versions = pages.index.section("c:" + component)["versions"]
+        versions = pages.index.component(component).versions
         return _nearest(name, [f"{component}=={version}" for version in versions])
     rows = pages.tables().get(table)
     if rows is not None:

@@ -8,6 +8,7 @@ from toolmatrix.cli import ask, standing
 from toolmatrix.cli.context import replace_file
 from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import CannotSay, LockError, NothingMatched, UsageError
+from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.lock import compare, make, read, write
 from toolmatrix.lock.model import Lock, LockedEnvironment, LockedTarget
 from toolmatrix.report import answer, caveats, differences
@@ -241,12 +242,12 @@ def _kept(index: Index, keep: tuple[Lock | None, set[str]], environment: str) ->
 
 def _moved(index: Index, held: LockedTarget, moving: set[str]) -> set[str]:
     """What moves with some components: all that was chosen because of what they say, and so on."""
-    ids = index.section("ids")
+    ids = index.ids
     said_by = {
         name: {
-            record["when"][0][0]
+            record.subject
             for fact in part.facts
-            if fact in ids and (record := index.record(ids[fact])).get("when")
+            if fact in ids and isinstance(record := index.record(ids[fact]), ClaimRecord)
         }
         for name, part in held.components.items()
     }

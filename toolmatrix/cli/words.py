@@ -198,9 +198,9 @@ def distro(names: Names, text: str) -> str:
 
     words = re.findall(r"[a-z]+|\d+", lower)
     part = names.index.component("distro")
-    for name, number in zip(part["versions"], part["releases"], strict=True):
-        if dict(names.index.record(number)["attributes"]).get("codename", "") in words:
-            return str(name)
+    for name, number in zip(part.versions, part.releases, strict=True):
+        if names.index.release(number).attributes.get("codename", "") in words:
+            return name
     numbers = [word for word in words if word.isdigit()]
     letters = [word for word in words if word.isalpha()]
     for version in (".".join(numbers[:2]), numbers[0]) if numbers and letters else ():

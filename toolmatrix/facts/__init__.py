@@ -33,9 +33,9 @@ def names(index: Index, kind: str, prefix: str) -> list[str]:
     elif kind == "release":
         found = _releases(index, prefix)
     elif kind == "fact":
-        found = (name for name in index.section("ids") if "#" in prefix or "#" not in name)
+        found = (name for name in index.ids if "#" in prefix or "#" not in name)
     elif kind in index.header["components"]:
-        found = reversed(index.section("c:" + kind)["versions"])
+        found = reversed(index.component(kind).versions)
     return [name for name in found if name.startswith(prefix)]
 
 
@@ -44,5 +44,5 @@ def _releases(index: Index, prefix: str) -> Iterable[str]:
     wanted, typed, _ = prefix.partition("=")
     for name in index.header["components"]:
         if name == wanted or (not typed and name.startswith(wanted)):
-            for version in reversed(index.section("c:" + name)["versions"]):
+            for version in reversed(index.component(name).versions):
                 yield f"{name}=={version}"

@@ -11,7 +11,7 @@ import json
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
-from toolmatrix.facts.compiled import Binding, Compiled, Dispute, Reading
+from toolmatrix.facts.compiled import Compiled, CompiledBinding, CompiledDispute, Reading
 from toolmatrix.facts.pieces import Written
 from toolmatrix.facts.versions import Scale
 from toolmatrix.facts.vouches import vouches
@@ -243,7 +243,9 @@ def _minor(scale: Scale, mask: int) -> int:
     return wider
 
 
-def _decide(hard: list[Reading], matrix: Matrix) -> tuple[list[Binding], list[Dispute]]:
+def _decide(
+    hard: list[Reading], matrix: Matrix
+) -> tuple[list[CompiledBinding], list[CompiledDispute]]:
     rivals: dict[tuple[object, ...], list[Reading]] = {}
     for reading in hard:
         claim = reading.claim
@@ -252,8 +254,8 @@ def _decide(hard: list[Reading], matrix: Matrix) -> tuple[list[Binding], list[Di
         rivals.setdefault(
             (reading.when[0][0], claim.component, claim.topic, conditions, pooled), []
         ).append(reading)
-    bindings: list[Binding] = []
-    disputes: list[Dispute] = []
+    bindings: list[CompiledBinding] = []
+    disputes: list[CompiledDispute] = []
     for name in sorted(rivals, key=repr):
         group = sorted(rivals[name], key=lambda reading: _precedence(reading, matrix))
         if group[0].claim.kind == "offers":
@@ -265,7 +267,7 @@ def _decide(hard: list[Reading], matrix: Matrix) -> tuple[list[Binding], list[Di
     return bindings, disputes
 
 
-def _pool(group: list[Reading]) -> Iterator[Binding]:
+def _pool(group: list[Reading]) -> Iterator[CompiledBinding]:
     """What several places offer is offered: one binding for each set of subject releases they speak of."""
     masks: dict[tuple[int, ...], int] = {}
     whole = 0
@@ -283,7 +285,7 @@ def _pool(group: list[Reading]) -> Iterator[Binding]:
             allowed |= reading.allowed
         if offers:
             first = offers[0]
-            yield Binding(
+            yield CompiledBinding(
                 kind="limits",
                 when=((first.when[0][0], mask), *first.when[1:]),
                 component=first.claim.component,
@@ -306,7 +308,7 @@ def _precedence(reading: Reading, matrix: Matrix) -> tuple[object, ...]:
     )
 
 
-def _settle(group: list[Reading]) -> tuple[list[tuple[int, Reading]], list[Dispute]]:
+def _settle(group: list[Reading]) -> tuple[list[tuple[int, Reading]], list[CompiledDispute]]:
     """Give every subject release to its best reading; readings that say otherwise are disputes."""
     held: list[tuple[int, Reading]] = []
     disputes = []
@@ -329,7 +331,7 @@ def _says(reading: Reading) -> tuple[object, ...]:
     return reading.allowed, reading.claim.alternatives
 
 
-def _bind(held: list[tuple[int, Reading]]) -> Iterator[Binding]:
+def _bind(held: list[tuple[int, Reading]]) -> Iterator[CompiledBinding]:
     """Readings of one group that say the same become one binding."""
     same: dict[tuple[object, ...], list[tuple[int, Reading]]] = {}
     for mask, reading in held:
@@ -342,7 +344,7 @@ def _bind(held: list[tuple[int, Reading]]) -> Iterator[Binding]:
         union = 0
         for mask, _ in cites:
             union |= mask
-        yield Binding(
+        yield CompiledBinding(
             kind=first.claim.kind,
             when=((first.when[0][0], union), *first.when[1:]),
             component=first.claim.component,
@@ -353,7 +355,7 @@ def _bind(held: list[tuple[int, Reading]]) -> Iterator[Binding]:
         )
 
 
-def _overruled(soft: list[Reading], bindings: list[Binding]) -> Iterator[Dispute]:
+def _overruled(soft: list[Reading], bindings: list[CompiledBinding]) -> Iterator[CompiledDispute]:
     """Rows that vouch for what a deciding claim excludes."""
     deciding: dict[tuple[str, str], list[tuple[int, Reading]]] = {}
     for binding in bindings:
@@ -368,7 +370,7 @@ def _overruled(soft: list[Reading], bindings: list[Binding]) -> Iterator[Dispute
                 yield _dispute(rival, reading, overlap)
 
 
-def _rivals(soft: list[Reading]) -> Iterator[Dispute]:
+def _rivals(soft: list[Reading]) -> Iterator[CompiledDispute]:
     """Rows of columns marked `rival` that share nothing with a better one."""
     topics: dict[tuple[str, str, str], list[Reading]] = {}
     for reading in soft:
@@ -389,8 +391,8 @@ def _standing(reading: Reading) -> tuple[bool, int, str]:
     return not reading.claim.decides, -words.rank(reading.evidence), reading.claim.id
 
 
-def _dispute(rival: Reading, deciding: Reading, mask: int) -> Dispute:
-    return Dispute(
+def _dispute(rival: Reading, deciding: Reading, mask: int) -> CompiledDispute:
+    return CompiledDispute(
         subject=rival.when[0][0],
         component=rival.claim.component,
         mask=mask,

@@ -27,7 +27,7 @@ class Reading(Value):
     """The releases that a widened claim names itself."""
 
 
-class Binding(Value):
+class CompiledBinding(Value):
     """Hard: when the terms hold, `component` is within `allowed`. `cites`: which claim binds which subject releases."""
 
     kind: str
@@ -48,7 +48,7 @@ class Vouch(Value):
     cites: tuple[tuple[int, tuple[Reading, ...]], ...]
 
 
-class Dispute(Value):
+class CompiledDispute(Value):
     """For the subject releases in `mask` the rival says of `component` what the deciding reading does not."""
 
     subject: str
@@ -64,6 +64,6 @@ class Compiled(Value):
     matrix: Matrix
     digest: str
     scales: Mapping[str, Scale]
-    bindings: tuple[Binding, ...]
+    bindings: tuple[CompiledBinding, ...]
     vouches: tuple[Vouch, ...]
-    disputes: tuple[Dispute, ...]
+    disputes: tuple[CompiledDispute, ...]

@@ -14,12 +14,25 @@ import io
 import zlib
 
 from toolmatrix.errors import MatrixError, Position
+from toolmatrix.facts.records import (
+    KINDS,
+    Binding,
+    ChannelRecord,
+    CitedClaim,
+    ComponentFacts,
+    Dispute,
+    Product,
+    RowGroup,
+    SourceRecord,
+)
 from toolmatrix.facts.versions import Scale
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, BinaryIO, TypeVar
+
+    from toolmatrix.facts.records import ClaimRecord, FactRecord, Header, ReleaseRecord, RowRecord
 
     Load = Callable[[str, Any, Callable[[], Any]], Any]
     """Gives a part by its name and by what it is made from, or makes it."""
@@ -32,23 +45,6 @@ class IndexDamaged(Exception):
     """Not an index, an index of another format, or a damaged one: rebuild it."""
 
 
-CLAIM = (
-    *("id", "row", "kind", "when", "component", "selector", "alternatives"),
-    *("evidence", "source", "where", "says", "note", "rule", "beside"),
-)
-RELEASE = (
-    "id",
-    "kind",
-    "component",
-    "selector",
-    "evidence",
-    "source",
-    "where",
-    "date",
-    "attributes",
-)
-ROW = ("id", "kind", "table", "about", "subject", "cells", "evidence", "source", "where", "note")
-_SHAPES = (CLAIM, RELEASE, ROW)
 # Bytes of an entry of the record table: where the record ends, and its CRC, which begins with the record's number.
 _ENTRY = 8
 BREAK = "\n"
@@ -59,8 +55,8 @@ class Index:
     """Read access to an index file. Raises IndexDamaged when it is not one."""
 
     __slots__ = (
-        *("_body", "_file", "_head", "_load", "_loaded", "_raw", "_repair", "_scales", "_size"),
-        *("header", "path"),
+        *("_body", "_components", "_file", "_head", "_load", "_loaded", "_raw", "_records"),
+        *("_repair", "_scales", "_size", "header", "path"),
     )
 
     def __init__(
@@ -83,13 +79,15 @@ class Index:
             if name != FORMAT or not (crc.isdigit() and length.isdigit()):
                 raise IndexDamaged(path)
             self._load = load or _make
-            self.header: dict[str, Any] = self._load(
+            self.header: Header = self._load(
                 "index", self._state, lambda: self._read_header(int(length), int(crc))
             )
         except (ValueError, KeyError, RecursionError) as error:
             raise IndexDamaged(path) from error
         self._body = len(self._head) + int(length)
-        self._loaded: dict[str | int, Any] = {}
+        self._loaded: dict[str, Any] = {}
+        self._records: dict[int, Any] = {}
+        self._components: dict[str, ComponentFacts] = {}
         self._raw: dict[str, bytes] = {}
         self._scales: dict[str, Scale] = {}
 
@@ -98,13 +96,14 @@ class Index:
         """What any part is made from: the first line has the CRC of a header that has the CRC of all others."""
         return self._head, self._size
 
-    def _read_header(self, length: int, crc: int) -> dict[str, Any]:
+    def _read_header(self, length: int, crc: int) -> Header:
         data = self._file.read(min(length, self._size))
         if len(data) != length or zlib.crc32(data) != crc:
             raise IndexDamaged(self.path)
         header: dict[str, Any] = _json(data)
         usual, components = header.pop("usual"), header["components"]
-        return header | {"components": {name: usual | components[name] for name in components}}
+        header["components"] = {name: usual | components[name] for name in components}
+        return header  # type: ignore[return-value]
 
     def _sure(self, read: Callable[[_Name], bytes], name: _Name) -> bytes:
         """What is read; where it is damaged, from a new index that begins with the same line."""
@@ -179,51 +178,83 @@ class Index:
             raise KeyError(key)
         return _json(data[start : data.find(BREAK.encode(), start)].rstrip(b","))
 
-    def component(self, name: str) -> dict[str, Any]:
-        """The section of a component."""
-        found: dict[str, Any] = self._loaded.get("c:" + name) or self.section("c:" + name)
+    def component(self, name: str) -> ComponentFacts:
+        """What is known of a component, read once."""
+        found = self._components.get(name)
+        if found is None:
+            *told, bindings, row_groups, disputes = self.section("c:" + name)
+            told += [*map(Binding._make, bindings)], [*map(RowGroup._make, row_groups)]
+            told.append([*map(Dispute._make, disputes)])
+            found = self._components[name] = ComponentFacts._make(told)
         return found
 
     def scale(self, name: str) -> Scale:
         """The releases of a component, for reading selectors."""
         if name not in self._scales:
             scheme = self.header["components"][name]["scheme"]
-            self._scales[name] = Scale(scheme, self.component(name)["versions"], known=True)
+            self._scales[name] = Scale(scheme, self.component(name).versions, known=True)
         return self._scales[name]
 
-    def cites(self, number: int) -> list[tuple[list[int], int, str, list[str]]]:
-        """The claims behind a binding or row: (ranges of subject releases, record of the claim, evidence, rules)."""
-        found: list[tuple[list[int], int, str, list[str]]] = self._read(number)
+    @property
+    def ids(self) -> dict[str, int]:
+        """The number of the record of every claim, row and release by its id."""
+        found: dict[str, int] = self.section("ids")
         return found
 
-    def record(self, number: int) -> dict[str, Any]:
-        """One record: a claim, a release or a row, as a dictionary."""
-        found = self._read(number)
-        if isinstance(found, list):
-            found = self._loaded[number] = dict(zip(_SHAPES[found[0]], found[1:], strict=True))
-        told: dict[str, Any] = found
-        return told
+    def number(self, id: str) -> int:
+        """The number of one record. Raises KeyError for an id that is not there."""
+        found: int = self.entry("ids", id)
+        return found
 
-    def _read(self, number: int) -> Any:
-        if number not in self._loaded:
-            self._loaded[number] = _json(self._sure(self._record, number))
-        return self._loaded[number]
+    def sources(self) -> dict[str, SourceRecord]:
+        """Every source by its name."""
+        return {name: SourceRecord._make(told) for name, told in self.section("sources").items()}
+
+    def source(self, name: str) -> SourceRecord:
+        """One source. Raises KeyError for a name that is not there."""
+        return SourceRecord._make(self.entry("sources", name))
+
+    def channel(self, name: str) -> ChannelRecord:
+        """One channel. Raises KeyError for a name that is not there."""
+        return ChannelRecord._make(self.section("channels")[name])
+
+    def products(self) -> list[Product]:
+        """Every name that a device is sold under."""
+        return [*map(Product._make, self.section("products"))]
+
+    def cites(self, number: int) -> list[CitedClaim]:
+        """The claims behind a binding or row, by the number of the record that lists them."""
+        return self._read(number, lambda told: [*map(CitedClaim._make, told)])  # type: ignore[no-any-return]
+
+    def record(self, number: int) -> FactRecord:
+        """One record: a claim, a release or a row."""
+        return self._read(number, _fact)  # type: ignore[no-any-return]
+
+    def statement(self, number: int) -> ClaimRecord | ReleaseRecord:
+        """`record` of what a choice cites: a claim, or a release."""
+        return self.record(number)  # type: ignore[return-value]
+
+    def claim(self, number: int) -> ClaimRecord:
+        """`record` of what is a claim: behind a binding, a tested row or a dispute."""
+        return self.record(number)  # type: ignore[return-value]
+
+    def release(self, number: int) -> ReleaseRecord:
+        """`record` of what is a release."""
+        return self.record(number)  # type: ignore[return-value]
+
+    def row(self, number: int) -> RowRecord:
+        """`record` of what is a row."""
+        return self.record(number)  # type: ignore[return-value]
+
+    def _read(self, number: int, made: Callable[[Any], Any]) -> Any:
+        if number not in self._records:
+            self._records[number] = made(_json(self._sure(self._record, number)))
+        return self._records[number]
 
 
-def lies_in(ranges: Sequence[int], place: int) -> bool:
-    """Whether a place lies inside the ranges."""
-    for before, end in enumerate(ranges):
-        if end >= place:
-            return before % 2 == 1 or end == place
-    return False
-
-
-def in_ranges(ranges: Sequence[int], mask: int) -> bool:
-    """Whether a mask has a bit inside the ranges."""
-    inside = 0
-    for place in range(0, len(ranges), 2):
-        inside |= (2 << ranges[place + 1]) - (1 << ranges[place])
-    return bool(mask & inside)
+def _fact(told: Sequence[Any]) -> FactRecord:
+    kind, *fields = told
+    return KINDS[kind]._make(fields)
 
 
 def _make(_name: str, _state: Any, make: Callable[[], Any]) -> Any:

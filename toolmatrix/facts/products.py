@@ -63,7 +63,7 @@ def find(index: Index, name: str) -> list[tuple[str, str]]:
     and packaging need not be said; a brand that is said is that of the product, and of the products of one brand those
     with no more words than were asked for come first.
     """
-    listed = [(device, text, text.lower()) for device, text in index.section("products")]
+    listed = [(one.device, one.name, one.name.lower()) for one in index.products()]
     vocabulary = {*_BRANDS, *_words(" ".join(text for _, _, text in listed))}
     wanted = _name(_said(name), vocabulary=vocabulary)
     known = [
@@ -80,7 +80,7 @@ def find(index: Index, name: str) -> list[tuple[str, str]]:
 
 def names(index: Index) -> list[str]:
     """Every product name, for finding the nearest to a misspelt one."""
-    return [product for _, product in index.section("products")]
+    return [product.name for product in index.products()]
 
 
 def _said(text: str) -> str:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import json
 import zlib
 
-from toolmatrix.facts import versions
-from toolmatrix.facts.index import BREAK, CLAIM, FORMAT, RELEASE, ROW
+from toolmatrix.facts import records, versions
+from toolmatrix.facts.index import BREAK, FORMAT
 from toolmatrix.facts.model import Component
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from toolmatrix.facts.compiled import Binding, Compiled, Reading, Vouch
+    from toolmatrix.facts.compiled import (
+        Compiled,
+        CompiledBinding,
+        CompiledDispute,
+        Reading,
+        Vouch,
+    )
     from toolmatrix.facts.model import Claim, Release, Row, Source
     from toolmatrix.facts.versions import Scale
+    from toolmatrix.value import Record, Value
 
     _Part = TypeVar("_Part")
 
@@ -33,17 +40,19 @@ class _Writer:
         self.compiled = compiled
         self.files = files
         self.sources: Mapping[str, Source] = compiled.matrix.sources
-        self.records: list[bytes] = []
+        self.made: list[bytes] = []
         self.ids: dict[str, int] = {}
         self.sections: dict[str, bytes] = {}
 
     def put(self, record: Any) -> int:
-        self.records.append(_dump(record))
-        return len(self.records) - 1
+        self.made.append(_dump(record))
+        return len(self.made) - 1
 
     def claim(self, claim: Claim) -> int:
         if claim.id not in self.ids:
-            self.ids[claim.id] = self.put([0, *(getattr(claim, key) for key in CLAIM)])
+            subject, releases = claim.when[0]
+            given = {"subject": subject, "releases": releases, "conditions": claim.when[1:]}
+            self.ids[claim.id] = self.put([0, *_fields(records.ClaimRecord, claim, given)])
         return self.ids[claim.id]
 
     def release(self, release: Release) -> int:
@@ -54,18 +63,21 @@ class _Writer:
                 "selector": release.version,
                 "attributes": dict(sorted(release.attributes.items())),
             }
-            self.ids[name] = self.put(
-                [1, *(given[key] if key in given else getattr(release, key) for key in RELEASE)]
-            )
+            self.ids[name] = self.put([1, *_fields(records.ReleaseRecord, release, given)])
         return self.ids[name]
 
     def row(self, row: Row) -> int:
-        return self.put([2, *("row" if key == "kind" else getattr(row, key) for key in ROW)])
+        return self.put([2, *_fields(records.RowRecord, row, {"kind": "row"})])
 
-    def cites(self, cites: list[tuple[int, Reading]]) -> int:
+    def cites(self, cites: Iterable[tuple[int, Reading]]) -> int:
         return self.put(
             [
-                [_ranges(mask), self.claim(reading.claim), reading.evidence, reading.rules]
+                records.CitedClaim(
+                    ranges=_ranges(mask),
+                    record=self.claim(reading.claim),
+                    evidence=reading.evidence,
+                    rules=reading.rules,
+                )
                 for mask, reading in cites
             ]
         )
@@ -77,52 +89,51 @@ class _Writer:
         disputes = _by(self.compiled.disputes, lambda dispute: dispute.subject)
         for name, scale in self.compiled.scales.items():
             releases = [matrix.releases[name, version] for version in scale.versions]
+            dates = [release.date for release in releases]
+            since_days, since_masks = _since(scale, dates)
+            yanked = sum(2 << place for place, release in enumerate(releases) if release.yanked)
             self.sections["c:" + name] = _dump(
-                {
-                    "versions": scale.versions,
-                    "dates": [release.date for release in releases],
-                    "since": _since(scale, [release.date for release in releases]),
-                    "yanked": sum(
-                        2 << place for place, release in enumerate(releases) if release.yanked
-                    ),
-                    "releases": [self.release(release) for release in releases],
-                    "packages": _packages(releases) if matrix.components[name].variant_of else {},
-                    "brings": self.brings(bindings.get(name, ())),
-                    "bindings": [
-                        [
-                            *(
-                                binding.kind,
-                                binding.when,
-                                binding.component,
-                                binding.allowed,
-                                binding.alternatives,
-                            ),
-                            *(binding.evidence, self.cites(list(binding.cites))),
-                        ]
-                        for binding in bindings.get(name, ())
-                    ],
-                    "vouches": self.vouches(vouches.get(name, ())),
-                    "disputes": [
-                        [
-                            *(
-                                dispute.component,
-                                dispute.mask,
-                                dispute.rival.when[1:],
-                                self.claim(dispute.rival.claim),
-                            ),
-                            *(
-                                dispute.rival.evidence,
-                                self.claim(dispute.deciding.claim),
-                                dispute.rival.allowed,
-                            ),
-                            dispute.rival.claim.kind,
-                        ]
-                        for dispute in disputes.get(name, ())
-                    ],
-                }
+                records.ComponentFacts(
+                    versions=scale.versions,
+                    dates=dates,
+                    since_days=since_days,
+                    since_masks=since_masks,
+                    yanked=yanked,
+                    releases=[self.release(release) for release in releases],
+                    packages=_packages(releases) if matrix.components[name].variant_of else {},
+                    brings=self.brings(bindings.get(name, ())),
+                    bindings=[*map(self.binding, bindings.get(name, ()))],
+                    row_groups=self.row_groups(vouches.get(name, ())),
+                    disputes=[*map(self.dispute, disputes.get(name, ()))],
+                )
             )
 
-    def brings(self, bindings: Sequence[Binding]) -> int:
+    def binding(self, binding: CompiledBinding) -> records.Binding:
+        return records.Binding(
+            kind=binding.kind,
+            mask=binding.when[0][1],
+            conditions=dict(binding.when[1:]),
+            component=binding.component,
+            allowed=binding.allowed,
+            alternatives=binding.alternatives,
+            evidence=binding.evidence,
+            cites=self.cites(binding.cites),
+        )
+
+    def dispute(self, dispute: CompiledDispute) -> records.Dispute:
+        rival = dispute.rival
+        return records.Dispute(
+            component=dispute.component,
+            mask=dispute.mask,
+            conditions=dict(rival.when[1:]),
+            rival=self.claim(rival.claim),
+            evidence=rival.evidence,
+            deciding=self.claim(dispute.deciding.claim),
+            allowed=rival.allowed,
+            kind=rival.claim.kind,
+        )
+
+    def brings(self, bindings: Sequence[CompiledBinding]) -> int:
         """The variants that bring the runtime of an accelerator, inside or as packages."""
         components = self.compiled.matrix.components
         found = 0
@@ -134,8 +145,8 @@ class _Writer:
                     found |= 0 if reading.claim.beside else mask
         return found
 
-    def vouches(self, vouches: Sequence[Vouch]) -> list[Any]:
-        """Rows that vouch, those about the same components with the same evidence under one head, column by column."""
+    def row_groups(self, vouches: Sequence[Vouch]) -> list[records.RowGroup]:
+        """Rows that vouch, those about the same components with the same evidence together, column by column."""
         heads: dict[Any, list[tuple[tuple[int, ...], int]]] = {}
         for vouch in vouches:
             names, masks, evidences = zip(*vouch.terms, strict=True)
@@ -144,9 +155,10 @@ class _Writer:
             head = (vouch.context, names, evidences, vouch.evidence, carried)
             heads.setdefault(head, []).append((masks, self.cites(cells)))
         found = []
-        for head, rows in heads.items():
+        for (context, *told), rows in heads.items():
             masks_of_rows, cites_of_rows = zip(*rows, strict=True)
-            found.append([*head, list(zip(*masks_of_rows, strict=True)), cites_of_rows])
+            columns = [*zip(*masks_of_rows, strict=True)]
+            found.append(records.RowGroup._make([dict(context), *told, columns, cites_of_rows]))
         return found
 
     def finish(self) -> bytes:
@@ -159,24 +171,18 @@ class _Writer:
         self.sections["ids"] = _entries(self.ids)
         self.sections["products"] = _dump(self.products())
         self.sections["sources"] = _entries(
-            {
-                name: {"title": source.title, "at": source.at, "read": source.read}
-                for name, source in self.sources.items()
-            }
+            {name: _fields(records.SourceRecord, part) for name, part in self.sources.items()}
         )
         self.sections["channels"] = _dump(
             {
-                name: {
-                    key: getattr(channel, key)
-                    for key in ("title", "kind", "source", "default", "install")
-                }
-                for name, channel in sorted(matrix.channels.items())
+                name: _fields(records.ChannelRecord, part)
+                for name, part in sorted(matrix.channels.items())
             }
         )
-        self.sections["records"] = b"".join(self.records)
+        self.sections["records"] = b"".join(self.made)
         end = 0
         table = []
-        for number, record in enumerate(self.records):
+        for number, record in enumerate(self.made):
             end += len(record)
             table += [end.to_bytes(4, "little"), zlib.crc32(record, number).to_bytes(4, "little")]
         self.sections["table"] = b"".join(table)
@@ -192,14 +198,16 @@ class _Writer:
         header = _dump(self.head() | {"sections": places})
         return f"{FORMAT} {zlib.crc32(header)} {len(header)}\n".encode() + header + body
 
-    def products(self) -> list[tuple[str, str]]:
-        """Every name that a device is sold under, as (device, name): the cells `products` of tables of products."""
-        found: dict[tuple[str, str], None] = {}
+    def products(self) -> list[records.Product]:
+        """Every name that a device is sold under: the cells `products` of tables of products."""
+        found: dict[records.Product, None] = {}
         for _, row in sorted(self.compiled.matrix.rows.items()):
             cells = dict(row.cells)
             if "device" in cells and "-products/" in row.id:
                 names = (name.strip() for name in cells.get("products", "").split(";"))
-                found |= dict.fromkeys((cells["device"], name) for name in names if name)
+                found |= dict.fromkeys(
+                    records.Product(cells["device"], name) for name in names if name
+                )
         return list(found)
 
     def packages(self) -> dict[str, str]:
@@ -244,6 +252,12 @@ class _Writer:
                 for name, rule in sorted(matrix.rules.items())
             },
         }
+
+
+def _fields(kind: type[Record], value: Value, given: Mapping[str, Any] | None = None) -> list[Any]:
+    """The fields of a record out of those of a value, but for those that are given."""
+    told = given or {}
+    return [told[key] if key in told else getattr(value, key) for key in kind._fields]
 
 
 def _package(variant: Release) -> str:

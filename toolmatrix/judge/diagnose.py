@@ -249,7 +249,7 @@ class _Judge:
 
     def known(self, name: str) -> bool:
         """Whether a fact or a table of the matrix is called that."""
-        ids = self.index.section("ids")
+        ids = self.index.ids
         return name in ids
 
     def fix(self, signature: Signature, values: Mapping[str, str]) -> Fix | None:

@@ -8,6 +8,7 @@ An expectation is a kind of thing, its name and what is wanted of it. A word suc
 
 from __future__ import annotations
 
+from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.facts.versions import SelectorError, parse
 from toolmatrix.value import Value
 
@@ -153,7 +154,9 @@ def _about(facts: tuple[str, ...], flag: str) -> tuple[str, ...]:
 
 def _framework(index: Index, target: LockedTarget) -> str:
     known = index.header["components"]
-    return next((name for name in target.components if known.get(name, {}).get("framework")), "")
+    return next(
+        (name for name in target.components if name in known and known[name]["framework"]), ""
+    )
 
 
 def _excuse(index: Index, target: LockedTarget, framework: str, name: str) -> str:
@@ -167,10 +170,11 @@ def _excuse(index: Index, target: LockedTarget, framework: str, name: str) -> st
         return ""
     if name == framework:
         return "it is built from source, and an image to build it in need not hold it"
-    ids = index.section("ids")
+    ids = index.ids
     claims = [index.record(ids[fact]) for fact in target.components[name].facts if fact in ids]
     required = [
-        claim.get("kind") == "requires" and claim["when"][0][0] == framework for claim in claims
+        isinstance(claim, ClaimRecord) and claim.kind == "requires" and claim.subject == framework
+        for claim in claims
     ]
     only = bool(required) and all(required) and len(claims) == len(target.components[name].facts)
     return f"only the package of {framework} is known to require it" if only else ""

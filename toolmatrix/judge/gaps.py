@@ -5,7 +5,6 @@ A release is offered for a machine by the limits of its wheels, or else by the l
 
 from __future__ import annotations
 
-from toolmatrix.facts.index import in_ranges
 from toolmatrix.finding import Finding
 from toolmatrix.value import Value
 
@@ -37,9 +36,9 @@ def findings(matrix: Matrix, index: Index) -> Iterator[Finding]:
 def machines(index: Index, component: str, builds: Iterable[Release]) -> Iterator[Finding]:
     """Machines that releases are offered for, and for which no build of them is known."""
     held = {(build.attributes["release"], build.attributes["machine"]) for build in builds}
-    known = index.component("machine")["versions"]
+    known = index.component("machine").versions
     missing: dict[str, dict[str, list[str]]] = {}
-    for place, release in enumerate(index.component(component)["versions"]):
+    for place, release in enumerate(index.component(component).versions):
         offered, facts = _offered(index, component, 2 << place)
         for number, machine in enumerate(known):
             if offered >> number + 1 & 1 and (release, machine) not in held:
@@ -61,30 +60,26 @@ def _offered(index: Index, component: str, release: int) -> tuple[int, list[str]
     limited, listed = -1, 0
     by_limit: list[str] = []
     by_list: list[str] = []
-    for kind, when, about, allowed, _, evidence, cites in index.component(component)["bindings"]:
-        terms = dict(when)
-        if not terms.pop(component) & release or evidence == "unknown":
+    for binding in index.component(component).bindings:
+        terms = dict(binding.conditions)
+        if not binding.mask & release or binding.evidence == "unknown":
             continue
         if terms.pop("from", 0) != wheel:
             continue
-        named = _cited(index, cites, release)
+        named = _cited(index, binding.cites, release)
         if any(fact.startswith(f"{component}-variants#") for fact in named):
             continue  # That is what the builds say together.
-        if about == "machine" and not terms:
-            limited &= allowed
+        if binding.component == "machine" and not terms:
+            limited &= binding.allowed
             by_limit += named
-        elif kind == "requires" and set(terms) == {"machine"}:
+        elif binding.kind == "requires" and set(terms) == {"machine"}:
             listed |= terms["machine"]
             by_list += named
     return (limited, by_limit) if by_limit else (listed, by_list)
 
 
 def _cited(index: Index, cites: int, release: int) -> list[str]:
-    return [
-        index.record(claim)["id"]
-        for ranges, claim, _, _ in index.cites(cites)
-        if in_ranges(ranges, release)
-    ]
+    return [index.claim(cite.record).id for cite in index.cites(cites) if cite.touches(release)]
 
 
 def toolkits(

@@ -17,10 +17,10 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
+    from toolmatrix.facts.records import ClaimRecord
 
 DISPUTED, MATRIX_STALE, UNUSED, DANGLING, BAD_DATE, FACT_STALE = (
     *("TM301", "TM302", "TM304", "TM305", "TM307", "TM310"),
@@ -163,26 +163,25 @@ class _Quarrel(Value):
 
 def disputes(matrix: Matrix, index: Index) -> Iterator[Finding]:
     """What two sources say differently: one finding for two tables and one component."""
-    found: dict[_Quarrel, list[tuple[int, str, dict[str, Any]]]] = {}
+    found: dict[_Quarrel, list[tuple[int, str, ClaimRecord]]] = {}
     words: dict[_Quarrel, tuple[dict[str, None], dict[str, None]]] = {}
     for subject in matrix.components:
-        for part in index.section("c:" + subject)["disputes"]:
-            component, mask, _, rival, evidence, deciding, _, _ = part
-            one, other = index.record(rival), index.record(deciding)
+        for part in index.component(subject).disputes:
+            one, other = index.claim(part.rival), index.claim(part.deciding)
             key = _Quarrel(
                 subject=subject,
-                component=component,
-                rival=table(matrix, one["row"]),
-                deciding=table(matrix, other["row"]),
+                component=part.component,
+                rival=table(matrix, one.row),
+                deciding=table(matrix, other.row),
             )
-            found.setdefault(key, []).append((mask, one["id"], other))
+            found.setdefault(key, []).append((part.mask, one.id, other))
             weaker, better = words.setdefault(key, ({}, {}))
-            weaker[evidence] = better[other["evidence"]] = None
+            weaker[part.evidence] = better[other.evidence] = None
     for key, held in found.items():
         mask = 0
         for bits, _, _ in held:
             mask |= bits
-        facts = dict.fromkeys(fact for _, rival, other in held for fact in (rival, other["id"]))
+        facts = dict.fromkeys(fact for _, rival, other in held for fact in (rival, other.id))
         weaker, better = words[key]
         yield Finding(
             code=DISPUTED,

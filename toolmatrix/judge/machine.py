@@ -197,7 +197,7 @@ def _device(setting: Setting, seen: Seen) -> Verdict:
         word, facts = (PASS, backed.facts) if backed else (FAIL, _NONE)
     else:
         wanted = ", ".join(target.archs)
-        known = seen.version in setting.index.component("device")["versions"]
+        known = seen.version in setting.index.component("device").versions
         facts = next(
             (
                 runs

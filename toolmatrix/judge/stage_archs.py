@@ -63,10 +63,7 @@ def refused(setting: Setting) -> Iterator[Finding]:
 def _ground(setting: Setting, arch: str) -> Ground | None:
     """The fact by which the CUDA toolkit does not take an arch; what LLVM takes is in no table."""
     name = facts.twin(setting.index, arch)
-    if (
-        setting.toolkit.component != "cuda"
-        or name not in setting.index.section("c:arch")["versions"]
-    ):
+    if setting.toolkit.component != "cuda" or name not in setting.index.component("arch").versions:
         return None
     return setting.toolkit.refusal("arch", name, {})
 
@@ -78,7 +75,7 @@ def _refusal(
     name = facts.twin(setting.index, arch)
     table = "arch-toolkits" if facts.number(name) else "rocm-gfx-first"
     row, cells = facts.row(setting.index, f"{table}/{facts.sass(name)}")
-    known = name in setting.index.section("c:arch")["versions"]
+    known = name in setting.index.component("arch").versions
     standing = facts.standing(setting.plan.version, cells) if known else "unknown"
     return setting.finding(
         REFUSED,

@@ -48,7 +48,7 @@ def verdict(index: Index, device: str, code: Code) -> Verdict | None:
 
     Nobody can say what a device runs that is in no table.
     """
-    if device.partition(":")[0] not in index.section("c:device")["versions"]:
+    if device.partition(":")[0] not in index.component("device").versions:
         return Verdict(device=device, answer=UNKNOWN, why=((device, "device"),))
     held = [of_part(index, device, part) for part in code.parts]
     if not held and code.outside:
@@ -111,7 +111,7 @@ def reason(index: Index, device: str, image: Image) -> str:
     if image.kind in _UNLOADED:
         return _UNLOADED[image.kind]
     name = facts.twin(index, image.arch)
-    if name not in index.section("c:arch")["versions"]:
+    if name not in index.component("arch").versions:
         return "unknown"
     held = facts.attributes(index, "arch", name)
     if facts.runs(index, device, image.arch):

@@ -8,16 +8,15 @@ from __future__ import annotations
 from functools import lru_cache
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts.index import in_ranges
 from toolmatrix.facts.versions import Scale, SelectorError, key, order
 from toolmatrix.finding import Ground
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import Binding, ClaimRecord
 
 PTX, SASS = "compute_", "sm_"
 """What the names of NVIDIA's codegen archs begin with: the virtual side, and the real one."""
@@ -40,11 +39,11 @@ class Toolkit:
         """The facts that are set aside or outweighed and would let `version` of a component pass."""
         mask = mask_of(scale_of(self.index, self.component), self.releases)
         wanted = selected(scale_of(self.index, component), version)
-        disputes = self.index.section("c:" + self.component)["disputes"]
+        disputes = self.index.component(self.component).disputes
         return tuple(
-            self.index.record(rival)["id"]
-            for about, where, _, rival, _, _, allowed, _ in disputes
-            if about == component and where & mask and allowed & wanted
+            self.index.claim(dispute.rival).id
+            for dispute in disputes
+            if dispute.component == component and dispute.mask & mask and dispute.allowed & wanted
         )
 
     def rows(self, table: str) -> list[tuple[str, dict[str, str]]]:
@@ -77,11 +76,11 @@ def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
 
 def shipping(index: Index, component: str, version: str) -> tuple[str, ...]:
     """The releases that ship an nvcc of this version, by their attribute `nvcc`."""
-    section = index.component(component)
+    facts = index.component(component)
     return tuple(
         release
-        for release, record in zip(section["versions"], section["releases"], strict=True)
-        if index.record(record)["attributes"].get("nvcc") == version
+        for release, record in zip(facts.versions, facts.releases, strict=True)
+        if index.release(record).attributes.get("nvcc") == version
     )
 
 
@@ -89,7 +88,7 @@ def shipping(index: Index, component: str, version: str) -> tuple[str, ...]:
 def scale_of(index: Index, component: str) -> Scale:
     """The releases of a component, for reading selectors."""
     scheme = index.header["components"][component]["scheme"]
-    return Scale(scheme, index.section("c:" + component)["versions"])
+    return Scale(scheme, index.component(component).versions)
 
 
 @lru_cache(maxsize=4096)
@@ -113,16 +112,16 @@ def mask_of(scale: Scale, names: Sequence[str]) -> int:
 def rows(index: Index, table: str) -> tuple[tuple[str, dict[str, str]], ...]:
     """Every row of a table: (id, cells as printed)."""
     return tuple(
-        (name, dict(index.record(number)["cells"]))
-        for name, number in index.section("ids").items()
+        (name, dict(index.row(number).cells))
+        for name, number in index.ids.items()
         if name.startswith(table + "/") and "#" not in name
     )
 
 
 def row(index: Index, name: str) -> tuple[tuple[str, ...], dict[str, str]]:
     """One row by its id: the id, or nothing where there is none, and its cells."""
-    ids = index.section("ids")
-    return ((name,), dict(index.record(ids[name])["cells"])) if name in ids else ((), {})
+    ids = index.ids
+    return ((name,), dict(index.row(ids[name]).cells)) if name in ids else ((), {})
 
 
 def refusal(
@@ -156,33 +155,31 @@ def _refused(
     index: Index, subject: str, bit: int, component: str, version: str, given: Mapping[str, str]
 ) -> Ground | None:
     wanted = selected(scale_of(index, component), version)
-    for kind, when, about, allowed, _, evidence, cites in index.section("c:" + subject)["bindings"]:
-        if about != component or kind == "needs" or not when[0][1] & bit:
+    for binding in index.component(subject).bindings:
+        if binding.component != component or binding.kind == "needs" or not binding.mask & bit:
             continue
-        if not all(_holds(index, name, mask, given) for name, mask in when[1:]):
+        if not all(_holds(index, name, mask, given) for name, mask in binding.conditions.items()):
             continue
         records = [
-            index.record(number)
-            for ranges, number, _, _ in index.cites(cites)
-            if in_ranges(ranges, bit)
+            index.claim(cite.record) for cite in index.cites(binding.cites) if cite.touches(bit)
         ]
-        if not records or (wanted & allowed if wanted else _admitted(records, version)):
+        if not records or (wanted & binding.allowed if wanted else _admitted(records, version)):
             continue
         return Ground(
             kind="limits",
             subject=subject,
             releases=(),
             component=component,
-            values=tuple(dict.fromkeys(record["selector"] for record in records)),
-            facts=tuple(record["id"] for record in records),
-            evidence=evidence,
+            values=tuple(dict.fromkeys(record.selector for record in records)),
+            facts=tuple(record.id for record in records),
+            evidence=binding.evidence,
         )
     return None
 
 
-def _admitted(records: Sequence[Mapping[str, Any]], version: str) -> bool:
+def _admitted(records: Sequence[ClaimRecord], version: str) -> bool:
     """Whether a release that the matrix does not know may pass: read by the selectors alone, True where they cannot."""
-    return any(admits(record["selector"], version) for record in records)
+    return any(admits(record.selector, version) for record in records)
 
 
 def admits(selector: str, version: str) -> bool:
@@ -206,7 +203,7 @@ def twin(index: Index, arch: str) -> str:
     matrix has the cubin alone.
     """
     plain = arch.partition(":")[0]
-    known = index.section("c:arch")["versions"]
+    known = index.component("arch").versions
     if plain not in known and plain.startswith(PTX):
         plain = SASS + plain.removeprefix(PTX)
     return plain
@@ -214,11 +211,10 @@ def twin(index: Index, arch: str) -> str:
 
 def attributes(index: Index, component: str, version: str) -> dict[str, str]:
     """The attributes of a release, none where it is not known."""
-    section = index.section("c:" + component)
-    if version not in section["versions"]:
+    facts = index.component(component)
+    if version not in facts.versions:
         return {}
-    record = index.record(section["releases"][section["versions"].index(version)])
-    return dict(record["attributes"])
+    return dict(index.release(facts.releases[facts.versions.index(version)]).attributes)
 
 
 def sass(arch: str) -> str:
@@ -259,12 +255,12 @@ def runs(index: Index, device: str, arch: str) -> tuple[str, ...]:
     scale = scale_of(index, "device")
     bit = scale.bit(device)
     found: list[str] = []
-    for kind, when, about, allowed, _, _, cites in index.section("c:device")["bindings"]:
-        if about == "arch" and kind != "needs" and when[0][1] & bit and wanted & allowed:
+    for binding in _of_archs(index, bit):
+        if wanted & binding.allowed:
             found += [
-                index.record(number)["id"]
-                for ranges, number, _, _ in index.cites(cites)
-                if in_ranges(ranges, bit)
+                index.claim(cite.record).id
+                for cite in index.cites(binding.cites)
+                if cite.touches(bit)
             ]
     return tuple(found)
 
@@ -273,8 +269,17 @@ def about_device(index: Index, device: str) -> tuple[str, ...]:
     """The facts that say which archs a device runs."""
     bit = scale_of(index, "device").bit(device)
     return tuple(
-        index.record(number)["id"]
-        for kind, when, about, _, _, _, cites in index.section("c:device")["bindings"]
-        for ranges, number, _, _ in (index.cites(cites) if about == "arch" else ())
-        if kind != "needs" and when[0][1] & bit and in_ranges(ranges, bit)
+        index.claim(cite.record).id
+        for binding in _of_archs(index, bit)
+        for cite in index.cites(binding.cites)
+        if cite.touches(bit)
     )
+
+
+def _of_archs(index: Index, device: int) -> list[Binding]:
+    """What is said of the codegen archs of a device."""
+    return [
+        binding
+        for binding in index.component("device").bindings
+        if binding.component == "arch" and binding.kind != "needs" and binding.mask & device
+    ]

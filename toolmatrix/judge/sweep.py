@@ -63,7 +63,7 @@ def releases(index: Index) -> list[Release]:
     components = index.header["components"]
     asked = [name for name, part in components.items() if not part["given"]]
     asked.sort(key=lambda name: not components[name]["framework"])
-    return [(name, version) for name in asked for version in index.section("c:" + name)["versions"]]
+    return [(name, version) for name in asked for version in index.component(name).versions]
 
 
 def parts(work: Sequence[Release]) -> list[list[Release]]:
@@ -108,9 +108,9 @@ def accelerators(index: Index, target: str, component: str = "") -> list[str]:
     own: str = index.header["targets"][target]["accelerator"]
     left = -1
     here = index.scale("target").bit(target)
-    for _, when, about, allowed, *_ in index.component("target")["bindings"]:
-        if about == "accelerator" and len(when) == 1 and when[0][1] & here:
-            left &= allowed
+    for binding in index.component("target").bindings:
+        if binding.component == "accelerator" and not binding.conditions and binding.mask & here:
+            left &= binding.allowed
     found = index.scale("accelerator").named(left)[::-1]
     if component:
         can = (*index.header["components"][component]["accelerators"], "none")
@@ -123,7 +123,7 @@ def ways(index: Index, component: str = "") -> list[Way]:
     return [
         Way(target=target, from_=from_, accelerator=accelerator)
         for target in index.header["targets"]
-        for from_ in reversed(index.section("c:from")["versions"])
+        for from_ in reversed(index.component("from").versions)
         for accelerator in accelerators(index, target, component)
     ]
 

@@ -5,6 +5,7 @@ that nobody named.
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.finding import Finding
 from toolmatrix.value import Value
 
@@ -14,12 +15,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.model import Matrix
+    from toolmatrix.facts.records import ReleaseRecord
     from toolmatrix.finding import Way
     from toolmatrix.judge.sweep import Verdict
     from toolmatrix.solve.resolve import Choice, Resolution
 
-    Record = Callable[[int], Mapping[str, Any]]
-    """A record of the index by its number."""
+    Statement = Callable[[int], ClaimRecord | ReleaseRecord]
+    """What a choice cites, by the number of its record."""
 
     Day = Callable[[str, str], str]
     """The day on which a release of a component came out, empty where nobody knows."""
@@ -53,25 +55,26 @@ def doubts(release: tuple[str, str], way: Way, answer: Resolution) -> Iterator[D
 
     def day(component: str, version: str) -> str:
         bit = index.scale(component).bit(version)
-        found: str = index.component(component)["dates"][bit.bit_length() - 2] if bit else ""
-        return found
+        return index.component(component).dates[bit.bit_length() - 2] if bit else ""
 
     choices = answer.targets[way.target]
-    yield from younger(choices, way, index.record, day)
+    yield from younger(choices, way, index.statement, day)
     if way.from_ == "wheel":
-        yield from unnamed(release, choices, way, index.record, index.header["components"])
+        yield from unnamed(release, choices, way, index.statement, index.header["components"])
 
 
-def younger(choices: Sequence[Choice], way: Way, record: Record, day: Day) -> Iterator[Doubt]:
+def younger(choices: Sequence[Choice], way: Way, record: Statement, day: Day) -> Iterator[Doubt]:
     """Choices that a row is said to have been tested with, although its subject came out before them."""
     chosen = {choice.component: choice.version for choice in reversed(choices)}
     for choice in choices:
         out = day(choice.component, choice.version)
         for cite in choice.cites if out else ():
             claim = record(cite.record)
-            if claim["kind"] != "tested" or words.rank(cite.evidence) < words.rank(VOUCHED):
+            if not isinstance(claim, ClaimRecord) or claim.kind != "tested":
                 continue
-            subject = claim["when"][0][0]
+            if words.rank(cite.evidence) < words.rank(VOUCHED):
+                continue
+            subject = claim.subject
             release = chosen.get(subject, "")
             written = day(subject, release) if release else ""
             if written and written < out:
@@ -83,7 +86,7 @@ def younger(choices: Sequence[Choice], way: Way, record: Record, day: Day) -> It
                     component=choice.component,
                     version=choice.version,
                     evidence=cite.evidence,
-                    facts=(claim["id"],),
+                    facts=(claim.id,),
                     days=(written, out),
                 )
 
@@ -92,7 +95,7 @@ def unnamed(
     release: tuple[str, str],
     choices: Sequence[Choice],
     way: Way,
-    record: Record,
+    record: Statement,
     components: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[Doubt]:
     """Toolkits that no fact names: none of what was asked for, none of its builds, none of what these require."""
@@ -112,19 +115,19 @@ def unnamed(
                 component=choice.component,
                 version=choice.version,
                 evidence=choice.evidence,
-                facts=tuple(claim["id"] for claim in cites[choice.component] if _says(claim)[0]),
+                facts=tuple(claim.id for claim in cites[choice.component] if _says(claim)[0]),
             )
 
 
-def _says(claim: Mapping[str, Any]) -> tuple[str, str]:
+def _says(claim: ClaimRecord | ReleaseRecord) -> tuple[str, str]:
     """Whose claim it is and of what kind; nobody's where it is a release."""
-    return (claim["when"][0][0], claim["kind"]) if "when" in claim else ("", "")
+    return (claim.subject, claim.kind) if isinstance(claim, ClaimRecord) else ("", "")
 
 
 def _speaking(
     asked: str,
     choices: Sequence[Choice],
-    cites: Mapping[str, Sequence[Mapping[str, Any]]],
+    cites: Mapping[str, Sequence[ClaimRecord | ReleaseRecord]],
     components: Mapping[str, Mapping[str, Any]],
 ) -> set[str]:
     """What was asked for, what that requires in a certain release, and so on, with the builds of each.

@@ -26,7 +26,7 @@ def check(lock: Lock, path: str, index: Index) -> None:
         for below, component, release in _said(held):
             if component not in index.header["components"]:
                 raise read.odd(path, (*keys, *below), "a component of the matrix", f"`{component}`")
-            if release not in index.section("c:" + component)["versions"]:
+            if release not in index.component(component).versions:
                 expected = f"a release of {component} that the matrix knows"
                 raise read.odd(path, (*keys, *below), expected, f"`{release}`")
         for floor, part in held.components.items():

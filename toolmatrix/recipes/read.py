@@ -199,7 +199,7 @@ class _Reader:
         """A selector that at least one known release meets."""
         text = node.string(f"a selector of {component}")
         if component not in self._scales:
-            releases = self.index.section("c:" + component)["versions"]
+            releases = self.index.component(component).versions
             self._scales[component] = Scale(self.components[component]["scheme"], releases)
         try:
             admitted = self._scales[component].select(text)

@@ -17,7 +17,7 @@ from toolmatrix.render.model import Flag, Image, Job, Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import TypeVar
 
     from toolmatrix.facts.index import Index
@@ -64,14 +64,13 @@ class Rules:
         self.provisions = (*recipe.provisions, *book.provisions)
         self.effects = (*recipe.effects, *book.effects)
         self.schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
-        self._rows = index.section("ids")
+        self._rows = index.ids
 
     def cell(self, row: str, column: str) -> str:
         """A cell of a row of the matrix, or nothing."""
         if row not in self._rows:
             return ""
-        cells: Mapping[str, str] = dict(self.index.record(self._rows[row]).get("cells", ()))
-        return cells.get(column, "")
+        return dict(self.index.row(self._rows[row]).cells).get(column, "")
 
 
 def job(

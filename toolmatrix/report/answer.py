@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Choice, Resolution
+    from toolmatrix.solve.resolve import Choice, Resolution, Rival
 
 SCHEMA = "toolmatrix.resolution/1"
 
@@ -104,7 +104,7 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
 def _flag_facts(index: Index, resolution: Resolution, target: str) -> list[str]:
     components = index.header["components"]
     return [
-        index.record(cite.record)["id"]
+        index.record(cite.record).id
         for choice in resolution.targets[target]
         if components[choice.component]["flag"]
         for cite in choice.cites
@@ -114,19 +114,18 @@ def _flag_facts(index: Index, resolution: Resolution, target: str) -> list[str]:
 def _choice(index: Index, choice: Choice) -> dict[str, Any]:
     return {
         "evidence": choice.evidence,
-        "facts": list(dict.fromkeys(index.record(cite.record)["id"] for cite in choice.cites)),
+        "facts": list(dict.fromkeys(index.record(cite.record).id for cite in choice.cites)),
         "why": claims.reason(index, choice),
         "disputed": [dispute_document(index, part) for part in choice.disputed],
     }
 
 
-def dispute_document(index: Index, part: tuple[int, str, int]) -> dict[str, str]:
+def dispute_document(index: Index, part: Rival) -> dict[str, str]:
     """A claim that says otherwise, and the one that decided."""
-    rival, evidence, deciding = part
-    record = index.record(rival)
+    record = index.claim(part.rival)
     return {
-        "fact": record["id"],
-        "evidence": evidence,
+        "fact": record.id,
+        "evidence": part.evidence,
         "says": claims.disagreement(record),
-        "decided_by": index.record(deciding)["id"],
+        "decided_by": index.claim(part.deciding).id,
     }

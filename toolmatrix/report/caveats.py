@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.report import claims, terminal
 
 TYPE_CHECKING = False
@@ -80,10 +81,10 @@ def _to_bring(resolution: Resolution) -> Iterator[dict[str, Any]]:
         release = assembly.version(held[0], resolution.values[held[0].number])
         if release is not None and assembly.header["components"][name]["hidden"]:
             part = assembly.component(name)
-            record = assembly.index.record(part["releases"][part["versions"].index(release)])
-            if "bring" in record["attributes"]:
-                components = [{"target": target, "component": name, "evidence": record["evidence"]}]
-                yield _caveat("to-bring", record["attributes"]["bring"], components)
+            record = assembly.index.release(part.releases[part.versions.index(release)])
+            if "bring" in record.attributes:
+                components = [{"target": target, "component": name, "evidence": record.evidence}]
+                yield _caveat("to-bring", record.attributes["bring"], components)
 
 
 def _untested(resolution: Resolution) -> Iterator[dict[str, Any]]:
@@ -134,8 +135,11 @@ def _by_framework(index: Index, choice: Choice) -> bool:
     """Whether a framework or a build of one says something of a choice, or the choice of it."""
     header = index.header["components"]
     for cite in choice.cites:
-        record = index.record(cite.record)
-        for name in (*(part[0] for part in record.get("when", ())), record["component"]):
+        record = index.statement(cite.record)
+        about = {record.component: ""}
+        if isinstance(record, ClaimRecord):
+            about |= {record.subject: "", **dict(record.conditions)}
+        for name in about:
             if header[name]["framework"] or header[name]["variant_of"]:
                 return True
     return False

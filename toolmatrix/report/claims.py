@@ -5,12 +5,12 @@ Wording is made here and nowhere else, from records of the index; a table may br
 
 from __future__ import annotations
 
+from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
 from toolmatrix.report import terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Ground
@@ -42,9 +42,9 @@ class Notes:
         """Number, place, title, day it was read: one line per note, or several where it is wider than `width`."""
         told = []
         for name, number in self.numbers.items():
-            source = self.index.entry("sources", name)
-            mark, place = f"[{number}] ", source["at"]
-            title = f"{source['title']}, read {source['read']}"
+            source = self.index.source(name)
+            mark, place = f"[{number}] ", source.at
+            title = f"{source.title}, read {source.read}"
             if not width or len(mark + place + title) + 2 <= width:
                 told.append(f"{mark}{place}  {title}")
             else:
@@ -58,31 +58,32 @@ def series(version: str) -> str:
     return ".".join(version.split(".")[:2]) + ".*"
 
 
-def because(record: Mapping[str, Any], rules: Sequence[str], component: str, version: str) -> str:
+def because(
+    record: ClaimRecord | ReleaseRecord, rules: Sequence[str], component: str, version: str
+) -> str:
     """Why a claim speaks for a chosen version, as a fragment for the end of a line."""
-    if record["kind"] == "release":
+    if isinstance(record, ReleaseRecord):
         return _released(record)
-    subject, release = record["when"][0]
-    value = record["selector"]
+    subject, release, value = record.subject, record.releases, record.selector
     mine = version if subject == component else ""
-    if record["component"] != component:
+    if record.component != component:
         version = ""
-    if record["kind"] == "tested" and not record["says"]:
+    if record.kind == "tested" and not record.says:
         named = f"row {release}" if subject != component else f"row {subject} {release}"
         if subject == component:
-            return f"{named} names {record['component']} {shortened(value)}" + _rules(rules)
+            return f"{named} names {record.component} {shortened(value)}" + _rules(rules)
         exact = (
             ""
             if value == version or version.startswith(value + ".")
-            else f" ({record['component']} {shortened(value)})"
+            else f" ({record.component} {shortened(value)})"
         )
         if "same-minor" in rules:
             return f"{named}{exact} stands for {series(release)}" + _rules(rules)
         return f"{named}{exact}" + _rules(rules)
-    if record["says"]:
+    if record.says:
         return filled(record, version, mine) + _rules(rules)
-    verb = _VERBS.get(record["kind"], "allows")
-    said = claimed(verb, record["component"], shortened(value, version))
+    verb = _VERBS.get(record.kind, "allows")
+    said = claimed(verb, record.component, shortened(value, version))
     return f"{subject} {shortened(release, mine)} {said}" + _rules(rules)
 
 
@@ -96,11 +97,11 @@ def best(index: Index, choice: Choice) -> Cite:
 
     def standing(cite: Cite) -> tuple[bool, bool, int, str]:
         """What a build says of itself first, and of a device what code it runs."""
-        record = index.record(cite.record)
-        subject = record["when"][0][0] if record.get("when") else ""
+        record = index.statement(cite.record)
+        subject = record.subject if isinstance(record, ClaimRecord) else ""
         build = bool(subject) and bool(index.header["components"][subject]["variant_of"])
-        runs = choice.component == "device" and record["component"] == "arch"
-        return not build, not runs, len(cite.rules), record["id"]
+        runs = choice.component == "device" and record.component == "arch"
+        return not build, not runs, len(cite.rules), record.id
 
     return min(carried or choice.cites, key=standing)
 
@@ -108,15 +109,16 @@ def best(index: Index, choice: Choice) -> Cite:
 def reason(index: Index, choice: Choice) -> str:
     """Why this version, in one fragment."""
     cite = best(index, choice)
-    record = index.record(cite.record) | {"evidence": cite.evidence}
+    record = index.statement(cite.record)._replace(evidence=cite.evidence)
     return because(record, cite.rules, choice.component, choice.version)
 
 
-def disagreement(record: Mapping[str, Any]) -> str:
+def disagreement(record: ClaimRecord) -> str:
     """What a rival claim says, in a few words."""
-    subject, release = record["when"][0]
-    named = f"row {release}" if record["kind"] == "tested" else f"{subject} {shortened(release)}"
-    return f"{named} says {shortened(record['selector'])}"
+    release = record.releases
+    if record.kind != "tested":
+        return f"{record.subject} {shortened(release)} says {shortened(record.selector)}"
+    return f"row {release} says {shortened(record.selector)}"
 
 
 def claimed(verb: str, component: str, values: str) -> str:
@@ -126,15 +128,14 @@ def claimed(verb: str, component: str, values: str) -> str:
     return f"{verb} {component}" if values == "*" else f"{verb} {component} {values}"
 
 
-def filled(record: Mapping[str, Any], version: str = "", mine: str = "") -> str:
+def filled(record: ClaimRecord, version: str = "", mine: str = "") -> str:
     """The words a table brings, with its places filled in; `mine` is the chosen release of its subject."""
-    subject, release = record["when"][0]
-    words: str = record["says"]
+    words = record.says
     for name, value in (
-        ("subject", subject),
-        ("release", shortened(release, mine)),
-        ("component", record["component"]),
-        ("value", shortened(record["selector"], version)),
+        ("subject", record.subject),
+        ("release", shortened(record.releases, mine)),
+        ("component", record.component),
+        ("value", shortened(record.selector, version)),
     ):
         words = words.replace("{" + name + "}", value)
     return words
@@ -144,7 +145,7 @@ def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
     """Releases as merged ranges: `2.6.0-2.6.5`, `3.6-3.9, 3.11`; nothing when all of several are meant."""
     if not releases:
         return ""
-    versions = index.section("c:" + component)["versions"]
+    versions = index.component(component).versions
     places = sorted({versions.index(name) for name in releases})
     if len(places) == len(versions) > 1:
         return ""
@@ -166,7 +167,7 @@ def _build(index: Index, name: str) -> str:
     """A build without its machine, which the rest of a sentence tells, and without the channel that is asked anyway."""
     told, _, where = name.partition("@")
     channel = where.partition("/")[0]
-    return told if index.section("channels")[channel]["default"] else f"{told} ({channel})"
+    return told if index.channel(channel).default else f"{told} ({channel})"
 
 
 def union(index: Index, component: str, selectors: Sequence[str]) -> str:
@@ -196,14 +197,14 @@ def _rules(rules: Sequence[str]) -> str:
     return f", by rule {' and '.join(told)}" if told else ""
 
 
-def _released(record: Mapping[str, Any]) -> str:
-    if record["evidence"] == "unknown":
+def _released(record: ReleaseRecord) -> str:
+    if record.evidence == "unknown":
         return "free choice: no fact ties it to the request"
-    if "channel" in record["attributes"]:
-        return f"is published on {record['attributes']['channel']}"
-    if "effect" in record["attributes"]:
-        return str(record["attributes"]["effect"])
-    return f"released {record['date']}" if record["date"] else "released"
+    if "channel" in record.attributes:
+        return f"is published on {record.attributes['channel']}"
+    if "effect" in record.attributes:
+        return record.attributes["effect"]
+    return f"released {record.date}" if record.date else "released"
 
 
 def nobody_knows(index: Index, ground: Ground, *, offered: bool) -> str:
@@ -216,8 +217,8 @@ def nobody_knows(index: Index, ground: Ground, *, offered: bool) -> str:
 
 def silence(index: Index, ground: Ground) -> str:
     """`nobody_knows` by the kind of the fact that says so."""
-    record = index.record(index.entry("ids", ground.facts[0]))
-    return nobody_knows(index, ground, offered=record["kind"] == "offers")
+    record = index.claim(index.number(ground.facts[0]))
+    return nobody_knows(index, ground, offered=record.kind == "offers")
 
 
 def named_as(index: Index, component: str) -> str:

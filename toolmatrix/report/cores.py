@@ -5,7 +5,6 @@ The same lines serve text, JSON, explanations, CI cells and findings.
 
 from __future__ import annotations
 
-from toolmatrix.facts.index import in_ranges
 from toolmatrix.report import claims, terminal
 from toolmatrix.solve.grounds import lines
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import ClaimRecord
     from toolmatrix.finding import Ground
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.grounds import Held, Line
@@ -110,7 +110,7 @@ def _line_document(index: Index, line: Line) -> dict[str, Any]:
         "fact": facts[0] if facts else None,
         "facts": list(facts),
         "evidence": ground.evidence or None if ground is not None else None,
-        "source": index.entry("sources", ground.source)["at"] if ground and facts else None,
+        "source": index.source(ground.source).at if ground and facts else None,
         "values": values,
         "target": line.target,
         "default": bool(ask is not None and ask.implied),
@@ -125,24 +125,24 @@ def soft_documents(assembly: Assembly, found: Sequence[Untested]) -> list[dict[s
         lines: list[dict[str, Any]] = []
         seen = set()
         for row in pair.rows:
-            for record, evidence, rules in _row_cites(assembly, row, pair):
-                release = record["when"][0][1]
-                tested = claims.shortened(record["selector"])
+            for record, rules in _row_cites(assembly, row, pair):
+                release = record.releases
+                tested = claims.shortened(record.selector)
                 text = f"{pair.subject} {release} was tested with {pair.component} {tested}"
                 if "same-minor" in rules:
                     text += (
                         f" and row {release} stands for {claims.series(release)} (rule same-minor)"
                     )
-                if record["id"] not in seen:
-                    seen.add(record["id"])
+                if record.id not in seen:
+                    seen.add(record.id)
                     lines.append(
                         {
                             "text": text,
-                            "fact": record["id"],
-                            "facts": [record["id"]],
-                            "evidence": evidence,
-                            "source": index.entry("sources", record["source"])["at"],
-                            "values": {pair.subject: release, pair.component: record["selector"]},
+                            "fact": record.id,
+                            "facts": [record.id],
+                            "evidence": record.evidence,
+                            "source": index.source(record.source).at,
+                            "values": {pair.subject: release, pair.component: record.selector},
                             "target": pair.target,
                             "default": False,
                         }
@@ -157,9 +157,9 @@ def soft_documents(assembly: Assembly, found: Sequence[Untested]) -> list[dict[s
 
 def _row_cites(
     assembly: Assembly, row: Vouching, pair: Untested
-) -> Iterator[tuple[dict[str, Any], str, list[str]]]:
+) -> Iterator[tuple[ClaimRecord, Sequence[str]]]:
     asked = assembly.asked.get((pair.target, pair.subject), -1)
-    for ranges, number, evidence, rules in assembly.index.cites(row.cites):
-        record = assembly.index.record(number)
-        if in_ranges(ranges, asked) and record["component"] == pair.component:
-            yield record, evidence, rules
+    for cite in assembly.index.cites(row.cites):
+        record = assembly.index.claim(cite.record)
+        if cite.touches(asked) and record.component == pair.component:
+            yield record._replace(evidence=cite.evidence), cite.rules

@@ -155,10 +155,8 @@ class Report:
             yield from _block("      ", f"{command(cause.fix)} gives {answer(cause.fix)}", screen)
 
     def _sources(self, cause: Cause) -> list[str]:
-        ids = self.index.section("ids")
-        return [
-            self.index.record(ids[fact])["source"] for fact in cause.finding.facts if fact in ids
-        ]
+        ids = self.index.ids
+        return [self.index.record(ids[fact]).source for fact in cause.finding.facts if fact in ids]
 
     def _remarks(self, cause: Cause) -> Iterator[tuple[str, str]]:
         if self.expected(cause):

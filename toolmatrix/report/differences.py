@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.facts.records import ClaimRecord, RowRecord
 from toolmatrix.report import claims, terminal
 
 TYPE_CHECKING = False
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import FactRecord
     from toolmatrix.lock.compare import Change, Differences, Held
     from toolmatrix.lock.model import Lock
     from toolmatrix.report.terminal import Terminal
@@ -96,7 +98,7 @@ class _Told:
         self.notes = claims.Notes(index)
         self.order = {name: place for place, name in enumerate(index.header["components"])}
         self.targets = {name: place for place, name in enumerate(index.header["targets"])}
-        self.ids: dict[str, int] = index.section("ids")
+        self.ids: dict[str, int] = index.ids
 
     def sorted(self, changes: Sequence[Change]) -> list[Change]:
         """By environment and target, components in the order of the matrix."""
@@ -174,7 +176,7 @@ class _Told:
         if change.new is None:
             return "you no longer ask for it" if before else ""
         record = self.record(change.new)
-        if record is None or record["kind"] == "row":
+        if record is None or isinstance(record, RowRecord):
             return ""
         rules = ["same-minor"] if self.widened(change, record) else []
         return claims.because(record, rules, change.component, change.new.value.removeprefix(">="))
@@ -188,29 +190,28 @@ class _Told:
         if change.new is None or self.why(change) == "you asked":
             return ""
         record = self.record(change.new)
-        return self.notes.mark([record["source"]]) if record is not None else ""
+        return self.notes.mark([record.source]) if record is not None else ""
 
-    def record(self, held: Held) -> dict[str, Any] | None:
+    def record(self, held: Held) -> FactRecord | None:
         """The claim that carries the evidence as far as a lock can tell: of the same word, else a row."""
         records = [self.index.record(self.ids[fact]) for fact in held.facts if fact in self.ids]
         if not records:
             return None
-        claimed = [record for record in records if record["kind"] != "row"]
+        claimed = [record for record in records if not isinstance(record, RowRecord)]
         by_rank = [
-            *(record for record in claimed if record["evidence"] == held.evidence),
-            *(record for record in claimed if record["kind"] == "tested"),
+            *(record for record in claimed if record.evidence == held.evidence),
+            *(record for record in claimed if record.kind == "tested"),
             *claimed,
             *records,
         ]
-        return by_rank[0] | {"evidence": held.evidence}
+        return by_rank[0]._replace(evidence=held.evidence)
 
-    def widened(self, change: Change, record: dict[str, Any]) -> bool:
+    def widened(self, change: Change, record: FactRecord) -> bool:
         """Whether a row speaks for another release than its own."""
-        if record["kind"] != "tested":
+        if not isinstance(record, ClaimRecord) or record.kind != "tested":
             return False
-        subject, release = record["when"][0]
-        target = self.new.environments[change.environment].targets[change.target]
-        return subject in target.components and target.components[subject].version != release
+        held = self.new.environments[change.environment].targets[change.target].components
+        return record.subject in held and held[record.subject].version != record.releases
 
 
 def _aligned(rows: Sequence[tuple[str, str, str, str, str, str]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.report import answer, claims, cores, terminal, variants
 from toolmatrix.solve.alternatives import alternatives
 
@@ -35,14 +36,14 @@ def document(
 def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dict[str, Any]:
     because = []
     for cite in choice.cites:
-        record = index.record(cite.record) | {"evidence": cite.evidence}
+        record = index.statement(cite.record)._replace(evidence=cite.evidence)
         because.append(
             {
                 "text": claims.because(record, cite.rules, choice.component, choice.version),
-                "fact": record["id"],
+                "fact": record.id,
                 "evidence": cite.evidence,
-                "source": index.entry("sources", record["source"])["at"],
-                "where": record["where"],
+                "source": index.source(record.source).at,
+                "where": record.where,
                 "rules": list(cite.rules),
             }
         )
@@ -119,21 +120,24 @@ def _decides(index: Index, found: Resolution, choice: Choice) -> list[dict[str, 
     told = []
     for other in found.targets[choice.target]:
         for cite in other.cites:
-            record = index.record(cite.record)
+            record = index.statement(cite.record)
             if (
-                record.get("when")
-                and record["when"][0][0] == choice.component
+                isinstance(record, ClaimRecord)
+                and record.subject == choice.component
                 and other is not choice
             ):
                 text = claims.because(
-                    record | {"evidence": cite.evidence}, cite.rules, other.component, other.version
+                    record._replace(evidence=cite.evidence),
+                    cite.rules,
+                    other.component,
+                    other.version,
                 )
                 told.append(
                     {
                         "component": other.component,
                         "version": other.version,
                         "why": text,
-                        "fact": record["id"],
+                        "fact": record.id,
                     }
                 )
     return told
@@ -177,7 +181,7 @@ def _lines(
     told = [f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"]
     same: dict[str, list[str]] = {}
     for part, cite in zip(entry["because"], choice.cites, strict=True):
-        source = index.record(cite.record)["source"]
+        source = index.statement(cite.record).source
         same.setdefault(f"{part['text']} ({part['evidence']})", []).append(source)
     for place, (reason, cited) in enumerate(same.items()):
         told.append(f"{'And because' if place else 'Because'} {reason} {notes.mark(cited)}")
@@ -186,7 +190,7 @@ def _lines(
     told += [f"disputed: {part['says']} ({part['evidence']})  TM301" for part in entry["disputed"]]
     told += [
         f"decides {part['component']} {part['version']}: {part['why']} "
-        + notes.mark([index.record(index.entry("ids", part["fact"]))["source"]])
+        + notes.mark([index.record(index.number(part["fact"])).source])
         for part in entry["decides"]
     ]
     shown = entry["not_taken"] if depth is not None else entry["not_taken"][:_LINES]

@@ -129,9 +129,9 @@ class Report:
         yield from terminal.wrap(
             f"{head}: {what(self.index, finding)}", screen.width, indent="  ", first=""
         )
-        ids = self.index.section("ids")
+        ids = self.index.ids
         for ground, told in zip(finding.grounds, reasons(self.index, finding), strict=True):
-            mark = notes.mark(self.index.record(ids[fact])["source"] for fact in ground.facts)
+            mark = notes.mark(self.index.record(ids[fact]).source for fact in ground.facts)
             evidence = f" ({ground.evidence})" if ground.evidence else ""
             yield from terminal.wrap(
                 f"{told}{evidence} {mark}", screen.width, indent="    ", first="  "
@@ -260,7 +260,7 @@ def help_of(finding: Finding) -> str:
 
 def ways_text(index: Index, ways: Sequence[Way]) -> str:
     """`on arm and amd as wheel`, `on x86 from source with cuda and on arm`."""
-    every = tuple(reversed(index.section("c:from")["versions"]))
+    every = tuple(reversed(index.component("from").versions))
     by_place: dict[tuple[str, str], list[str]] = {}
     for way in ways:
         by_place.setdefault((way.target, way.accelerator), []).append(way.from_)

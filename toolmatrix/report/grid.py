@@ -41,7 +41,7 @@ def lay_out(
     """Merge the releases of a minor series that say the same; `brief` leaves out columns in which nothing is `yes`."""
     shown = assembly.header["components"][columns].get("grid", "")
     named = assembly.mask(columns, shown) if shown and not everything else -1
-    versions = assembly.component(columns)["versions"]
+    versions = assembly.component(columns).versions
     keep = [
         place
         for place, name in enumerate(found.columns)
@@ -117,7 +117,7 @@ def document(index: Index, request: Request, laid: Layout) -> dict[str, Any]:
                     name: {
                         "value": cell.word,
                         "evidence": cell.evidence,
-                        "facts": sorted(index.record(number)["id"] for number in cell.records),
+                        "facts": sorted(index.record(number).id for number in cell.records),
                     }
                     for name, cell in zip(laid.columns, line, strict=True)
                 },
@@ -167,7 +167,7 @@ def _plain(index: Index, laid: Layout, table: Sequence[Sequence[str]], screen: T
     for line in laid.cells:
         for cell in line:
             counts[cell.evidence] = counts.get(cell.evidence, 0) + 1
-            sources |= dict.fromkeys(index.record(number)["source"] for number in cell.records)
+            sources |= dict.fromkeys(index.record(number).source for number in cell.records)
     notes = claims.Notes(index)
     notes.mark(sources)
     from toolmatrix.facts import evidence as words
@@ -213,10 +213,10 @@ def releases(index: Index, component: str, assembly: Assembly, form: str) -> str
     part = assembly.component(component)
     asked = assembly.asked.get((assembly.request.targets[0], component), -1)
     table = [["release", "date", "evidence", "fact"]]
-    for place, name in enumerate(part["versions"]):
+    for place, name in enumerate(part.versions):
         if asked >> place + 1 & 1:
-            record = index.record(part["releases"][place])
-            table.append([name, part["dates"][place], record["evidence"], record["id"]])
+            record = index.release(part.releases[place])
+            table.append([name, part.dates[place], record.evidence, record.id])
     if form == "json":
         import json
 

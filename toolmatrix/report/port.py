@@ -5,6 +5,7 @@ The question of a porting investigation is whether two environments are the same
 
 from __future__ import annotations
 
+from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.lock import compare
 from toolmatrix.report import claims, terminal
 from toolmatrix.value import Value
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import FactRecord
     from toolmatrix.lock.compare import Held
     from toolmatrix.lock.model import Lock, LockedTarget
     from toolmatrix.report.terminal import Terminal
@@ -42,7 +44,7 @@ class Port:
     def __init__(self, index: Index, one: Side, other: Side) -> None:
         self.index = index
         self.sides = (one, other)
-        self.ids: dict[str, int] = index.section("ids")
+        self.ids = index.ids
         held = [compare.components(side.target) for side in self.sides]
         order = [name for name in index.header["components"] if any(name in part for part in held)]
         order += sorted({*held[0], *held[1]} - {*order})
@@ -81,7 +83,7 @@ class Port:
     def held(self, side: Side, name: str, held: Held) -> dict[str, Any]:
         record = self.record(held.facts, held.evidence)
         why = ""
-        if record is not None and record["kind"] != "row":
+        if record is not None and not isinstance(record, RowRecord):
             rules = ["same-minor"] if _widened(side.target, record) else []
             why = claims.because(record, rules, name, held.value.removeprefix(">="))
         return {
@@ -90,22 +92,21 @@ class Port:
             "evidence": held.evidence,
             "facts": list(held.facts),
             "why": why,
-            "source": record["source"] if record is not None else None,
+            "source": record.source if record is not None else None,
         }
 
-    def record(self, facts: Sequence[str], evidence: str) -> dict[str, Any] | None:
+    def record(self, facts: Sequence[str], evidence: str) -> FactRecord | None:
         """The claim that carries the evidence, as far as a lock can tell."""
         records = [self.index.record(self.ids[fact]) for fact in facts if fact in self.ids]
-        records.sort(key=lambda one: (one["kind"] == "row", one["evidence"] != evidence))
+        records.sort(key=lambda one: (isinstance(one, RowRecord), one.evidence != evidence))
         return records[0] if records else None
 
     def lacking(self, side: Side, name: str) -> str:
         """Why a target has none, where its accelerator is the reason."""
-        part = self.index.header["components"].get(name, {})
-        wanted = part.get("accelerators", ())
-        if wanted and side.target.accelerator not in wanted:
+        part = self.index.header["components"].get(name)
+        if part and part["accelerators"] and side.target.accelerator not in part["accelerators"]:
             return f"accelerator {side.target.accelerator}"
-        if part.get("under") and part["under"] not in side.target.components:
+        if part and part["under"] and part["under"] not in side.target.components:
             return f"no {part['under']} there"
         return "nothing there needs it"
 
@@ -120,17 +121,15 @@ class Port:
         for flag, kinds in lists.items():
             facts, evidence, name = self.behind(side.target, flag)
             record = self.record(facts, evidence)
-            told = record is not None and record["kind"] != "row"
+            claim = None if isinstance(record, RowRecord) else record
             yield {
                 "flag": flag,
                 "target": side.name,
                 "lists": kinds,
-                "evidence": evidence or (record["evidence"] if record is not None else None),
+                "evidence": evidence or (record.evidence if record is not None else None),
                 "facts": facts,
-                "why": claims.because(record, [], record["component"], name)
-                if told and record is not None
-                else "",
-                "source": record["source"] if record is not None else None,
+                "why": claims.because(claim, [], claim.component, name) if claim else "",
+                "source": record.source if record is not None else None,
             }
 
     def behind(self, target: LockedTarget, flag: str) -> tuple[list[str], str, str]:
@@ -146,17 +145,18 @@ class Port:
 
     def about(self, fact: str) -> str:
         """The release that a fact is about."""
-        record = self.index.record(self.ids[fact]) if fact in self.ids else {}
-        when = record.get("when")
-        return str(when[0][1] if when else record.get("selector", ""))
+        record = self.index.record(self.ids[fact]) if fact in self.ids else None
+        if isinstance(record, ClaimRecord):
+            return record.releases
+        return record.selector if isinstance(record, ReleaseRecord) else ""
 
 
 def document(port: Port) -> dict[str, Any]:
     """The comparison as JSON values."""
-    sources = port.index.section("sources")
+    sources = port.index.sources()
 
     def cited(part: dict[str, Any]) -> dict[str, Any]:
-        return part | {"source": sources[part["source"]]["at"] if part["source"] else None}
+        return part | {"source": sources[part["source"]].at if part["source"] else None}
 
     return {
         "schema": SCHEMA,
@@ -280,9 +280,9 @@ def _rows(rows: Iterator[_Row], width: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _widened(target: LockedTarget, record: dict[str, Any]) -> bool:
+def _widened(target: LockedTarget, record: FactRecord) -> bool:
     """Whether a row speaks for another release than its own."""
-    if record["kind"] != "tested":
+    if not isinstance(record, ClaimRecord) or record.kind != "tested":
         return False
-    subject, release = record["when"][0]
-    return subject in target.components and target.components[subject].version != release
+    held = target.components
+    return record.subject in held and held[record.subject].version != record.releases

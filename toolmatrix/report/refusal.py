@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 
 from toolmatrix.report import answer, caveats, claims, cores, terminal
+from toolmatrix.solve.repair import device_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,27 +94,12 @@ def change_text(index: Index, repair: Repair) -> str:
         elif new is None:
             told.append(f"drop {old.text}")
         elif old.option == "arch":
-            device = _device_of(index, old.selector)
+            device = device_of(index, old.selector)
             why = f": {new.selector} code also runs on {device} devices" if device else ""
             told.append(f"make code for {new.selector} instead of {old.selector}{why}")
         else:
             told.append(f"{new.text} instead of {old.text}")
     return " and ".join(told)
-
-
-def _device_of(index: Index, arch: str) -> str:
-    part = index.section("c:device")
-    place = index.section("c:arch")["versions"].index(arch)
-    for number, name in enumerate(part["versions"]):
-        for kind, when, component, allowed, _, _, _ in part["bindings"]:
-            if (
-                kind == "limits"
-                and component == "arch"
-                and when[0][1] >> number + 1 & 1
-                and allowed >> place + 1 & 1
-            ):
-                return str(name)
-    return ""
 
 
 def document(
@@ -208,7 +194,7 @@ def _reason(
 def _told(index: Index, line: dict[str, Any], notes: claims.Notes, several: bool) -> str:
     if not line["facts"]:
         return str(line["text"])
-    mark = notes.mark(index.record(index.entry("ids", fact))["source"] for fact in line["facts"])
+    mark = notes.mark(index.record(index.number(fact)).source for fact in line["facts"])
     target = f" on {line['target']}" if several else ""
     return f"{line['text']}{target} ({line['evidence']}) {mark}"
 

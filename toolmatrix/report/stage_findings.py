@@ -81,14 +81,14 @@ def _marks(index: Index, finding: Finding, notes: claims.Notes) -> str:
     """How well the facts behind a finding are known, and the numbers of their sources."""
     from toolmatrix.facts import evidence as words
 
-    ids = index.section("ids")
+    ids = index.ids
     records = [index.record(ids[name]) for name in finding.facts if name in ids]
     if not records:
         return ""
-    worst = records[0]["evidence"]
+    worst = records[0].evidence
     for record in records:
-        worst = words.weaker(worst, record["evidence"])
-    return f" ({worst}) {notes.mark(record['source'] for record in records)}"
+        worst = words.weaker(worst, record.evidence)
+    return f" ({worst}) {notes.mark(record.source for record in records)}"
 
 
 # devices

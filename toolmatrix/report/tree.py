@@ -271,19 +271,19 @@ class _Tree:
     def disputes(self, choice: Choice, indent: str) -> Iterator[_Row]:
         """What says otherwise, each once."""
         rows: dict[str, _Row] = {}
-        for rival, evidence, deciding in choice.disputed:
-            record = self.index.record(rival)
+        for part in choice.disputed:
+            record = self.index.claim(part.rival)
             told = claims.disagreement(record)
-            winner = self.index.record(deciding)
+            winner = self.index.claim(part.deciding)
             rows.setdefault(
                 told,
                 _Row(
                     lead=indent + self.charset.corner,
                     below=indent + self.charset.blank,
                     name="disputed",
-                    evidence=evidence,
-                    why=f"{told}, {winner['evidence']} wins  TM301",
-                    sources=(record["source"],),
+                    evidence=part.evidence,
+                    why=f"{told}, {winner.evidence} wins  TM301",
+                    sources=(record.source,),
                 ),
             )
         yield from rows.values()
@@ -327,4 +327,4 @@ def _sources(index: Index, choice: Choice) -> tuple[str, ...]:
     carried = [cite for cite in choice.cites if cite.evidence == choice.evidence] or list(
         choice.cites
     )
-    return tuple(index.record(cite.record)["source"] for cite in carried)
+    return tuple(index.record(cite.record).source for cite in carried)

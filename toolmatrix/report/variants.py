@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolmatrix.facts.index import in_ranges
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.preferences import limits
 from toolmatrix.value import Value
@@ -49,22 +48,21 @@ def of(index: Index, choices: Iterable[Choice]) -> Iterator[Variant]:
 
 def _variant(index: Index, choice: Choice, component: str) -> Variant:
     part = index.component(choice.component)
-    place = part["versions"].index(choice.version)
-    told = index.record(part["releases"][place])["attributes"]
-    channel = index.section("channels")[told["channel"]]
+    told = index.release(part.releases[part.versions.index(choice.version)]).attributes
+    channel = index.channel(told["channel"])
     return Variant(
         component=component,
         build=choice.version,
         release=told["release"],
         line=told["line"],
         channel=told["channel"],
-        channel_title=channel["title"],
+        channel_title=channel.title,
         machine=told["machine"],
         accelerator=told["accelerator"],
         abi=told.get("abi", ""),
         archs=None if told["archs"] == "unknown" else tuple(told["archs"].split()),
         requirement=told["install"],
-        arguments=tuple(word.replace("{line}", told["line"]) for word in channel["install"]),
+        arguments=tuple(word.replace("{line}", told["line"]) for word in channel.install),
     )
 
 
@@ -78,7 +76,7 @@ def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> st
         return "machine code for the device comes before code that the driver compiles, by rule native-sass"
     if mine.accelerator != another.accelerator:
         return f"a build for {mine.accelerator} alone comes first, by rule one-accelerator"
-    default = index.section("channels")[mine.channel]["default"]
+    default = index.channel(mine.channel).default
     if mine.channel != another.channel and default:
         return f"{mine.channel_title} comes first, by rule default-channel"
     return f"the newest line comes first, which is {mine.line}, by rule newest-line"
@@ -133,13 +131,13 @@ def carried(index: Index, resolution: Resolution, target: str) -> dict[str, str]
     found = {}
     for choice in resolution.targets[target]:
         owner = components[choice.component]["variant_of"]
-        part = index.component(choice.component) if owner else {"bindings": ()}
-        for kind, when, about, _, _, _, cites in part["bindings"]:
+        for binding in index.component(choice.component).bindings if owner else ():
+            about = binding.component
             brought = components[about]["accelerators"] and not components[about]["framework"]
-            if kind != "requires" or not brought or about not in chosen:
+            if binding.kind != "requires" or not brought or about not in chosen:
                 continue
-            bit = index.scale(choice.component).bit(choice.version) & when[0][1]
-            for ranges, claim, _, _ in index.cites(cites) if bit else ():
-                if in_ranges(ranges, bit) and not index.record(claim)["beside"]:
+            bit = index.scale(choice.component).bit(choice.version) & binding.mask
+            for cite in index.cites(binding.cites) if bit else ():
+                if cite.touches(bit) and not index.claim(cite.record).beside:
                     found[about] = owner
     return found

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import Binding
     from toolmatrix.facts.versions import Scale
     from toolmatrix.solve.parts import Vouching, Vouchings
     from toolmatrix.solve.request import Ask, Request
@@ -97,7 +98,7 @@ class Assembly:
         for target in self.request.targets:
             for ask in self.asks(target):
                 key = (target, ask.component)
-                whole = (2 << len(self.component(ask.component)["versions"])) - 2
+                whole = (2 << len(self.component(ask.component).versions)) - 2
                 self.asked[key] = self.asked.get(key, whole) & self.mask(
                     ask.component, ask.selector
                 )
@@ -154,7 +155,7 @@ class Assembly:
         part = self.header["components"][component]
         rising = self.request.prefer == "oldest" and part["scheme"] != "names"
         oldest = rising or part["prefer"] == "oldest" or component in self.request.oldest
-        count = len(self.component(component)["versions"])
+        count = len(self.component(component).versions)
         variable = Variable("" if shared else target, component, instance, count, oldest)
         held.append(variable)
         self.variables.append(variable)
@@ -164,32 +165,32 @@ class Assembly:
         """Follow `requires`, `carries` and `needs` whose conditions could hold, until nothing is added."""
         queue = [name for owner, name in self.by_name if owner == target]
         left = self.left[target]
-        waiting: list[tuple[Any, Sequence[str]]] = []
+        waiting: list[tuple[Mapping[str, int], Sequence[str]]] = []
         while queue:
             for name in queue:
                 can = left[name]
                 waiting += [
-                    (binding[1], binding[4] or (binding[2],))
-                    for binding in self.component(name)["bindings"]
-                    if binding[0] != "limits"
-                    and (binding[4] or binding[2] not in left)
-                    and can & binding[1][0][1]
+                    (binding.conditions, binding.named)
+                    for binding in self.component(name).bindings
+                    if binding.kind != "limits"
+                    and (binding.alternatives or binding.component not in left)
+                    and can & binding.mask
                 ]
             queue = []
             still = []
-            for when, needed in waiting:
-                if len(when) > 1 and not self.possible(target, when):
-                    still.append((when, needed))
+            for conditions, needed in waiting:
+                if conditions and not self.possible(target, conditions):
+                    still.append((conditions, needed))
                     continue
                 for name in needed:
                     if name not in left and name not in SEVERAL and self.add(target, name):
                         queue.append(name)
             waiting = still
 
-    def possible(self, target: str, when: Sequence[Sequence[Any]]) -> bool:
+    def possible(self, target: str, conditions: Mapping[str, int]) -> bool:
         """Whether the conditions could hold under the request: a component not reached is absent."""
         left = self.left[target]
-        for component, mask in when:  # noqa: SIM110 - asked thousands of times, and `all` takes twice as long
+        for component, mask in conditions.items():  # noqa: SIM110 - asked thousands of times, and `all` takes twice as long
             if not left.get(component, 1) & mask:
                 return False
         return True
@@ -235,8 +236,7 @@ class Assembly:
         """The release of a candidate of the engine, None for absent."""
         if not candidate:
             return None
-        found: str = self.component(variable.component)["versions"][candidate - 1]
-        return found
+        return self.component(variable.component).versions[candidate - 1]
 
     def forbid(self, terms: Sequence[tuple[Variable, int]], *reason: Any) -> None:
         """Add a nogood: all terms (masks of the facts) at once cannot be. `reason` becomes a Reason when asked for."""
@@ -256,17 +256,18 @@ class Assembly:
                 component=rest[1],
                 rule=self.request.min_evidence,
             )
-        subject, (kind, when, component, allowed, alternatives, evidence, cites) = rest
+        subject, binding = rest
         return Reason(
-            kind=kind,
+            kind=binding.kind,
             target=target,
             subject=subject,
-            component=component,
-            terms=tuple((part[0], part[1]) for part in when),
-            allowed=allowed,
-            alternatives=tuple(alternatives),
-            evidence=evidence,
-            cites=cites,
+            component=binding.component,
+            mask=binding.mask,
+            conditions=binding.conditions,
+            allowed=binding.allowed,
+            alternatives=tuple(binding.alternatives),
+            evidence=binding.evidence,
+            cites=binding.cites,
         )
 
     def restrict(self) -> None:
@@ -289,9 +290,9 @@ class Assembly:
         brought = self.brought()
         for variable in self.variables:
             part = self.component(variable.component)
-            dropped, kept = part["yanked"], 0
+            dropped, kept = part.yanked, 0
             if self.request.at:
-                for place, date in enumerate(part["dates"]):
+                for place, date in enumerate(part.dates):
                     if date > self.request.at:
                         dropped |= 2 << place
             for allowed in brought.get(variable.component, ()) if dropped else ():
@@ -309,9 +310,9 @@ class Assembly:
         found: dict[str, list[int]] = {}
         for name in {name: None for _, name in self.by_name}:
             part = self.component(name)
-            for kind, when, about, allowed, *_ in part["bindings"] if part["brings"] else ():
-                if kind == "requires" and when[0][1] & part["brings"]:
-                    found.setdefault(about, []).append(allowed)
+            for binding in part.bindings if part.brings else ():
+                if binding.kind == "requires" and binding.mask & part.brings:
+                    found.setdefault(binding.component, []).append(binding.allowed)
         return found
 
     def restrict_codegen(self, target: str) -> None:
@@ -350,39 +351,41 @@ class Assembly:
         """Turn every binding of a reached subject into nogoods."""
         for target, name in self.by_name:
             left, several, parts = self.left[target][name], self.several[target], self.parts(target)
-            for binding in self.component(name)["bindings"]:
-                _, when, component, _, _, evidence, _ = binding
-                if not left & when[0][1] or (len(when) > 1 and not self.possible(target, when)):
+            for binding in self.component(name).bindings:
+                conditions = binding.conditions
+                if not left & binding.mask or (
+                    conditions and not self.possible(target, conditions)
+                ):
                     continue
-                if evidence == UNKNOWN and self.silent:
+                if binding.evidence == UNKNOWN and self.silent:
                     continue
                 if several:
-                    for number in self.instances(target, [*dict(when), component]):
+                    for number in self.instances(target, [name, *conditions, binding.component]):
                         self.state(target, name, binding, self.parts(target, number))
                 else:
                     self.state(target, name, binding, parts)
 
     def state(
-        self, target: str, subject: str, binding: Sequence[Any], parts: Mapping[str, Variable]
+        self, target: str, subject: str, binding: Binding, parts: Mapping[str, Variable]
     ) -> None:
         """Add the nogood of a binding: its conditions hold and it does not. There is none if it always holds."""
-        _, when, component, allowed, alternatives, evidence, _ = binding
         # What is not reached is absent and, being possible, holds.
         variable = parts[subject]
-        terms = [(variable.number, when[0][1])]
-        if len(when) > 1:
-            terms += [(parts[other].number, mask) for other, mask in when[1:] if other in parts]
-        if alternatives:
-            terms += [(parts[name].number, 1) for name in alternatives if name in parts]
-        elif component in parts:
-            variable = parts[component]
-            broken = (2 << variable.count) - 1 & ~allowed
+        terms = [(variable.number, binding.mask)]
+        for other, mask in binding.conditions.items():
+            if other in parts:
+                terms.append((parts[other].number, mask))
+        if binding.alternatives:
+            terms += [(parts[name].number, 1) for name in binding.alternatives if name in parts]
+        elif binding.component in parts:
+            variable = parts[binding.component]
+            broken = (2 << variable.count) - 1 & ~binding.allowed
             if not broken:
                 return
             terms.append((variable.number, broken))
-        elif allowed & 1:
+        elif binding.allowed & 1:
             return
-        if evidence == UNKNOWN:
+        if binding.evidence == UNKNOWN:
             self.unread.append(len(self.nogoods))
         self.nogoods.append(tuple(terms))
         self._reasons.append(("fact", target, subject, binding))
@@ -417,11 +420,12 @@ class Assembly:
         left = dict(self.left[target])
         components = self.header["components"]
         for name in [name for name in left if components[name]["given"]]:
-            for binding in self.component(name)["bindings"]:
-                _, when, component, allowed, alternatives, _, _ = binding
-                certain = all(not left.get(other, 1) & ~mask for other, mask in when)
-                if certain and component in left and not alternatives:
-                    left[component] &= allowed
+            for binding in self.component(name).bindings:
+                certain = not left[name] & ~binding.mask and all(
+                    not left.get(other, 1) & ~mask for other, mask in binding.conditions.items()
+                )
+                if certain and binding.component in left and not binding.alternatives:
+                    left[binding.component] &= binding.allowed
         return left
 
     def rows(self, target: str, left: Mapping[str, int]) -> Iterator[Vouchings]:
@@ -435,16 +439,16 @@ class Assembly:
         start, count = 0, len(self.variables)
         for owner, name in self.by_name:
             asked = self.left[owner][name]
-            for head in self.component(name)["vouches"] if owner == target else ():
-                context, names, _, _, _, columns, cites = head
-                if asked != -1 and not any(map(asked.__and__, columns[0])):
+            for group in self.component(name).row_groups if owner == target else ():
+                if asked != -1 and not any(map(asked.__and__, group.subjects)):
                     continue
-                if not context or self.possible(target, context):
-                    for number in self.instances(target, names):
+                if not group.conditions or self.possible(target, group.conditions):
+                    for number in self.instances(target, group.components):
                         parts = self.parts(target, number)
-                        if names[0] in parts:
-                            yield from Head(target, head, parts, count, start).sheaves(asked, left)
-                        start += len(cites)
+                        if name in parts:
+                            head = Head(target, name, group, parts, count, start)
+                            yield from head.sheaves(asked, left)
+                        start += len(group.cites)
 
     def sheaves(self, target: str) -> list[Vouchings]:
         """The rows that may speak on a target, made when first asked for: a refusal does without."""

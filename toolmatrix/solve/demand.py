@@ -40,12 +40,12 @@ def nogoods(assembly: Assembly) -> Iterator[tuple[Nogood, str, str, str]]:
 def _pairs(assembly: Assembly) -> Iterator[Pair]:
     """Every two variables that some row joins, be it a row about other releases than the ones asked for."""
     for target, name in assembly.by_name:
-        for context, names, _, _, carried, *_ in assembly.component(name)["vouches"]:
-            if carried or not assembly.possible(target, context):
+        for group in assembly.component(name).row_groups:
+            if group.carried or not assembly.possible(target, group.conditions):
                 continue
             held = sorted(
                 variable.number
-                for component in names
+                for component in group.components
                 if (variable := assembly.pick(target, component)) is not None
             )
             for place, one in enumerate(held):

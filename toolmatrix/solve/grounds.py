@@ -5,15 +5,14 @@ Of a claim about hundreds of releases only those are named that the other lines 
 
 from __future__ import annotations
 
-from toolmatrix.facts.index import in_ranges
 from toolmatrix.finding import Ground
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
+    from toolmatrix.facts.records import ClaimRecord
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Reason
     from toolmatrix.solve.request import Ask
@@ -90,13 +89,14 @@ class _Left:
         """Of the builds of a component, those of the releases that are left of it."""
         for name in (reason.subject, reason.component):
             of = assembly.header["components"][name]["variant_of"] if name else ""
-            for _, when, about, allowed, *_ in assembly.component(name)["bindings"] if of else ():
-                if about == of and not allowed & self.of(reason.target, of):
-                    self.narrow(reason.target, name, ~when[0][1])
+            for binding in assembly.component(name).bindings if of else ():
+                if binding.component == of and not binding.allowed & self.of(reason.target, of):
+                    self.narrow(reason.target, name, ~binding.mask)
 
     def fire(self, reason: Reason) -> None:
         """Narrow the component a fact speaks about, if its conditions hold and something remains."""
-        held = all(not self.of(reason.target, name) & ~mask for name, mask in reason.terms)
+        terms = {reason.subject: reason.mask, **reason.conditions}
+        held = all(not self.of(reason.target, name) & ~mask for name, mask in terms.items())
         if held and self.of(reason.target, reason.component) & reason.allowed:
             self.narrow(reason.target, reason.component, reason.allowed)
 
@@ -123,34 +123,34 @@ def _ground(assembly: Assembly, reasons: Sequence[Reason], left: _Left) -> Groun
         )
     mask = 0
     allowed = 0
-    records: dict[str, dict[str, Any]] = {}
+    records: dict[str, ClaimRecord] = {}
     for reason in reasons:
         allowed |= reason.allowed
-        wanted = left.of(reason.target, first.subject) & reason.terms[0][1]
+        wanted = left.of(reason.target, first.subject) & reason.mask
         mask |= wanted
-        for ranges, number, evidence, _ in assembly.index.cites(reason.cites):
-            if in_ranges(ranges, wanted):
-                record = assembly.index.record(number)
-                records.setdefault(record["id"], record | {"evidence": evidence})
-    whole = (2 << len(assembly.component(first.component)["versions"])) - 2
+        for cite in assembly.index.cites(reason.cites):
+            if cite.touches(wanted):
+                record = assembly.index.claim(cite.record)
+                records.setdefault(record.id, record._replace(evidence=cite.evidence))
+    whole = (2 << len(assembly.component(first.component).versions)) - 2
     rest = left.of(first.target, first.component) & whole
-    cited = next(iter(records.values()), {"evidence": "", "source": ""})
+    cited = next(iter(records.values()), None)
     return Ground(
         kind=first.kind,
         subject=first.subject,
         releases=_named(assembly, first.subject, mask),
         component=first.component,
-        values=tuple(dict.fromkeys(record["selector"] for record in records.values())),
+        values=tuple(dict.fromkeys(record.selector for record in records.values())),
         clashing=() if rest & allowed or rest == whole else _named(assembly, first.component, rest),
         alternatives=first.alternatives,
         conditions=tuple(
             (name, _named(assembly, name, bits))
-            for name, bits in first.terms[1:]
+            for name, bits in first.conditions.items()
             if not assembly.header["components"][name]["given"]
         ),
         facts=tuple(records),
-        evidence=cited["evidence"],
-        source=cited["source"],
+        evidence=cited.evidence if cited else "",
+        source=cited.source if cited else "",
     )
 
 

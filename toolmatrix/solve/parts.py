@@ -9,8 +9,8 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
+    from toolmatrix.facts.records import RowGroup
     from toolmatrix.solve.request import Ask
 
 SEVERAL = ("arch", "device")
@@ -28,7 +28,8 @@ class Reason(Value):
     target: str = ""
     subject: str = ""
     component: str = ""
-    terms: tuple[tuple[str, int], ...] = ()
+    mask: int = 0
+    conditions: Mapping[str, int] = {}
     allowed: int = 0
     alternatives: tuple[str, ...] = ()
     evidence: str = ""
@@ -59,23 +60,27 @@ class Head:
     def __init__(
         self,
         target: str,
-        head: Sequence[Any],
+        subject: str,
+        group: RowGroup,
         parts: Mapping[str, Variable],
         count: int,
         start: int,
     ) -> None:
-        _, names, evidences, self.evidence, self.carried, columns, self.cites = head
+        names = group.components
+        self.evidence = group.evidence
+        self.carried = group.carried
+        self.cites = group.cites
         self.target = target
         self.start = start
-        self.subject = parts[names[0]]
-        self.subjects: Sequence[int] = columns[0]
+        self.subject = parts[subject]
+        self.subjects = group.subjects
         held = [place for place, name in enumerate(names) if name in parts]
         held.sort(key=lambda place: parts[names[place]].number)
         self.variables = [parts[names[place]] for place in held]
-        self.columns: list[Sequence[int]] = [columns[place] for place in held]
+        self.columns = [group.columns[place] for place in held]
         earliness = (count - self.variables[0].number) * EVIDENCE
         self.weight = earliness + words.rank(self.evidence)
-        self.worth = [earliness + words.rank(evidences[place]) for place in held]
+        self.worth = [earliness + words.rank(group.evidences[place]) for place in held]
 
     def sheaves(self, asked: int, left: Mapping[str, int]) -> Iterator[Vouchings]:
         """The rows by what they say of the first variable; `asked` is what the request leaves of their subject."""
@@ -127,8 +132,8 @@ class Vouching(Support):
         self.subject = head.subject.component
         self.owner = head.subject.number
         self.evidence = head.evidence
-        self.cites: int = head.cites[place]
-        self.carried: bool = head.carried
+        self.cites = head.cites[place]
+        self.carried = head.carried
         self.place = head.start + place
 
 

@@ -92,14 +92,14 @@ def builds(assembly: Assembly) -> Iterator[Support]:
 def _plain(assembly: Assembly, target: str, variable: Variable, above: int) -> Iterator[Support]:
     """Beside a build that brings its runtime: what carries none once more."""
     components = assembly.header["components"]
-    brings = assembly.component(variable.component)["brings"]
+    brings = assembly.component(variable.component).brings
     for name, other in assembly.parts(target).items() if brings else ():
         part = assembly.component(name)
-        if any(carried for _, _, _, _, carried, *_ in part["vouches"]):
+        if any(group.carried for group in part.row_groups):
             plain = (2 << other.count) - 2
-            for kind, when, about, *_ in part["bindings"]:
-                if kind == "requires" and components[about]["accelerators"]:
-                    plain &= ~when[0][1]
+            for binding in part.bindings:
+                if binding.kind == "requires" and components[binding.component]["accelerators"]:
+                    plain &= ~binding.mask
             yield _support(variable, other, plain, above + _PLAIN, Support, brings)
 
 
@@ -110,7 +110,7 @@ def _native(
     numbers = [number for number, _ in assembly.devices(target)]
     if not numbers:
         return
-    names = assembly.component("arch")["versions"]
+    names = assembly.component("arch").versions
     machine_code = sum(2 << place for place, name in enumerate(names) if not name.startswith(PTX))
     native = -1
     for number, (_, name) in zip(numbers, assembly.devices(target), strict=True):
@@ -141,9 +141,9 @@ def _for_it_alone(
 
 def _limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int]]:
     """For which releases of a subject facts limit a component, and to what."""
-    for kind, when, component, allowed, _, evidence, _ in index.component(subject)["bindings"]:
-        if kind == "limits" and component == about and evidence != UNKNOWN:
-            yield when[0][1], allowed
+    for binding in index.component(subject).bindings:
+        if binding.kind == "limits" and binding.component == about and binding.evidence != UNKNOWN:
+            yield binding.mask, binding.allowed
 
 
 def limits(index: Index, subject: str, about: str, bit: int) -> int:
@@ -169,19 +169,19 @@ def of_its_time(assembly: Assembly) -> Iterator[Support]:
             continue
         days: dict[str, int] = {}
         left = assembly.left[target][first]
-        for place, day in enumerate(assembly.component(first)["dates"]):
+        for place, day in enumerate(assembly.component(first).dates):
             if day and left & 2 << place:
                 days[day] = days.get(day, 0) | 2 << place
         for name, variable in parts.items():
             part = components[name]
             if variable.number > parts[first].number and part["scheme"] == "pep440":
-                began, out = assembly.component(name)["since"]
+                facts = assembly.component(name)
                 for day, mask in days.items():
                     for limit, weight in ((day, _BY_THEN), (_a_year_later(day), _A_YEAR_LATER)):
-                        place = sum(map(limit.__ge__, began))
+                        place = sum(map(limit.__ge__, facts.since_days))
                         if place:
                             # What nothing needs stays away.
-                            by_then = out[place - 1] | 1
+                            by_then = facts.since_masks[place - 1] | 1
                             yield _support(parts[first], variable, by_then, weight, Fallback, mask)
 
 

@@ -233,7 +233,7 @@ class _Finder:
             yield from self.versions(ask, request)
 
     def words(self, ask: Ask) -> Iterator[Ask]:
-        names = self.index.section("c:" + ask.component)["versions"]
+        names = self.index.component(ask.component).versions
         if len(names) > _MOST_NAMES and ask.option != "distro":
             return
         for name in reversed(names):
@@ -247,7 +247,7 @@ class _Finder:
 
     def archs(self, ask: Ask) -> Iterator[Ask]:
         """Codegen archs whose code runs on the device this arch is made for."""
-        device = self.device_of(ask.selector)
+        device = device_of(self.index, ask.selector)
         if not device:
             return
         kept = tuple(name for name in self.request.archs if name != ask.selector)
@@ -260,21 +260,6 @@ class _Finder:
             name = codes[-1].version
             if name != ask.selector:
                 yield ask.replace(selector=name, text=f"--arch {name}")
-
-    def device_of(self, arch: str) -> str:
-        """The first device that runs code made for an arch."""
-        bit = self.assembly.scale("arch").bit(arch)
-        part = self.index.section("c:device")
-        for place, name in enumerate(part["versions"]):
-            for kind, when, component, allowed, _, _, _ in part["bindings"]:
-                if (
-                    kind == "limits"
-                    and component == "arch"
-                    and when[0][1] >> place + 1 & 1
-                    and allowed & bit
-                ):
-                    return str(name)
-        return ""
 
     def versions(self, ask: Ask, request: Request) -> Iterator[Ask]:
         """The nearest newer and the nearest older release that work."""
@@ -328,3 +313,19 @@ class _Finder:
             (place for place, (left, right) in enumerate(parts) if left != right), len(parts)
         )
         return between + _STEP_COST[min(level, len(_STEP_COST) - 1)]
+
+
+def device_of(index: Index, arch: str) -> str:
+    """The first device that runs code made for an arch, or nothing."""
+    bit = index.scale("arch").bit(arch)
+    devices = index.component("device")
+    for place, name in enumerate(devices.versions):
+        for binding in devices.bindings:
+            if (
+                binding.kind == "limits"
+                and binding.component == "arch"
+                and binding.mask >> place + 1 & 1
+                and binding.allowed & bit
+            ):
+                return name
+    return ""

@@ -6,19 +6,18 @@ Deaf and mute: what comes out are values and numbers of records in the index; wo
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts.index import lies_in
 from toolmatrix.solve import ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, solve
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, told
-from toolmatrix.value import Value
+from toolmatrix.value import Record, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import Binding, Dispute
     from toolmatrix.solve.parts import Variable, Vouching
     from toolmatrix.solve.request import Request
 
@@ -31,8 +30,16 @@ class Cite(Value):
     rules: tuple[str, ...]
 
 
+class Rival(Record):
+    """A claim that says otherwise, its evidence, and the claim that decided: both by their records."""
+
+    rival: int
+    evidence: str
+    deciding: int
+
+
 class Choice(Value):
-    """One component of an answer; `disputed` are claims that say otherwise (rival, its evidence, deciding)."""
+    """One component of an answer; `disputed` are claims that say otherwise."""
 
     target: str
     component: str
@@ -40,7 +47,7 @@ class Choice(Value):
     version: str
     evidence: str
     cites: tuple[Cite, ...]
-    disputed: tuple[tuple[int, str, int], ...]
+    disputed: tuple[Rival, ...]
     parent: str
 
 
@@ -165,8 +172,8 @@ class _Target:
         )
         self.bits = {variable.number: 1 << values[variable.number] for variable in self.mine}
         self._held: dict[int, dict[str, int]] = {}
-        self.claims: dict[int, list[tuple[Variable, Any]]] = {}
-        self.disputes: dict[int, list[Any]] = {}
+        self.claims: dict[int, list[tuple[Variable, Binding]]] = {}
+        self.disputes: dict[int, list[Dispute]] = {}
         self.rows = told(
             sheaf
             for sheaf in assembly.sheaves(target)
@@ -184,10 +191,9 @@ class _Target:
         bit = self.bits[owner.number]
         part = self.assembly.component(owner.component)
         parts = self.assembly.parts(self.target, owner.instance)
-        for binding in part["bindings"]:
-            when = binding[1]
-            if when[0][1] & bit and (len(when) == 1 or self.holds(when, owner.instance)):
-                for name in binding[4] or (binding[2],):
+        for binding in part.bindings:
+            if binding.mask & bit and self.holds(binding.conditions, owner.instance):
+                for name in binding.named:
                     about = parts.get(name)
                     if about is not None and (
                         name not in SEVERAL or owner.component in SEVERAL or owner is about
@@ -196,14 +202,20 @@ class _Target:
                     elif name in SEVERAL:
                         for several in self.assembly.by_name.get((self.target, name), ()):
                             self.claims.setdefault(several.number, []).append((owner, binding))
-        for dispute in part["disputes"]:
-            about = parts.get(dispute[0])
-            if dispute[1] & bit and about is not None and self.holds(dispute[2], owner.instance):
+        for dispute in part.disputes:
+            about = parts.get(dispute.component)
+            if (
+                dispute.mask & bit
+                and about is not None
+                and self.holds(dispute.conditions, owner.instance)
+            ):
                 self.disputes.setdefault(about.number, []).append(dispute)
 
-    def holds(self, terms: Any, instance: int) -> bool:
+    def holds(self, conditions: Mapping[str, int], instance: int) -> bool:
+        if not conditions:
+            return True
         held = self.held(instance)
-        return all(held.get(component, 1) & mask for component, mask in terms)
+        return all(held.get(component, 1) & mask for component, mask in conditions.items())
 
     def held(self, instance: int) -> dict[str, int]:
         """What was chosen of each component, of several instances the given one; not reached is absent."""
@@ -267,12 +279,12 @@ class _Target:
                 continue
             if self.components[owner.component]["variant_of"] == variable.component:
                 continue  # A build is of a release; it is no reason to have it.
-            if binding[0] != "limits" and not parent:
+            if binding.kind != "limits" and not parent:
                 parent = owner.component
-            if binding[0] != "needs" and owner.number < variable.number:
-                found = self.cites(binding[6], self.bits[owner.number], variable)
-                (limited if binding[0] == "limits" else required).extend(found)
-                if floor and not binding[3] & (bit - 1) & ~1:
+            if binding.kind != "needs" and owner.number < variable.number:
+                found = self.cites(binding.cites, self.bits[owner.number], variable)
+                (limited if binding.kind == "limits" else required).extend(found)
+                if floor and not binding.allowed & (bit - 1) & ~1:
                     decisive += found
         return required, decisive or limited, parent
 
@@ -281,18 +293,18 @@ class _Target:
         found: list[Cite] = []
         for owner, binding in self.claims.get(variable.number, ()):
             if self.components[owner.component]["variant_of"] and variable.component == "arch":
-                found += self.cites(binding[6], self.bits[owner.number], variable)
+                found += self.cites(binding.cites, self.bits[owner.number], variable)
         return found
 
     def offers(self, variable: Variable) -> list[Cite]:
         """Where the chosen release can be had: offers of what was chosen after it, which rank nothing."""
         found = []
         for owner, binding in self.claims.get(variable.number, ()):
-            if binding[0] == "limits" and owner.number > variable.number:
+            if binding.kind == "limits" and owner.number > variable.number:
                 found += [
                     cite
-                    for cite in self.cites(binding[6], self.bits[owner.number], variable)
-                    if self.index.record(cite.record)["kind"] == "offers"
+                    for cite in self.cites(binding.cites, self.bits[owner.number], variable)
+                    if self.index.record(cite.record).kind == "offers"
                 ]
         return found
 
@@ -302,35 +314,35 @@ class _Target:
         bit = self.bits[variable.number]
         flag = self.components[variable.component]["flag"]
         parts = self.assembly.parts(self.target, variable.instance)
-        for binding in self.assembly.component(variable.component)["bindings"]:
-            if not binding[1][0][1] & bit:
+        for binding in self.assembly.component(variable.component).bindings:
+            if not binding.mask & bit:
                 continue
-            part = self.components[binding[2]]
-            about = parts.get(binding[2])
+            part = self.components[binding.component]
+            about = parts.get(binding.component)
             if about is not None and about.number not in self.tied:
                 continue
-            if part["hidden"] or binding[0] == "needs" or (part["given"] and not flag):
+            if part["hidden"] or binding.kind == "needs" or (part["given"] and not flag):
                 continue
             if about is None or self.chosen[about.number] is None:
                 continue
-            if self.holds(binding[1], variable.instance):
-                found += self.cites(binding[6], bit, about)
+            if self.holds(binding.conditions, variable.instance):
+                found += self.cites(binding.cites, bit, about)
         return found
 
     def cites(self, record: int, bit: int, about: Variable | None = None) -> list[Cite]:
         """The claims behind a binding or row that speak of a subject release; of offers those that hold `about`."""
         place = bit.bit_length() - 1
         return [
-            Cite(record=claim, evidence=evidence, rules=tuple(rules))
-            for ranges, claim, evidence, rules in self.index.cites(record)
-            if lies_in(ranges, place) and (about is None or self.offered(claim, about))
+            Cite(record=cited.record, evidence=cited.evidence, rules=tuple(cited.rules))
+            for cited in self.index.cites(record)
+            if cited.covers(place) and (about is None or self.offered(cited.record, about))
         ]
 
     def offered(self, claim: int, about: Variable) -> bool:
-        record = self.index.record(claim)
-        if record["kind"] != "offers":
+        record = self.index.claim(claim)
+        if record.kind != "offers":
             return True
-        mask = self.assembly.mask(record["component"], record["selector"])
+        mask = self.assembly.mask(record.component, record.selector)
         return bool(mask & self.bits[about.number])
 
     def vouched(self, variable: Variable) -> tuple[list[Cite], str]:
@@ -352,7 +364,7 @@ class _Target:
             found += [
                 cite
                 for cite in self.cites(row.cites, self.bits[row.owner])
-                if self.index.record(cite.record)["component"] in spoken
+                if self.index.claim(cite.record).component in spoken
             ]
         return found, words.word(best[1] % EVIDENCE)
 
@@ -365,8 +377,7 @@ class _Target:
     def release(self, variable: Variable) -> int:
         """The record of the chosen release."""
         part = self.assembly.component(variable.component)
-        number: int = part["releases"][self.bits[variable.number].bit_length() - 2]
-        return number
+        return part.releases[self.bits[variable.number].bit_length() - 2]
 
     def released(self, variable: Variable) -> tuple[list[Cite], str]:
         """No fact joins it to the rest: its release is enough for a flag or what was asked for, else it is unknown."""
@@ -377,18 +388,16 @@ class _Target:
             or self.components[variable.component]["flag"]
             or self.components[variable.component]["variant_of"]
         )
-        evidence = self.index.record(record)["evidence"] if asked else "unknown"
+        evidence = self.index.record(record).evidence if asked else "unknown"
         return [Cite(record=record, evidence=evidence, rules=())], evidence
 
-    def disputed(self, variable: Variable) -> tuple[tuple[int, str, int], ...]:
+    def disputed(self, variable: Variable) -> tuple[Rival, ...]:
         """Rivals that matter here: rows that vouch for what was excluded, claims that exclude what was chosen."""
         bit = self.bits[variable.number]
         return tuple(
             dict.fromkeys(
-                (rival, evidence, deciding)
-                for _, _, _, rival, evidence, deciding, allowed, kind in self.disputes.get(
-                    variable.number, ()
-                )
-                if kind == "tested" or not allowed & bit
+                Rival(dispute.rival, dispute.evidence, dispute.deciding)
+                for dispute in self.disputes.get(variable.number, ())
+                if dispute.kind == "tested" or not dispute.allowed & bit
             )
         )

@@ -11,12 +11,12 @@ from toolmatrix.facts.evidence import UNKNOWN
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
+    from toolmatrix.facts.records import Binding
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import Variable, Vouching
 
-    Claims = Mapping[int, Sequence[tuple[Variable, Any]]]
+    Claims = Mapping[int, Sequence[tuple[Variable, Binding]]]
     """By the variable that is spoken about: who speaks, and the binding."""
 
 
@@ -68,14 +68,14 @@ def _claimed(
         if components[variable.component]["given"] or not values[about]:
             continue
         whole = (2 << variable.count) - 2
-        for owner, (kind, when, _, allowed, _, evidence, cites) in told:
-            if kind == "needs" or evidence == UNKNOWN:
+        for owner, binding in told:
+            if binding.kind == "needs" or binding.evidence == UNKNOWN:
                 continue
-            if allowed & whole == whole and _any_will_do(assembly, cites):
+            if binding.allowed & whole == whole and _any_will_do(assembly, binding.cites):
                 continue
             parts = assembly.parts(target, owner.instance or variable.instance)
             named = {about}
-            for name, _ in when:
+            for name in (owner.component, *binding.conditions):
                 part = parts.get(name)
                 if part is not None and not components[name]["given"]:
                     named.add(part.number)
@@ -85,7 +85,7 @@ def _claimed(
 def _any_will_do(assembly: Assembly, cites: int) -> bool:
     """Whether claims say `*`, and do not name each release there is."""
     index = assembly.index
-    return all(index.record(claim)["selector"] == "*" for _, claim, _, _ in index.cites(cites))
+    return all(index.claim(cite.record).selector == "*" for cite in index.cites(cites))
 
 
 def _vouched(rows: Iterable[Vouching], values: Sequence[int]) -> Iterator[tuple[int, ...]]:

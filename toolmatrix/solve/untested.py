@@ -57,9 +57,11 @@ def spoken(assembly: Assembly) -> bool:
                 return True
         for owner, name in assembly.by_name:
             if owner == target:
-                for binding in assembly.component(name)["bindings"]:
-                    if frozenset((name, binding[2])) in pairs and assembly.possible(
-                        target, binding[1]
+                for binding in assembly.component(name).bindings:
+                    if (
+                        frozenset((name, binding.component)) in pairs
+                        and assembly.left[target][name] & binding.mask
+                        and assembly.possible(target, binding.conditions)
                     ):
                         return True
     return False

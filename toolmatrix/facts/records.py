@@ -1,0 +1,242 @@
+"""The records of the index as its readers see them: typed tuples, made where the index is read.
+
+In the file each is a JSON array of the fields in the order of the class, which writer and reader share. A mask has bit
+`n + 1` for release `n` of its component and bit 0 for its absence; conditions are masks by component.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.value import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import TypeAlias, TypedDict
+
+    class ComponentHead(TypedDict):
+        """The fields of `model.Component`."""
+
+        name: str
+        title: str
+        scheme: str
+        given: bool
+        framework: bool
+        hidden: bool
+        floor: bool
+        open: bool
+        flag: bool
+        variants: bool
+        variant_of: str
+        under: str
+        prefer: str
+        grid: str
+        accelerators: Sequence[str]
+
+    class TargetHead(TypedDict):
+        """The fields of `model.Target` but its name."""
+
+        context: Mapping[str, str]
+        accelerator: str
+        policies: Mapping[str, str]
+
+    class RuleHead(TypedDict):
+        """What `model.Rule` says of itself."""
+
+        evidence: str
+        reason: str
+
+    class Header(TypedDict):
+        """The header of an index, which is read whole; `sections` are start, length and CRC."""
+
+        digest: str
+        date: str
+        files: Mapping[str, int]
+        facts: int
+        components: Mapping[str, ComponentHead]
+        targets: Mapping[str, TargetHead]
+        aliases: Mapping[str, str]
+        packages: Mapping[str, str]
+        rules: Mapping[str, RuleHead]
+        sections: Mapping[str, tuple[int, int, int]]
+
+
+class Binding(Record):
+    """Hard: where a subject release in `mask` is chosen and the conditions hold, `component` is within `allowed`.
+
+    `kind` is `requires`, `limits` or `needs`, of which the last asks for one of the `alternatives`; `cites` is the
+    number of the record of the claims behind it.
+    """
+
+    kind: str
+    mask: int
+    conditions: Mapping[str, int]
+    component: str
+    allowed: int
+    alternatives: Sequence[str]
+    evidence: str
+    cites: int
+
+    @property
+    def named(self) -> Sequence[str]:
+        """The components it speaks about."""
+        return self.alternatives or (self.component,)
+
+
+class RowGroup(Record):
+    """Soft: tested rows about the same components with the same evidence, column by column.
+
+    The first component is the subject. `carried`: an image or a build carries these versions, nobody tested them.
+    """
+
+    conditions: Mapping[str, int]
+    components: Sequence[str]
+    evidences: Sequence[str]
+    evidence: str
+    carried: bool
+    columns: Sequence[Sequence[int]]
+    cites: Sequence[int]
+
+    @property
+    def subjects(self) -> Sequence[int]:
+        """The mask of the subject in each row."""
+        return self.columns[0]
+
+
+class Dispute(Record):
+    """For the subject releases in `mask` a rival claim says of `component` what the deciding claim does not."""
+
+    component: str
+    mask: int
+    conditions: Mapping[str, int]
+    rival: int
+    evidence: str
+    deciding: int
+    allowed: int
+    kind: str
+
+
+class CitedClaim(Record):
+    """A claim behind a binding or row: its record, its evidence there, and the rules by which it speaks."""
+
+    ranges: Sequence[int]
+    record: int
+    evidence: str
+    rules: Sequence[str]
+
+    def covers(self, place: int) -> bool:
+        """Whether the claim speaks of the release with this bit; ranges are first, last, first, last, ..."""
+        for before, end in enumerate(self.ranges):
+            if end >= place:
+                return before % 2 == 1 or end == place
+        return False
+
+    def touches(self, mask: int) -> bool:
+        """Whether the claim speaks of any release in a mask."""
+        inside = 0
+        bounds = iter(self.ranges)
+        for first, last in zip(bounds, bounds, strict=True):
+            inside |= (2 << last) - (1 << first)
+        return bool(mask & inside)
+
+
+class ComponentFacts(Record):
+    """The section of a component: its releases, oldest first, and what is said with it as the subject.
+
+    `releases` are the records of the releases, `since_days` the days on which series began and `since_masks` the
+    releases of all that had by each, `packages` the variants by the package that installs them, `brings` the variants
+    that bring the runtime of an accelerator.
+    """
+
+    versions: Sequence[str]
+    dates: Sequence[str]
+    since_days: Sequence[str]
+    since_masks: Sequence[int]
+    yanked: int
+    releases: Sequence[int]
+    packages: Mapping[str, int]
+    brings: int
+    bindings: Sequence[Binding]
+    row_groups: Sequence[RowGroup]
+    disputes: Sequence[Dispute]
+
+
+class ClaimRecord(Record):
+    """A claim as written: of `subject`, at `releases`, under the conditions; the selectors are as printed."""
+
+    id: str
+    row: str
+    kind: str
+    subject: str
+    releases: str
+    conditions: Sequence[tuple[str, str]]
+    component: str
+    selector: str
+    alternatives: Sequence[str]
+    evidence: str
+    source: str
+    where: str
+    says: str
+    note: str
+    rule: str
+    beside: bool
+
+
+class ReleaseRecord(Record):
+    """A release; `selector` is its version."""
+
+    id: str
+    kind: str
+    component: str
+    selector: str
+    evidence: str
+    source: str
+    where: str
+    date: str
+    attributes: Mapping[str, str]
+
+
+class RowRecord(Record):
+    """A row as printed, cell by cell."""
+
+    id: str
+    kind: str
+    table: str
+    about: str
+    subject: str
+    cells: Sequence[tuple[str, str]]
+    evidence: str
+    source: str
+    where: str
+    note: str
+
+
+KINDS = (ClaimRecord, ReleaseRecord, RowRecord)
+"""By the number that a record begins with in the file."""
+
+if TYPE_CHECKING:
+    FactRecord: TypeAlias = ClaimRecord | ReleaseRecord | RowRecord
+
+
+class SourceRecord(Record):
+    """Where facts were read, and on which day."""
+
+    title: str
+    at: str
+    read: str
+
+
+class ChannelRecord(Record):
+    """Where variants are published; `install` are the words that pip needs to find them there."""
+
+    title: str
+    kind: str
+    source: str
+    default: bool
+    install: Sequence[str]
+
+
+class Product(Record):
+    """A name that a device is sold under."""
+
+    device: str
+    name: str
