@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,7 +25,7 @@ def data(tmp_path: Path) -> bytes:
 
 
 def opened(data: bytes) -> Index:
-    return Index(io.BytesIO(data))
+    return Index("", data)
 
 
 @pytest.mark.parametrize("section", ["ids", "sources"])
@@ -81,7 +80,7 @@ def test_a_damaged_record_is_read_from_a_new_index(tmp_path: Path) -> None:
         for place in range(index._body + start, index._body + start + length):
             damaged = bytearray(whole)
             damaged[place] ^= 1 << place % 8
-            mended = Index(io.BytesIO(bytes(damaged)), "", lambda _index: whole)
+            mended = Index("", bytes(damaged), lambda _index: whole)
             assert mended.record(number) == wanted
 
 

@@ -15,8 +15,10 @@ from toolmatrix.facts import load, store
 from toolmatrix.facts.index import FORMAT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from toolmatrix.facts.records import States
 
 GCC_8 = facts(statements=[statement(requires={"gcc": "8"})])
 GCC_9 = facts(statements=[statement(requires={"gcc": "9"})])
@@ -86,18 +88,13 @@ def test_a_change_of_a_listed_file_is_seen_however_it_is_listed(home: Home, fron
     assert home.gcc() == "9"
 
 
-def test_the_usual_front_page_is_listed_without_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = os.path.join(resources.matrix_root(), "matrix.yaml")
-    wanted = [os.path.relpath(name, resources.matrix_root()) for name in load.files(path)]
-    forbid_yaml(monkeypatch)
-    assert store._listed(path) == wanted
-
-
-def test_a_fact_file_lists_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "facts.yaml"
-    path.write_text("# of toolmatrix.matrix/1\nschema: toolmatrix.facts/1\nfiles: [other.yaml]\n")
-    forbid_yaml(monkeypatch)
-    assert store._listed(str(path)) == ["facts.yaml"]
+def test_an_index_knows_its_files(home: Home, tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(GCC_9)
+    names = ("matrix.yaml", "names.yaml", "facts.yaml")
+    wanted = [*(str(home.data / name) for name in names), str(own)]
+    files = store.open_index([str(own)], home.env).header["files"]
+    assert sorted(files) == sorted(wanted)
 
 
 def test_a_change_of_time_alone_is_seen(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +146,7 @@ def test_files_that_change_while_they_are_read_are_not_cached(
 ) -> None:
     build = store.build
 
-    def slow(paths: Sequence[str], files: Mapping[str, int] | None = None) -> bytes:
+    def slow(paths: Sequence[str], files: States | None = None) -> bytes:
         data = build(paths, files)
         (home.data / "facts.yaml").write_text(GCC_9 + "\n")
         return data
@@ -161,10 +158,18 @@ def test_files_that_change_while_they_are_read_are_not_cached(
     assert home.gcc() == "9"
 
 
-def test_old_indexes_are_removed(home: Home) -> None:
-    for number in range(12):
+def test_a_changed_file_takes_the_place_of_what_was_made_of_it(home: Home) -> None:
+    for number in range(3):
         os.utime(home.data / "facts.yaml", (number, number))
         home.gcc()
+    assert len(home.cached()) == 1
+
+
+def test_old_indexes_are_removed(home: Home, tmp_path: Path) -> None:
+    for number in range(12):
+        own = tmp_path / f"own{number}.yaml"
+        own.write_text(GCC_9)
+        home.gcc(str(own))
     assert len(home.cached()) == store._KEPT
 
 

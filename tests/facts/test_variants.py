@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -104,7 +103,7 @@ def small(folder: Path, text: str) -> Compiled:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Index:
-    return Index(io.BytesIO(writer.write(small(tmp_path, builds(*ROWS)), {})))
+    return Index("", (writer.write(small(tmp_path, builds(*ROWS)), {})))
 
 
 def ask(component: str, selector: str) -> Ask:
@@ -169,7 +168,7 @@ def test_machine_code_for_the_device_decides_between_builds(tmp_path: Path) -> N
     names = MORE_NAMES.replace("sm_80: {rank: 80}", "sm_80: {rank: 80}, compute_80: {rank: 8}")
     text = builds(*rows).replace("arch: sm_80\n", "arch: sm_80 compute_80\n")
     path = write(tmp_path, text, front=WITH_VARIANTS, names=names)
-    index = Index(io.BytesIO(writer.write(compile_matrix(load([path])), {})))
+    index = Index("", (writer.write(compile_matrix(load([path])), {})))
     held = chosen(answer(index, ask("app", "2.6.0"), device="8.0"))
     assert (held["app-variant"], held["arch"]) == ("2.6.0+cu12@own/x86_64", "sm_80")
     held = chosen(answer(index, ask("app", "2.7.0"), device="8.0"))

@@ -10,7 +10,7 @@ It is JSON and masks throughout: nothing in it can run. Equal facts make equal b
 
 from __future__ import annotations
 
-import io
+import os
 import zlib
 
 from toolmatrix.errors import MatrixError, Position
@@ -30,7 +30,7 @@ from toolmatrix.facts.versions import Scale
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, BinaryIO, TypeVar
+    from typing import Any, TypeVar
 
     from toolmatrix.facts.records import ClaimRecord, FactRecord, Header, ReleaseRecord, RowRecord
 
@@ -47,6 +47,8 @@ class IndexDamaged(Exception):
 
 # Bytes of an entry of the record table: where the record ends, and its CRC, which begins with the record's number.
 _ENTRY = 8
+# No first line is longer.
+_FIRST_LINE = 120
 BREAK = "\n"
 """Before and behind each entry of a section of entries: no JSON text has a raw one inside."""
 
@@ -55,25 +57,28 @@ class Index:
     """Read access to an index file. Raises IndexDamaged when it is not one."""
 
     __slots__ = (
-        *("_body", "_components", "_file", "_head", "_load", "_loaded", "_raw", "_records"),
+        *("_body", "_components", "_data", "_head", "_load", "_loaded", "_raw", "_records"),
         *("_repair", "_scales", "_size", "header", "path"),
     )
 
     def __init__(
         self,
-        file: BinaryIO,
-        path: str = "",
+        path: str,
+        data: bytes | None = None,
         repair: Callable[[Index], bytes] | None = None,
         load: Load | None = None,
     ) -> None:
-        """`repair` makes the index anew when a part that is read later is damaged; `load` may know parts already."""
-        self._file = file
+        """The index at `path`, or the one in memory, which came from there; raises OSError for one that cannot be read.
+
+        `repair` makes the index anew when a part that is read later is damaged; `load` may know parts already.
+        """
         self.path = path
+        self._data = data
         self._repair = repair
-        self._size = file.seek(0, 2)
-        file.seek(0)
-        self._head = b"".join(file.read(120).partition(b"\n")[:2])
-        file.seek(len(self._head))
+        self._size = os.stat(path).st_size if data is None else len(data)
+        self._body = 0
+        start = self._bytes(0, min(_FIRST_LINE, self._size))
+        self._head = b"".join(start.partition(b"\n")[:2])
         try:
             name, crc, length = self._head.decode("ascii").split()
             if name != FORMAT or not (crc.isdigit() and length.isdigit()):
@@ -97,8 +102,8 @@ class Index:
         return self._head, self._size
 
     def _read_header(self, length: int, crc: int) -> Header:
-        data = self._file.read(min(length, self._size))
-        if len(data) != length or zlib.crc32(data) != crc:
+        data = self._bytes(len(self._head), length)
+        if zlib.crc32(data) != crc:
             raise IndexDamaged(self.path)
         header: dict[str, Any] = _json(data)
         usual, components = header.pop("usual"), header["components"]
@@ -122,16 +127,27 @@ class Index:
                 found="others",
                 help="run the command again",
             )
-        self._file = io.BytesIO(made)
+        self._data = made
         self._size = len(made)
         return read(name)
 
     def _bytes(self, start: int, length: int) -> bytes:
-        """So many bytes of what follows the header."""
+        """So many bytes of what follows the header.
+
+        The file is opened anew for each part: an answer reads some sixty, which takes a quarter of a millisecond, and
+        nobody has to close an index.
+        """
+        start += self._body
+        # Bounds first: a damaged length may be any number, and must not take memory.
+        if not 0 <= start <= start + length <= self._size:
+            raise IndexDamaged(self.path)
+        if self._data is not None:
+            return self._data[start : start + length]
         try:
-            self._file.seek(self._body + start)
-            data = self._file.read(min(length, self._size))
-        except (OSError, ValueError):
+            with open(self.path, "rb", buffering=0) as file:
+                file.seek(start)
+                data = file.read(length)
+        except OSError:
             data = b""
         if len(data) != length:
             raise IndexDamaged(self.path)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TypeAlias, TypedDict
 
+    States = Mapping[str, tuple[int, int]]
+    """Of files by name: size and time in nanoseconds, 0 where any will do."""
+
     class ComponentHead(TypedDict):
         """The fields of `model.Component`."""
 
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
 
         digest: str
         date: str
-        files: Mapping[str, int]
+        files: States
         facts: int
         components: Mapping[str, ComponentHead]
         targets: Mapping[str, TargetHead]

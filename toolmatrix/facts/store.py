@@ -1,93 +1,47 @@
 """Finds the index for a matrix: the one shipped in the wheel, one in the user's cache, or a new one made from YAML.
 
-A cached index is named by the state (path, size, time) of the files it came from and of the modules that made it; YAML
-is parsed only when that changed. A damaged or foreign index is rebuilt, never trusted. When the cache cannot be written
-the index is made in memory.
+An index says in its header from which files it was made, and in which state (size and time) they were; one in the cache
+is named by the paths of its matrices and by the state of the modules here, which make it. YAML is parsed only when that
+changed. A damaged or foreign index is rebuilt, never trusted. When the cache cannot be written the index is made in
+memory.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import zlib
 
 from toolmatrix import pack, resources
+from toolmatrix.errors import MatrixError
 from toolmatrix.facts.index import Index, IndexDamaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from toolmatrix.facts.index import Load
+    from toolmatrix.facts.records import States
 
 # Seconds by which a file of an installed wheel may be younger than its index: installers write in any order.
 _SLACK = 600
+# Indexes in a cache: one for each set of files on top that somebody works with, of some 14 MB each.
 _KEPT = 8
-_MAKERS = (
-    *(
-        "compile",
-        "compiled",
-        "evidence",
-        "index",
-        "load",
-        "model",
-        "pieces",
-        "statements",
-        "tables",
-    ),
-    *("variants", "versions", "vouches", "writer", "yamlfile"),
-)
-_FACTS = b"schema: toolmatrix.facts/"
-# A fact file lists no files, and says what it is within so many bytes: it may be large, and need not be read.
-_START = 4096
-# `files:` as a plain list of plain names.
-_LISTED = rb"^files:[ \t\r]*(?:#.*)?\n((?:[ \t]*(?:- [\w./-]+[ \t\r]*|#.*|)(?:\n|\Z))+)"
-
-
-class _File(io.FileIO):
-    """A file that stays open as long as somebody may read from it, and is then closed without a warning."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        # At the end of a process the module may be gone before the file.
-        self._close = os.close
-        super().__init__(descriptor, closefd=False)
-
-    def __del__(self) -> None:
-        self._close(self.descriptor)
 
 
 def open_index(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
     """The index of the built-in matrix with the user's files on top. Raises MatrixError for a file that is no use."""
     built_in = os.path.join(resources.matrix_root(), "matrix.yaml")
-    if not overlays:
-        shipped = resources.builtin_index()
-        index = _shipped(shipped, built_in) if shipped else None
-        if index is not None:
+    shipped = "" if overlays else resources.builtin_index()
+    if shipped:
+        load = pack.current.load if pack.current is not None else None
+        index = _read(shipped, [built_in], load)
+        if index is not None and _is_current(index, os.path.dirname(built_in)):
             return index
     paths = [built_in, *overlays]
     folder = _cache_folder(env)
-    state = _state(paths)
-    cached = os.path.join(folder, state) if folder and state else ""
+    cached = os.path.join(folder, _name(paths)) if folder else ""
     index = _read(cached, paths) if cached else None
-    return index or _rebuild(paths, cached)
-
-
-def _shipped(path: str, built_in: str) -> Index | None:
-    load = pack.current.load if pack.current is not None else None
-    index = _read(path, [built_in], load)
-    if index is None or not index.header["files"]:
-        return None
-    root = os.path.dirname(built_in)
-    try:
-        stamp = os.stat(path).st_mtime + _SLACK
-        for name, size in index.header["files"].items():
-            found = os.stat(os.path.join(root, name))
-            if found.st_size != size or found.st_mtime > stamp:
-                return None
-    except OSError:
-        return None
-    return index
+    return index if index is not None and _is_current(index, "") else _rebuild(paths, cached)
 
 
 def _read(path: str, paths: Sequence[str], load: Load | None = None) -> Index | None:
@@ -95,15 +49,33 @@ def _read(path: str, paths: Sequence[str], load: Load | None = None) -> Index | 
 
     def repair(index: Index) -> bytes:
         data = build(paths, index.header["files"])
-        if not index.header["files"]:
+        if load is None:
             _keep(path, data)
         return data
 
     try:
-        file = _File(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
-        return Index(file, path, repair, load)
+        return Index(path, repair=repair, load=load)
     except (OSError, IndexDamaged):
         return None
+
+
+def _is_current(index: Index, root: str) -> bool:
+    """Whether the files that an index was made from are as they were; those of a wheel lie below `root`.
+
+    Installers give files times of their own: those of a wheel need only be about as old as its index.
+    """
+    files = index.header["files"]
+    try:
+        latest = os.stat(index.path).st_mtime + _SLACK
+        for name, (size, time) in files.items():
+            found = os.stat(os.path.join(root, name))
+            if found.st_size != size or (
+                found.st_mtime_ns != time if time else found.st_mtime > latest
+            ):
+                return False
+    except OSError:
+        return False
+    return bool(files)
 
 
 def _cache_folder(env: Mapping[str, str]) -> str:
@@ -114,62 +86,41 @@ def _cache_folder(env: Mapping[str, str]) -> str:
     return os.path.join(home, "toolmatrix") if home else ""
 
 
-def _state(paths: Sequence[str]) -> str:
-    """A name made of the state of the files; empty when one is missing."""
-    folder = os.path.dirname(os.path.abspath(__file__))
-    names = [os.path.join(folder, name + ".py") for name in _MAKERS]
-    for path in paths:
-        beside = os.path.dirname(os.path.abspath(path))
-        names += [os.path.join(beside, name) for name in _listed(path)]
-    parts = []
-    for name in names:
-        try:
-            found = os.stat(name)
-        except OSError:
-            if name.startswith(folder):
-                continue
-            return ""
-        parts.append(f"{name} {found.st_size} {found.st_mtime_ns}")
-    text = "\n".join(parts).encode("utf-8", "surrogateescape")
-    return f"index-{zlib.crc32(text):08x}{zlib.adler32(text):08x}.bin"
+def _name(paths: Sequence[str]) -> str:
+    """What the index of some matrices is called; times of modules stand for what is in them, which costs no reading."""
+    with os.scandir(os.path.dirname(os.path.abspath(__file__))) as entries:
+        code = sorted(entry.path for entry in entries if entry.name.endswith(".py"))
+    made_by = [f"{name} {state}" for name, state in _states(code).items()]
+    text = "\n".join([*made_by, *map(os.path.abspath, paths)])
+    data = text.encode("utf-8", "surrogateescape")
+    return f"index-{zlib.crc32(data):08x}{zlib.adler32(data):08x}.bin"
 
 
-def _listed(path: str) -> list[str]:
-    """The front page and the files it lists, relative to it; a front page of the usual form needs no YAML."""
-    names = [os.path.basename(path)]
-    if not os.path.isfile(path):
-        return names
+def _states(names: Iterable[str]) -> States:
+    """Size and time of files; nothing where one is missing."""
     try:
-        with open(path, "rb") as stream:
-            text = stream.read(_START)
-            if text.startswith(_FACTS) or b"\n" + _FACTS in text:
-                return names
-            text += stream.read()
+        found = {os.path.abspath(name): os.stat(name) for name in names}
     except OSError:
-        return names
-    if b"toolmatrix.matrix/" not in text:
-        return names
-    import re
-
-    found = re.findall(_LISTED, text, re.MULTILINE)
-    rest = text[text.rfind(found[0]) + len(found[0]) :] if len(found) == 1 else b"-"
-    if not rest or rest[:1].isalpha():
-        return names + re.findall(r"^[ \t]*- ([\w./-]+)", found[0].decode(), re.MULTILINE)
-    from toolmatrix.facts import load
-
-    root = os.path.dirname(path)
-    return names + [os.path.relpath(name, root or ".") for name in load.files(path)[1:]]
+        return {}
+    return {name: (state.st_size, state.st_mtime_ns) for name, state in found.items()}
 
 
 def _rebuild(paths: Sequence[str], cached: str) -> Index:
-    data = build(paths)
+    from toolmatrix.facts import load
+
+    try:
+        before = _states(name for path in paths for name in load.files(path))
+    except MatrixError:
+        # What is wrong, and where, is for `load` to say, which checks more before it looks at the list.
+        before = {}
+    data = build(paths, before)
     # Files that changed meanwhile make an index of neither state.
-    if cached and os.path.basename(cached) == _state(paths):
+    if cached and before and before == _states(before):
         _keep(cached, data)
-    return Index(io.BytesIO(data))
+    return Index(cached, data)
 
 
-def build(paths: Sequence[str], files: Mapping[str, int] | None = None) -> bytes:
+def build(paths: Sequence[str], files: States | None = None) -> bytes:
     """Parse, check and compile the matrices at `paths`. Raises MatrixError."""
     from toolmatrix.facts import load, writer
     from toolmatrix.facts.compile import compile_matrix
@@ -178,23 +129,16 @@ def build(paths: Sequence[str], files: Mapping[str, int] | None = None) -> bytes
 
 
 def _keep(path: str, data: bytes) -> None:
-    """Write beside, then rename; a cache that cannot be written is no reason to fail."""
-    folder, name = os.path.split(path)
-    beside = os.path.join(folder, f".{name}.{os.getpid()}")
+    """Write to the cache and let go of the oldest; a cache that cannot be written is no reason to fail."""
+    if not pack.replace(path, data):
+        return
     try:
-        os.makedirs(folder, exist_ok=True)
-        try:
-            with open(beside, "wb") as stream:
-                stream.write(data)
-            os.replace(beside, path)
-        except OSError:
-            os.remove(beside)
-            raise
-        old = sorted(
-            (entry.stat().st_mtime, entry.path)
-            for entry in os.scandir(folder)
-            if entry.name.startswith("index-") and entry.name.endswith(".bin")
-        )
+        with os.scandir(os.path.dirname(path)) as entries:
+            old = sorted(
+                (entry.stat().st_mtime, entry.path)
+                for entry in entries
+                if entry.name.startswith("index-") and entry.name.endswith(".bin")
+            )
         for _, superseded in old[:-_KEPT]:
             os.remove(superseded)
     except OSError:
@@ -203,8 +147,12 @@ def _keep(path: str, data: bytes) -> None:
 
 def build_index(source_root: str, destination: str) -> None:
     """Compile the matrix under `source_root` into the index file of a wheel."""
+    from toolmatrix.facts import load
+
     front = os.path.join(source_root, "matrix.yaml")
-    sizes = {name: os.stat(os.path.join(source_root, name)).st_size for name in _listed(front)}
+    sizes = {
+        os.path.relpath(name, source_root): (os.stat(name).st_size, 0) for name in load.files(front)
+    }
     data = build([front], sizes)
     with open(destination, "wb") as stream:
         stream.write(data)

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     _Part = TypeVar("_Part")
 
 
-def write(compiled: Compiled, files: Mapping[str, int]) -> bytes:
-    """The bytes of the index of a compiled matrix; `files` are the sizes of what it was made from, by relative name."""
+def write(compiled: Compiled, files: records.States) -> bytes:
+    """The bytes of the index of a compiled matrix; `files` are the states of what it was made from."""
     return _Writer(compiled, files).finish()
 
 
 class _Writer:
     """Numbers records as they are needed and gathers sections."""
 
-    def __init__(self, compiled: Compiled, files: Mapping[str, int]) -> None:
+    def __init__(self, compiled: Compiled, files: records.States) -> None:
         self.compiled = compiled
         self.files = files
         self.sources: Mapping[str, Source] = compiled.matrix.sources
