@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.streams import Readable
     from toolmatrix.inventory.model import Inventory
-    from toolmatrix.inventory.rpm import Database
 
 MARK = b"\x7fELF of a test "
 
@@ -46,7 +45,7 @@ class TestLook(Look):
 
     __test__ = False
 
-    def __call__(self, path: str, size: int, stream: Readable) -> bytes | Elf | Database | None:
+    def __call__(self, path: str, size: int, stream: Readable) -> object:
         """What to keep of a file."""
         data = images.everything(path, size, stream)
         if not data.startswith(MARK):

@@ -21,7 +21,7 @@ from tests.images import images
 from tests.images.images import link
 from tests.stages.real import program
 from toolmatrix.images.limits import Budget
-from toolmatrix.inventory import look, rpm
+from toolmatrix.inventory import rpm
 from toolmatrix.inventory.look import Look
 from toolmatrix.inventory.observe import observe
 
@@ -123,7 +123,7 @@ def test_what_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rpm.read(b"\0" * 13 + b"\6\x15\x61\0\0\x87\0\0\0\0!").damaged
     (reason,) = reasons(seen({"var/lib/rpm/Basenames": b"x"}))
     assert reason == "/var/lib/rpm holds no database that is known"
-    monkeypatch.setattr(look, "_LARGEST_DATABASE", 4096)
+    monkeypatch.setattr(rpm, "LARGEST", 4096)
     (reason,) = reasons(seen({"var/lib/rpm/Packages": FILES["berkeley"]}))
     assert "too large" in reason
 

@@ -52,6 +52,15 @@ def exhaust(stream: Readable) -> None:
         pass
 
 
+def first(size: int, stream: Readable) -> bytes:
+    """The first bytes of a stream, so many or fewer at its end."""
+    pieces: list[bytes] = []
+    while size > 0 and (data := stream.read(size)):
+        pieces.append(data)
+        size -= len(data)
+    return b"".join(pieces)
+
+
 class Counted:
     """A stream that counts what is read of it, and can be looked into without reading."""
 

@@ -61,7 +61,7 @@ class Dynamic(Value):
     gives: tuple[tuple[str, str], ...] = ()
 
 
-class Damaged(Exception):
+class DamagedElf(Exception):
     """A file that ends before what it says it holds, or holds what cannot be."""
 
 
@@ -84,14 +84,14 @@ def _bits(head: bytes) -> int:
 
 
 class File:
-    """A file with the sizes and order of its words; raises Damaged, and Unseen where only parts of it are known."""
+    """A file with the sizes and order of its words; raises DamagedElf, and NotKept where only parts of it are known."""
 
     def __init__(self, file: IO[bytes] | Any) -> None:
         self.file = file
         head = self.piece(0, 64, short=True)
         self.machine = machine(head)
         if len(head) < 52 or not head.startswith(MAGIC):
-            raise Damaged("no ELF header")
+            raise DamagedElf("no ELF header")
         self.order = _order(head)
         self.wide = _bits(head) == 64
         self.word = "Q" if self.wide else "I"
@@ -103,11 +103,11 @@ class File:
     def piece(self, place: int, size: int, *, short: bool = False) -> bytes:
         """So many bytes at a place."""
         if place >= 1 << 62:
-            raise Damaged(f"an offset of {place}")
+            raise DamagedElf(f"an offset of {place}")
         self.file.seek(place)
         data: bytes = self.file.read(size)
         if len(data) < size and not short:
-            raise Damaged(f"{size} bytes at {place} are not all there")
+            raise DamagedElf(f"{size} bytes at {place} are not all there")
         return data
 
     def words(self, form: str, place: int) -> tuple[int, ...]:
@@ -119,7 +119,7 @@ class File:
         (start,) = self.words(self.word, 32 if self.wide else 28)
         size, count = self.words("HH", 54 if self.wide else 42)
         if count > _MOST:
-            raise Damaged(f"{count} segments")
+            raise DamagedElf(f"{count} segments")
         for number in range(count):
             place = start + number * size
             if self.wide:
@@ -138,7 +138,7 @@ class File:
         for start, offset, length in self.loads:
             if start <= address < start + length:
                 return offset + address - start
-        raise Damaged(f"the address {address:#x} lies in no segment")
+        raise DamagedElf(f"the address {address:#x} lies in no segment")
 
     def tags(self) -> Iterator[tuple[int, int]]:
         """The tags of the dynamic section with their values."""
@@ -194,14 +194,14 @@ def gnu_hash(name: str) -> int:
 
 
 def dynamic_offset(head: bytes) -> int:
-    """Where the dynamic section of a file that begins so lies; 0 where it has none. Raises Damaged."""
+    """Where the dynamic section of a file that begins so lies; 0 where it has none. Raises DamagedElf."""
     import io
 
     return File(io.BytesIO(head)).dynamic[0]
 
 
 def read(file: IO[bytes] | Any) -> Dynamic:
-    """The dynamic section of a seekable file; empty where it has none. Raises Damaged."""
+    """The dynamic section of a seekable file; empty where it has none. Raises DamagedElf."""
     elf = File(file)
     tags = list(elf.tags())
     held = dict(tags)

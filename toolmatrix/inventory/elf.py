@@ -1,7 +1,8 @@
 """ELF files: what they need and give, how they were compiled, and which device code they carry.
 
 A file is read in one pass. A small one is taken whole; of a large one its head, its dynamic section and its end are,
-which hold what a loader reads. What lies elsewhere in a large file is left out and `partial` says so.
+which hold what a loader reads. What lies elsewhere in a large file is left out and `partial` says so. Debug information
+is that of DWARF 5: section 3.1.1, the producer of a compilation unit, and 5.1, the encoding of a base type.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 import struct
+from itertools import islice
 
 from toolmatrix.images.streams import BLOCK
 from toolmatrix.inventory import dynamic, library_version, offload
@@ -33,6 +35,12 @@ _OVERLAP = 256
 _COMMAND_LINE = ".GCC.command.line"
 _DEBUG = (b".debug_info\0", b".zdebug_info\0")
 _MOST_OPTIONS = 400
+# Compilation units of a file, which repeat the options of the first, and entries of one that are searched for `char`:
+# compilers write the base types where they first need them, so a unit without it among these has none.
+_MOST_UNITS = 4
+_MOST_ENTRIES = 600
+# DW_ATE_signed_char and DW_ATE_unsigned_char.
+_CHAR = {6: "signed", 8: "unsigned"}
 
 
 class Elf(Value):
@@ -56,12 +64,12 @@ class Elf(Value):
     damaged: str = ""
 
 
-class Unseen(Exception):
+class NotKept(Exception):
     """A piece of a large file that was not kept."""
 
 
 class Windows:
-    """A file of which only some ranges are known; reading elsewhere raises Unseen."""
+    """A file of which only some ranges are known; reading elsewhere raises NotKept."""
 
     def __init__(self, size: int, ranges: Iterable[tuple[int, bytes]]) -> None:
         self.size = size
@@ -80,7 +88,7 @@ class Windows:
             if start <= self.place < start + len(data):
                 begin = self.place - start
                 return data[begin : begin + size]
-        raise Unseen
+        raise NotKept
 
 
 def read(
@@ -105,9 +113,9 @@ def read(
     try:
         found["dynamic"] = held = dynamic.read(file)
         found["version"] = library_version.read(dynamic.File(file), held.soname)
-    except Unseen:
+    except NotKept:
         pass
-    except dynamic.Damaged as error:
+    except dynamic.DamagedElf as error:
         found["damaged"] = str(error)
     if debug and kept.whole:
         found |= _recorded(file.getvalue())
@@ -191,7 +199,7 @@ class _Kept:
     def _start(self) -> int:
         try:
             return dynamic.dynamic_offset(b"".join(self.pieces))
-        except dynamic.Damaged:
+        except dynamic.DamagedElf:
             return 0
 
 
@@ -227,15 +235,13 @@ def _section_names(data: bytes) -> bytes:
 def _by_sections(data: bytes) -> dict[str, Any]:
     from elftools.elf.elffile import ELFFile
 
-    from toolmatrix.inventory import dwarf
-
     elf = ELFFile(io.BytesIO(data))
     options: dict[tuple[str, str], None] = {}
     section = elf.get_section_by_name(_COMMAND_LINE)
     if section is not None:
         words = re.split(rb"[\0\s]+", section.data()[: 1 << 20])
         options |= dict.fromkeys((word, _COMMAND_LINE) for word in _options(words))
-    producers, char = dwarf.read(elf) if elf.has_dwarf_info(strict=True) else ([], "")
+    producers, char = _debug(elf) if elf.has_dwarf_info(strict=True) else ([], "")
     for producer in producers:
         words = producer.split()
         options |= dict.fromkeys((word, "DW_AT_producer") for word in _options(words))
@@ -246,3 +252,27 @@ def _options(words: Iterable[bytes]) -> list[str]:
     """Those of some words that are options, each once."""
     found = dict.fromkeys(word.decode("utf-8", "replace") for word in words if word[:1] == b"-")
     return list(found)[:_MOST_OPTIONS]
+
+
+def _debug(elf: Any) -> tuple[list[bytes], str]:
+    """The producers of the first units of a file, and the sign of `char` if one of them tells."""
+    info = elf.get_dwarf_info(relocate_dwarf_sections=True)
+    producers: dict[bytes, None] = {}
+    char = ""
+    for unit in islice(info.iter_CUs(), _MOST_UNITS):
+        top = unit.get_top_DIE()
+        held = top.attributes.get("DW_AT_producer")
+        if held is not None and isinstance(held.value, bytes):
+            producers[held.value] = None
+        char = char or _char(unit)
+    return list(producers), char
+
+
+def _char(unit: Any) -> str:
+    for entry in islice(unit.iter_DIEs(), _MOST_ENTRIES):
+        if entry.tag == "DW_TAG_base_type":
+            name = entry.attributes.get("DW_AT_name")
+            encoding = entry.attributes.get("DW_AT_encoding")
+            if name is not None and name.value == b"char" and encoding is not None:
+                return _CHAR.get(encoding.value, "")
+    return ""

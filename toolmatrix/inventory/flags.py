@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 
+from toolmatrix.images.platforms import processor
+from toolmatrix.inventory.model import UNKEPT, FilePattern
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,8 +22,8 @@ _TELLING = re.compile(
 )
 _VARIABLE = re.compile(r"(.*_)?(C|CXX|CPP|LD|F|NVCC|HIPCC)FLAGS(_.*)?|CC_OPT_FLAGS|.*_COPTS?")
 _COPT = re.compile(r"--(?:host_|per_file_)?(?:copt|cxxopt|conlyopt|linkopt)[= ]([^\s]+)")
-UNKEPT = "unkept-flag"
-"""How features begin of flags that a variable promises and a file was compiled without."""
+_BAZELRC = FilePattern(r".*\.bazelrc", 64 << 10)
+READS = (_BAZELRC,)
 _PROMISES = ("CFLAGS", "CXXFLAGS")
 # Where distributions and vendors put what they compiled themselves.
 _OWN_FILES = re.compile(
@@ -28,8 +31,6 @@ _OWN_FILES = re.compile(
 )
 # What debug information says of plain char where a flag was not there, GCC manual, options controlling C dialect.
 _CHAR = {"-fsigned-char": "unsigned", "-funsigned-char": "signed"}
-# Plain char without a flag: System V ABI for AMD64, Arm's procedure call standard.
-_PLAIN_CHAR = {"amd64": "signed", "arm64": "unsigned"}
 _MARCH = re.compile(r"-m(?:arch|cpu)=.*")
 # Architectures with CRC32 whether it is named or not, and processors that nobody here knows.
 _CRC_OF_ITS_OWN = re.compile(r"-march=armv(8\.[1-9]|9).*|-mcpu=.*")
@@ -77,7 +78,7 @@ def _lacks_char(flag: str, options: set[str], elf: Elf) -> bool:
     """By the sign of char in debug information, else by the options where plain char is another without the flag."""
     if elf.char or flag in options or not options:
         return elf.char == _CHAR[flag]
-    return _PLAIN_CHAR.get(elf.machine) == _CHAR[flag]
+    return processor(elf.machine).char == _CHAR[flag]
 
 
 def _lacks_arch(flag: str, options: set[str], _: Elf) -> bool:
@@ -107,11 +108,10 @@ def _set(view: View) -> Iterator[tuple[str, str, str]]:
         if _VARIABLE.fullmatch(name):
             for word in _words(value):
                 yield word, "configuration", f"Env {name}"
-    for path, data in view.kept.items():
-        if path.endswith("bazelrc"):
-            for line in data.decode("utf-8", "replace").splitlines():
-                for found in _COPT.finditer(line.partition("#")[0]):
-                    yield found[1].strip("\"'"), "bazelrc", path
+    for named, data in view.files(_BAZELRC):
+        for line in data.decode("utf-8", "replace").splitlines():
+            for found in _COPT.finditer(line.partition("#")[0]):
+                yield found[1].strip("\"'"), "bazelrc", named[0]
 
 
 def _words(text: str) -> list[str]:

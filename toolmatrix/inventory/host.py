@@ -10,7 +10,7 @@ import json
 import os
 import re
 
-from toolmatrix.images.platforms import MACHINES
+from toolmatrix.images.platforms import MACHINES, processor
 from toolmatrix.inventory.model import Inventory, Seen, Skipped
 
 TYPE_CHECKING = False
@@ -37,8 +37,6 @@ _FILES: Mapping[str, tuple[str, str]] = {
     "rocm": ("/opt/rocm/.info/version", r"(\d[\d.]*)"),
     "driver": ("/proc/driver/nvidia/version", r"NVRM version:.*?\s(\d+\.[\d.]+)\s"),
 }
-CRC = {"amd64": "sse4_2", "arm64": "crc32"}
-"""What the kernel calls the feature that brings CRC32 instructions, by architecture."""
 _BINFMT = "/proc/sys/fs/binfmt_misc"
 _SMI = ("nvidia-smi", "--format=csv,noheader")
 _PCI = "/sys/bus/pci/devices"
@@ -183,7 +181,7 @@ def _processor(machine: Machine, kernel: str) -> Iterator[tuple[str, Seen]]:
     flags = (held.get("flags") or held.get("Features") or "").split()
     for flag in flags:
         yield f"cpu:{flag}", Seen(version="yes", seen_by="cpuinfo", where=path)
-    if CRC.get(MACHINES.get(kernel, kernel)) in flags:
+    if processor(MACHINES.get(kernel, kernel)).crc in flags:
         yield "crc32", Seen(version="yes", seen_by="cpuinfo", where=path)
     name = _named(kernel, held, frozenset(flags)) if flags else ""
     if name:

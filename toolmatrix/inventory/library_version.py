@@ -32,7 +32,7 @@ _CBZ_X0, _MOV_X1_X0, _MOVZ_W2, _MOVZ_W0_0, _STR_W2_X1, _RET, _BL = (
 
 
 def read(file: File, soname: str) -> tuple[str, str] | None:
-    """The component that a library is, and its version as far as it tells; raises Unseen and Damaged."""
+    """The component that a library is, and its version as far as it tells; raises NotKept and DamagedElf."""
     found = _SONAME.fullmatch(soname)
     if found is None:
         return None

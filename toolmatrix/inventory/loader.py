@@ -1,18 +1,22 @@
-"""Which file the dynamic loader takes for each library that a file needs, by ld.so(8) of glibc, and of musl.
+"""The file that the dynamic loader takes for each library that a file needs, by ld.so(8) of glibc, and of musl.
 
-The cache of ldconfig is not believed: layers may have changed what it lists. Libraries that a process has loaded before
-count as found, which reading cannot know; so what lies in the image, but where no search reaches it, is a skip.
+Directories are those of ldconfig(8) and of musl's ldso/dynlink.c. The cache of ldconfig is not believed: layers may
+have changed what it lists. Libraries that a process has loaded before count as found, which reading cannot know; so
+what lies in the image, but where no search reaches it, is a skip.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from copy import copy
 from functools import cached_property
 
-from toolmatrix.inventory import library_path
+from toolmatrix.images.limits import MOST_SEARCHED, Budget
+from toolmatrix.images.platforms import processor
 from toolmatrix.inventory.dynamic import Dynamic
-from toolmatrix.inventory.model import Soname
+from toolmatrix.inventory.model import BY_VARIABLE, DRIVER, FilePattern, Soname
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +24,18 @@ if TYPE_CHECKING:
 
     from toolmatrix.inventory.record import Record, View
 
+_LD_CONF = "etc/ld.so.conf"
+_PRELOAD = "etc/ld.so.preload"
+# ld.so.conf may include any file; every distribution that we know of keeps what it includes in this directory.
+READS = (
+    FilePattern(
+        r"etc/ld\.so\.(conf|preload)|etc/ld\.so\.conf\.d/[^/]+|etc/ld-musl-[^/]+\.path", 64 << 10
+    ),
+)
+_MUSL = ("lib", "usr/local/lib", "usr/lib")
+_WORDS = re.compile(r"\$(?:(ORIGIN|LIB|PLATFORM)|\{(ORIGIN|LIB|PLATFORM)\})")
+_FOLDER, _PATTERN, _FILE = "folder", "pattern", "file"
 _KERNEL = ("linux-vdso.so", "linux-gate.so")
-DRIVER = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
-"""What the NVIDIA container toolkit mounts from the host; its list is the component table of libnvidia-container."""
 # Where CUDA keeps libraries of the driver to link with, which no program can run with.
 _STUBS = re.compile(r"(^|/)stubs/")
 # What files must be called for ldconfig to list them.
@@ -34,9 +47,6 @@ _MUSL_OWN = re.compile(r"lib(c|pthread|rt|m|dl|util|xnet)\.")
 # Python packages that load libraries of other packages before their own, and where those are beside them.
 _PRELOADED = (("torch", "nvidia/*/lib"),)
 _SITE = re.compile(r"(.*/(?:site|dist)-packages)/([^/]+)/.*")
-BY_VARIABLE = "by-variable"
-"""The feature of libraries that only LD_LIBRARY_PATH leads to."""
-_PRELOAD = "etc/ld.so.preload"
 _MOST_USERS = 8
 
 
@@ -45,7 +55,7 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
     if not view.elves:
         record.skip("sonames", "no ELF file is in it")
         return ()
-    search = Search(view)
+    search = LibrarySearch(view)
     users: dict[tuple[str, str], list[str]] = {}
     for name, path in search.preloaded:
         users.setdefault((name, search.find(name, "", Dynamic())), []).append(path)
@@ -70,7 +80,7 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
 
 
 def _by_variable(
-    record: Record, search: Search, users: Mapping[tuple[str, str], Sequence[str]]
+    record: Record, search: LibrarySearch, users: Mapping[tuple[str, str], Sequence[str]]
 ) -> None:
     """Put in the libraries that a process finds by LD_LIBRARY_PATH and not without."""
     if not search.path.variable:
@@ -83,7 +93,7 @@ def _by_variable(
             record.feature(f"{BY_VARIABLE}:LD_LIBRARY_PATH", name, "loader", found)
 
 
-def _offered(record: Record, search: Search) -> None:
+def _offered(record: Record, search: LibrarySearch) -> None:
     """Put in the libraries that any program finds, by soname."""
     for folder in search.path.folders:
         for name in search.view.tree.names(folder):
@@ -92,12 +102,12 @@ def _offered(record: Record, search: Search) -> None:
                 record.feature(f"soname:{name}", path, "soname", path)
 
 
-class Search:
+class LibrarySearch:
     """Looks for libraries in one image; `files` are those of its own architecture, by path."""
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self.path = library_path.of(view)
+        self.path = library_path(view)
         self.files = {
             path: elf.dynamic
             for path, elf in sorted(view.elves.items())
@@ -205,3 +215,105 @@ def _preloaded(view: View) -> Iterator[tuple[str, str]]:
     )
     for text, where in settings:
         yield from ((name, where) for name in re.split(r"[\s:]+", text) if name)
+
+
+class LibraryPath(Value):
+    """The directories of an image in the order of its loader, after those that a file names itself.
+
+    `variable` is LD_LIBRARY_PATH, whose words stand for those of the program that looks; `configured` is what ldconfig
+    lists, and only files that are called like libraries; `system` is always searched. `lib` is what `$LIB` stands for.
+    musl has no list of ldconfig.
+    """
+
+    machine: str
+    lib: str
+    variable: tuple[str, ...] = ()
+    configured: tuple[str, ...] = ()
+    system: tuple[str, ...] = ()
+    is_musl: bool = False
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """All of them, but for those that lie relative to a program."""
+        fixed = self.expanded((one for one in self.variable if "ORIGIN" not in one), "")
+        return (*fixed, *self.configured, *self.system)
+
+    def expanded(self, folders: Iterable[str], path: str) -> list[str]:
+        """Directories that a file names, with the words that the loader puts in; relative ones never match."""
+        words = {
+            "ORIGIN": "/" + posixpath.dirname(path),
+            "LIB": self.lib,
+            "PLATFORM": processor(self.machine).at_platform,
+        }
+        found = [_WORDS.sub(lambda word: words[word[1] or word[2]], one) for one in folders]
+        return [posixpath.normpath(one).strip("/") for one in found if one.startswith("/")]
+
+
+def library_path(view: View) -> LibraryPath:
+    """The directories of an image."""
+    multiarch = processor(view.machine).multiarch
+    has_multiarch = bool(
+        view.tree.names(f"usr/lib/{multiarch}") or view.tree.names(f"lib/{multiarch}")
+    )
+    lib = f"lib/{multiarch}" if has_multiarch else "lib64"
+    bare = LibraryPath(machine=view.machine, lib=lib)
+    variable = tuple(_variable(view))
+    paths = view.tree.glob("etc/ld-musl-*.path")
+    if paths or view.tree.glob("lib/ld-musl-*"):
+        words = re.split(r"[:\n]", view.tree.text(paths[0])) if paths else []
+        system = tuple(word.strip("/ ") for word in words if word.strip()) or _MUSL
+        return bare.replace(variable=variable, system=system, is_musl=True)
+    return bare.replace(
+        variable=variable,
+        configured=tuple(_configured(view)),
+        system=(lib, f"usr/{lib}", "lib", "usr/lib"),
+    )
+
+
+def _variable(view: View) -> Iterator[str]:
+    """The elements of LD_LIBRARY_PATH; an empty one is the directory in which the image's program starts."""
+    value = view.env.get("LD_LIBRARY_PATH", "")
+    start = str(view.settings.get("WorkingDir") or "/")
+    for word in re.split("[:;]", value) if value else ():
+        yield word if word.startswith(("/", "$")) else posixpath.join(start, word)
+
+
+def _configured(view: View) -> Iterator[str]:
+    """The directories of ld.so.conf and of the files that it includes, in their order.
+
+    What was met once is not met again, and all that is met is counted: a file may include itself on every line.
+    """
+    budget = Budget(view.image.subject)
+    seen: set[tuple[str, str]] = set()
+    todo = [(_FILE, _LD_CONF)]
+    while todo:
+        kind, word = met = todo.pop()
+        if met in seen:
+            continue
+        seen.add(met)
+        if len(seen) > MOST_SEARCHED:
+            raise budget.refusal(
+                "the loader is told to look in too many places",
+                f"at most {MOST_SEARCHED} directories and files below ld.so.conf",
+                "more than that",
+            )
+        if kind == _FOLDER:
+            yield word
+        else:
+            more = _lines(view, word) if kind == _FILE else _included(view, word)
+            todo += reversed(list(more))
+
+
+def _lines(view: View, path: str) -> Iterator[tuple[str, str]]:
+    """What a file lists: directories, and patterns of files to include."""
+    for line in view.tree.text(path).splitlines():
+        words = line.partition("#")[0].replace(",", " ").replace(":", " ").split()
+        if words[:1] == ["include"]:
+            base = posixpath.dirname(path)
+            yield from ((_PATTERN, posixpath.join("/", base, one)) for one in words[1:])
+        else:
+            yield from ((_FOLDER, word.strip("/")) for word in words if word.startswith("/"))
+
+
+def _included(view: View, pattern: str) -> Iterator[tuple[str, str]]:
+    return ((_FILE, path) for path in view.tree.glob(pattern))

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
+
+    from toolmatrix.images.streams import Readable
 
 SCHEMA = "toolmatrix.inventory/1"
 LOCK = "usr/share/toolmatrix/toolmatrix.lock"
 """Where a rendered Dockerfile puts the lock inside an image."""
 DEFAULT_PLACE = "default place"
 """The witness of `foreign-arch` for a file that is taken without asking: on PATH, by the loader, by an import."""
+GONE = "missing-files"
+"""The feature that names packages of which no file is left."""
+UNKEPT = "unkept-flag"
+"""The beginning of features for flags that a variable promises and a file was compiled without."""
+FOREIGN_PROGRAM = "foreign-program"
+"""The feature of a program for another processor that lies where nobody takes it unasked."""
+BY_VARIABLE = "by-variable"
+"""The feature of libraries that only LD_LIBRARY_PATH leads to."""
+DRIVER = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
+"""What the NVIDIA container toolkit mounts from the host; its list is the component table of libnvidia-container."""
 REST = "anything else"
 """What a subject skips that tells nothing of what it does not hold, such as a lock."""
 RAN = "ran"
@@ -23,6 +37,18 @@ RUNNING = "running "
 
 WHICH = "which "
 """What stands before the name of a component in `Skipped.what` where reading cannot tell which one a user gets."""
+
+
+class FilePattern(NamedTuple):
+    """Files that an observer reads: a pattern of their whole paths, and the bytes of each that are kept.
+
+    `parse` makes something else of a file, out of its size and its contents. Observers list theirs as `READS`; nothing
+    else of a layer is in memory when they look at it.
+    """
+
+    pattern: str
+    size: int
+    parse: Callable[[int, Readable], object] | None = None
 
 
 class Seen(Value):

@@ -1,13 +1,16 @@
-"""Records of package managers: dpkg (whole and split), apk, rpm and conda.
+"""Records of package managers: dpkg (whole and split), apk, rpm and conda, and the files that they list.
 
-A record whose files are gone is no witness of what they were.
+A record whose files are gone is no witness of what they were. Lists are those of dpkg(1), /var/lib/dpkg/info, and
+`RECORD` of PyPA's "Recording installed projects".
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 
-from toolmatrix.inventory import listings
+from toolmatrix.inventory import rpm
+from toolmatrix.inventory.model import GONE, FilePattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,18 +19,26 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.record import Record, View
 
 # Managers, where their records are, and what fields are called in them: deb-control(5), and APKINDEX of apk-tools.
+# Distroless images have no `status`, but a file in status.d for each package.
 _STANZAS = (
-    ("dpkg", r"var/lib/dpkg/(status|status\.d/[^/]+)", "Package", "Version"),
-    ("apk", r"(usr/)?lib/apk/db/installed", "P", "V"),
+    (
+        "dpkg",
+        FilePattern(r"var/lib/dpkg/(status|status\.d/[^/]+)", 32 << 20),
+        "Package",
+        "Version",
+    ),
+    ("apk", FilePattern(r"(usr/)?lib/apk/db/installed", 32 << 20), "P", "V"),
 )
-_CONDA = re.compile(r"(?:.*/)?conda-meta/(.+)-([^-]+)-[^-]+\.json")
+# The name says enough, and such a file has megabytes of paths.
+_CONDA = FilePattern(r"(?:.*/)?conda-meta/([^/]+)-([^-/]+)-[^-/]+\.json", 0)
 _RPM = ("var/lib/rpm", "usr/lib/sysimage/rpm", "usr/share/rpm")
 # Databases of rpm, of which the first is in use where an upgrade has left another.
 _DATABASES = ("rpmdb.sqlite", "Packages.db", "Packages")
+_RPM_FILES = FilePattern(
+    rf"({'|'.join(_RPM)})/({'|'.join(map(re.escape, _DATABASES))})", rpm.LARGEST, rpm.take
+)
 # What SQLite calls the file of changes that are not yet in the database, https://www.sqlite.org/wal.html
 _JOURNAL = "-wal"
-GONE = "missing-files"
-"""The feature that names packages of which no file is left."""
 MANAGERS = ("dpkg", "apk", "rpm")
 """Managers of distributions."""
 
@@ -46,20 +57,27 @@ _COMPONENTS = (
     (r"cmake", "cmake", 3),
     (r"ninja|ninja-build", "ninja", 3),
 )
-LISTED = (
-    *(names for names, *_ in _COMPONENTS),
-    r"hipcc",
-    r"gcc(-\d+)?",
-    r"clang(-\d+)?",
-    r"python3(\.\d+(-minimal)?)?",
+# Lists are read of packages that name components, and of programs; those of all would fill the memory.
+_PROGRAMS = (r"hipcc", r"gcc(-\d+)?", r"clang(-\d+)?", r"python3(\.\d+(-minimal)?)?")
+_LISTED = "|".join((*(names for names, *_ in _COMPONENTS), *_PROGRAMS))
+_LISTS = "var/lib/dpkg/info"
+RECORD = FilePattern(r".*\.dist-info/RECORD", 4 << 20)
+"""The list of files of a Python package, which its metadata lies beside."""
+READS = (
+    *(declared for _, declared, *_ in _STANZAS),
+    *(_CONDA, _RPM_FILES, FilePattern(rf"{_LISTS}/({_LISTED})(:[^/]+)?\.list", 256 << 10)),
 )
-"""Packages whose lists of files are read: those of components, and of programs."""
+_LIBRARY = re.compile(r".*\.so(\.[\d.]+)?")
+# The record itself, what images are made without (documentation, licences), and what is made anew.
+_SAYING_NOTHING = re.compile(r".*\.(dist|egg)-info/.*|usr/share/.*|.*\.pyc")
+# Files of a record that are looked for; it is no witness where none of the first ones is there.
+_MOST_LISTED = 2000
 
 
 def observe(view: View, record: Record) -> None:
     """Put in every package as a feature such as `dpkg:libc6`, and components that packages name."""
     for manager, path, name, version in _packages(view):
-        gone = manager == "dpkg" and listings.are_gone(view, listings.of_package(view, name))
+        gone = manager == "dpkg" and are_gone(view, _of_package(view, name))
         put(record, manager, path, name, version, gone=gone)
     _unread(view, record)
 
@@ -111,19 +129,16 @@ def upstream(version: str, numbers: int = 9) -> str:
 
 def _packages(view: View) -> Iterator[tuple[str, str, str, str]]:
     """Manager, place, name and version of each installed package."""
-    for manager, pattern, name, version in _STANZAS:
-        for path, data in view.kept.items():
-            if re.fullmatch(pattern, path):
-                for fields in stanzas(data.decode("utf-8", "replace").splitlines()):
-                    if name in fields and version in fields and _is_installed(fields):
-                        yield manager, path, fields[name], fields[version]
+    for manager, declared, name, version in _STANZAS:
+        for found, data in view.files(declared):
+            for fields in stanzas(data.decode("utf-8", "replace").splitlines()):
+                if name in fields and version in fields and _is_installed(fields):
+                    yield manager, found[0], fields[name], fields[version]
     for _, path in _databases(view):
         for package, number in view.databases[path].packages if path else ():
             yield "rpm", path, package, number
-    for path in view.kept:
-        found = _CONDA.fullmatch(path)
-        if found:
-            yield "conda", path, found[1], found[2]
+    for found, _ in view.files(_CONDA):
+        yield "conda", found[0], found[1], found[2]
 
 
 def stanzas(lines: Iterable[str]) -> Iterator[dict[str, str]]:
@@ -145,3 +160,48 @@ def stanzas(lines: Iterable[str]) -> Iterator[dict[str, str]]:
 def _is_installed(fields: dict[str, str]) -> bool:
     """Whether a record is of a package that is there; one without a status is, as in status.d of distroless images."""
     return fields.get("Status", "installed").split()[-1:] == ["installed"]
+
+
+def owners(view: View, path: str, package: str) -> tuple[str, ...]:
+    """The managers that list a file under a package, which nobody has put another file in the place of since."""
+    entry = view.tree.entry(path)
+    lists = [one for one in _dpkg(view, package) if path in _of_list(view, one)]
+    fresh = (entry is not None and view.layers.get(one, "") == entry.layer for one in lists)
+    return ("dpkg",) if any(fresh) else ()
+
+
+def _of_package(view: View, package: str) -> list[str]:
+    """The files that dpkg lists under a package, none where it has no list."""
+    return [path for one in _dpkg(view, package) for path in _of_list(view, one)]
+
+
+def of_dist(view: View, metadata: str) -> list[str]:
+    """The files that the record beside the metadata of a Python package lists, none where there is no record."""
+    folder = posixpath.dirname(metadata)
+    site = posixpath.dirname(folder)
+    lines = view.kept.get(f"{folder}/RECORD", b"").splitlines()[:_MOST_LISTED]
+    names = (line.decode("utf-8", "replace").rsplit(",", 2)[0].strip('"') for line in lines)
+    return [
+        posixpath.normpath(posixpath.join("/", site, name)).strip("/") for name in names if name
+    ]
+
+
+def are_gone(view: View, files: Iterable[str]) -> bool:
+    """Whether nothing is left of what a record lists: no library where it lists some, else no file at all."""
+    listed = [path for path in files if not _SAYING_NOTHING.fullmatch(path)]
+    telling = [path for path in listed if _LIBRARY.fullmatch(path)] or listed
+    return bool(telling) and all(view.tree.entry(path) is None for path in telling)
+
+
+def _dpkg(view: View, package: str) -> list[str]:
+    """The lists of a package, one for each of its architectures."""
+    plain = f"{_LISTS}/{package}.list"
+    return [plain] if plain in view.kept else view.tree.glob(f"{_LISTS}/{package}:*.list")
+
+
+def _of_list(view: View, path: str) -> list[str]:
+    """The files of a list of dpkg, without the directories above them."""
+    lines = view.tree.text(path).splitlines()[:_MOST_LISTED]
+    names = [line.strip("/") for line in lines]
+    above = {posixpath.dirname(name) for name in names}
+    return [name for name in names if name not in above and name != "."]

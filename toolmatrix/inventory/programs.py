@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.inventory import listings
+from toolmatrix.inventory import packages, toolkits
 from toolmatrix.inventory.elf import Elf
+from toolmatrix.inventory.model import FilePattern
 from toolmatrix.inventory.packages import MANAGERS, upstream
 from toolmatrix.value import Value
 
@@ -25,7 +26,24 @@ _PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
 # Directories of one LLVM among several, as Debian and Fedora call them.
 _LLVM = re.compile(r"/llvm-?(\d+)/")
 # The variable and the file that tell Bazelisk which Bazel to fetch, https://github.com/bazelbuild/bazelisk
-_ASKED = ("USE_BAZEL_VERSION", ".bazelversion")
+_WANTED_BAZEL = "USE_BAZEL_VERSION"
+_BAZELVERSION = FilePattern(r"(?:.*/)?(\.bazelversion)", 64)
+READS = (
+    *(_BAZELVERSION, toolkits.HIP),
+    FilePattern(r".*/include/python[^/]+/patchlevel\.h", 64 << 10),
+)
+VERSION_TEXTS = tuple(
+    (name, re.compile(text))
+    for name, text in (
+        (r"(.*-)?(gcc|g\+\+|cc1|cc1plus)(-\d+)?", rb"\0(\d+\.\d+\.\d+)\0"),
+        (r"python\d(\.\d+)?[a-z]*|libpython.*\.so.*", rb"\0(\d\.\d+\.\d+(?:(?:a|b|rc)\d+)?\+?)\0"),
+        (r"clang(-\d+)?|libclang-cpp\.so.*", rb"(?:\0|version )(\d+\.\d+\.\d+)\0"),
+        # A file, stored unpacked, of the zip archive behind the program, see src/package-bazel.sh of Bazel.
+        (r"bazel[\w.-]*", rb"PK\x03\x04[\x00-\xff]{26}build-label\.txt(\d+\.\d+\.\d+)"),
+        (r"nvcc", rb"release \d+\.\d+, V(\d+\.\d+\.\d+)"),
+    )
+)
+"""Names of programs and of their libraries, and the form of the version inside such a file."""
 _SCRIPT = "its version shows only when it is run"
 
 
@@ -169,14 +187,12 @@ def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
     """Put in the Bazel that is fetched when it is called; it is the default where what is called has no version."""
     bazel = defaults.get("bazel")
     fetches = bazel is not None and not bazel.version and bazel.real in view.elves
-    variable, name = _ASKED
-    told = [(view.env.get(variable, ""), "configuration", f"Env {variable}")]
-    told += [
-        (data.decode("utf-8", "replace"), name, path)
-        for path, data in view.kept.items()
-        if path.rpartition("/")[2] == name
+    reported = [(view.env.get(_WANTED_BAZEL, ""), "configuration", f"Env {_WANTED_BAZEL}")]
+    reported += [
+        (data.decode("utf-8", "replace"), found[1], found[0])
+        for found, data in view.files(_BAZELVERSION)
     ]
-    for text, seen_by, where in told:
+    for text, seen_by, where in reported:
         version = upstream(text)
         record.component("bazel", version, seen_by, where, default=fetches)
         if bazel is not None and fetches and version:
@@ -228,7 +244,7 @@ def _told(
         yield from _beside(view, program, prefix, number)
     for package in program.packages if _PACKAGED.match(path) else ():
         for manager in (
-            MANAGERS if is_program else listings.owners(view, path, package.format(number))
+            MANAGERS if is_program else packages.owners(view, path, package.format(number))
         ):
             for seen in record.features.get(f"{manager}:{package.format(number)}", ()):
                 if _is_of(upstream(seen.version), number):

@@ -1,26 +1,37 @@
-"""Python packages by their own records, and which of several a bare `import` of the default interpreter gets.
+"""Python packages by their own records, which of several a bare `import` of the default interpreter gets, and builds.
 
 PyPA's "Recording installed projects" and "Core metadata"; the order of directories is that of the module `site`, and of
-Debian's changes to it (python3's README.Debian).
+Debian's changes to it (python3's README.Debian). CPython writes the variables of its Makefile into `_sysconfigdata*.py`
+(module `sysconfig`), NumPy its configuration into `numpy/__config__.py`; both are read as data, never run.
 """
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
+from typing import NamedTuple
 
-from toolmatrix.inventory import listings
-from toolmatrix.inventory.packages import GONE, upstream
+from toolmatrix.inventory import packages
+from toolmatrix.inventory.model import GONE, FilePattern
+from toolmatrix.inventory.packages import upstream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolmatrix.inventory.programs import Default
     from toolmatrix.inventory.record import Record, View
 
-_RECORD = re.compile(
-    r"(?P<site>.*?)/(?P<name>[^/]+)\.(?P<kind>dist-info/METADATA|egg-info(?:/PKG-INFO)?|egg/EGG-INFO/PKG-INFO)"
+# Name and version stand in the first lines; a description may follow, of any length.
+_METADATA = FilePattern(
+    r"(?P<site>.*)/[^/]+\.(?P<kind>dist-info/METADATA|egg-info(?:/PKG-INFO)?|egg/EGG-INFO/PKG-INFO)",
+    4 << 10,
 )
+_VENV = FilePattern(r".*/pyvenv\.cfg", 64 << 10)
+_SYSCONFIG = FilePattern(r".*/python\d[^/]*/_sysconfigdata[^/]*\.py", 256 << 10)
+_NUMPY = FilePattern(r".*/numpy/__config__\.py", 64 << 10)
+READS = (_METADATA, packages.RECORD, _VENV, _SYSCONFIG, _NUMPY)
 RECORDS = ("dist-info", "egg-info")
 """The witnesses of Python packages, of which a user gets what the interpreter imports that is called."""
 _FIELD = re.compile(r"^(Name|Version):\s*(\S+)\s*$", re.MULTILINE)
@@ -39,48 +50,66 @@ _CARRIED = (
     (r"tensorrt(-cu\d+)?", "tensorrt", 3, "libnvinfer."),
     (r"nvidia-cuda-nvcc(-cu\d+)?", "nvcc", 3, "ptxas"),
 )
-# How PyTorch calls toolkits in local versions such as 2.1.0+cu121 and 2.1.0+rocm5.6.
+# Names of toolkits in local versions of PyTorch such as 2.1.0+cu121 and 2.1.0+rocm5.6.
 _LOCAL = {"cu": "cuda", "rocm": "rocm"}
+
+# Variables that decide how fast and how compatible an interpreter is.
+_VARIABLES = (
+    *("CONFIG_ARGS", "OPT", "PY_CFLAGS", "PY_LDFLAGS", "Py_DEBUG", "Py_GIL_DISABLED"),
+    "WITH_PYMALLOC",
+)
+_LIBRARY = re.compile(
+    r"""["'](?P<kind>blas|lapack)["']:\s*\{[^{}]*?["']name["']:\s*["'](?P<name>[^"']+)["']"""
+)
+# The form of NumPy before 1.26, which had distutils write it.
+_OLDER = re.compile(
+    r"""^(?P<kind>blas|lapack)(?:_ilp64)?_opt_info\s*=\s*\{[^}\n]*?["']libraries["']:\s*\[["'](?P<name>[^"']+)""",
+    re.MULTILINE,
+)
+
+
+class _Dist(NamedTuple):
+    """The metadata of one package: the directory of its imports, its kind, and its name as PyPI compares it."""
+
+    path: str
+    site: str
+    seen_by: str
+    name: str
+    version: str
 
 
 def observe(view: View, record: Record, sites: Sequence[str]) -> None:
     """Put in every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
-    first = _first(view, sites)
-    for path, data in view.kept.items():
-        found = _RECORD.fullmatch(path)
-        if not found:
-            continue
+    dists = list(_dists(view))
+    first: dict[str, str] = {}
+    for site in sites:
+        for dist in dists:
+            if dist.site == site:
+                first.setdefault(dist.name, dist.path)
+    for dist in dists:
+        _put(view, record, dist, is_default=first.get(dist.name) == dist.path)
+    _builds(view, record)
+
+
+def _dists(view: View) -> Iterator[_Dist]:
+    for found, data in view.files(_METADATA):
         fields = dict(_FIELD.findall(data.decode("utf-8", "replace")))
-        name = normal(fields.get("Name", ""))
-        version = fields.get("Version", "")
-        if not name or not version:
-            record.skip(path, "it names no package and version")
-            continue
         seen_by = RECORDS[not found["kind"].startswith("dist-info")]
-        is_default = first.get(name) == path
-        record.feature(f"dist:{name}", version, seen_by, path)
-        if _is_gone(view, name, path):
-            record.feature(GONE, f"{name} {version}", seen_by, path)
-            continue
-        if name not in _PROGRAMS:
-            record.component(name, version, seen_by, path, default=is_default)
-        _carried(record, name, version, path)
+        name, version = normal(fields.get("Name", "")), fields.get("Version", "")
+        yield _Dist(found[0], found["site"], seen_by, name, version)
 
 
-def _is_gone(view: View, name: str, path: str) -> bool:
-    """Whether nothing is left of a package, or not the file for which it is there."""
-    files = listings.of_dist(view, path)
-    starts = tuple(start for pattern, *_, start in _CARRIED if re.fullmatch(pattern, name))
-    called = [one for one in files if one.rpartition("/")[2].startswith(starts)]
-    return listings.are_gone(view, called or files)
-
-
-def normal(name: str) -> str:
-    """A name of a package as PyPI compares it."""
-    return _SAME.sub("-", name).lower()
-
-
-def _carried(record: Record, name: str, version: str, path: str) -> None:
+def _put(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
+    path, _, seen_by, name, version = dist
+    if not name or not version:
+        record.skip(path, "it names no package and version")
+        return
+    record.feature(f"dist:{name}", version, seen_by, path)
+    if _is_gone(view, name, path):
+        record.feature(GONE, f"{name} {version}", seen_by, path)
+        return
+    if name not in _PROGRAMS:
+        record.component(name, version, seen_by, path, default=is_default)
     for pattern, component, numbers, _ in _CARRIED:
         if re.fullmatch(pattern, name):
             record.component(component, upstream(version, numbers), "wheel", path)
@@ -90,16 +119,41 @@ def _carried(record: Record, name: str, version: str, path: str) -> None:
         record.component(_LOCAL[local[1]], number, f"{name} +{local[0]}", path)
 
 
-def _first(view: View, sites: Sequence[str]) -> dict[str, str]:
-    """The record of each package that is found first in the directories."""
-    first: dict[str, str] = {}
-    for site in sites:
-        for path, data in view.kept.items():
-            found = _RECORD.fullmatch(path)
-            if found and found["site"] == site:
-                name = dict(_FIELD.findall(data.decode("utf-8", "replace"))).get("Name", "")
-                first.setdefault(normal(name), path)
-    return first
+def _is_gone(view: View, name: str, path: str) -> bool:
+    """Whether nothing is left of a package, or not the file for which it is there."""
+    files = packages.of_dist(view, path)
+    starts = tuple(start for pattern, *_, start in _CARRIED if re.fullmatch(pattern, name))
+    called = [one for one in files if one.rpartition("/")[2].startswith(starts)]
+    return packages.are_gone(view, called or files)
+
+
+def normal(name: str) -> str:
+    """A name of a package as PyPI compares it."""
+    return _SAME.sub("-", name).lower()
+
+
+def _builds(view: View, record: Record) -> None:
+    """Put in how CPython and NumPy were built, as features such as `python:OPT` and `numpy:blas`."""
+    for found, data in view.files(_SYSCONFIG):
+        held = _variables(data.decode("utf-8", "replace"))
+        for name in _VARIABLES:
+            record.feature(f"python:{name}", str(held.get(name, "")), "sysconfig", found[0])
+    for found, data in view.files(_NUMPY):
+        text = data.decode("utf-8", "replace")
+        for one in (*_LIBRARY.finditer(text), *_OLDER.finditer(text)):
+            record.feature(f"numpy:{one['kind']}", one["name"], "numpy.__config__", found[0])
+
+
+def _variables(text: str) -> dict[str, object]:
+    """The dictionary that such a file assigns; empty where it holds anything but texts and numbers."""
+    try:
+        with warnings.catch_warnings():
+            # Flags of compilers hold escapes that Python does not know, which is no concern of a reader.
+            warnings.simplefilter("ignore")
+            held = ast.literal_eval(text.partition("build_time_vars = ")[2].strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return {}
+    return held if isinstance(held, dict) else {}
 
 
 def sites(view: View, default: Default | None) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from toolmatrix.inventory.dynamic import DEVICES
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import WHICH, Seen, Skipped
@@ -9,10 +11,11 @@ from toolmatrix.inventory.rpm import Database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from toolmatrix.images.image import Image
     from toolmatrix.images.tree import Tree
+    from toolmatrix.inventory.model import FilePattern
 
 # The PATH of a container whose image sets none, as Docker and Podman have it.
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -49,6 +52,14 @@ class View:
                 continue
             self.layers[path] = entry.layer
         self.machine = _most(self.elves)
+
+    def files(self, declared: FilePattern) -> Iterator[tuple[re.Match[str], bytes]]:
+        """The kept files of a pattern: how their paths match it, and their contents."""
+        fits = re.compile(declared.pattern).fullmatch
+        for path, data in self.kept.items():
+            found = fits(path)
+            if found:
+                yield found, data
 
     def folders(self, variable: str, default: str = "") -> list[str]:
         """The absolute directories of a variable such as PATH, as paths of the tree."""

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import struct
 
+from toolmatrix.images.streams import first
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolmatrix.images.streams import Readable
+
 MOST_PACKAGES = 100_000
+LARGEST = 128 << 20
+"""Bytes of a database; it is in memory as long as it is read, and that of a full desktop has some 50 MiB."""
 
 _NAME, _VERSION, _RELEASE, _EPOCH = 1000, 1001, 1002, 1003
 _STRING, _INT32 = 6, 4
@@ -45,8 +50,16 @@ class Database(Value):
     damaged: str = ""
 
 
-class Damaged(Exception):
+class DamagedDatabase(Exception):
     """A database that holds what rpm does not write."""
+
+
+def take(size: int, stream: Readable) -> Database:
+    """The packages of a database that passes as a stream; raises nothing, as `read` does."""
+    if size > LARGEST:
+        reason = f"{size >> 20} MiB, of which no more than {LARGEST >> 20} are read"
+        return Database(damaged=f"the database is too large: {reason}")
+    return read(first(size, stream))
 
 
 def read(data: bytes) -> Database:
@@ -57,7 +70,7 @@ def read(data: bytes) -> Database:
             package = header(blob)
             if package is not None:
                 found[package] = None
-    except (Damaged, struct.error) as error:
+    except (DamagedDatabase, struct.error) as error:
         return Database(packages=tuple(found), damaged=f"the database is damaged: {error}")
     return Database(packages=tuple(found))
 
@@ -67,18 +80,18 @@ def _bounded(blobs: Iterator[bytes], size: int) -> Iterator[bytes]:
     for count, blob in enumerate(blobs):
         size -= len(blob)
         if size < 0 or count > MOST_PACKAGES:
-            raise Damaged("its headers are more than it can hold")
+            raise DamagedDatabase("its headers are more than it can hold")
         yield blob
 
 
 def header(blob: bytes) -> tuple[str, str] | None:
-    """Name and version of a header; None where it has none. Raises Damaged."""
+    """Name and version of a header; None where it has none. Raises DamagedDatabase."""
     if len(blob) < 8:
         return None
     count, size = struct.unpack_from(">II", blob)
     start = 8 + _ENTRY.size * count
     if start + size > len(blob):
-        raise Damaged(f"a header of {count} entries and {size} bytes in {len(blob)}")
+        raise DamagedDatabase(f"a header of {count} entries and {size} bytes in {len(blob)}")
     held: dict[int, str] = {}
     for place in range(8, start, _ENTRY.size):
         tag, kind, offset, _ = _ENTRY.unpack_from(blob, place)
@@ -105,7 +118,7 @@ def _blobs(data: bytes) -> Iterator[bytes]:
     for order in "<>":
         if data[12:16] == struct.pack(f"{order}I", _BDB_MAGIC):
             return _bdb(data, order)
-    raise Damaged("it begins as none of SQLite, ndb and Berkeley DB does")
+    raise DamagedDatabase("it begins as none of SQLite, ndb and Berkeley DB does")
 
 
 def _sqlite(data: bytes) -> Iterator[bytes]:
@@ -113,7 +126,7 @@ def _sqlite(data: bytes) -> Iterator[bytes]:
     try:
         import sqlite3
     except ImportError:
-        raise Damaged("it needs Python's sqlite3, which is not there") from None
+        raise DamagedDatabase("it needs Python's sqlite3, which is not there") from None
     import tempfile
     from contextlib import closing
 
@@ -132,7 +145,7 @@ def _sqlite(data: bytes) -> Iterator[bytes]:
                     if isinstance(blob, bytes):
                         yield blob
         except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError) as error:
-            raise Damaged(str(error)) from None
+            raise DamagedDatabase(str(error)) from None
 
 
 def _ndb(data: bytes) -> Iterator[bytes]:
@@ -141,20 +154,20 @@ def _ndb(data: bytes) -> Iterator[bytes]:
     for place in range(_NDB_FIRST * 16, end - 15, 16):
         magic, number, block, _ = struct.unpack_from("<4sIII", data, place)
         if magic != _NDB_SLOT:
-            raise Damaged(f"no slot at {place}")
+            raise DamagedDatabase(f"no slot at {place}")
         if not number:
             continue
         start = block * _NDB_BLOCK
         magic, owner, _, size = struct.unpack_from("<4sIII", data, start)
         if magic != _NDB_BLOB or owner != number or start + 16 + size > len(data):
-            raise Damaged(f"no header at {start}")
+            raise DamagedDatabase(f"no header at {start}")
         yield data[start + 16 : start + 16 + size]
 
 
 def _bdb(data: bytes, order: str) -> Iterator[bytes]:
     (size,) = struct.unpack_from(f"{order}I", data, 20)
     if data[25:26] != _BDB_META or not 512 <= size <= 1 << 16:
-        raise Damaged("it is no hash of Berkeley DB")
+        raise DamagedDatabase("it is no hash of Berkeley DB")
     used: set[int] = set()
     for start in range(size, len(data) - size + 1, size):
         page = data[start : start + size]
@@ -173,7 +186,7 @@ def _items(page: bytes, order: str) -> Iterator[bytes]:
     places = struct.unpack_from(f"{order}{count}H", page, _BDB_HEADER)
     for key, value in zip(places[::2], places[1::2], strict=False):
         if not _BDB_HEADER <= value < key <= len(page):
-            raise Damaged(f"an item from {value} to {key} in a page of {len(page)} bytes")
+            raise DamagedDatabase(f"an item from {value} to {key} in a page of {len(page)} bytes")
         yield page[value:key]
 
 
@@ -184,7 +197,7 @@ def _chained(data: bytes, order: str, size: int, number: int, used: set[int]) ->
         start = number * size
         page = data[start : start + size]
         if number in used or len(page) < size or page[25] != _BDB_OVERFLOW:
-            raise Damaged(f"page {number} is not what follows")
+            raise DamagedDatabase(f"page {number} is not what follows")
         used.add(number)
         (number,) = struct.unpack_from(f"{order}I", page, 16)
         (length,) = struct.unpack_from(f"{order}H", page, 22)

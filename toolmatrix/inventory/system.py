@@ -12,7 +12,7 @@ from toolmatrix.images.image import Image
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.tree import Tree
-from toolmatrix.inventory import builds, flags, host, packages, python, readings, toolkits
+from toolmatrix.inventory import flags, host, packages, python, readings, toolkits
 from toolmatrix.inventory.model import Inventory, Skipped
 from toolmatrix.inventory.record import Record, View, listed
 
@@ -64,7 +64,6 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
         packages.put(record, "rpm", "rpm -qa", name, version)
     toolkits.observe(view, record)
     python.observe(view, record, [site.strip("/") for site in sites])
-    builds.observe(view, record)
     flags.settings(view, record)
     told = _readings(machine, record)
     return Inventory(

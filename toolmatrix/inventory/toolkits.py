@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from toolmatrix.inventory.model import FilePattern
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,46 +17,71 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.model import Soname
     from toolmatrix.inventory.record import Record, View
 
+_CUDA_JSON = FilePattern(r".*/cuda[^/]*/version\.json", 64 << 10)
+_TORCH = FilePattern(r".*/torch/version\.py", 64 << 10)
+HIP = FilePattern(r".*/\.hipVersion|.*/share/hip/version", 4 << 10)
+"""Files in which ROCm keeps the version of HIP."""
+
+
+def _header(name: str) -> FilePattern:
+    return FilePattern(rf".*/{name}\.h", 1 << 20)
+
+
+def _numbers(form: bytes, *names: bytes) -> tuple[bytes, ...]:
+    """Patterns of numbers that stand apart, such as those of a header."""
+    return tuple(form % name for name in names)
+
+
 _FILES = (
     (
         "cuda",
         "version file",
-        r".*/cuda[^/]*/version\.json",
+        _CUDA_JSON,
         (rb'"cuda"\s*:\s*\{[^}]*"version"\s*:\s*"([\d.]+)"',),
     ),
-    ("cuda", "version file", r".*/cuda[^/]*/version\.txt", (rb"CUDA Version ([\d.]+)",)),
+    (
+        "cuda",
+        "version file",
+        FilePattern(r".*/cuda[^/]*/version\.txt", 64 << 10),
+        (rb"CUDA Version ([\d.]+)",),
+    ),
     (
         "nvcc",
         "version file",
-        r".*/cuda[^/]*/version\.json",
+        _CUDA_JSON,
         (rb'"cuda_nvcc"\s*:\s*\{[^}]*"version"\s*:\s*"([\d.]+)"',),
     ),
     (
         "cudnn",
         "header",
-        r".*/cudnn_version[^/]*\.h",
-        tuple(rb"#define CUDNN_%s\s+(\d+)" % part for part in (b"MAJOR", b"MINOR", b"PATCHLEVEL")),
+        _header("cudnn_version[^/]*"),
+        _numbers(rb"#define CUDNN_%s\s+(\d+)", b"MAJOR", b"MINOR", b"PATCHLEVEL"),
     ),
     (
         "nccl",
         "header",
-        r".*/nccl\.h",
-        tuple(rb"#define NCCL_%s\s+(\d+)" % part for part in (b"MAJOR", b"MINOR", b"PATCH")),
+        _header("nccl"),
+        _numbers(rb"#define NCCL_%s\s+(\d+)", b"MAJOR", b"MINOR", b"PATCH"),
     ),
     (
         "tensorrt",
         "header",
-        r".*/NvInferVersion\.h",
-        tuple(rb"#define NV_TENSORRT_%s\s+(\d+)" % part for part in (b"MAJOR", b"MINOR", b"PATCH")),
+        _header("NvInferVersion"),
+        _numbers(rb"#define NV_TENSORRT_%s\s+(\d+)", b"MAJOR", b"MINOR", b"PATCH"),
     ),
-    ("rocm", "version file", r".*/\.info/version", (rb"(\d+\.\d+\.\d+)",)),
-    ("cuda", "torch", r".*/torch/version\.py", (rb"^cuda\b[^=]*= *'([\d.]+)'",)),
-    ("rocm", "torch", r".*/torch/version\.py", (rb"^hip\b[^=]*= *'(\d+\.\d+)",)),
+    (
+        "rocm",
+        "version file",
+        FilePattern(r".*/\.info/version", 4 << 10),
+        (rb"(\d+\.\d+\.\d+)",),
+    ),
+    ("cuda", "torch", _TORCH, (rb"^cuda\b[^=]*= *'([\d.]+)'",)),
+    ("rocm", "torch", _TORCH, (rb"^hip\b[^=]*= *'(\d+\.\d+)",)),
     (
         "hip",
         "version file",
-        r".*/\.hipVersion|.*/share/hip/version",
-        tuple(rb"HIP_VERSION_%s=(\d+)" % part for part in (b"MAJOR", b"MINOR", b"PATCH")),
+        HIP,
+        _numbers(rb"HIP_VERSION_%s=(\d+)", b"MAJOR", b"MINOR", b"PATCH"),
     ),
 )
 # Libraries whose names carry the version of a component. Of a file name of libcudart the first two numbers are the
@@ -70,31 +97,30 @@ _LIBRARIES = (
 _HOMES = {"cuda": "usr/local/cuda", "nvcc": "usr/local/cuda", "rocm": "opt/rocm", "hip": "opt/rocm"}
 _SYMBOLS = {"GLIBC": ("glibc", "libc.so.6"), "GLIBCXX": ("libstdcxx", "libstdc++.so.6")}
 _DISTRO = re.compile(r"^(ID|VERSION_ID)=[\"']?([^\"'\n]*)", re.MULTILINE)
+# Most distributions link the first to the second, distroless images have the second alone.
+_OS_RELEASE = ("etc/os-release", "usr/lib/os-release")
+_NUMPY = FilePattern(r".*/numpy/_?core/include/numpy/_numpyconfig\.h", 64 << 10)
 _API = re.compile(rb"#define NPY_(?:API|FEATURE)_VERSION (?:0x)?([0-9A-Fa-f]+)")
+READS = (
+    *(declared for _, _, declared, _ in _FILES),
+    *(_NUMPY, FilePattern("|".join(_OS_RELEASE), 64 << 10)),
+)
 
 
 def observe(view: View, record: Record) -> None:
     """Put in the toolkits and libraries that files tell, the distribution, and numpy's C-API."""
     homes = {name: view.tree.real(path) for name, path in _HOMES.items()}
-    for component, seen_by, pattern, texts in _FILES:
-        for path, data in view.kept.items():
-            if re.fullmatch(pattern, path):
-                found = [re.search(text, data, re.MULTILINE) for text in texts]
-                version = b".".join(one[1] for one in found if one) if all(found) else b""
-                record.component(
-                    component,
-                    version.decode("ascii", "replace"),
-                    seen_by,
-                    path,
-                    default=_is_below(path, homes.get(component)),
-                )
+    for component, seen_by, declared, texts in _FILES:
+        home = homes.get(component)
+        for named, data in view.files(declared):
+            found = [re.search(text, data, re.MULTILINE) for text in texts]
+            version = b".".join(one[1] for one in found if one) if all(found) else b""
+            text, path = version.decode("ascii", "replace"), named[0]
+            is_default = home is not None and path.startswith(f"{home}/")
+            record.component(component, text, seen_by, path, default=is_default)
     _links(view, record)
     _libraries(view, record)
     _distribution(view, record)
-
-
-def _is_below(path: str, home: str | None) -> bool:
-    return home is not None and path.startswith(f"{home}/")
 
 
 def _links(view: View, record: Record) -> None:
@@ -140,13 +166,13 @@ def _libraries(view: View, record: Record) -> None:
 
 
 def _distribution(view: View, record: Record) -> None:
-    for path in ("etc/os-release", "usr/lib/os-release"):
+    for path in _OS_RELEASE:
         told = dict(_DISTRO.findall(view.tree.text(path)))
         if "ID" in told:
             name = told["ID"] + told.get("VERSION_ID", "")
             record.component("distro", name, "os-release", path, default=True)
             break
-    for path, data in view.kept.items():
-        found = _API.search(data) if path.endswith("/_numpyconfig.h") else None
+    for named, data in view.files(_NUMPY):
+        found = _API.search(data)
         if found:
-            record.feature("numpy-c-api", found[1].decode().lstrip("0"), "header", path)
+            record.feature("numpy-c-api", found[1].decode().lstrip("0"), "header", named[0])

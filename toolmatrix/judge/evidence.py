@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.finding import EVIDENCE, WARN, Verdict
 from toolmatrix.inventory import secrets
-from toolmatrix.inventory.flags import UNKEPT
-from toolmatrix.inventory.loader import BY_VARIABLE
-from toolmatrix.inventory.machines import FOREIGN_PROGRAM
-from toolmatrix.inventory.packages import GONE
+from toolmatrix.inventory.model import BY_VARIABLE, FOREIGN_PROGRAM, GONE, UNKEPT
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False

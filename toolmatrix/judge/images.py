@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
 from toolmatrix.inventory import python, secrets
-from toolmatrix.inventory.loader import DRIVER
-from toolmatrix.inventory.model import DEFAULT_PLACE, RAN, RUNNING, WHICH, Seen
+from toolmatrix.inventory.model import DEFAULT_PLACE, DRIVER, RAN, RUNNING, WHICH, Seen
 from toolmatrix.judge import evidence
 from toolmatrix.judge.bring import bring
 from toolmatrix.judge.coarse import admits, compared
