@@ -1,22 +1,22 @@
 """HTTP to a registry and to where it sends on: encrypted, with bounds on waiting, retries and redirects.
 
 An address is followed where it is HTTPS, or plain HTTP to a host that may be asked so, and never from the first to the
-second. A redirect to another host goes without credentials.
+second. A redirect to another host goes without credentials. Waiting is bounded between two pieces that arrive and for
+all of an image together, counted when a piece has come: within the headers of one answer, which http.client bounds in
+size, a registry that sends a byte every few seconds is not cut off.
 """
 
 from __future__ import annotations
 
 import contextlib
-import socket
 import ssl
-import threading
 import time
 from http.client import HTTPException
 from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
-from urllib3 import connection, connectionpool, exceptions
+from urllib3 import exceptions
 from urllib3.util import Retry, Timeout, make_headers, parse_url
 
 from toolmatrix.errors import Position, RegistryFailed
@@ -25,18 +25,21 @@ from toolmatrix.images.docker_config import is_loopback
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
+    from typing_extensions import Self
     from urllib3 import BaseHTTPResponse
 
     from toolmatrix.images.docker_config import DockerConfig
 
-CONNECT: float = 10
-SILENCE: float = 30
-HEADERS: float = 60
-"""Seconds until a connection is there, between two pieces of an answer, and until status and headers are whole."""
+_TIMEOUT = {"connect": 10.0, "read": 30.0}
+"""Seconds until a connection is there, and between two pieces of an answer."""
 PATIENCE: float = 300
 SLOWEST = 8 << 10
-"""Seconds that are waited in all for one image, and bytes that buy another second."""
+"""Seconds that one image may take, and bytes that buy another second.
+
+A deadline alone would have to fit the largest image on the slowest honest line, and hold a stalling registry as long.
+"""
 RETRIES = 3
 BACKOFF = 0.5
 LONGEST_PAUSE: float = 60
@@ -45,8 +48,38 @@ MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 # Statuses that may pass, RFC 6585 and RFC 9110.
 _BUSY = (429, 500, 502, 503, 504)
-# What urllib3 and those below it raise.
+# The exceptions of urllib3 and of those below it.
 _BROKEN = (exceptions.HTTPError, HTTPException, OSError, ValueError)
+
+
+class _PauseTooLong(exceptions.HTTPError):
+    """A Retry-After of more seconds than anybody waits."""
+
+
+class _Retry(Retry):
+    """Attempts as urllib3 counts and delays them, but bounded in what they read and wait for."""
+
+    def increment(
+        self,
+        method: str | None = None,
+        url: str | None = None,
+        response: BaseHTTPResponse | None = None,
+        *rest: Any,
+        **more: Any,
+    ) -> Self:
+        """The attempts that are left after this one; raises MaxRetryError where none is."""
+        made = super().increment(method, url, response, *rest, **more)
+        # Or urllib3 reads the rest of the answer, of any size, to use its connection again.
+        if response is not None:
+            response.close()
+        return made
+
+    def parse_retry_after(self, retry_after: str) -> float:
+        """Seconds; raises _PauseTooLong, as urllib3 would shorten the pause and ask too early."""
+        seconds = super().parse_retry_after(retry_after)
+        if seconds > LONGEST_PAUSE:
+            raise _PauseTooLong(f"{seconds:.0f}")
+        return seconds
 
 
 class Answer:
@@ -61,7 +94,7 @@ class Answer:
 
     def read(self, size: int, /) -> bytes:
         """At most so many bytes, none at the end; raises RegistryFailed where the line breaks or is too slow."""
-        with self._line.waiting(self.url):
+        with self._line.in_time(self.url):
             data = self._response.read1(size)
             self._line.count += len(data)
         return data
@@ -80,7 +113,7 @@ class Transport:
         self._docker = docker
         self._subject = subject
         self._managers: dict[str, urllib3.PoolManager] = {}
-        self._waited = 0.0
+        self._start = time.monotonic()
 
     def close(self) -> None:
         """Give up all connections."""
@@ -98,10 +131,10 @@ class Transport:
             return url
         try:
             pool = self._manager(url).connection_from_url(url)
-            timeout = Timeout(connect=CONNECT, read=SILENCE)
+            timeout = Timeout(**_TIMEOUT)
             pool.urlopen("HEAD", "/v2/", retries=False, timeout=timeout, redirect=False).close()
         except _BROKEN as error:
-            if any(isinstance(one, ssl.SSLCertVerificationError) for one in _chain(error)):
+            if any(isinstance(one, ssl.SSLCertVerificationError) for one in causes(error)):
                 raise self._failure(url, error) from None
             return f"http://{self._host}"
         return url
@@ -109,6 +142,7 @@ class Transport:
     def get(self, url: str, headers: Mapping[str, str], authorization: str = "") -> Answer:
         """The answer of an address after its redirects, on which credentials stay with the host they are for.
 
+        Redirects are not left to urllib3: each is checked before it is followed, and each host has its own trust.
         Raises RegistryFailed where there is none, or a redirect leads where it may not.
         """
         for _ in range(MOST_REDIRECTS + 1):
@@ -118,6 +152,7 @@ class Transport:
                 return answer
             answer.close()
             here, url = url, self._target(url, answer.headers.get("Location", ""))
+            # Once gone they stay away, or the other host could send us back with them to where it likes.
             if not same_host(here, url):
                 authorization = ""
         raise self.refusal(
@@ -146,21 +181,28 @@ class Transport:
         return url
 
     @contextlib.contextmanager
-    def waiting(self, url: str) -> Iterator[None]:
-        """Count the time that passes; raises RegistryFailed where it fails, or where too much had passed before."""
-        if self._waited > PATIENCE + self.count / SLOWEST:
+    def in_time(self, url: str) -> Iterator[None]:
+        """Turn what breaks meanwhile into RegistryFailed; raise it where all before took too long."""
+        self._be_in_time()
+        try:
+            yield
+        except _PauseTooLong as error:
+            raise self.refusal(
+                "the registry is busy",
+                f"to be answered within {LONGEST_PAUSE:.0f} seconds",
+                f"it asks to come back in {error}",
+            ) from None
+        except _BROKEN as error:
+            raise self._failure(url, error) from None
+
+    def _be_in_time(self) -> None:
+        passed = time.monotonic() - self._start
+        if passed > PATIENCE + self.count / SLOWEST:
             raise self.refusal(
                 "the registry is too slow",
                 f"at least {SLOWEST >> 10} KiB a second after {PATIENCE:.0f} seconds",
-                f"{self.count} bytes in {self._waited:.0f} seconds of waiting",
+                f"{self.count} bytes in {passed:.0f} seconds",
             )
-        start = time.monotonic()
-        try:
-            yield
-        except _BROKEN as error:
-            raise self._failure(url, error) from None
-        finally:
-            self._waited += time.monotonic() - start
 
     def refusal(self, what: str, expected: str, found: str, help: str = "") -> RegistryFailed:
         """The error for what a registry does."""
@@ -178,45 +220,34 @@ class Transport:
         self, method: str, url: str, headers: Mapping[str, str], body: str | None = None
     ) -> Answer:
         """One answer. What may pass is asked again, later; the body of such an answer is not read."""
-        busy = Retry(total=RETRIES, status_forcelist=_BUSY, backoff_factor=BACKOFF)
-        broken = Retry(
-            connect=RETRIES,
+        # A broken answer may have cost the registry work, so it is asked for once more and not thrice.
+        retries = _Retry(
+            total=RETRIES,
             read=1,
-            status=0,
             other=1,
-            redirect=False,
+            status_forcelist=_BUSY,
             backoff_factor=BACKOFF,
-            respect_retry_after_header=False,
+            raise_on_status=False,
         )
-        while True:
-            with self.waiting(url):
-                response = self._manager(url).urlopen(
-                    method,
-                    url,
-                    headers={"User-Agent": "toolmatrix", **headers},
-                    body=body,
-                    redirect=False,
-                    retries=broken,
-                    timeout=Timeout(connect=CONNECT, read=SILENCE),
-                    preload_content=False,
-                    decode_content=False,
-                )
-            asked = "Retry-After" in response.headers
-            if not (busy.total and busy.is_retry(method, response.status, asked)):
-                return Answer(response, url, self)
-            response.close()
-            with self.waiting(url):
-                self._pause(busy.get_retry_after(response) or 0)
-                busy = busy.increment(method, url, response=response)
-                busy.sleep(response)
-
-    def _pause(self, seconds: float) -> None:
-        if seconds > LONGEST_PAUSE:
-            raise self.refusal(
-                "the registry is busy",
-                f"to be answered within {LONGEST_PAUSE:.0f} seconds",
-                f"it asks to come back in {seconds:.0f}",
+        with self.in_time(url):
+            response = self._manager(url).urlopen(
+                method,
+                url,
+                headers={"User-Agent": "toolmatrix", **headers},
+                body=body,
+                redirect=False,
+                retries=retries,
+                timeout=Timeout(**_TIMEOUT),
+                preload_content=False,
+                decode_content=False,
             )
+        # The attempts may have taken longer together than each of them may.
+        try:
+            self._be_in_time()
+        except RegistryFailed:
+            response.close()
+            raise
+        return Answer(response, url, self)
 
     def _manager(self, url: str) -> urllib3.PoolManager:
         """The connections to the host of an address, through the proxy that the environment names for it."""
@@ -226,22 +257,22 @@ class Transport:
             proxy = getproxies().get(parts.scheme, "")
             context = self._docker.trust(parts.netloc) if parts.scheme == "https" else None
             if not proxy or is_loopback(parts.netloc) or proxy_bypass(parts.netloc):
-                made = urllib3.PoolManager(ssl_context=context)
+                self._managers[key] = urllib3.PoolManager(ssl_context=context)
             else:
                 user = parse_url(proxy).auth
                 own = make_headers(proxy_basic_auth=user) if user else None
                 made = urllib3.ProxyManager(proxy, ssl_context=context, proxy_headers=own)
-            made.pool_classes_by_scheme = {"http": _Plain, "https": _Secure}
-            self._managers[key] = made
+                self._managers[key] = made
         return self._managers[key]
 
     def _failure(self, url: str, error: BaseException) -> RegistryFailed:
         """The error for a line that broke: the deepest reason of its kind, as the outer ones quote addresses."""
-        chain = [*_chain(error)][::-1]
-        found, (_, said, help) = next(
+        chain = causes(error)[::-1]
+        found, (_, message, help) = next(
             (one, row) for row in _REASONS for one in chain if isinstance(one, row[0])
         )
-        text = said.format(getattr(found, "verify_message", "") or _text(found))
+        words = getattr(found, "verify_message", "") or getattr(found, "strerror", "") or str(found)
+        text = message.format(str(words or type(found).__name__)[:200])
         asked = f"an answer of {urlsplit(url).netloc}"
         return self.refusal("the registry cannot be read", asked, text, help)
 
@@ -251,7 +282,7 @@ def same_host(one: str, other: str) -> bool:
     return urlsplit(one)[:2] == urlsplit(other)[:2]
 
 
-# What broke a line, the first that holds, how it is told, and a way out.
+# Kinds of errors, the first that is among the causes deciding, the message, and a way out.
 _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, str], ...] = (
     (
         ssl.SSLCertVerificationError,
@@ -264,7 +295,6 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
         "plain HTTP is for this machine alone, and for `insecure-registries` of /etc/docker/daemon.json",
     ),
     (exceptions.NameResolutionError, "its name is not known", ""),
-    (ConnectionRefusedError, "{}", ""),
     (exceptions.ConnectTimeoutError, "it takes no connection", ""),
     ((exceptions.TimeoutError, TimeoutError), "it stopped answering", ""),
     (exceptions.IncompleteRead, "it ended early", "try again"),
@@ -273,54 +303,12 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
 )
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and what it was made of, as urllib3 wraps them."""
-    seen: list[BaseException] = []
-    todo = [error]
-    while todo and len(seen) < 32:
-        one = todo.pop(0)
-        if one not in seen:
-            seen.append(one)
-            inner = (getattr(one, "reason", None), *one.args, one.__cause__, one.__context__)
-            todo += [each for each in inner if isinstance(each, BaseException)]
-            yield one
-
-
-def _text(error: BaseException) -> str:
-    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return str(said)[:200]
-
-
-class _InTime(connection.HTTPConnection):
-    """A connection that is cut where status and headers take too long as a whole; a socket bounds each piece alone."""
-
-    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
-        """The answer; raises TimeoutError."""
-        late: list[bool] = []
-        timer = threading.Timer(HEADERS, _cut, (self.sock, late))
-        timer.daemon = True
-        timer.start()
-        try:
-            return super().getresponse()
-        finally:
-            timer.cancel()
-            if late:
-                raise TimeoutError
-
-
-class _InTimeSecure(_InTime, connection.HTTPSConnection):
-    """The same with TLS."""
-
-
-class _Plain(connectionpool.HTTPConnectionPool):
-    ConnectionCls = _InTime
-
-
-class _Secure(connectionpool.HTTPSConnectionPool):
-    ConnectionCls = _InTimeSecure
-
-
-def _cut(sock: socket.socket, late: list[bool]) -> None:
-    late.append(True)
-    with contextlib.suppress(OSError):
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)
+def causes(error: BaseException) -> list[BaseException]:
+    """An error and what it was made of, the innermost last; urllib3 keeps that as `reason` or as an argument."""
+    found: list[BaseException] = []
+    inner: BaseException | None = error
+    while inner is not None and inner not in found:
+        found.append(inner)
+        several = (getattr(inner, "reason", None), *inner.args, inner.__cause__, inner.__context__)
+        inner = next((one for one in several if isinstance(one, BaseException)), None)
+    return found
