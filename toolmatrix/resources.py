@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import os.path
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _DATA = os.path.join(_PACKAGE, "data")
 
@@ -43,6 +47,11 @@ def rules_path() -> str:
     return os.path.join(_PACKAGE, "rules.yaml")
 
 
+def stage_words_path() -> str:
+    """What each kind of stage does, in words."""
+    return os.path.join(_PACKAGE, "stage_words.yaml")
+
+
 def signatures_path() -> str:
     """How known failures look in logs."""
     return os.path.join(matrix_root(), "matrix", "signatures.yaml")
@@ -71,6 +80,16 @@ def registries_path() -> str:
 def outside_path() -> str:
     """What CI services and package channels call the things that rendered files name."""
     return os.path.join(_PACKAGE, "render", "outside.yaml")
+
+
+def load_yaml(path: str) -> Any:
+    """The values of a YAML file that is part of the package: its shape is held by tests, not checked here."""
+    import yaml
+
+    with open(path, encoding="utf-8") as file:
+        # The loader in C is ten times as fast, and not part of every build of PyYAML.
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        return yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
 
 
 def _root() -> str:

@@ -13,13 +13,22 @@ from tests.stages.corpus import case, cases
 from toolmatrix.report import stage_graphs
 from toolmatrix.report import stages as report
 from toolmatrix.report.stage_table import Names, products, runs, shortened, sources, table
-from toolmatrix.report.stage_words import sentence, step_of
+from toolmatrix.report.stage_words import (
+    BOTH,
+    DEVICE,
+    HOST,
+    StageProse,
+    catalog,
+    prose_of,
+    sentence,
+)
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.stages import Diagnostic, Log, Plan, Stage, graph, parse_log
 from toolmatrix.stages.model import KINDS
 
 NAMES = [one.name for one in cases()]
 WIDTHS = (20, 40, 80, 200)
+CONDITIONS = ("driver", "tool", "word", "reads", "writes")
 
 
 @cache
@@ -76,6 +85,10 @@ def many(count: int) -> Plan:
     return plan(*made)
 
 
+def entries() -> list[StageProse]:
+    return [entry for held in catalog().values() for entry in held]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_log_of_the_corpus_is_shown_at_every_width(name: str) -> None:
     for width in WIDTHS:
@@ -101,7 +114,7 @@ def test_only_what_readers_do_not_know_is_called_unknown() -> None:
     for name in NAMES:
         for one in log_of(name).plans:
             for held in one.stages:
-                step = step_of(one, held)
+                step = prose_of(one, held)
                 assert (step.name == "unknown") <= (held.kind == "other"), name
 
 
@@ -109,7 +122,7 @@ def test_sides_agree_with_archs() -> None:
     for name in NAMES:
         for one in log_of(name).plans:
             for held in one.stages:
-                assert not (held.arch and step_of(one, held).side == "host"), (name, held)
+                assert not (held.arch and prose_of(one, held).side == "host"), (name, held)
 
 
 def test_stages_that_repeat_for_each_arch_are_one_run() -> None:
@@ -192,14 +205,32 @@ def test_many_diagnostics_are_counted() -> None:
 
 
 def test_sentences_are_in_the_voice_of_the_program() -> None:
-    from toolmatrix.report import stage_words
-
-    for step in stage_words._STEPS:
-        told = sentence(step, "sm_0")
+    for entry in entries():
+        told = sentence(entry, "sm_0")
         assert "{" not in told
         assert re.match(r"[a-z`]", told)
         assert not told.endswith(".")
-        assert all(flag.startswith("-") for flag in step.flags)
+        assert all(flag.startswith("-") for flag in entry.flags)
+
+
+def test_the_file_of_sentences_has_its_shape() -> None:
+    assert set(catalog()) <= {*KINDS}
+    for entry in entries():
+        texts = (entry.name, entry.does, *entry.flags, *(getattr(entry, one) for one in CONDITIONS))
+        assert all(isinstance(text, str) and text == " ".join(text.split()) for text in texts)
+        assert entry.name and entry.does
+        assert entry.side in (HOST, DEVICE, BOTH)
+        assert entry.arch in (None, True, False)
+        for condition in CONDITIONS:
+            re.compile(getattr(entry, condition))
+
+
+def test_the_last_entry_of_a_kind_describes_every_stage_of_it() -> None:
+    for kind, held in catalog().items():
+        *special, general = held
+        assert not any(getattr(general, one) for one in (*CONDITIONS, "arch")), kind
+        for entry in special:
+            assert entry.arch or any(getattr(entry, one) for one in CONDITIONS), kind
 
 
 WORDS = st.text(st.characters(), max_size=30)

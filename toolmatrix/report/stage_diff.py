@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.report import terminal
-from toolmatrix.resources import flags_path
+from toolmatrix.resources import flags_path, load_yaml
 from toolmatrix.stages.compare import ARCHS
 from toolmatrix.value import Value
 
@@ -49,12 +49,7 @@ class Flag(Value):
 
 def load_flags() -> dict[str, Flag]:
     """The known words by name."""
-    import yaml
-
-    with open(flags_path(), encoding="utf-8") as file:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        entries = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
-    return {entry["flag"]: Flag(**entry) for entry in entries}
+    return {entry["flag"]: Flag(**entry) for entry in load_yaml(flags_path())}
 
 
 def document(old: tuple[str, Log], new: tuple[str, Log], found: Comparison) -> dict[str, Any]:

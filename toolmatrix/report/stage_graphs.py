@@ -6,7 +6,7 @@ The stage with the id 3 of plan 0 is the node `p0s3`, whatever it is called; lab
 from __future__ import annotations
 
 from toolmatrix.report.stage_table import Names, products, tool
-from toolmatrix.report.stage_words import BOTH, DEVICE, HOST, step_of
+from toolmatrix.report.stage_words import BOTH, DEVICE, HOST, prose_of
 from toolmatrix.report.stages import title
 from toolmatrix.report.terminal import printable
 from toolmatrix.value import Value
@@ -67,13 +67,13 @@ def _graph(id: str, plan: Plan) -> Graph:
             id=f"{id}s{stage.id}",
             lines=tuple(
                 printable(line)
-                for line in (f"{stage.id + 1} {step.name}", tool(stage), stage.arch)
+                for line in (f"{stage.id + 1} {prose.name}", tool(stage), stage.arch)
                 if line
             ),
-            sort=step.side,
+            sort=prose.side,
         )
         for stage in plan.stages
-        for step in (step_of(plan, stage),)
+        for prose in (prose_of(plan, stage),)
     ]
     nodes += [Node(id=name, lines=(names.of(path),), sort=FILE) for path, name in files.items()]
     edges = [

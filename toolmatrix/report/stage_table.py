@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 
 from toolmatrix.report import terminal
-from toolmatrix.report.stage_words import sentence, step_of
+from toolmatrix.report.stage_words import sentence, prose_of
 from toolmatrix.stages.fold import own_name, role
 from toolmatrix.value import Value
 
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from toolmatrix.report.stage_words import Step
+    from toolmatrix.report.stage_words import StageProse
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.stages.model import Plan, Stage
 
@@ -39,7 +39,7 @@ class Line(Value):
     """One line of a table: a stage, or those that do the same for one arch after the other."""
 
     stages: tuple[Stage, ...]
-    step: Step
+    prose: StageProse
 
 
 class Names:
@@ -125,7 +125,7 @@ def _unique(paths: Iterable[str]) -> list[str]:
 
 def runs(plan: Plan, *, unfolded: bool = False) -> list[list[Line]]:
     """The lines of a plan's table in the order of its stages; lines that stand for many stages are one run."""
-    singles = [Line(stages=(stage,), step=step_of(plan, stage)) for stage in plan.stages]
+    singles = [Line(stages=(stage,), prose=prose_of(plan, stage)) for stage in plan.stages]
     shapes = [_shape(line) for line in singles]
     found: list[list[Line]] = []
     at = 0
@@ -137,7 +137,7 @@ def runs(plan: Plan, *, unfolded: bool = False) -> list[list[Line]]:
             [
                 Line(
                     stages=tuple(plan.stages[place + length * time] for time in range(times)),
-                    step=singles[place].step,
+                    prose=singles[place].prose,
                 )
                 for place in range(at, at + length)
             ]
@@ -152,7 +152,7 @@ def _shape(line: Line) -> object:
     if stage.arch is None:
         return None
     return (
-        line.step.name,
+        line.prose.name,
         stage.kind,
         stage.tool,
         tuple(map(role, stage.inputs)),
@@ -226,7 +226,7 @@ def _cells(line: Line) -> tuple[str, ...]:
     first, last = line.stages[0], line.stages[-1]
     ids = str(first.id + 1) if first is last else f"{first.id + 1}..{last.id + 1}"
     arch = first.arch or "" if first is last else f"{len(line.stages)} archs"
-    cells = (ids, line.step.side, line.step.name, tool(first), arch)
+    cells = (ids, line.prose.side, line.prose.name, tool(first), arch)
     return tuple(map(terminal.printable, cells))
 
 
@@ -240,10 +240,10 @@ def _told(line: Line, told: dict[str, int]) -> str:
     """The sentence of a line, or where the same was said before."""
     stage = line.stages[0]
     arch = stage.arch if len(line.stages) == 1 else "each arch"
-    before = told.setdefault(line.step.does, stage.id)
+    before = told.setdefault(line.prose.does, stage.id)
     if before != stage.id:
         return terminal.printable(f"as stage {before + 1}" + (f", for {arch}" if arch else ""))
-    return terminal.printable(sentence(line.step, arch))
+    return terminal.printable(sentence(line.prose, arch))
 
 
 def _archs(run: Sequence[Line], screen: Terminal) -> list[str]:

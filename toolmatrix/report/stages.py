@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.report import terminal
 from toolmatrix.report.stage_table import Names, products, sources, table
-from toolmatrix.report.stage_words import step_of
+from toolmatrix.report.stage_words import prose_of
 from toolmatrix.stages.fold import host_compiler
 
 TYPE_CHECKING = False
@@ -126,7 +126,7 @@ def _shape(plan: Plan) -> object:
     return (
         plan.tool,
         plan.version,
-        tuple((step_of(plan, stage).name, stage.tool, stage.arch) for stage in plan.stages),
+        tuple((prose_of(plan, stage).name, stage.tool, stage.arch) for stage in plan.stages),
     )
 
 
@@ -148,9 +148,9 @@ def raw(log: Log) -> str:
 
 def _raw(plan: Plan) -> Iterable[str]:
     for stage in plan.stages:
-        step = step_of(plan, stage)
+        prose = prose_of(plan, stage)
         arch = f" for {stage.arch}" if stage.arch else ""
         yield terminal.printable(
-            f"# {stage.id + 1} {step.side} {step.name}{arch}, line {stage.line}"
+            f"# {stage.id + 1} {prose.side} {prose.name}{arch}, line {stage.line}"
         )
         yield terminal.printable(stage.text)
