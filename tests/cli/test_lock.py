@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from tests.golden import assert_golden
-from toolmatrix.lock import read, seal, write
+from toolmatrix.lock import read, write
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
@@ -353,7 +353,7 @@ def test_a_written_lock_is_told_as_a_document(lock: Cli, here: Path) -> None:
     found = document(lock(TF, "--json"))
     assert (found["path"], found["status"]) == ("toolmatrix.lock", "written")
     assert found["differences"] == []
-    assert found["digest"] == seal.check((here / "toolmatrix.lock").read_text())
+    assert (here / "toolmatrix.lock").read_text().endswith(f"\n# seal {found['digest']}\n")
     assert document(lock(TF, "--json"))["status"] == "unchanged"
     found = document(lock("tensorflow==2.4.0", "--json"))
     moved = {part["component"]: part["why"] for part in found["differences"]}
@@ -388,19 +388,18 @@ def test_a_lock_that_cannot_be_written_stays_as_it_was(
 
 
 @pytest.mark.parametrize("argv", [["--check"], ["--upgrade", "numpy"], []])
-def test_a_broken_lock_is_refused_with_its_line(lock: Cli, here: Path, argv: list[str]) -> None:
+def test_a_broken_lock_is_refused(lock: Cli, here: Path, argv: list[str]) -> None:
     assert lock(TF).code == 0
     path = here / "toolmatrix.lock"
     text = path.read_text()
-    line = text[: text.index("\nnumpy = ")].count("\n") + 2
     path.write_text(text.replace('numpy = { version = "1.19.5"', 'numpy = { version = "1.20.0"'))
     outcome = lock(*argv)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
-        "error[TM904]: the lock was edited by hand\n"
-        f"  --> toolmatrix.lock:{line}\n"
+        "error[TM904]: the lock was edited since it was written\n"
+        "  --> toolmatrix.lock\n"
         "  expected: what `toolmatrix lock` wrote\n"
-        "  found: another line\n"
+        "  found: lines whose digest is not that of its seal\n"
         "help: write it anew with `toolmatrix lock`, or restore it from version control\n"
     )
     assert lock(TF).code == 0

@@ -13,7 +13,7 @@ from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.context import replace_files
 from toolmatrix.cli.main import main
 from toolmatrix.errors import OutputError
-from toolmatrix.lock import read, seal, write
+from toolmatrix.lock import read, write
 from toolmatrix.render import formats
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def test_a_file_that_was_edited_by_hand_is_kept(
     outcome = real("render", "--output", "out")
     assert (outcome.code, outcome.out) == (2, "")
     if name == "toolmatrix.lock":
-        assert outcome.err.startswith("error[TM904]: the lock was edited by hand\n")
+        assert outcome.err.startswith("error[TM904]: the lock was edited since it was written\n")
     else:
         assert outcome.err == (
             "error[TM905]: a file there was edited by hand since toolmatrix wrote it\n"
@@ -302,7 +302,7 @@ def reseal(path: Path, old: str, new: str) -> None:
     """Let a lock say something else under a seal that holds."""
     body = path.read_text().partition("# seal ")[0]
     assert old in body
-    path.write_text(seal.seal(body.replace(old, new)))
+    path.write_text(write.sealed(body.replace(old, new)))
 
 
 def test_stdout_takes_the_files_and_nothing_is_written(real: Cli, here: Path) -> None:
@@ -526,7 +526,7 @@ def test_an_edited_lock_is_refused(real: Cli, here: Path) -> None:
     lock = here / "out/toolmatrix.lock"
     lock.write_text(lock.read_text().replace('version = "12"', 'version = "1.0; rm -rf /"'))
     outcome = real("render", "--lock", "out/toolmatrix.lock", "--output", "new")
-    assert outcome.err.startswith("error[TM904]: the lock was edited by hand\n")
+    assert outcome.err.startswith("error[TM904]: the lock was edited since it was written\n")
     assert not (here / "new").exists()
 
 

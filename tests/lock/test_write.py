@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolmatrix.facts.evidence import WORDS
-from toolmatrix.lock import make, read, seal, write
+from toolmatrix.lock import make, read, write
 from toolmatrix.lock.model import (
     Backed,
     Lock,
@@ -86,7 +86,8 @@ def test_reading_gives_back_what_was_written(lock: Lock) -> None:
     again = read.parse(text.encode(), "x.lock")
     assert again == lock
     assert write.text(again) == text
-    assert seal.check(text) == write.digest(lock)
+    assert text == write.sealed(write.body(lock))
+    assert text.endswith(f"\n# seal {write.digest(lock)}\n")
 
 
 @pytest.mark.slow

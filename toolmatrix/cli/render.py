@@ -13,7 +13,7 @@ from toolmatrix.cli.option import BadValue
 from toolmatrix.cli.options import BY_KEY, OPTIONS
 from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
-from toolmatrix.lock import known, read, seal, write
+from toolmatrix.lock import known, read, write
 from toolmatrix.render import ours
 from toolmatrix.report.terminal import columns, plural
 
@@ -399,13 +399,7 @@ def _refuse_kept(kept: Mapping[str, str]) -> None:
 
 
 def _is_unchanged(path: str, text: str) -> bool:
-    if os.path.basename(path) != LOCK:
-        return ours.is_unchanged(text)
-    try:
-        seal.check(text)
-    except seal.Broken:
-        return False
-    return True
+    return read.is_intact(text) if os.path.basename(path) == LOCK else ours.is_unchanged(text)
 
 
 def _is_ours(path: str, text: str) -> bool:

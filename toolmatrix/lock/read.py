@@ -5,7 +5,6 @@ from __future__ import annotations
 from toolmatrix import toml
 from toolmatrix.errors import LockError, Position
 from toolmatrix.facts.evidence import WORDS
-from toolmatrix.lock import seal
 from toolmatrix.lock.model import (
     SCHEMA,
     Backed,
@@ -16,7 +15,7 @@ from toolmatrix.lock.model import (
     LockedTarget,
     LockedVariant,
 )
-from toolmatrix.lock.write import FLAG_LISTS, header, key
+from toolmatrix.lock.write import FLAG_LISTS, SEAL, digest_of, header, key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +28,6 @@ LARGEST = 8 << 20
 _HEAD = 4096
 
 _ANEW = "write it anew with `toolmatrix lock`, or restore it from version control"
-_EDITED = {
-    "cut": ("the lock is cut short", "the rest of the file", "its end"),
-    "edited": ("the lock was edited by hand", "what `toolmatrix lock` wrote", "another line"),
-}
 _BACKED = {"evidence": "word", "facts": "list", "disputed": "list?"}
 _RENDER = {
     **dict.fromkeys(("dialect", "format", "recipe", "syntax-line"), "text?"),
@@ -72,7 +67,7 @@ def parse(data: bytes, path: str) -> Lock:
     """The lock in the bytes of a file; `path` is what errors call it."""
     text = _text(data, path)
     _same_schema(text, path)
-    _sealed(text, path)
+    _check_seal(text, path)
     return _Reader(path, text).lock(toml.parse(text, path, LockError, "the lock", _ANEW))
 
 
@@ -119,39 +114,49 @@ def _same_schema(text: str, path: str) -> None:
             return
 
 
-def _sealed(text: str, path: str) -> None:
-    try:
-        seal.check(text)
-    except seal.Broken as broken:
-        raise _broken(text, path, broken) from None
+def is_intact(text: str) -> bool:
+    """Whether the digest in the seal of a lock is that of what stands above it."""
+    body, found, below = text.partition("\n" + SEAL)
+    seal, _, marks = below.partition("\n")
+    # Locks used to have a checksum of each line below the digest. It says the same, so the comments decide nothing.
+    return (
+        bool(found)
+        and text.endswith("\n")
+        and seal == digest_of(body + "\n")
+        and all(line.startswith(SEAL) for line in marks.split("\n")[:-1])
+    )
 
 
-def _broken(text: str, path: str, broken: seal.Broken) -> LockError:
-    if "\r\n" in text and _intact(text.replace("\r\n", "\n")):
-        line = text.count("\n", 0, text.index("\r\n")) + 1
-        return LockError(
+def _check_seal(text: str, path: str) -> None:
+    """Raises LockError for a text that is not as it was sealed."""
+    if is_intact(text):
+        return
+    if "\r\n" in text and is_intact(text.replace("\r\n", "\n")):
+        raise LockError(
             "the line ends of the lock were converted",
-            where=Position(path, line),
+            where=Position(path, text.count("\n", 0, text.index("\r\n")) + 1),
             expected="lines that end with LF",
             found="CR LF",
             help="a line `*.lock -text` in .gitattributes keeps git from converting it; then check it out again",
         )
-    if broken.how == "unsealed":
-        if not _is_lock(text):
-            return _no_lock(text, path)
-        broken = seal.Broken("cut", broken.line)
-    what, expected, found = _EDITED[broken.how]
-    return LockError(
-        what, where=Position(path, broken.line), expected=expected, found=found, help=_ANEW
+    body, found, below = text.partition("\n" + SEAL)
+    if not found and not _is_lock(text):
+        raise _no_lock(text, path)
+    if not found or "\n" not in below:
+        raise LockError(
+            "the lock is cut short",
+            where=Position(path, len(text.removesuffix("\n").split("\n"))),
+            expected="the rest of the file",
+            found="its end",
+            help=_ANEW,
+        )
+    raise LockError(
+        "the lock was edited since it was written",
+        where=Position(path),
+        expected="what `toolmatrix lock` wrote",
+        found="lines whose digest is not that of its seal",
+        help=_ANEW,
     )
-
-
-def _intact(text: str) -> bool:
-    try:
-        seal.check(text)
-    except seal.Broken:
-        return False
-    return True
 
 
 def _is_lock(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The text of a lock: TOML with sorted tables, one component on a line, and a seal below (see `seal`).
+"""The text of a lock: TOML with sorted tables, one component on a line, and a seal as its last line.
 
 Written here and not by a library: `tomli_w` has no inline tables, and one component to a line is
 what makes two locks easy to compare. Reading is `tomllib`'s.
@@ -6,7 +6,6 @@ what makes two locks easy to compare. Reading is `tomllib`'s.
 
 from __future__ import annotations
 
-from toolmatrix.lock import seal
 from toolmatrix.lock.model import SCHEMA, Backed, LockedComponent, LockedVariant
 
 TYPE_CHECKING = False
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
 
     from toolmatrix.lock.model import Lock, LockedFlags, LockedTarget
 
+SEAL = "# seal "
+"""How the line begins that has the SHA-256 of all lines above it."""
+
 _HEAD = "# Written by `toolmatrix lock`. An edit by hand is refused.\n"
 FLAG_LISTS = ("cflags", "cxxflags", "facts", "hipcc", "missing", "nvcc")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -22,12 +24,24 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def text(lock: Lock) -> str:
     """The whole file."""
-    return seal.seal(body(lock))
+    return sealed(body(lock))
+
+
+def sealed(body: str) -> str:
+    """The body, which ends with a newline, and the seal below it."""
+    return f"{body}{SEAL}{digest_of(body)}\n"
+
+
+def digest_of(body: str) -> str:
+    """`sha256:...` of a body."""
+    from hashlib import sha256
+
+    return "sha256:" + sha256(body.encode()).hexdigest()
 
 
 def digest(lock: Lock) -> str:
     """`sha256:...` of what the lock answers: how its directory is rendered changes no answer."""
-    return seal.digest(body(lock.replace(render={})))
+    return digest_of(body(lock.replace(render={})))
 
 
 def body(lock: Lock) -> str:
