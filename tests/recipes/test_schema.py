@@ -19,8 +19,19 @@ if TYPE_CHECKING:
     from toolmatrix.recipes.fields import Shape
 
 PATH = Path(resources.schema_path("recipe"))
-TEXT = {"type": ["string", "number"], "minLength": 1}
-SELECTORS = {"type": "object", "additionalProperties": TEXT}
+TEXT = {"$ref": "#/$defs/text"}
+COMMON = {
+    "text": {"type": ["string", "number"], "minLength": 1},
+    "texts": {"oneOf": [TEXT, {"type": "array", "items": TEXT}]},
+    "values": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
+    "selectors": {"type": "object", "additionalProperties": TEXT},
+    "when": {
+        "oneOf": [
+            {"$ref": "#/$defs/selectors"},
+            {"type": "array", "items": {"$ref": "#/$defs/selectors"}},
+        ]
+    },
+}
 
 
 def rule(text: str) -> dict[str, Any]:
@@ -28,9 +39,9 @@ def rule(text: str) -> dict[str, Any]:
     if text == "?":
         return {"type": "boolean"}
     if text.startswith("["):
-        return {"oneOf": [TEXT, {"type": "array", "items": TEXT}]}
+        return {"$ref": "#/$defs/texts"}
     if text.startswith("{"):
-        return {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
+        return {"$ref": "#/$defs/values"}
     return {"enum": text.split("|")} if "|" in text else TEXT
 
 
@@ -43,7 +54,7 @@ def shape(one: Shape) -> dict[str, Any]:
     }
     required = list(one.required)
     if one.part:
-        properties["when"] = {"oneOf": [SELECTORS, {"type": "array", "items": SELECTORS}]}
+        properties["when"] = {"$ref": "#/$defs/when"}
         properties["source"] = TEXT
         required += ["source"] if one.sourced else []
     return {
@@ -78,6 +89,7 @@ def schema() -> dict[str, Any]:
         "description": "A recipe, or the provisions; docs/recipes.md.",
         "oneOf": [file(fields.RECIPE, model.RECIPE), file(fields.BOOK, model.PROVISIONS)],
         "$defs": {
+            **COMMON,
             **{name: shape(one) for name, one in fields.SHAPES.items()},
             "sources": {"type": "object", "additionalProperties": source},
         },

@@ -88,8 +88,6 @@ builds: numpy
 sources:
   here: {title: a page, at: somewhere, read: 2026-11-20}
 needs: [python]
-assumes: {char: signed}
-resources: {memory: 2 GiB}
 provisions:
   - component: gcc
     packages: ["gcc-{gcc}"]

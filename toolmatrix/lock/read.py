@@ -139,7 +139,7 @@ def _check_seal(text: str, path: str) -> None:
             found="CR LF",
             help="a line `*.lock -text` in .gitattributes keeps git from converting it; then check it out again",
         )
-    body, found, below = text.partition("\n" + SEAL)
+    _, found, below = text.partition("\n" + SEAL)
     if not found and not _is_lock(text):
         raise _no_lock(text, path)
     if not found or "\n" not in below:

@@ -50,8 +50,6 @@ RECIPE = Shape(
         "builds": "component",
         "targets": "[name]",
         "needs": "[component]",
-        "assumes": "{name: line}",
-        "resources": "{name: line}",
         "artifacts": "[path]",
     },
     lists={

@@ -186,9 +186,9 @@ class Book(Value):
 class Recipe(Book):
     """One recipe: what it builds, what it needs, and its steps. Its own provisions are looked at before all others.
 
-    `builds` is a component, empty where nothing is built; `needs` are components the answer must hold; `assumes` are
-    properties of the machine, such as `char: signed`; `artifacts` are the paths that the runtime image takes over,
-    and without them there is none; `probes` see in the last image what was built.
+    `builds` is a component, empty where nothing is built; `needs` are components the answer must hold; `artifacts` are
+    the paths that the runtime image takes over, and without them there is none; `probes` see in the last image what
+    was built.
     """
 
     name: str
@@ -196,8 +196,6 @@ class Recipe(Book):
     builds: str = ""
     targets: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    assumes: Mapping[str, str] = {}
-    resources: Mapping[str, str] = {}
     steps: tuple[Step, ...] = ()
     artifacts: tuple[str, ...] = ()
     probes: tuple[Probe, ...] = ()
