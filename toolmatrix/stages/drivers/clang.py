@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 
 from toolmatrix.stages import graph
-from toolmatrix.stages.drivers.clang_tools import Command, grammar_of, tool_of, understand
+from toolmatrix.stages.drivers import base_name
+from toolmatrix.stages.drivers.clang_tools import Command, grammar_of, understand
 from toolmatrix.stages.model import Diagnostic, Plan, Stage
 
 TYPE_CHECKING = False
@@ -160,7 +161,7 @@ class _Invocation:
         if not known:
             text = f"`{stage.tool}` is not known: its files are those that its words name"
             self.says(stage.line, "warning", text, stage.id)
-        if tool_of(program) == program:
+        if base_name(program) == program:
             text = f"`{program}` was not found beside clang: it has to be on PATH"
             self.says(stage.line, "warning", text, stage.id)
         if stage.kind == "linker-wrapper":
@@ -306,7 +307,7 @@ class ClangReader:
 
     def _hipcc_command(self, number: int, found: re.Match[str]) -> bool:
         """hipcc prints its command before clang's banner (a script) or when all is done (a program)."""
-        if "nvcc" in tool_of(found["command"].split(" ", 1)[0]):
+        if "nvcc" in base_name(found["command"].split(" ", 1)[0]):
             self.next = _Invocation()
             return True
         late = self.found and not self.found[-1].command and not self.next.line

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from toolmatrix.stages.drivers import base_name, roles_of
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -42,11 +43,6 @@ class Grammar(Value):
     words: frozenset[str] = frozenset()
 
 
-def _roles(**roles: str) -> dict[str, str]:
-    """A table from option to role out of one from role to options."""
-    return {option: role for role, options in roles.items() for option in options.split()}
-
-
 def _printed(grammar: Grammar) -> frozenset[str]:
     """The options and flags of a grammar with one dash and with two."""
     keys = [*grammar.options, *grammar.flags]
@@ -57,7 +53,7 @@ _MODES = {"E": "preprocess", "Eonly": "preprocess", "M": "preprocess", "MM": "pr
 
 _CC1 = Grammar(
     kind="compile",
-    options=_roles(
+    options=roles_of(
         triple="triple",
         cpu="target-cpu",
         features="target-feature",
@@ -71,7 +67,7 @@ _CC1 = Grammar(
 )
 _CC1AS = Grammar(
     kind="assemble",
-    options=_roles(
+    options=roles_of(
         triple="triple",
         cpu="target-cpu",
         features="target-feature",
@@ -82,7 +78,7 @@ _CC1AS = Grammar(
 )
 _DRIVER = Grammar(
     kind="link",
-    options=_roles(
+    options=roles_of(
         triple="target",
         cpu="mcpu march offload-arch",
         language="x",
@@ -95,7 +91,7 @@ _DRIVER = Grammar(
 )
 _LINK = Grammar(
     kind="link",
-    options=_roles(
+    options=roles_of(
         again="plugin-opt",
         cpu="mcpu",
         features="mattr",
@@ -107,15 +103,15 @@ _LINK = Grammar(
 )
 _BUNDLER = Grammar(
     kind="bundle",
-    options=_roles(
+    options=roles_of(
         targets="targets", read="input", reads="inputs", write="output", writes="outputs"
     ),
     flags={"unbundle": "unbundle"},
 )
-_PACKAGER = Grammar(kind="package", options=_roles(write="o", image="image"))
+_PACKAGER = Grammar(kind="package", options=roles_of(write="o", image="image"))
 _LLVM = Grammar(
     kind="assemble",
-    options=_roles(
+    options=roles_of(
         triple="triple mtriple",
         cpu="mcpu march",
         features="mattr",
@@ -125,7 +121,7 @@ _LLVM = Grammar(
 )
 _NVIDIA = Grammar(
     kind="ptxas",
-    options=_roles(
+    options=roles_of(
         cpu="gpu-name arch",
         write="o output-file create embedded-fatbin",
         image="image image3",
@@ -135,7 +131,7 @@ _NVIDIA = Grammar(
 
 _OTHER = Grammar(
     kind="other",
-    options=_roles(write="o output out output-file"),
+    options=roles_of(write="o output out output-file"),
     rest=("named",),
     values="named",
 )
@@ -182,16 +178,11 @@ _SYSTEM = re.compile(
 _NO_FILE = frozenset(("-", "/dev/null", "NUL", ""))
 
 
-def tool_of(program: str) -> str:
-    """The base name of a program."""
-    return program[max(program.rfind("/"), program.rfind("\\")) + 1 :]
-
-
 def grammar_of(words: Sequence[str]) -> Grammar | None:
     """How to read a command line of at least one word; None for a program that is not known."""
     if len(words) > 1 and words[1] in ("-cc1", "-cc1as"):
         return _GRAMMARS[words[1]]
-    name = tool_of(words[0])
+    name = base_name(words[0])
     if name not in _GRAMMARS:
         name = _CROSS.sub(r"\1", _VERSION.sub("", _WINDOWS.sub("", name)))
     return _GRAMMARS.get(name)
@@ -212,7 +203,7 @@ def understand(
     ]
     return Command(
         kind=(_FOR_DEVICE if device else _FOR_HOST).get(kind, kind),
-        tool=tool_of(words[0]),
+        tool=base_name(words[0]),
         arch=arch if device else None,
         inputs=_unique(path for path in reads if path in written or not _is_system(path)),
         outputs=_unique(roles.get("write", [])),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.stages import graph
+from toolmatrix.stages.drivers import base_name
 from toolmatrix.stages.drivers.nvcc_tools import (
     FROM_TOOLKIT,
     READ_ENDINGS,
@@ -18,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from toolmatrix.stages.drivers.nvcc import NvccRun
+
 TEMP = "tmpxft_"
 _VERSION = re.compile(r'-D"?__CUDACC_VER_(MAJOR|MINOR|BUILD)__=(\d{1,6})')
 _VERSION_WORDS = ("MAJOR", "MINOR", "BUILD")
@@ -28,16 +31,9 @@ _SYSTEM = ("/usr/lib/", "/usr/lib64/", "/usr/lib32/", "/lib/", "/lib64/")
 _VIRTUAL = frozenset({"cicc", "cudafe"})
 
 
-def plan(
-    line: int,
-    env: Mapping[str, str],
-    drafts: Sequence[Draft],
-    diagnostics: Iterable[Diagnostic],
-    removed: Iterable[str],
-    depfiles: Iterable[tuple[str, int]] = (),
-) -> Plan:
-    """The plan that the commands of one invocation make together; changes the drafts."""
-    diagnostics = tuple(diagnostics)
+def plan(run: NvccRun) -> Plan:
+    """The plan that the commands of one run make together; changes its drafts."""
+    drafts, env = run.drafts, run.env
     _spell_alike(drafts)
     _leave_out_foreign(drafts, env)
     _settle(drafts)
@@ -59,19 +55,16 @@ def plan(
     ]
     return Plan(
         tool="nvcc",
-        version=version(drafts, env),
-        line=line,
+        version=_version(drafts, env),
+        line=run.line,
         env=env,
         stages=tuple(stages),
         edges=graph.edges(stages),
         diagnostics=tuple(
-            sorted(
-                (*diagnostics, *_doubts(drafts), *_end(drafts, diagnostics)),
-                key=lambda one: one.line,
-            )
+            sorted((*run.said, *_doubts(drafts), *_end(drafts, run.said)), key=lambda one: one.line)
         ),
-        removed=tuple(removed),
-        depfiles=tuple(_depfiles(drafts, depfiles)),
+        removed=tuple(run.removed),
+        depfiles=tuple(_depfiles(drafts, run.depfiles)),
     )
 
 
@@ -85,7 +78,7 @@ def _depfiles(drafts: Sequence[Draft], written: Iterable[tuple[str, int]]) -> It
             yield Depfile(path=path, stages=read)
 
 
-def version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
+def _version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
     """The release that the defines of a command tell, or else the path of the toolkit; empty if neither does."""
     for draft in drafts:
         # What a response file holds stands only in the words.
@@ -122,7 +115,7 @@ def _spell_alike(drafts: Sequence[Draft]) -> None:
 def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
     """Drop what comes with the toolkit or the system from what is read."""
     here = env.get("_HERE_", "")
-    roots = {here[: -len(_name(here))][:-1], env.get("TOP", ""), env.get("CUDA_ROOT", "")}
+    roots = {here[: -len(base_name(here))][:-1], env.get("TOP", ""), env.get("CUDA_ROOT", "")}
     roots -= {"", "/", "/usr", "/usr/local"}
     own = (*_SYSTEM, *(f"{root}{slash}" for root in roots for slash in "/\\"))
     foreign = {
@@ -180,7 +173,7 @@ def _kept_in(drafts: Iterable[Draft]) -> set[str]:
 
 
 def _folder(path: str) -> str:
-    return path[: len(path) - len(_name(path))]
+    return path[: len(path) - len(base_name(path))]
 
 
 def _read_indirectly(drafts: Sequence[Draft]) -> None:
@@ -215,12 +208,8 @@ class _Written(dict[str, None]):
             return name
         if self._by_name is None:
             # The name of a temp file is the only one of its kind, wherever it lies.
-            self._by_name = {_name(one): one for one in self if TEMP in one}
-        return self._by_name.get(_name(name), beside)
-
-
-def _name(path: str) -> str:
-    return path[max(path.rfind("/"), path.rfind("\\")) + 1 :]
+            self._by_name = {base_name(one): one for one in self if TEMP in one}
+        return self._by_name.get(base_name(name), beside)
 
 
 def _name_archs(drafts: Sequence[Draft]) -> None:

@@ -5,32 +5,81 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from toolmatrix.stages.drivers.nvcc_options import (
-    AR,
-    ARCH,
-    CC,
-    DEFINE,
-    FLAGS,
-    FRONT,
-    HOST_OPTIONS,
-    IMAGE,
-    INCLUDE,
-    KINDS,
-    MODULE,
-    OPTIONS,
-    SKIP,
-    STUB,
-    WRITE,
-)
+from toolmatrix.stages.drivers import base_name, roles_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+_CICC = roles_of(
+    write="-o -olto --gen_c_file_name --gen_device_file_name --tile_bc_file_name",
+    stub="--stub_file_name",
+    include="--include_file_name --include_alt_file_name",
+    module="--module_id_file_name",
+    arch="--nv_arch -arch -arch=",
+    skip="--orig_src_file_name --orig_src_path_name --compiler_bindir --sdk_dir -nvvmir-library --diag_suppress"
+    " -maxreg -split-compile",
+)
+_PTXAS = roles_of(
+    write="-o --output-file --output-file=", arch="-arch -arch= --gpu-name --gpu-name="
+)
+_FATBINARY = roles_of(
+    write="--create --create= -create= --embedded-fatbin --embedded-fatbin= -embedded-fatbin=",
+    image=" ".join(
+        f"{dashes}image{number}{end}"
+        for dashes in ("-", "--")
+        for number in ("", "2", "3")
+        for end in ("", "=")
+    ),
+    skip="--key --ident --cmdline --cicc-cmdline",
+)
+_NVLINK = roles_of(
+    write="-o --output-file --output-file= --register-link-binaries --register-link-binaries=",
+    arch="-arch -arch= --arch --arch=",
+    skip="--host-ccbin -L -l -nvvmpath -nvvmpath=",
+)
+# The kind of each program's stages, and what the value of each option is, from what nvcc prints: an option that ends
+# with `=` has it in the same word, `skip` is neither a file nor of interest.
+_PROGRAMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "cicc": ("cicc", _CICC),
+    "cudafe": ("cudafe", _CICC),
+    # It only names the stub that its output includes; who compiles for the device writes it.
+    "cudafe++": (
+        "cudafe",
+        _CICC | roles_of(front="--gen_c_file_name", include="--stub_file_name"),
+    ),
+    "filehash": ("hash", roles_of(skip="-s")),
+    "ptxas": ("ptxas", _PTXAS),
+    "tileiras": ("tileiras", _PTXAS),
+    "fatbinary": ("fatbinary", _FATBINARY),
+    "nvlink": ("nvlink", _NVLINK),
+    "nvprune": ("other", roles_of(write="-o", skip="-gencode --generate-code -arch")),
+}
+# Under these names any host compiler and any archiver is known.
+_CC, _AR = "cc", "ar"
+_HOST_OPTIONS = roles_of(
+    write="-o -MF",
+    define="-D",
+    skip="-U -I -L -l -x -include -imacros -FI -isystem -iquote -idirafter -isysroot --sysroot -B -MT -MQ -T -u -z"
+    " -arch -target -framework -rpath -Xlinker -Xassembler -Xpreprocessor -Xclang --param",
+)
+# Words that say nothing of files and are followed by none; those that are met are remembered, tool by tool.
+_FLAGS = frozenset(
+    roles_of(
+        flag="-64 -O0 -cuda -dlto -fast-math -g -generate-line-info -link -lto -m32 -m64 -report-arch -show-src -tused"
+        " -v -w --allow-no-device-code --allow_managed --c --c++11 --c++14 --c++17 --c++20 --c++23 --clang"
+        " --compile-only --concat --cuda --debug_mode --device-c --device-hidden-visibility --display_error_number"
+        " --dont-merge-basicblocks --emit-optix-ir --enable-tile --gen_div_approx_ftz --gen_module_id_file"
+        " --generate-line-info --m32 --m64 --no-version-ident --no_remove_unneeded_entities --parse_templates"
+        " --promote_warnings --relaxed_constexpr --return-at-end --shared --simt-only --static-host-stub"
+        " --tile-only --unsigned_chars --warning-as-error"
+    )
+)
+
 _MICROSOFT_OUTPUT = re.compile(r"[-/](Fo|Fe|Fi|OUT:|out:):?(.+)", re.DOTALL)
 _LINK_STUB = frozenset({"FATBINFILE", "REGISTERLINKBINARYFILE"})
 _GENERATES = "--gen_module_id_file"
-_IDLE: dict[str, set[str]] = {name: set(FLAGS) for name in (*KINDS, CC)}
+_IDLE: dict[str, set[str]] = {name: set(_FLAGS) for name in (*_PROGRAMS, _CC)}
 _IDLE_MOST = 1 << 13
 # What a host compiler is used for; of two, `preprocess` comes first, as its name does last.
 _USES = {
@@ -108,22 +157,16 @@ class Draft:
         """Files that such an option names after a `=`: they count only if the rest of the plan knows them."""
 
 
-def base_name(program: str) -> str:
-    """The last part of a program's path, on any system."""
-    named = _PROGRAM_NAME.search(program)
-    path = named[1] if named else program
-    return path[max(path.rfind("/"), path.rfind("\\")) + 1 :]
-
-
 @lru_cache(256)
 def _program(path: str) -> tuple[str, str]:
     """A program's base name, and the name under which it is known here."""
-    tool = base_name(path)
+    named = _PROGRAM_NAME.search(path)
+    tool = base_name(named[1] if named else path)
     name = tool[:-4].lower() if tool[-4:].lower() == ".exe" else tool
     if _COMPILER.fullmatch(name):
-        name = CC
+        name = _CC
     elif _ARCHIVER.fullmatch(name):
-        name = AR
+        name = _AR
     return tool, name
 
 
@@ -142,12 +185,12 @@ def draft(
         tool, name = _program(words[at])
     found = Draft(line, text, words, tool)
     rest = words[at + 1 :]
-    if name in KINDS:
-        found.kind = KINDS[name]
-        _sort(found, rest, OPTIONS[name], _IDLE[name])
-    elif name == AR:
+    if name in _PROGRAMS:
+        found.kind, options = _PROGRAMS[name]
+        _sort(found, rest, options, _IDLE[name])
+    elif name == _AR:
         _archive(found, rest)
-    elif name == CC or not _HOST_SIGNS.isdisjoint(rest):
+    elif name == _CC or not _HOST_SIGNS.isdisjoint(rest):
         _host(found, rest)
     else:
         _unknown(found, words[at], rest)
@@ -160,17 +203,17 @@ def draft(
 
 def is_compiler(program: str) -> bool:
     """Whether a program is a host compiler, by its name."""
-    return _program(program)[1] == CC
+    return _program(program)[1] == _CC
 
 
 def is_tool(program: str) -> bool:
     """Whether a program is one of nvcc's own, by its name."""
-    return _program(program)[1] in KINDS
+    return _program(program)[1] in _PROGRAMS
 
 
 def is_known(found: Draft) -> bool:
     """Whether it is known what a command of kind `other` does."""
-    return found.kind != "other" or found.tool in KINDS
+    return found.kind != "other" or found.tool in _PROGRAMS
 
 
 def names_file(word: str) -> bool:
@@ -236,29 +279,29 @@ def _front(found: Draft, value: str) -> None:
 
 
 _ROLES: dict[str, Callable[[Draft, str], None]] = {
-    WRITE: lambda found, value: found.writes.extend(filter(None, (value,))),
-    ARCH: lambda found, value: setattr(found, "arch", value),
-    SKIP: lambda _found, _value: None,
-    STUB: _stub,
-    FRONT: _front,
-    INCLUDE: lambda found, value: found.includes.append(value),
-    MODULE: lambda found, value: setattr(found, "module", value),
-    IMAGE: _image,
+    "write": lambda found, value: found.writes.extend(filter(None, (value,))),
+    "arch": lambda found, value: setattr(found, "arch", value),
+    "skip": lambda _found, _value: None,
+    "stub": _stub,
+    "front": _front,
+    "include": lambda found, value: found.includes.append(value),
+    "module": lambda found, value: setattr(found, "module", value),
+    "image": _image,
 }
 
 
 def _host(found: Draft, rest: Sequence[str]) -> None:
     microsoft = found.tool.lower().startswith(_MICROSOFT)
     uses: list[str] = []
-    idle = _IDLE[CC]
+    idle = _IDLE[_CC]
     words = iter(rest)
     for word in words:
         if word in idle:
             continue
-        role = HOST_OPTIONS.get(word)
+        role = _HOST_OPTIONS.get(word)
         if role is not None:
             value = next(words, "")
-            if role is DEFINE:
+            if role == "define":
                 _define(found, value)
             else:
                 _ROLES[role](found, value)
@@ -302,7 +345,7 @@ def _archive(found: Draft, rest: Sequence[str]) -> None:
         if (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
             found.writes.append(output[2])
         elif word == "-o":
-            _ROLES[WRITE](found, next(words, ""))
+            _ROLES["write"](found, next(words, ""))
         elif word[:1] != "-" and (fills or names_file(word[1:])):
             found.reads.append(word)
     if fills and not found.writes:
@@ -315,6 +358,6 @@ def _unknown(found: Draft, program: str, rest: Sequence[str]) -> None:
     for word in words:
         option, joined, value = word.partition("=") if word[:1] == "-" else ("", "", word)
         if option in _OUTPUTS:
-            _ROLES[WRITE](found, value if joined else next(words, ""))
+            _ROLES["write"](found, value if joined else next(words, ""))
         elif names_file(value):
             found.loose.append(value)
