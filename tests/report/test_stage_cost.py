@@ -14,7 +14,7 @@ from toolmatrix.report.terminal import Terminal
 from toolmatrix.stages.cost import cost, from_run
 from toolmatrix.stages.execute import Run, Timing
 from toolmatrix.stages.replay import replay
-from toolmatrix.stages.verify import Verdict
+from toolmatrix.stages.verify import Reproduction
 
 PLAN = plan(
     stage(0, ["k.cu"], ["w/i"], kind="preprocess"),
@@ -97,8 +97,8 @@ def test_a_plan_without_archs_has_no_table_of_them() -> None:
 
 def test_verdicts_say_identical_or_where_the_difference_begins() -> None:
     verdicts = [
-        Verdict(path="a.o", identical=True),
-        Verdict(
+        Reproduction(path="a.o", identical=True),
+        Reproduction(
             path="b.o",
             identical=False,
             sections=(".strtab", ".data"),
@@ -108,8 +108,8 @@ def test_verdicts_say_identical_or_where_the_difference_begins() -> None:
             why="the names of temp files got into it",
             steady=True,
         ),
-        Verdict(path="d.o", identical=True, given="-cuid=1f"),
-        Verdict(path="c.o", identical=False, ours="1", theirs="2", steady=False),
+        Reproduction(path="d.o", identical=True, given="-cuid=1f"),
+        Reproduction(path="c.o", identical=False, ours="1", theirs="2", steady=False),
     ]
     assert verdict_lines(verdicts, Terminal()) == [
         "a.o: identical, byte for byte, to the driver's own",

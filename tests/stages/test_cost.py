@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stages.plans import plan, random_plans, stage
-from toolmatrix.stages.cost import cost, critical_path, from_run, schedule
+from toolmatrix.stages.cost import cost, from_run, schedule
 from toolmatrix.stages.execute import Run, Timing
 from toolmatrix.stages.replay import replay
 
@@ -41,7 +41,7 @@ def test_a_schedule_lies_between_what_is_possible_and_what_is_certain(
     peaks = {step.id: data.draw(st.integers(0, 9)) for step in steps}
     found = schedule(steps, seconds, cores, peaks)
     total = sum(seconds.values())
-    longest = sum(seconds[one] for one in critical_path(steps, seconds))
+    longest = sum(seconds[one] for one in cost(steps, seconds).critical)
     assert found.seconds >= max(longest, total / cores) - 1e-9
     # Graham's bound on any schedule that leaves no core idle while a step is ready.
     assert found.seconds <= total / cores + longest * (1 - 1 / cores) + 1e-9
@@ -52,7 +52,7 @@ def test_a_schedule_lies_between_what_is_possible_and_what_is_certain(
 def test_the_critical_path_is_the_longest_chain(any_plan: Plan, data: st.DataObject) -> None:
     steps = replay(any_plan, work="w").steps
     seconds = {step.id: data.draw(st.integers(0, 9)) for step in steps}
-    path = critical_path(steps, seconds)
+    path = cost(steps, seconds).critical
     for before, after in pairwise(path):
         assert before in steps[after].after
     ends: dict[int, float] = {}

@@ -13,7 +13,8 @@ import pytest
 
 from tests.stages.plans import plan, stage
 from toolmatrix.errors import ToolMissing
-from toolmatrix.stages.execute import run, urgency
+from toolmatrix.stages.cost import urgency
+from toolmatrix.stages.execute import run
 from toolmatrix.stages.replay import Replay, replay
 
 ROOT = Path(__file__).parent.parent.parent

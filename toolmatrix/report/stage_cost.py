@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolmatrix.stages.cost import Cost, Schedule
     from toolmatrix.stages.execute import Run
     from toolmatrix.stages.replay import Replay, Step
-    from toolmatrix.stages.verify import Verdict
+    from toolmatrix.stages.verify import Reproduction
 
 _SCALES = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
 _BASES = {"cpu": "the CPU seconds of this run", "wall": "nvcc's own seconds for each phase"}
@@ -73,7 +73,7 @@ def cost_lines(
     return lines
 
 
-def verdict_lines(verdicts: Sequence[Verdict], terminal: Terminal) -> list[str]:
+def verdict_lines(verdicts: Sequence[Reproduction], terminal: Terminal) -> list[str]:
     """Whether each result is what the driver makes, and where it is not."""
     lines = []
     for verdict in verdicts:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 
-from toolmatrix.stages.execute import urgency
+from toolmatrix.stages import graph
+from toolmatrix.stages.model import Document
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -19,32 +20,21 @@ CORES = (1, 2, 4, 8, 16)
 """Numbers of cores that a schedule is computed for."""
 
 
-class Schedule(Value):
+class Schedule(Document):
     """A computed run on so many cores: seconds from start to end, and bytes that all running steps need at most."""
 
     cores: int
     seconds: float
     memory: int
 
-    def to_json(self) -> dict[str, Any]:
-        """The schedule as JSON holds it."""
-        return {field: getattr(self, field) for field in self._fields}
 
-
-class ArchCost(Value):
+class ArchCost(Document):
     """What the stages of some archs cost that are made from one another, such as a cubin and the PTX it comes from."""
 
     archs: tuple[str, ...]
     stages: tuple[int, ...]
     seconds: float
     share: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The cost as JSON holds it."""
-        return {**{field: getattr(self, field) for field in self._fields}} | {
-            "archs": list(self.archs),
-            "stages": list(self.stages),
-        }
 
 
 class Cost(Value):
@@ -100,21 +90,29 @@ def cost(
         seconds=dict(seconds),
         peaks=dict(peaks or {}),
         total=total,
-        critical=critical_path(steps, seconds),
+        critical=graph.critical_path({step.id: step.after for step in steps}, seconds),
         archs=arch_costs(steps, seconds),
         schedules=tuple(schedule(steps, seconds, count, peaks) for count in cores),
     )
 
 
-def critical_path(steps: Sequence[Step], seconds: Mapping[int, float]) -> tuple[int, ...]:
-    """Ids of the chain of steps that takes longest, each waiting for the one before; of equals the first."""
-    left = urgency(steps, seconds)
-    path: list[int] = []
-    onward = [step.id for step in steps]
-    while onward:
-        path.append(max(onward, key=lambda one: (left[one], -one)))
-        onward = [step.id for step in steps if path[-1] in step.after]
-    return tuple(path)
+def urgency(steps: Sequence[Step], seconds: Mapping[int, float] | None = None) -> dict[int, float]:
+    """For each step the seconds from its start to the end of all that waits for it; each counts one if not known."""
+    left: dict[int, float] = {}
+    followers = _followers(steps)
+    for step in reversed(steps):
+        own = 1 if seconds is None else seconds.get(step.id, 0.0)
+        left[step.id] = own + max((left[one] for one in followers[step.id]), default=0.0)
+    return left
+
+
+def _followers(steps: Sequence[Step]) -> dict[int, list[int]]:
+    """For each step the ids of those that wait for it."""
+    found: dict[int, list[int]] = {step.id: [] for step in steps}
+    for step in steps:
+        for before in step.after:
+            found[before].append(step.id)
+    return found
 
 
 def schedule(
@@ -130,10 +128,7 @@ def schedule(
     """
     left = urgency(steps, seconds)
     waits = {step.id: len(step.after) for step in steps}
-    followers: dict[int, list[int]] = {step.id: [] for step in steps}
-    for step in steps:
-        for before in step.after:
-            followers[before].append(step.id)
+    followers = _followers(steps)
     ready = [(-left[one], one) for one, count in waits.items() if not count]
     heapq.heapify(ready)
     running: list[tuple[float, int]] = []

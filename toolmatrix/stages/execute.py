@@ -12,21 +12,21 @@ from pathlib import Path
 from threading import Lock
 
 from toolmatrix.errors import ToolMissing
+from toolmatrix.stages.cost import urgency
 from toolmatrix.stages.drivers.dry_run import SHOWN, end_group
-from toolmatrix.value import Value
+from toolmatrix.stages.model import Document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from concurrent.futures import Future
-    from typing import Any
 
     from toolmatrix.stages.replay import Replay, Step
 
 SHELL = "/bin/sh"
 
 
-class Timing(Value):
+class Timing(Document):
     """What one step took: seconds on the clock and of CPU, bytes of peak memory and of what it wrote.
 
     `start` is in seconds after the start of the run. The peak is that of its largest process.
@@ -40,12 +40,8 @@ class Timing(Value):
     size: int
     said: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """The timing as JSON holds it."""
-        return {field: getattr(self, field) for field in self._fields}
 
-
-class Run(Value):
+class Run(Document):
     """A whole run: `wall` seconds with `jobs` at once, on `cores` cores with a load before and after it.
 
     `floor` are bytes below which a peak says nothing: Linux counts to a process what the one that started it needed.
@@ -57,17 +53,6 @@ class Run(Value):
     cores: int
     load: tuple[float, float]
     floor: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """The run as JSON holds it."""
-        return {
-            "jobs": self.jobs,
-            "cores": self.cores,
-            "wall": self.wall,
-            "load": list(self.load),
-            "floor": self.floor,
-            "timings": [timing.to_json() for timing in self.timings],
-        }
 
 
 def run(replay: Replay, *, jobs: int, cwd: Path | None = None) -> Run:
@@ -184,19 +169,6 @@ class _Runner:
             size=_size(self.place, step.outputs),
             said=said,
         )
-
-
-def urgency(steps: Sequence[Step], seconds: Mapping[int, float] | None = None) -> dict[int, float]:
-    """For each step the seconds from its start to the end of all that waits for it; each counts one if not known."""
-    left: dict[int, float] = {}
-    followers: dict[int, list[int]] = {step.id: [] for step in steps}
-    for step in steps:
-        for before in step.after:
-            followers[before].append(step.id)
-    for step in reversed(steps):
-        own = 1 if seconds is None else seconds.get(step.id, 0.0)
-        left[step.id] = own + max((left[one] for one in followers[step.id]), default=0.0)
-    return left
 
 
 def _failure(step: Step, code: int, said: str) -> ToolMissing:

@@ -32,19 +32,21 @@ def predecessors(count: int, pairs: Edges) -> list[list[int]]:
 
 
 def critical_path(
-    count: int, pairs: Edges, cost: Mapping[int, float] | None = None
+    waits: Mapping[int, Sequence[int]], cost: Mapping[int, float] | None = None
 ) -> tuple[int, ...]:
-    """Ids of the dearest chain; of equals the one whose stages come first. Edges go from lower to higher ids."""
-    waits = predecessors(count, pairs)
-    total: list[float] = []
-    chosen: list[int | None] = []
-    for stage in range(count):
-        best = max(waits[stage], key=lambda before: (total[before], -before), default=None)
-        chosen.append(best)
+    """Ids of the dearest chain; of equals the one whose stages come first.
+
+    `waits` has for each id those that it waits for, in an order in which they can run.
+    """
+    total: dict[int, float] = {}
+    chosen: dict[int, int | None] = {}
+    for stage, before in waits.items():
+        best = max(before, key=lambda one: (total[one], -one), default=None)
         own: float = 1 if cost is None else cost.get(stage, 0.0)
-        total.append(own + (0.0 if best is None else total[best]))
+        total[stage] = own + (0.0 if best is None else total[best])
+        chosen[stage] = best
     path: list[int] = []
-    last = max(range(count), key=lambda stage: (total[stage], -stage), default=None)
+    last = max(total, key=lambda stage: (total[stage], -stage), default=None)
     while last is not None:
         path.append(last)
         last = chosen[last]

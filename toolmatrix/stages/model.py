@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+SCHEMA = "toolmatrix.stages/1"
+
 KINDS = (
     "preprocess",
     "cudafe",
@@ -33,7 +35,21 @@ KINDS = (
 """What a stage does; `other` is a program or a use of one that is not known."""
 
 
-class Stage(Value):
+class Document(Value):
+    """A value that is written as JSON field by field."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The value as documents hold it."""
+        return {field: _plain(getattr(self, field)) for field in self._fields}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [one.to_json() if isinstance(one, Document) else one for one in value]
+    return value
+
+
+class Stage(Document):
     """One program that the driver would run.
 
     `id` counts from 0 in the order of the log, `line` from 1. `tool` is the base name of the program. `arch` is
@@ -52,22 +68,8 @@ class Stage(Value):
     argv: tuple[str, ...]
     text: str
 
-    def to_json(self) -> dict[str, Any]:
-        """The stage as `toolmatrix.stages/1` holds it."""
-        return {
-            "id": self.id,
-            "line": self.line,
-            "kind": self.kind,
-            "tool": self.tool,
-            "arch": self.arch,
-            "inputs": list(self.inputs),
-            "outputs": list(self.outputs),
-            "argv": list(self.argv),
-            "text": self.text,
-        }
 
-
-class Diagnostic(Value):
+class Diagnostic(Document):
     """Something in a log that a reader should know: what the driver said, or what could not be understood.
 
     `severity` is error, warning or note; `line` counts from 1, 0 for the log as a whole.
@@ -77,10 +79,6 @@ class Diagnostic(Value):
     severity: str
     text: str
     stage: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The diagnostic as `toolmatrix.stages/1` holds it."""
-        return {field: getattr(self, field) for field in self._fields}
 
 
 class Depfile(Value):
@@ -93,7 +91,7 @@ class Depfile(Value):
     stages: tuple[int, ...]
 
 
-class Plan(Value):
+class Plan(Document):
     """What one invocation of a driver would do.
 
     `tool` is nvcc, hipcc or clang; `version` its release as far as the log tells, else empty. `env` are the variables
@@ -118,7 +116,8 @@ class Plan(Value):
 
         `cost` is per stage id, in any unit; without it each stage counts alike.
         """
-        return graph.critical_path(len(self.stages), self.edges, cost)
+        waits = graph.predecessors(len(self.stages), self.edges)
+        return graph.critical_path(dict(enumerate(waits)), cost)
 
     def to_json(self) -> dict[str, Any]:
         """The plan as `toolmatrix.stages/1` holds it."""
@@ -127,13 +126,13 @@ class Plan(Value):
             "version": self.version or None,
             "hip": self.hip or None,
             "env": dict(self.env),
-            "stages": [stage.to_json() for stage in self.stages],
+            "stages": _plain(self.stages),
             "edges": [list(edge) for edge in self.edges],
-            "diagnostics": [one.to_json() for one in self.diagnostics],
+            "diagnostics": _plain(self.diagnostics),
         }
 
 
-class Log(Value):
+class Log(Document):
     """Everything read from one text: a plan for each invocation, in the order in which they begin."""
 
     plans: tuple[Plan, ...]
@@ -141,8 +140,4 @@ class Log(Value):
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.stages/1`."""
-        return {
-            "schema": "toolmatrix.stages/1",
-            "plans": [plan.to_json() for plan in self.plans],
-            "diagnostics": [one.to_json() for one in self.diagnostics],
-        }
+        return {"schema": SCHEMA, **super().to_json()}

@@ -10,12 +10,11 @@ from pathlib import Path
 
 from toolmatrix.errors import ToolMissing, UsageError
 from toolmatrix.stages.drivers import dry_run
-from toolmatrix.value import Value
+from toolmatrix.stages.model import Document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
     from toolmatrix.stages.replay import Replay
 
@@ -28,7 +27,7 @@ _NEAR = 64
 _UNIT = re.compile(r"(?<!\S)-cuid=\w+")
 
 
-class Verdict(Value):
+class Reproduction(Document):
     """One file of the replay against the driver's own.
 
     `sections` are the ELF sections that differ, the first first; `offset` is where in the file. `ours` and `theirs`
@@ -47,16 +46,10 @@ class Verdict(Value):
     steady: bool | None = None
     given: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """The verdict as JSON holds it."""
-        return {field: getattr(self, field) for field in self._fields} | {
-            "sections": list(self.sections)
-        }
-
 
 def verify(
     dry: dry_run.DryRun, replay: Replay, *, cwd: Path | None = None, limit: float = LIMIT
-) -> tuple[Verdict, ...]:
+) -> tuple[Reproduction, ...]:
     """Build with the driver itself, its temp files where the replay had them, and compare each result of the replay.
 
     The replay has run in `cwd`; what it made is put aside, and what the driver makes stays. Where they differ the
@@ -84,7 +77,7 @@ class _Comparison:
         self.aside = aside
         self.limit = limit
 
-    def verdicts(self) -> Iterator[Verdict]:
+    def verdicts(self) -> Iterator[Reproduction]:
         """A verdict on each result that the replay made."""
         made = [path for path in self.replay.results if (self.place / path).is_file()]
         ours = self._built_anew(made)
@@ -94,7 +87,7 @@ class _Comparison:
         first = self._built_anew(differing) if differing else {}
         for path in made:
             if path in alike:
-                yield Verdict(path=path, identical=True, given=given)
+                yield Reproduction(path=path, identical=True, given=given)
             elif path in first:
                 steady = self._beside(path, first).identical
                 yield compare(path, ours[path].read_bytes(), first[path].read_bytes()).replace(
@@ -119,7 +112,7 @@ class _Comparison:
             shutil.move(kept, self.place / path)
         return alike, given
 
-    def _beside(self, path: str, kept: Mapping[str, Path]) -> Verdict:
+    def _beside(self, path: str, kept: Mapping[str, Path]) -> Reproduction:
         """The verdict on a file that was kept, beside the one that is in its place now."""
         made = self.place / path
         if not made.is_file():
@@ -145,13 +138,13 @@ class _Comparison:
         return kept
 
 
-def compare(path: str, ours: bytes, theirs: bytes) -> Verdict:
+def compare(path: str, ours: bytes, theirs: bytes) -> Reproduction:
     """The verdict on two contents of a file."""
     if ours == theirs:
-        return Verdict(path=path, identical=True)
+        return Reproduction(path=path, identical=True)
     offset = _first_difference(ours, theirs)
     near = _around(ours, offset), _around(theirs, offset)
-    return Verdict(
+    return Reproduction(
         path=path,
         identical=False,
         sections=tuple(_differing(ours, theirs, offset)),
