@@ -199,6 +199,71 @@ def test_there_is_no_option_that_would_do_nothing(cli: Cli) -> None:
     assert cli("check", "--fix").code == 2
 
 
+def test_one_file_is_judged_by_what_it_says(cli: Cli, here: Path) -> None:
+    front = small.write(here, *ODD, facts=UNREAD)
+    (here / "idle.yaml").write_text(
+        "schema: toolmatrix.facts/1\n"
+        'sources:\n  idle: {title: Idle, at: "x:y@1", read: 2026-01-01}\n'
+        "releases:\n"
+        "  - {id: more, component: lib, source: vendor, evidence: artifact, where: list,\n"
+        '     versions: {"3.0": {}}}\n'
+    )
+    text = (here / "front.yaml").read_text()
+    (here / "front.yaml").write_text(text.replace("files: [", "files: [idle.yaml, "))
+    whole = cli("check", "--matrix", front, "--json").json()
+    part = cli("check", "--matrix", front, "--json", "--only", str(here / "idle.yaml")).json()
+    assert part["subject"] == str(here / "idle.yaml")
+    assert (part["summary"]["releases"], part["summary"]["frameworks"]) == (1, 1)
+    assert {one["code"] for one in part["findings"]} >= {"TM104", "TM304"}
+    assert all(
+        one["where"]["path"].endswith("idle.yaml") or one["releases"] == ["3.0"]
+        for one in part["findings"]
+    )
+    rest = cli("check", "--matrix", front, "--json", "--only", "facts.yaml").json()
+    codes = {one["code"] for one in whole["findings"]}
+    assert {one["code"] for one in (*part["findings"], *rest["findings"])} == codes
+    both = cli(
+        "check", "--matrix", front, "--json", "--only", "facts.yaml,idle.yaml,front.yaml"
+    ).json()
+    assert both["summary"]["releases"] == whole["summary"]["releases"]
+    assert both["findings"] == whole["findings"]
+
+
+def test_the_closing_line_names_the_file(cli: Cli, sound: str) -> None:
+    run = cli("check", "--matrix", sound, "--only", "facts.yaml")
+    assert run.code == 0
+    assert f"\nyes: {sound.replace('front', 'facts')} has " in run.out
+
+
+def test_files_of_facts_are_completed(cli: Cli, cache: str) -> None:
+    run = cli("_complete", "only", "matrix/curated/bazel", XDG_CACHE_HOME=cache)
+    assert run.out == "matrix/curated/bazel.yaml\n"
+    assert cli("_complete", "only", "eng", XDG_CACHE_HOME=cache).out == "engine\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "help"),
+    [
+        ("fakts.yaml", "did you mean `{}facts.yaml`?"),
+        ("zzzz", "`toolmatrix facts` shows the file of each fact"),
+        ("new.yaml", "list it under `files` of the front page, or add it by `--matrix FILE`"),
+    ],
+)
+def test_a_file_that_is_not_in_force_is_refused(
+    cli: Cli, here: Path, sound: str, name: str, help: str
+) -> None:
+    (here / "new.yaml").write_text("schema: toolmatrix.facts/1\n")
+    run = cli("check", "--matrix", sound, "--only", name)
+    assert run.code == 2
+    assert run.out == ""
+    assert run.err == (
+        "error[TM901]: no file of facts in force is called so\n"
+        "  expected: a file that the front page lists\n"
+        f"  found: `--only {name}`\n"
+        f"help: {help.format(sound.removesuffix('front.yaml'))}\n"
+    )
+
+
 class Screen(io.StringIO):
     """A stream that says somebody watches it."""
 

@@ -7,11 +7,14 @@ from contextlib import contextmanager
 
 from toolmatrix import resources
 from toolmatrix.cli import clock
+from toolmatrix.cli.option import nearest
 from toolmatrix.cli.progress import Progress, summarize
+from toolmatrix.errors import Position, UsageError
+from toolmatrix.judge import places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from concurrent.futures import Executor, Future
     from datetime import date
 
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
 
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
-    from toolmatrix.finding import Finding
     from toolmatrix.judge.sweep import Release, Verdict, Worker
     from toolmatrix.report.findings import Report
 
@@ -34,7 +36,7 @@ def run(context: Context) -> int:
     index = context.index()
     report = judge(context, index, today)
     if options.format == "json":
-        context.write_json(report.document("matrix"))
+        context.write_json(report.document(", ".join(options.only) or "matrix"))
     elif options.format == "sarif":
         from toolmatrix import __version__
         from toolmatrix.report import sarif
@@ -52,28 +54,67 @@ def run(context: Context) -> int:
 def judge(context: Context, index: Index, today: date) -> Report:
     """Everything that can be found: by solving, and in the files as they stand."""
     from toolmatrix.facts import load
-    from toolmatrix.judge import answers, gaps, lints, places, sweep, told
+    from toolmatrix.judge import answers, gaps, lints, sweep, told
     from toolmatrix.report.findings import Report
 
+    only = context.options.only
+    files = _files(context)
+    chosen = [_file(name, files) for name in only]
     env = {name: context.env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in context.env}
-    parts = sweep.parts(sweep.releases(index))
+    # Without `--only` the processes begin to solve while this one reads the files again.
+    matrix = load.load([_front(), *context.matrices]) if only else None
+    parts = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
     verdicts: list[Verdict] = []
     with _Workers(sweep.Worker(context.matrices, env), parts) as workers:
-        files = _files(context)
-        matrix = load.load([_front(), *context.matrices])
+        matrix = matrix or load.load([_front(), *context.matrices])
         progress = Progress(context, sum(map(len, parts)), "solving", "releases")
         for held in workers.results():
             verdicts += held
             progress.at(len(verdicts))
         progress.end()
-    found: list[Finding] = [
+    solved = [
         *answers.findings(verdicts, sweep.promised(index), sweep.first_framework(index)),
         *told.findings(verdicts, matrix),
+    ]
+    read = [
         *gaps.findings(matrix, index),
         *lints.findings(matrix, index, today, context.options.stale),
         *lints.unlisted(files),
     ]
-    return Report(index, places.located(found, matrix, files), sweep.counts(index, verdicts))
+    found = list(places.located(solved, matrix, files))
+    shown = {places.shortened(Position(path)).path for path in chosen}
+    found += [
+        one
+        for one in places.located(read, matrix, files)
+        if not only or (one.where and one.where.path in shown)
+    ]
+    counts = sweep.counts(index, verdicts)
+    return Report(index, found, counts, " and ".join(sorted(shown)) or "the matrix")
+
+
+def _file(name: str, files: Sequence[str]) -> str:
+    """The file in force that a word of `--only` names: by its path, as findings name it, or by its last parts.
+
+    Raises UsageError if there is none, with the nearest.
+    """
+    wanted = os.path.normpath(name)
+    for path in files:
+        if os.path.realpath(path) == os.path.realpath(wanted):
+            return path
+    for path in files:
+        if f"{os.sep}{os.path.normpath(path)}".endswith(f"{os.sep}{wanted}"):
+            return path
+    known = {os.path.basename(path): path for path in files}
+    near = nearest(os.path.basename(wanted), list(known))
+    help = f"did you mean `{places.shortened(Position(known[near])).path}`?" if near else ""
+    if wanted.endswith((".yaml", ".yml")) and os.path.isfile(wanted):
+        help = "list it under `files` of the front page, or add it by `--matrix FILE`"
+    raise UsageError(
+        "no file of facts in force is called so",
+        expected="a file that the front page lists",
+        found=f"`--only {name}`",
+        help=help or "`toolmatrix facts` shows the file of each fact",
+    )
 
 
 def _front() -> str:

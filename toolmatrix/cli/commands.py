@@ -177,10 +177,11 @@ _ALL = (
     Command(
         name="check",
         summary="whether the matrix itself is sound",
-        own=("stale",),
+        own=("only", "stale"),
         formats=("text", "json", "sarif", "github"),
         examples=(
             "toolmatrix check",
+            "toolmatrix check --only matrix/curated/bazel.yaml",
             "toolmatrix check --matrix ours.yaml --stale 180",
             "toolmatrix check --format sarif --output findings.sarif",
         ),

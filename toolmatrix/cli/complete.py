@@ -5,17 +5,19 @@ A shell asks this while somebody types, so whatever is missing or wrong means: n
 
 from __future__ import annotations
 
+import os
+
 from toolmatrix.errors import ToolmatrixError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from toolmatrix.facts.index import Index
 
 KINDS = (
     *("target", "accelerator", "from", "component", "release", "fact"),
-    *("arch", "device", "distro", "code"),
+    *("arch", "device", "distro", "code", "only"),
 )
 
 
@@ -26,6 +28,8 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
         from toolmatrix.report.rules import load_rules
 
         return [code for code in load_rules() if code.startswith(prefix.upper())]
+    if kind == "only":
+        return [name for name in _parts(index) if name.startswith(prefix)]
     if kind not in KINDS:
         return []
     # Only the last part of a list such as `sm_80,sm_86` is being typed.
@@ -36,3 +40,15 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
         return [done + comma + name for name in names(index(), kind, last)]
     except (ImportError, ToolmatrixError):
         return []
+
+
+def _parts(index: Callable[[], Index]) -> Iterator[str]:
+    """What `--only` takes, of whichever command: codegen archs, checks of a machine, files of facts."""
+    from toolmatrix import facts, resources
+    from toolmatrix.judge import machine
+
+    yield from facts.names(index(), "arch", "")
+    yield from machine.CHECKS
+    for folder, _, names in os.walk(os.path.join(resources.matrix_root(), "matrix", "curated")):
+        for name in sorted(names):
+            yield os.path.relpath(os.path.join(folder, name), resources.matrix_root())

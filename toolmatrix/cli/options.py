@@ -221,9 +221,9 @@ class Options:
         "--only",
         metavar="NAME",
         group="own",
-        completer="arch",
+        completer="only",
         configurable=False,
-        help="leave out stages of other codegen archs, or checks of another name or kind; repeatable",
+        help="only these: codegen archs of stages, checks by name or kind, files of facts; repeatable",
     )
     since: str = option(
         "--since",

@@ -19,9 +19,10 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.model import Matrix
     from toolmatrix.judge.told import Doubt
     from toolmatrix.solve.parts import Vouchings
 
@@ -64,6 +65,23 @@ def releases(index: Index) -> list[Release]:
     asked = [name for name, part in components.items() if not part["given"]]
     asked.sort(key=lambda name: not components[name]["framework"])
     return [(name, version) for name in asked for version in index.component(name).versions]
+
+
+def touched(index: Index, matrix: Matrix, paths: Collection[str]) -> list[Release]:
+    """The releases of `releases` that some files declare, or whose facts stand there."""
+    masks: dict[str, int] = {}
+    for claim in matrix.claims.values():
+        if claim.node.where.path in paths:
+            component, selector = claim.when[0]
+            masks[component] = masks.get(component, 0) | index.scale(component).select(selector)
+    for (component, version), release in matrix.releases.items():
+        if release.node.where.path in paths:
+            masks[component] = masks.get(component, 0) | index.scale(component).bit(version)
+    return [
+        (component, version)
+        for component, version in releases(index)
+        if masks.get(component, 0) & index.scale(component).bit(version)
+    ]
 
 
 def parts(work: Sequence[Release]) -> list[list[Release]]:

@@ -42,7 +42,11 @@ class Report:
     """Findings with the index they speak about, ordered for reading: what is worst first."""
 
     def __init__(
-        self, index: Index, findings: Iterable[Finding], counts: Mapping[str, int]
+        self,
+        index: Index,
+        findings: Iterable[Finding],
+        counts: Mapping[str, int],
+        subject: str = "the matrix",
     ) -> None:
         places = {name: place for place, name in enumerate(index.header["components"])}
 
@@ -53,6 +57,7 @@ class Report:
         self.index = index
         self.findings = sorted(findings, key=order)
         self.counts = dict(counts)
+        self.subject = subject
 
     @property
     def failed(self) -> bool:
@@ -121,7 +126,7 @@ class Report:
             terminal.plural(counts[name + "s"], name) for name in SEVERITIES if counts[name + "s"]
         ]
         verdict = "no" if self.failed else "yes"
-        return f"{looked}\n{verdict}: the matrix has {terminal.listing(found) or 'no findings'}"
+        return f"{looked}\n{verdict}: {self.subject} has {terminal.listing(found) or 'no findings'}"
 
     def _lines(self, finding: Finding, notes: claims.Notes, screen: Terminal) -> Iterator[str]:
         colour = {"error": "error", "warning": "partial", "info": "unknown"}[finding.severity]
