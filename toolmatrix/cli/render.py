@@ -13,7 +13,7 @@ from toolmatrix.cli.option import BadValue
 from toolmatrix.cli.options import BY_KEY, OPTIONS
 from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
-from toolmatrix.lock import known, read, write
+from toolmatrix.lock import read, write
 from toolmatrix.render import ours
 from toolmatrix.report.terminal import columns, plural
 
@@ -189,7 +189,7 @@ def _same_matrix(context: Context, lock: Lock, index: Index) -> None:
             found=f"{lock.matrix_digest} of {lock.matrix_date}",
             help="`--matrix FILE` names the one it came from; `toolmatrix lock` writes it anew",
         )
-    known.check(lock, _answered_by(context), index)
+    read.check_known(lock, _answered_by(context), index)
 
 
 def _choices(context: Context) -> Choices:

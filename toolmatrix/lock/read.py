@@ -19,8 +19,12 @@ from toolmatrix.lock.write import FLAG_LISTS, SEAL, digest_of, header, key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
+
+    from toolmatrix.facts.index import Index
+
+    Fields = Mapping[str, "str | Fields"]
 
 LARGEST = 8 << 20
 """Bytes that a lock may have; one with hundreds of environments has fewer."""
@@ -28,12 +32,28 @@ LARGEST = 8 << 20
 _HEAD = 4096
 
 _ANEW = "write it anew with `toolmatrix lock`, or restore it from version control"
-_BACKED = {"evidence": "word", "facts": "list", "disputed": "list?"}
-_RENDER = {
-    **dict.fromkeys(("dialect", "format", "recipe", "syntax-line"), "text?"),
-    **dict.fromkeys(("base", "option", "target"), "list?"),
+# What each table holds: kinds of `_KINDS`, tables below it, `*` for names of any kind, `?` behind what may be left out.
+_BACKED: Fields = {"evidence": "word", "facts": "list", "disputed?": "list"}
+_TARGET: Fields = {
+    **dict.fromkeys(("accelerator", "from", "platform"), "text"),
+    "evidence": "word",
+    "components": {
+        "*": {**_BACKED, "version?": "text", "floor?": "text", "inside?": "text", "kept?": "true"}
+    },
+    "archs?": {"*": _BACKED},
+    "devices?": {"*": _BACKED},
+    "variants?": {"*": {**_BACKED, "build": "text", "install": "list"}},
+    "flags?": {"env?": {"*": "text"}, **{f"{name}?": "list" for name in FLAG_LISTS}},
 }
-_COMPONENT = _BACKED | dict.fromkeys(("version", "floor", "inside"), "text?") | {"kept": "true?"}
+FIELDS: Fields = {
+    "schema": "text",
+    "matrix": {"date": "text", "digest": "text"},
+    "render?": {
+        **dict.fromkeys(("dialect?", "format?", "recipe?", "syntax-line?"), "text"),
+        **dict.fromkeys(("base?", "option?", "target?"), "list"),
+    },
+    "environments?": {"*": {"request": "list", "targets?": {"*": _TARGET}}},
+}
 
 
 def read(path: str) -> Lock:
@@ -68,14 +88,61 @@ def parse(data: bytes, path: str) -> Lock:
     text = _text(data, path)
     _same_schema(text, path)
     _check_seal(text, path)
-    return _Reader(path, text).lock(toml.parse(text, path, LockError, "the lock", _ANEW))
+    return _Checker(path, text).lock(toml.parse(text, path, LockError, "the lock", _ANEW))
 
 
 def odd(path: str, keys: tuple[str, ...], expected: str, found: str = "") -> LockError:
     """What a lock that could be read says and nobody understands, with its line."""
     with open(path, "rb") as file:
         text = file.read(LARGEST).decode("utf-8", "replace")
-    return _Reader(path, text).wrong(keys, expected, found)
+    return _Checker(path, text).wrong(keys, expected, found)
+
+
+def check_known(lock: Lock, path: str, index: Index) -> None:
+    """Raises LockError, with the line, for the first target, component or release that a matrix does not know."""
+    for name, environment, target in lock.names():
+        del name
+        keys = ("environments", environment, "targets", target)
+        if target not in index.header["targets"]:
+            raise odd(path, keys, "a target of the matrix", f"`{target}`")
+        held = lock.environments[environment].targets[target]
+        for below, component, release in _named(held):
+            if component not in index.header["components"]:
+                raise odd(path, (*keys, *below), "a component of the matrix", f"`{component}`")
+            if release not in index.section("c:" + component)["versions"]:
+                expected = f"a release of {component} that the matrix knows"
+                raise odd(path, (*keys, *below), expected, f"`{release}`")
+        for floor, part in held.components.items():
+            if part.floor and not _is_version(part.version):
+                below = (*keys, "components", floor)
+                raise odd(path, below, "a version", f"`{part.version}`")
+
+
+def _named(held: LockedTarget) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Keys below the table of a target, and the component and release that they name."""
+    yield ("accelerator",), "accelerator", held.accelerator
+    yield ("from",), "from", held.from_
+    for name, part in held.components.items():
+        if not part.floor:
+            yield ("components", name), name, part.version
+    for name, build in held.variants.items():
+        yield ("variants", name), f"{name}-variant", build.build
+    for table, component, names in (
+        ("archs", "arch", held.archs),
+        ("devices", "device", held.devices),
+    ):
+        for name in names:
+            yield (table, name), component, name
+
+
+def _is_version(text: str) -> bool:
+    from toolmatrix.facts import versions
+
+    try:
+        versions.key(text)
+    except versions.SelectorError:
+        return False
+    return True
 
 
 def _text(data: bytes, path: str) -> str:
@@ -178,7 +245,7 @@ def _no_lock(text: str, path: str) -> LockError:
     )
 
 
-class _Reader:
+class _Checker:
     """Checks the tables of one lock; a sealed one that fails here was written by another toolmatrix."""
 
     def __init__(self, path: str, text: str) -> None:
@@ -186,113 +253,36 @@ class _Reader:
         self.lines = text.split("\n")
 
     def lock(self, body: Mapping[str, Any]) -> Lock:
-        tables = dict.fromkeys(("environments", "render"), "table?")
-        self.check(body, (), {"schema": "text", "matrix": "table", **tables})
-        self.check(body["matrix"], ("matrix",), {"date": "text", "digest": "text"})
-        self.check(body.get("render", {}), ("render",), _RENDER)
+        """The lock in parsed TOML; raises LockError."""
+        self.check(body, (), FIELDS)
         if body["schema"] != SCHEMA:
             raise self.wrong(("schema",), f"`{SCHEMA}`")
-        return Lock(
-            matrix_date=body["matrix"]["date"],
-            matrix_digest=body["matrix"]["digest"],
-            environments={
-                name: self.environment(part, ("environments", name))
-                for name, part in body.get("environments", {}).items()
-            },
-            render={
-                name: tuple(part) if isinstance(part, list) else part
-                for name, part in body.get("render", {}).items()
-            },
-        )
+        for name, environment in body.get("environments", {}).items():
+            for target, part in environment.get("targets", {}).items():
+                for component, chosen in part["components"].items():
+                    if ("version" in chosen) == ("floor" in chosen):
+                        keys = ("environments", name, "targets", target, "components", component)
+                        raise self.wrong(keys, "one of `version` and `floor`")
+        return _lock(body)
 
-    def environment(self, body: Any, keys: tuple[str, ...]) -> LockedEnvironment:
-        self.check(body, keys, {"request": "list", "targets": "table?"})
-        return LockedEnvironment(
-            request=tuple(body["request"]),
-            targets={
-                name: self.target(part, (*keys, "targets", name))
-                for name, part in body.get("targets", {}).items()
-            },
-        )
-
-    def target(self, body: Any, keys: tuple[str, ...]) -> LockedTarget:
-        words = dict.fromkeys(("accelerator", "from", "platform"), "text")
-        tables = dict.fromkeys(("archs", "devices", "variants", "flags"), "table?")
-        self.check(body, keys, words | tables | {"evidence": "word", "components": "table"})
-        return LockedTarget(
-            accelerator=body["accelerator"],
-            from_=body["from"],
-            platform=body["platform"],
-            evidence=body["evidence"],
-            components={
-                name: self.component(part, (*keys, "components", name))
-                for name, part in body["components"].items()
-            },
-            archs=self.named(body, (*keys, "archs")),
-            devices=self.named(body, (*keys, "devices")),
-            variants={
-                name: self.variant(part, (*keys, "variants", name))
-                for name, part in body.get("variants", {}).items()
-            },
-            flags=self.flags(body.get("flags", {}), (*keys, "flags")),
-        )
-
-    def component(self, body: Any, keys: tuple[str, ...]) -> LockedComponent:
-        self.check(body, keys, _COMPONENT)
-        if ("version" in body) == ("floor" in body):
-            raise self.wrong(keys, "one of `version` and `floor`")
-        return LockedComponent(
-            version=body["floor"] if "floor" in body else body["version"],
-            floor="floor" in body,
-            kept=body.get("kept", False),
-            inside=body.get("inside", ""),
-            evidence=body["evidence"],
-            facts=tuple(body["facts"]),
-            disputed=tuple(body.get("disputed", ())),
-        )
-
-    def variant(self, body: Any, keys: tuple[str, ...]) -> LockedVariant:
-        self.check(body, keys, _BACKED | {"build": "text", "install": "list"})
-        return LockedVariant(
-            build=body["build"],
-            install=tuple(body["install"]),
-            evidence=body["evidence"],
-            facts=tuple(body["facts"]),
-            disputed=tuple(body.get("disputed", ())),
-        )
-
-    def named(self, body: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Backed]:
-        found = {}
-        for name, part in body.get(keys[-1], {}).items():
-            self.check(part, (*keys, name), _BACKED)
-            found[name] = Backed(
-                evidence=part["evidence"],
-                facts=tuple(part["facts"]),
-                disputed=tuple(part.get("disputed", ())),
-            )
-        return found
-
-    def flags(self, body: Any, keys: tuple[str, ...]) -> LockedFlags:
-        self.check(body, keys, dict.fromkeys(FLAG_LISTS, "list?") | {"env": "table?"})
-        env = body.get("env", {})
-        self.check(env, (*keys, "env"), dict.fromkeys(env, "text"))
-        return LockedFlags(
-            env=env, **{name: tuple(body[name]) for name in FLAG_LISTS if name in body}
-        )
-
-    def check(self, body: Any, keys: tuple[str, ...], known: Mapping[str, str]) -> None:
+    def check(self, body: Any, keys: tuple[str, ...], fields: Fields) -> None:
         """That a table has the keys it must have, none that is unknown, and values of their kinds."""
         if not isinstance(body, dict):
             raise self.wrong(keys, "a table")
+        below: list[tuple[str, Fields]] = []
         for name, value in body.items():
-            if name not in known:
+            kind = _kind(fields, name)
+            if kind is None:
                 raise self.wrong((*keys, name), "a key that this toolmatrix knows")
-            kind = known[name].rstrip("?")
-            if not _KINDS[kind][0](value):
+            if not isinstance(kind, str):
+                below.append((name, kind))
+            elif not _KINDS[kind][0](value):
                 raise self.wrong((*keys, name), _KINDS[kind][1])
-        for name, kind in known.items():
-            if not kind.endswith("?") and name not in body:
+        for name in fields:
+            if name[-1] not in "?*" and name not in body:
                 raise self.wrong(keys, f"the key `{name}`")
+        for name, inner in below:
+            self.check(body[name], (*keys, name), inner)
 
     def wrong(self, keys: tuple[str, ...], expected: str, found: str = "") -> LockError:
         return LockError(
@@ -319,6 +309,73 @@ class _Reader:
         return 1
 
 
+def _kind(fields: Fields, name: str) -> str | Fields | None:
+    """The kind of a key, None for one that a table does not have."""
+    for field, kind in fields.items():
+        if field == "*" or field.removesuffix("?") == name:
+            return kind
+    return None
+
+
+def _lock(body: Mapping[str, Any]) -> Lock:
+    """What a lock holds whose tables were checked."""
+    return Lock(
+        matrix_date=body["matrix"]["date"],
+        matrix_digest=body["matrix"]["digest"],
+        environments={
+            name: LockedEnvironment(
+                request=tuple(part["request"]),
+                targets={name: _target(one) for name, one in part.get("targets", {}).items()},
+            )
+            for name, part in body.get("environments", {}).items()
+        },
+        render={
+            name: tuple(part) if isinstance(part, list) else part
+            for name, part in body.get("render", {}).items()
+        },
+    )
+
+
+def _target(body: Mapping[str, Any]) -> LockedTarget:
+    flags = body.get("flags", {})
+    return LockedTarget(
+        accelerator=body["accelerator"],
+        from_=body["from"],
+        platform=body["platform"],
+        evidence=body["evidence"],
+        components={
+            name: LockedComponent(
+                version=part["floor"] if "floor" in part else part["version"],
+                floor="floor" in part,
+                kept=part.get("kept", False),
+                inside=part.get("inside", ""),
+                **_backing(part),
+            )
+            for name, part in body["components"].items()
+        },
+        archs={name: Backed(**_backing(part)) for name, part in body.get("archs", {}).items()},
+        devices={name: Backed(**_backing(part)) for name, part in body.get("devices", {}).items()},
+        variants={
+            name: LockedVariant(
+                build=part["build"], install=tuple(part["install"]), **_backing(part)
+            )
+            for name, part in body.get("variants", {}).items()
+        },
+        flags=LockedFlags(
+            env=flags.get("env", {}),
+            **{name: tuple(flags[name]) for name in FLAG_LISTS if name in flags},
+        ),
+    )
+
+
+def _backing(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "evidence": body["evidence"],
+        "facts": tuple(body["facts"]),
+        "disputed": tuple(body.get("disputed", ())),
+    }
+
+
 def _is_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
@@ -326,7 +383,6 @@ def _is_list(value: object) -> bool:
 _KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "text": (lambda value: isinstance(value, str), "a string"),
     "list": (_is_list, "a list of strings"),
-    "table": (lambda value: isinstance(value, dict), "a table"),
     "true": (lambda value: value is True, "true"),
     "word": (lambda value: isinstance(value, str) and value in WORDS, "an evidence word"),
 }
