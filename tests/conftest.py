@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from tests.engine.docker import Engine
 
+# Their asserts explain themselves as those of test modules do.
+pytest.register_assert_rewrite("tests.stages.laws", "tests.report.stage_laws")
+
 
 def pytest_configure() -> None:
     """Let what tests start hear an interrupt: a shell that runs them in the background has them ignore it.

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import shutil
 import subprocess
-from typing import NamedTuple
 
 import pytest
 
-from tests.report.test_stages import NAMES, log_of, plan, stage
+from tests.report.stage_laws import Drawn, expected, from_mermaid
+from tests.report.test_stages import plan, stage
+from tests.stages import corpus
 from toolmatrix.report import stage_graphs
 from toolmatrix.stages import Log
 
-NODE = re.compile(r'    (p\d+[sf]\d+)(?:\["(.*)"\]:::(\w+)|\(\["(.*)"\]\))')
-EDGE = re.compile(r'    (p\d+[sf]\d+) -->(?:\|"(.*)"\|)? (p\d+[sf]\d+)')
 STRING = r'"((?:[^"\\]|\\.)*)"'
 DOT_NODE = re.compile(rf"    (p\d+[sf]\d+) \[label={STRING}, [a-z=#\", 0-9]+\];", re.IGNORECASE)
 DOT_EDGE = re.compile(rf"    (p\d+[sf]\d+) -> (p\d+[sf]\d+)(?: \[label={STRING}\])?;")
@@ -32,29 +30,6 @@ EVIL = (
     "new\nline.cu",
     "`x` {y}",
 )
-
-
-class Drawn(NamedTuple):
-    """What a graph says: labels of nodes, and ends and label of edges."""
-
-    nodes: dict[str, str]
-    edges: set[tuple[str, str, str]]
-
-
-def from_mermaid(text: str) -> Drawn:
-    nodes, edges = {}, set()
-    for line in text.splitlines():
-        if found := NODE.fullmatch(line):
-            nodes[found[1]] = plain(found[2] or found[4])
-        elif found := EDGE.fullmatch(line):
-            edges.add((found[1], found[3], plain(found[2] or "")))
-        else:
-            assert re.match(r"flowchart TB|  subgraph p\d+\[|  end|  classDef ", line), line
-    return Drawn(nodes, edges)
-
-
-def plain(label: str) -> str:
-    return html.unescape(re.sub(r"#(\d+);", r"&#\1;", label.replace("<br/>", "\n")))
 
 
 def from_dot(text: str) -> Drawn:
@@ -89,32 +64,16 @@ def from_graphviz(text: str) -> Drawn:
     return Drawn(nodes, edges)
 
 
-def expected(log: Log) -> set[tuple[str, str]]:
-    return {
-        (f"p{number}s{before}", f"p{number}s{after}")
-        for number, one in enumerate(log.plans)
-        for before, after in one.edges
-    }
-
-
 @pytest.mark.parametrize(
     "name", ["nvcc-4.2__seed", "hipcc-7.0.2__rdc-link-sources", "nvcc-13.0.88__make-log"]
 )
 def test_both_languages_say_the_same(name: str) -> None:
-    log = log_of(name)
+    log = corpus.log(name)
     drawn = from_mermaid(stage_graphs.mermaid(log))
     assert from_dot(stage_graphs.dot(log)) == drawn
     ends = {edge[:2] for edge in drawn.edges}
     assert {pair for pair in ends if "f" not in pair[0] + pair[1]} == expected(log)
     assert {name for pair in ends for name in pair} <= set(drawn.nodes)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_edge_of_the_corpus_is_drawn_with_its_files(name: str) -> None:
-    drawn = from_mermaid(stage_graphs.mermaid(log_of(name)))
-    between = {edge[:2]: edge[2] for edge in drawn.edges if "f" not in edge[0] + edge[1]}
-    assert set(between) == expected(log_of(name))
-    assert all(between.values())
 
 
 @pytest.mark.parametrize("evil", EVIL)
@@ -143,8 +102,8 @@ def test_graphviz_understands_what_is_meant() -> None:
     )
     for log in (
         Log(plans=(strange,)),
-        log_of("nvcc-13.0.88__rdc-link-many"),
-        log_of("nvcc-4.2__seed"),
+        corpus.log("nvcc-13.0.88__rdc-link-many"),
+        corpus.log("nvcc-4.2__seed"),
     ):
         text = stage_graphs.dot(log)
         assert from_graphviz(text) == from_dot(text)

@@ -1,40 +1,22 @@
-"""Plans in words: every log of the corpus can be shown, and the shapes that need care are shown as they should."""
+"""Plans in words: the shapes that need care are shown as they should."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.stages.corpus import case, cases
+from tests.report.stage_laws import WIDTHS
 from toolmatrix.report import stage_graphs
 from toolmatrix.report import stages as report
-from toolmatrix.report.stage_table import Names, products, runs, shortened, sources, table
-from toolmatrix.report.stage_words import (
-    BOTH,
-    DEVICE,
-    HOST,
-    StageProse,
-    catalog,
-    prose_of,
-    sentence,
-)
+from toolmatrix.report.stage_table import Names, products, shortened, sources, table
+from toolmatrix.report.stage_words import BOTH, DEVICE, HOST, StageProse, catalog, sentence
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.stages import Diagnostic, Log, Plan, Stage, graph, parse_log
+from toolmatrix.stages import Diagnostic, Log, Plan, Stage, graph
 from toolmatrix.stages.model import KINDS
 
-NAMES = [one.name for one in cases()]
-WIDTHS = (20, 40, 80, 200)
 CONDITIONS = ("driver", "tool", "word", "reads", "writes")
-
-
-@cache
-def log_of(name: str) -> Log:
-    """A log of the corpus, read once."""
-    return parse_log(case(name).text.split("\n"))
 
 
 def stage(number: int, kind: str, reads: str, writes: str, **given: object) -> Stage:
@@ -87,42 +69,6 @@ def many(count: int) -> Plan:
 
 def entries() -> list[StageProse]:
     return [entry for held in catalog().values() for entry in held]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_log_of_the_corpus_is_shown_at_every_width(name: str) -> None:
-    for width in WIDTHS:
-        for explain in (False, True):
-            text = report.text(log_of(name), name, Terminal(width=width), explain=explain)
-            assert all(line.isprintable() and line == line.rstrip() for line in text.splitlines())
-            if width >= 80:
-                assert max(map(len, text.splitlines())) <= width, text
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_stage_of_the_corpus_has_its_line(name: str) -> None:
-    for one in log_of(name).plans:
-        covered = [held.id for run in runs(one) for line in run for held in line.stages]
-        assert sorted(covered) == [held.id for held in one.stages]
-        shown = table(one, Terminal(width=10_000), full=True)
-        assert [line.split()[0] for line in shown[1:]] == [str(held.id + 1) for held in one.stages]
-        for held, line in zip(one.stages, shown[1:], strict=True):
-            assert all(path in line for path in (*held.inputs, *held.outputs))
-
-
-def test_only_what_readers_do_not_know_is_called_unknown() -> None:
-    for name in NAMES:
-        for one in log_of(name).plans:
-            for held in one.stages:
-                step = prose_of(one, held)
-                assert (step.name == "unknown") <= (held.kind == "other"), name
-
-
-def test_sides_agree_with_archs() -> None:
-    for name in NAMES:
-        for one in log_of(name).plans:
-            for held in one.stages:
-                assert not (held.arch and prose_of(one, held).side == "host"), (name, held)
 
 
 def test_stages_that_repeat_for_each_arch_are_one_run() -> None:
@@ -218,7 +164,8 @@ def test_the_file_of_sentences_has_its_shape() -> None:
     for entry in entries():
         texts = (entry.name, entry.does, *entry.flags, *(getattr(entry, one) for one in CONDITIONS))
         assert all(isinstance(text, str) and text == " ".join(text.split()) for text in texts)
-        assert entry.name and entry.does
+        assert entry.name
+        assert entry.does
         assert entry.side in (HOST, DEVICE, BOTH)
         assert entry.arch in (None, True, False)
         for condition in CONDITIONS:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import tarfile
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from toolmatrix.stages import Log, parse_log
 
 ARCHIVE = Path(__file__).parent / "corpus" / "logs.tar.xz"
 
@@ -47,6 +49,13 @@ def case(name: str) -> Case:
     files = members()
     text = files[f"{name}.log"].decode("utf-8", "surrogateescape")
     return Case(name, text, json.loads(files[f"{name}.json"]))
+
+
+# A test asks many things of one log and then goes on to the next; all of them together are gigabytes.
+@lru_cache(maxsize=4)
+def log(name: str) -> Log:
+    """What the reader makes of the log of a name."""
+    return parse_log(case(name).text.split("\n"))
 
 
 def cases(*tools: str) -> list[Case]:

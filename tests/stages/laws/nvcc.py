@@ -3,50 +3,50 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.stages import corpus
-from toolmatrix.stages import Plan, Stage, parse_log
+from tests.stages.laws import LAWS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-CASES = corpus.cases("nvcc")
-ANSWERS = [one for one in CASES if one.sidecar["exit_code"] == 0]
+    from toolmatrix.stages import Plan, Stage
+
 FRONT_ENDS = {"cudafe++"}
 
 # Files that were there before a command of the log ran and that are neither its arguments nor a source of the corpus:
 # those of the page that the oldest log is from, and those that an earlier command of a shell made.
 THERE = {"backprop_cuda.cu", "backprop.o", "facetrain.o", "imagenet.o", "nosuch.cu"}
 
-
-def names(cases: Iterable[corpus.Case]) -> list[str]:
-    """The names of cases, for pytest."""
-    return [one.name for one in cases]
-
-
-every = pytest.mark.parametrize("case", CASES, ids=names(CASES))
-answered = pytest.mark.parametrize("case", ANSWERS, ids=names(ANSWERS))
-
-
-def having(what: Callable[[corpus.Case], object]) -> pytest.MarkDecorator:
-    """Those answered cases of which something is true."""
-    cases = [one for one in ANSWERS if what(one)]
-    return pytest.mark.parametrize("case", cases, ids=names(cases))
+# Captures that hold another number of invocations than one.
+INVOCATIONS = {
+    "nvcc-13.0.88__list-gpu-arch": 0,
+    "nvcc-13.0.88__make-log": 4,
+    "nvcc-13.0.88__shell-set-x": 2,
+    "nvcc-13.0.88__time-stdout-real": 0,
+}
 
 
-@cache
-def plans_of(name: str) -> tuple[Plan, ...]:
-    """The plans of a case."""
-    return parse_log(corpus.case(name).text.split("\n")).plans
+def answered_by_nvcc(case: corpus.Case) -> bool:
+    """Whether a capture is of an nvcc that did what it was asked for."""
+    return case.tool == "nvcc" and case.sidecar["exit_code"] == 0
+
+
+every = LAWS.of(lambda case: case.tool == "nvcc")
+answered = LAWS.of(answered_by_nvcc)
+
+
+def having(
+    what: Callable[[corpus.Case], object],
+) -> Callable[[Callable[[corpus.Case], None]], Callable[[corpus.Case], None]]:
+    """A law of those answered captures of which something is true."""
+    return LAWS.of(lambda case: answered_by_nvcc(case) and what(case))
 
 
 def plans(case: corpus.Case) -> tuple[Plan, ...]:
     """The plans of a case that have stages."""
-    return tuple(plan for plan in plans_of(case.name) if plan.stages)
+    return tuple(plan for plan in corpus.log(case.name).plans if plan.stages)
 
 
 def before(plan: Plan, stage: Stage) -> list[Stage]:
@@ -81,7 +81,7 @@ def asked(case: corpus.Case, pattern: str) -> set[str]:
 
 
 @every
-def test_stages_are_the_commands_of_the_log(case: corpus.Case) -> None:
+def stages_are_the_commands_of_the_log(case: corpus.Case) -> None:
     found = [(stage.line, stage.text) for plan in plans(case) for stage in plan.stages]
     if case.name == "nvcc-4.2__seed":
         assert found.pop()[1].startswith("gcc -g  -O2 backprop.o")
@@ -89,7 +89,7 @@ def test_stages_are_the_commands_of_the_log(case: corpus.Case) -> None:
 
 
 @every
-def test_stages_are_numbered_in_order(case: corpus.Case) -> None:
+def stages_are_numbered_in_order(case: corpus.Case) -> None:
     for plan in plans(case):
         assert [stage.id for stage in plan.stages] == list(range(len(plan.stages)))
         assert plan.line <= plan.stages[0].line
@@ -98,20 +98,20 @@ def test_stages_are_numbered_in_order(case: corpus.Case) -> None:
 
 
 @every
-def test_the_version_is_that_of_the_tool(case: corpus.Case) -> None:
+def the_version_is_that_of_the_tool(case: corpus.Case) -> None:
     for plan in plans(case):
         assert (plan.tool, plan.version) == ("nvcc", case.version)
 
 
 @every
-def test_no_use_of_a_tool_is_unknown(case: corpus.Case) -> None:
+def no_use_of_a_tool_is_unknown(case: corpus.Case) -> None:
     for plan in plans(case):
         known = {"nvprune", "app"}
         assert {stage.tool for stage in plan.stages if stage.kind == "other"} <= known
 
 
 @every
-def test_what_is_read_was_written_or_there(case: corpus.Case) -> None:
+def what_is_read_was_written_or_there(case: corpus.Case) -> None:
     there = THERE | corpus.sources() | set(case.sidecar["argv"])
     if "link-existing" in case.name:
         there |= {"a.o", "b.o"}
@@ -123,7 +123,7 @@ def test_what_is_read_was_written_or_there(case: corpus.Case) -> None:
 
 
 @every
-def test_edges_are_files(case: corpus.Case) -> None:
+def edges_are_files(case: corpus.Case) -> None:
     for plan in plans(case):
         pairs = {
             (first.id, then.id)
@@ -136,7 +136,7 @@ def test_edges_are_files(case: corpus.Case) -> None:
 
 
 @every
-def test_an_assembly_has_one_compile_before_it(case: corpus.Case) -> None:
+def an_assembly_has_one_compile_before_it(case: corpus.Case) -> None:
     for plan in plans(case):
         for stage in plan.stages:
             if stage.kind in ("ptxas", "tileiras"):
@@ -144,7 +144,7 @@ def test_an_assembly_has_one_compile_before_it(case: corpus.Case) -> None:
 
 
 @every
-def test_a_compile_has_the_arch_of_its_preprocessing(case: corpus.Case) -> None:
+def a_compile_has_the_arch_of_its_preprocessing(case: corpus.Case) -> None:
     for plan in plans(case):
         for stage in plan.stages:
             if stage.kind == "cicc":
@@ -155,7 +155,7 @@ def test_a_compile_has_the_arch_of_its_preprocessing(case: corpus.Case) -> None:
 
 
 @every
-def test_host_work_has_no_arch(case: corpus.Case) -> None:
+def host_work_has_no_arch(case: corpus.Case) -> None:
     joins = {"fatbinary", "link", "hash", "host-compile", "other"}
     for plan in plans(case):
         for stage in plan.stages:
@@ -163,7 +163,7 @@ def test_host_work_has_no_arch(case: corpus.Case) -> None:
 
 
 @every
-def test_the_host_compile_waits_for_every_image(case: corpus.Case) -> None:
+def the_host_compile_waits_for_every_image(case: corpus.Case) -> None:
     for plan in plans(case):
         for stage in plan.stages:
             if stage.kind != "fatbinary" or not any(
@@ -175,7 +175,7 @@ def test_the_host_compile_waits_for_every_image(case: corpus.Case) -> None:
 
 
 @every
-def test_the_host_compile_reads_one_stub_of_a_compile_for_the_device(case: corpus.Case) -> None:
+def the_host_compile_reads_one_stub_of_a_compile_for_the_device(case: corpus.Case) -> None:
     for plan in plans(case):
         for stage in plan.stages:
             if any(path.endswith(".cudafe1.cpp") for path in stage.inputs):
@@ -187,7 +187,7 @@ def test_the_host_compile_reads_one_stub_of_a_compile_for_the_device(case: corpu
 
 
 @every
-def test_who_writes_the_module_id(case: corpus.Case) -> None:
+def who_writes_the_module_id(case: corpus.Case) -> None:
     major = int(case.version.split(".")[0])
     for plan in plans(case):
         for stage in plan.stages:
@@ -209,7 +209,7 @@ def virtual_archs(case: corpus.Case) -> set[str]:
 
 
 @having(virtual_archs)
-def test_the_archs_are_those_asked_for(case: corpus.Case) -> None:
+def the_archs_are_those_asked_for(case: corpus.Case) -> None:
     virtual = virtual_archs(case)
     # Of a family's compute_ nvcc makes a family's sm_, whether asked for or not.
     real = asked(case, r"sm_\d+")
@@ -227,7 +227,7 @@ def test_the_archs_are_those_asked_for(case: corpus.Case) -> None:
 
 
 @having(lambda case: "-o" in case.sidecar["argv"] and "missing" not in case.name)
-def test_what_was_asked_for_is_written(case: corpus.Case) -> None:
+def what_was_asked_for_is_written(case: corpus.Case) -> None:
     words = case.sidecar["argv"]
     assert words[words.index("-o") + 1] in {
         path for plan in plans(case) for stage in plan.stages for path in stage.outputs
@@ -235,19 +235,21 @@ def test_what_was_asked_for_is_written(case: corpus.Case) -> None:
 
 
 @every
-def test_what_the_driver_says_is_kept(case: corpus.Case) -> None:
+def what_the_driver_says_is_kept(case: corpus.Case) -> None:
     said = [
         (number, line.split(":", 1)[1].strip())
         for number, line in enumerate(case.text.split("\n"), 1)
         if re.match(r"(nvcc )?(fatal|warning|error) +:", line)
     ]
-    kept = {(one.line, one.text) for plan in plans_of(case.name) for one in plan.diagnostics}
+    kept = {
+        (one.line, one.text) for plan in corpus.log(case.name).plans for one in plan.diagnostics
+    }
     assert {(number, f"nvcc: {text}") for number, text in said} <= kept
 
 
 @every
-def test_a_failure_is_an_error(case: corpus.Case) -> None:
-    found = {one.severity for plan in plans_of(case.name) for one in plan.diagnostics}
+def a_failure_is_an_error(case: corpus.Case) -> None:
+    found = {one.severity for plan in corpus.log(case.name).plans for one in plan.diagnostics}
     if case.sidecar["exit_code"]:
         assert "error" in found
     elif case.sidecar["exit_code"] == 0:
@@ -255,25 +257,19 @@ def test_a_failure_is_an_error(case: corpus.Case) -> None:
 
 
 @every
-def test_no_word_is_one_that_a_shell_changes(case: corpus.Case) -> None:
+def no_word_is_one_that_a_shell_changes(case: corpus.Case) -> None:
     """The programs and their redirections are what the shell is there for."""
     for plan in plans(case):
         assert not [one for one in plan.diagnostics if "shell" in one.text]
         assert not [word for stage in plan.stages for word in stage.argv if word in (">", "<")]
 
 
-def test_one_invocation_is_one_plan() -> None:
-    counts = {one.name: len(plans_of(one.name)) for one in CASES}
-    odd = {name: count for name, count in counts.items() if count != 1}
-    assert odd == {
-        "nvcc-13.0.88__list-gpu-arch": 0,
-        "nvcc-13.0.88__make-log": 4,
-        "nvcc-13.0.88__shell-set-x": 2,
-        "nvcc-13.0.88__time-stdout-real": 0,
-    }
+@every
+def one_invocation_is_one_plan(case: corpus.Case) -> None:
+    assert len(corpus.log(case.name).plans) == INVOCATIONS.get(case.name, 1)
 
 
 @answered
-def test_a_whole_log_is_not_taken_for_a_part_of_one(case: corpus.Case) -> None:
-    for plan in plans_of(case.name):
+def a_whole_log_is_not_taken_for_a_part_of_one(case: corpus.Case) -> None:
+    for plan in corpus.log(case.name).plans:
         assert not [one for one in plan.diagnostics if "missing" in one.text]
