@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import pytest
-
+from tests import house
 from toolmatrix.cli.commands import COMMANDS
 
 if sys.version_info >= (3, 11):
@@ -19,6 +18,8 @@ else:
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "toolmatrix"
@@ -69,21 +70,12 @@ def floor(name: str) -> int:
 
 def imports(path: Path) -> Iterator[Import]:
     """The parts of the house that a module imports, absolutely or relatively."""
-    package = ("toolmatrix", *path.relative_to(PACKAGE).parts[:-1])
-    for node in ast.walk(ast.parse(path.read_text())):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else ()
-            module = ".".join((*base, *([node.module] if node.module else [])))
-            names = [f"{module}.{alias.name}" for alias in node.names]
-        for name in names:
-            top, _, rest = name.partition(".")
-            if top == "toolmatrix" and isinstance(node, (ast.Import, ast.ImportFrom)):
-                target = rest.partition(".")[0]
-                known = any(target in parts for parts in FLOORS)
-                yield Import(node.lineno, target if known else "__init__")
+    for line, name in house.imports(house.Module(path, PACKAGE), types=True):
+        top, _, rest = name.partition(".")
+        if top == PACKAGE.name:
+            target = rest.partition(".")[0]
+            known = any(target in parts for parts in FLOORS)
+            yield Import(line, target if known else "__init__")
 
 
 def shown(path: Path) -> str:
@@ -101,26 +93,27 @@ def test_every_part_of_the_house_has_a_floor() -> None:
     assert {part(path) for path in MODULES} <= known
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
-def test_imports_point_down(path: Path) -> None:
-    here = part(path)
+def test_imports_point_down() -> None:
     wrong = [
         f"{shown(path)}:{line} imports {target}"
+        for path in MODULES
         for line, target in imports(path)
-        if target != here and floor(target) <= floor(here)
+        if target != part(path) and floor(target) <= floor(part(path))
     ]
     assert wrong == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
-def test_modules_and_functions_stay_short(path: Path) -> None:
-    text = path.read_text()
-    assert text.count("\n") <= LONGEST_MODULE
+def test_modules_and_functions_stay_short() -> None:
+    measured = house.modules()
     long = [
-        f"{shown(path)}:{node.lineno} {node.name}"
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and (node.end_lineno or node.lineno) - node.lineno + 1 > LONGEST_FUNCTION
+        f"{one.inside} has {len(one.lines)} lines"
+        for one in measured
+        if len(one.lines) > LONGEST_MODULE
+    ]
+    long += [
+        f"{one.module.inside}:{one.line} {one.name} has {one.length} lines"
+        for one in house.functions(measured)
+        if one.length > LONGEST_FUNCTION
     ]
     assert long == []
 
@@ -143,9 +136,8 @@ def version_literals(path: Path) -> Iterator[str]:
             yield f"{shown(path)}:{node.lineno} {value!r}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
-def test_no_version_of_a_component_stands_in_the_code(path: Path) -> None:
-    assert list(version_literals(path)) == []
+def test_no_version_of_a_component_stands_in_the_code() -> None:
+    assert [found for path in MODULES for found in version_literals(path)] == []
 
 
 def test_the_search_for_versions_finds_them(
@@ -162,9 +154,9 @@ def test_the_search_for_versions_finds_them(
 
 
 def test_the_search_for_imports_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
-    (tmp_path / "solve").mkdir()
-    module = tmp_path / "solve" / "module.py"
+    monkeypatch.setitem(globals(), "PACKAGE", tmp_path / "toolmatrix")
+    module = tmp_path / "toolmatrix" / "solve" / "module.py"
+    module.parent.mkdir(parents=True)
     module.write_text(
         "import os\n"
         "import toolmatrix.report.terminal\n"
@@ -184,16 +176,16 @@ def test_the_search_for_imports_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_
     ]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_commands_open_the_matrix_in_one_way(name: str) -> None:
+def test_commands_open_the_matrix_in_one_way() -> None:
     """By `context.index()`, which knows where a matrix that is piped in lies."""
-    text = (PACKAGE / "cli" / f"{name.replace('-', '_')}.py").read_text()
-    imported = [
-        node
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.ImportFrom) and node.module == "toolmatrix.facts.store"
+    commands = [PACKAGE / "cli" / f"{name.replace('-', '_')}.py" for name in COMMANDS]
+    wrong = [
+        f"{shown(path)}:{line}"
+        for path in commands
+        for line, name in house.imports(house.Module(path, PACKAGE), types=True)
+        if name.startswith("toolmatrix.facts.store.")
     ]
-    assert imported == []
+    assert wrong == []
 
 
 def test_the_package_imports_what_it_depends_on_and_nothing_else() -> None:
@@ -281,10 +273,9 @@ def by_position(path: Path) -> list[str]:
     return sorted(set(found))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
-def test_records_of_the_index_are_read_by_name(path: Path) -> None:
-    if path != READS_THE_INDEX:
-        assert by_position(path) == []
+def test_records_of_the_index_are_read_by_name() -> None:
+    paths = [path for path in MODULES if path != READS_THE_INDEX]
+    assert [wrong for path in paths for wrong in by_position(path)] == []
 
 
 def test_the_search_for_positions_finds_them(
@@ -309,3 +300,70 @@ def test_the_search_for_positions_finds_them(
         "module.py:7 record[0]",
         "module.py:8 (rival, _, _)",
     ]
+
+
+def small(folder: Path, **texts: str) -> list[house.Module]:
+    """The modules of a package made of some texts."""
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+    return house.modules(folder)
+
+
+def test_what_is_measured_of_a_function(tmp_path: Path) -> None:
+    of = small(
+        tmp_path,
+        a="""def f(x: int, *y: int) -> int:
+    "One."
+    # Why.
+    def inside(z):
+        return z if z else 1
+    if x and y or not x:
+        return 1
+    try:
+        return sum(one for one in y if one)
+    except ValueError:
+        return 2
+    finally:
+        pass
+
+class C:
+    # type: ignore
+    def g(self) -> None: ...
+""",
+    )
+    found = {one.name: one for one in house.functions(of)}
+    shown = {
+        name: (one.length, one.complexity, one.annotated, one.documented)
+        for name, one in found.items()
+    }
+    assert shown == {
+        "f": (13, 8, True, True),
+        "inside": (2, 2, False, False),
+        "g": (1, 1, True, False),
+    }
+    assert [(one.name, one.length) for one in house.classes(of)] == [("C", 3)]
+    assert (of[0].docstring_lines, of[0].comment_lines, of[0].blank_lines) == ({2}, {3}, 1)
+
+
+def test_equal_lines_are_found_wherever_they_stand(tmp_path: Path) -> None:
+    same = "".join(f"call({number})\n" for number in range(4))
+    of = small(
+        tmp_path,
+        a=f"import os\n{same}only = 1\n",
+        b=f"import os\nother = 1\n# why\n{same}",
+        c="call(0)\ncall(1)\n",
+    )
+    assert house.repetitions(of, 3) == [("a.py:2", "b.py:4", 4)]
+    assert house.repetitions(of, 5) == []
+
+
+def test_the_depth_of_a_room_is_its_longest_chain(tmp_path: Path) -> None:
+    name = tmp_path.name
+    of = small(
+        tmp_path,
+        a=f"from {name} import b",
+        b=f"def f():\n    from {name}.c import x",
+        c=f"if TYPE_CHECKING:\n    from {name} import a",
+        d="import a",
+    )
+    assert house.depth(of) == 3

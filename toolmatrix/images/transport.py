@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.docker_config import DockerConfig
 
-_TIMEOUT = {"connect": 10.0, "read": 30.0}
+_TIMEOUT = {"connect": 10, "read": 30}
 """Seconds until a connection is there, and between two pieces of an answer."""
 PATIENCE: float = 300
 SLOWEST = 8 << 10
