@@ -32,13 +32,19 @@ LONGEST_FUNCTION = 60
 FLOORS = (
     {"__main__"},
     {"cli"},
+    {"api"},
     {"render", "judge", "harvest", "report"},
-    {"logs"},
+    {"logs", "request"},
     {"solve", "stages", "inventory", "lock", "recipes"},
     {"facts", "images"},
     {"resources", "finding", "lines", "pack", "toml"},
     {"errors", "value", "__init__"},
 )
+
+# Modules that may import what stands above them, with the reason.
+MAY_LOOK_UP = {
+    "toolmatrix/__init__.py": "the front door: it hands on functions of `api`, imported when they are asked for",
+}
 
 VERSION = re.compile(r"\d+\.\d+(\.\d+)*")
 ARCH = re.compile(r"(?<![a-z0-9])(sm_|compute_)\d|(?<![a-z0-9])gfx\d")
@@ -99,6 +105,7 @@ def test_imports_point_down() -> None:
         for path in MODULES
         for line, target in imports(path)
         if target != part(path) and floor(target) <= floor(part(path))
+        if shown(path) not in MAY_LOOK_UP
     ]
     assert wrong == []
 

@@ -1,3 +1,66 @@
-"""toolmatrix: which versions of a machine-learning tool chain go together, and why."""
+"""toolmatrix: which versions of a machine-learning tool chain go together, and why.
+
+`toolmatrix.resolve("tensorflow==2.6.5", target="arm")` asks what the command asks; docs/python.md shows the rest.
+"""
+
+from __future__ import annotations
+
+import sys
 
 __version__ = "0.1.0"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from toolmatrix.api import explain as explain
+    from toolmatrix.api import matrix as matrix
+    from toolmatrix.api import open_matrix as open_matrix
+    from toolmatrix.api import resolve as resolve
+    from toolmatrix.api import why_not as why_not
+else:
+    ModuleType = type(sys)
+
+_FUNCTIONS = {
+    "resolve": "toolmatrix.api",
+    "why_not": "toolmatrix.api",
+    "explain": "toolmatrix.api",
+    "matrix": "toolmatrix.api",
+    "open_matrix": "toolmatrix.api",
+    "lock": "toolmatrix.api.files",
+    "render": "toolmatrix.api.files",
+    "stages": "toolmatrix.api.stages",
+    "inventory": "toolmatrix.api.subjects",
+    "validate": "toolmatrix.api.subjects",
+}
+__all__ = [*_FUNCTIONS, "__version__"]  # noqa: PLE0604 - strings all the same
+
+
+def __getattr__(name: str) -> Any:
+    """A function of the API, imported when it is first asked for."""
+    if name in _FUNCTIONS:
+        return getattr(__import__(_FUNCTIONS[name], fromlist=[name]), name)
+    raise AttributeError(f"module 'toolmatrix' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_FUNCTIONS})
+
+
+class _Room(ModuleType):
+    """A package of this one that has the name of a function, and is called as it."""
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return __getattr__(self.__name__.rpartition(".")[2])(*given, **named)
+
+
+class _Front(ModuleType):
+    # Importing `toolmatrix.lock` puts that package in the place of the function `lock`: let it be both.
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _FUNCTIONS and type(value) is ModuleType:
+            value.__class__ = _Room
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Front

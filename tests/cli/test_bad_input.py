@@ -529,7 +529,7 @@ def test_control_c_while_solving(small: Cli, monkeypatch: pytest.MonkeyPatch, he
     def interrupt(*_given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("toolmatrix.cli.resolve.resolve", interrupt)
+    monkeypatch.setattr("toolmatrix.api.answers.resolve", interrupt)
     assert small("resolve", "app", "-o", "out.txt") == (130, "", "interrupted\n")
     assert list(here.iterdir()) == []
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.cli import ask
-from toolmatrix.cli.commands import COMMANDS
-from toolmatrix.cli.parser import parse
-from toolmatrix.cli.prepare import make_context
 from toolmatrix.facts.store import open_index
+from toolmatrix.request.read import Surroundings
 from toolmatrix.solve import preferences
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Solution, solve
@@ -26,11 +22,7 @@ def index(cache: str) -> Index:
 
 
 def assembly(index: Index, words: str) -> Assembly:
-    parsed = parse(["resolve", *words.split()])
-    streams = io.StringIO(), io.StringIO(), io.StringIO()
-    return Assembly(
-        index, ask.build(make_context(parsed, COMMANDS["resolve"], {}, *streams), index)
-    )
+    return Assembly(index, Surroundings(index=index).read(words.split()))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 
-from toolmatrix.cli import vocabulary
+from toolmatrix.cli import ask
 from toolmatrix.errors import NothingMatched, Position, ToolMissing
 from toolmatrix.lock import read
 from toolmatrix.render.around import bake_name
@@ -142,7 +142,7 @@ def _one(context: Context, folder: str, name: str, words: tuple[str, ...]) -> _B
 
 def _targets(context: Context) -> tuple[str, ...]:
     """The targets of `--target`, none where all are built."""
-    return vocabulary.settled(context, context.index()).target if context.options.target else ()
+    return ask.settled(context, context.index()).target if context.options.target else ()
 
 
 def _images(context: Context, folder: str) -> Iterator[tuple[str, str]]:

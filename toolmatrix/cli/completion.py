@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from toolmatrix.cli.commands import COMMANDS, Command
 from toolmatrix.cli.complete import KINDS
-from toolmatrix.cli.option import Option, nearest
 from toolmatrix.cli.options import COMMON, OPTIONS
 from toolmatrix.errors import UsageError
+from toolmatrix.request.fields import meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
+    from toolmatrix.cli.option import Option
 
 
 def run(context: Context) -> int:
@@ -18,11 +19,10 @@ def run(context: Context) -> int:
     shell = context.arguments[0]
     writers = {"bash": _bash, "zsh": _zsh, "fish": _fish}
     if shell not in writers:
-        close = nearest(shell, tuple(writers))
         raise UsageError(
             f"no completion for `{shell}`",
             expected="one of " + ", ".join(writers),
-            help=f"did you mean `{close}`?" if close else "",
+            help=meant(shell, tuple(writers)),
         )
     context.write("\n".join(writers[shell]()) + "\n")
     return 0

@@ -34,11 +34,11 @@ def _lines(context: Context) -> list[str]:
     rows.append(("request", " ".join(context.configured_request) or "-", _request_origin(context)))
     lines = columns(rows)
     lines += [f"environment {name}" for name in context.environments]
-    return lines + [f"read {file.path}" for file in context.files]
+    return lines + [f"read {file.path}" for file in context.settings.files]
 
 
 def _request_origin(context: Context) -> str:
-    for file in context.files:
+    for file in context.settings.files:
         if file.top.request:
             return str(file.position("request"))
     return "default"
@@ -58,7 +58,7 @@ def _document(context: Context) -> dict[str, Any]:
         "options": options,
         "request": list(context.configured_request),
         "environments": sorted(context.environments),
-        "files": [file.path for file in context.files],
+        "files": [file.path for file in context.settings.files],
     }
 
 

@@ -7,76 +7,68 @@ import os.path
 
 from toolmatrix.errors import OutputError, Position
 from toolmatrix.report.terminal import Terminal, detect
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any, TextIO
 
     from toolmatrix.cli.commands import Command
     from toolmatrix.cli.merge import Origin
     from toolmatrix.cli.options import Options
-    from toolmatrix.cli.settings import SettingsFile, Table
+    from toolmatrix.cli.prepare import Settings
+    from toolmatrix.cli.settings import SettingsFile
     from toolmatrix.cli.stdin import Stdin
     from toolmatrix.facts.index import Index
 
 
-class Context:
+class Context(Value):
     """One run of one command.
 
     `options` are read as attributes and `origins` says where each came from; paths among the options
-    are ready to be opened. `arguments` are the positional arguments, or the `request` of the
+    are ready to be opened. `arguments` are the positional arguments, those `given` or the `request` of the
     configuration where a command that takes one is given none. `passed` are the words after `--`, for a
-    command that passes them on.
+    command that passes them on. `pieces` and `later` collect what is printed at the end.
     """
-
-    __slots__ = (
-        "_later",
-        "_pieces",
-        "_remake",
-        "arguments",
-        "command",
-        "configured_request",
-        "env",
-        "environments",
-        "files",
-        "options",
-        "origins",
-        "passed",
-        "piped",
-        "stderr",
-        "stdin",
-        "stdout",
-        "terminal",
-    )
 
     command: Command
     options: Options
     origins: Mapping[str, Origin]
-    arguments: tuple[str, ...]
+    settings: Settings
+    given: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
     passed: tuple[str, ...]
-    configured_request: tuple[str, ...]
-    environments: Mapping[str, Table]
-    files: tuple[SettingsFile, ...]
-    piped: Stdin
+    configured_request: tuple[str, ...] = ()
     env: Mapping[str, str]
-    stdin: TextIO
+    piped: Stdin
     stdout: TextIO
     stderr: TextIO
     terminal: Terminal
-    _remake: Callable[[str], Context]
+    pieces: list[str]
+    later: list[str]
 
-    def __init__(self, **fields: Any) -> None:
-        for name, value in fields.items():
-            setattr(self, name, value)
-        self._pieces: list[str] = []
-        self._later: list[str] = []
+    @property
+    def environments(self) -> Mapping[str, SettingsFile]:
+        """The file that has each environment."""
+        return self.settings.environments
 
     def for_environment(self, name: str) -> Context:
-        """This run as `[environments.NAME]` would have it; flags and variables still win."""
-        made = self._remake(name)
-        made._pieces, made._later = self._pieces, self._later
-        return made
+        """This run as `[environments.NAME]` would have it, or without one; flags and variables still win."""
+        options, origins = self.settings.options(self.command, self.env, name)
+        request = self.settings.request(name)
+        return self.replace(
+            options=options,
+            origins=origins,
+            configured_request=request,
+            arguments=self.given or (request if self.command.requests else ()),
+            terminal=_terminal(self.stdout, self.env, options),
+        )
+
+    @property
+    def stdin(self) -> TextIO:
+        """What is piped in, as it comes."""
+        return self.piped.stream
 
     @property
     def matrices(self) -> tuple[str, ...]:
@@ -94,7 +86,7 @@ class Context:
 
         It is held back until the command has returned, so a failure leaves no half of a result.
         """
-        self._pieces.append(text)
+        self.pieces.append(text)
 
     def write_json(self, document: Mapping[str, Any]) -> None:
         """Give a result as one JSON document."""
@@ -107,7 +99,7 @@ class Context:
 
     def say_after(self, text: str) -> None:
         """Tell the user something below the result, such as a count or a hint."""
-        self._later.append(text)
+        self.later.append(text)
 
     def path(self, text: str) -> str:
         """A path from the arguments, ready to be opened; `-` stays `-`."""
@@ -115,13 +107,13 @@ class Context:
 
     def finish(self) -> None:
         """Put the result where it belongs; raises OutputError."""
-        text = "".join(self._pieces)
-        self._pieces.clear()
+        text = "".join(self.pieces)
+        self.pieces.clear()
         if self.options.output != "-" and not self.command.fills:
             replace_file(self.options.output, text)
         elif text and self.options.quiet < 2:
             to_stream(self.stdout, text)
-        for line in self._later:
+        for line in self.later:
             self.say(line)
 
 
@@ -145,6 +137,14 @@ def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Ter
         ascii_only=options.ascii,
         measured_width=width,
     )
+
+
+def _terminal(stdout: TextIO, env: Mapping[str, str], options: Options) -> Terminal:
+    """What the reader of the result can see; a file that is written has no colours unless they are asked for."""
+    terminal = terminal_of(stdout, env, options)
+    if options.output != "-" and options.color != "always":
+        return terminal.replace(colour=False)
+    return terminal
 
 
 def as_json(document: Mapping[str, Any]) -> str:

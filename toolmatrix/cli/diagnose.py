@@ -6,7 +6,7 @@ import os.path
 from contextlib import closing
 from functools import partial
 
-from toolmatrix.cli import offer, stage_log
+from toolmatrix.cli import ask, stage_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ def _locked(context: Context) -> Mapping[str, str]:
 
 def _answer(context: Context, index: Index, words: Sequence[str]) -> Mapping[str, str] | None:
     """The releases that `toolmatrix resolve WORDS...` gives on its first target, None where it gives none."""
-    command = ["resolve", *words, *offer.carried(context)]
-    resolution = offer.answered(context, index, command)
+    resolution = ask.surroundings(context, index).answered(words)
     if resolution is None:
         return None
     return resolution.chosen(next(iter(resolution.targets)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.cli import vocabulary
+from toolmatrix.cli import ask
 from toolmatrix.cli.judging import Yardstick
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.judge import locked
@@ -69,7 +69,7 @@ def _said(context: Context, index: Index) -> tuple[str, ...]:
     """The two targets of `--target`; a setting says where things run, not what to compare."""
     if context.origins["target"].kind != "flag":
         return ()
-    said = tuple(dict.fromkeys(vocabulary.settled(context, index).target))
+    said = tuple(dict.fromkeys(ask.settled(context, index).target))
     if said and len(said) != 2:
         raise UsageError(
             "two targets are compared",

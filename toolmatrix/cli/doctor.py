@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.cli import clock, vocabulary
+from toolmatrix.cli import ask, clock
 from toolmatrix.cli.judging import Yardstick
 from toolmatrix.cli.validate import EXIT, FORMS
 from toolmatrix.errors import NothingMatched
@@ -70,7 +70,7 @@ def _yardstick(context: Context) -> Yardstick:
 
     lock = read.read(path)
     flag = context.origins["target"].kind == "flag"
-    named = vocabulary.settled(context, context.index()).target if flag else ()
+    named = ask.settled(context, context.index()).target if flag else ()
     return Yardstick(lock=lock, path=path, digest=write.digest(lock), targets=named)
 
 

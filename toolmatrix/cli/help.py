@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from toolmatrix.cli.commands import COMMANDS, Command
-from toolmatrix.cli.option import Option, nearest
 from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
 from toolmatrix.errors import UsageError
 from toolmatrix.report.terminal import columns, wrap
+from toolmatrix.request.fields import meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolmatrix.cli.context import Context
+    from toolmatrix.cli.option import Option
     from toolmatrix.report.terminal import Terminal
 
 _EXIT_CODES = """\
@@ -29,10 +30,9 @@ def run(context: Context) -> int:
     """Print the page of a command, or of the program."""
     name = context.arguments[0] if context.arguments else ""
     if name and name not in COMMANDS:
-        close = nearest(name, tuple(COMMANDS))
         raise UsageError(
             f"unknown command `{name}`",
-            help=f"did you mean `{close}`?" if close else "`toolmatrix help` lists the commands",
+            help=meant(name, tuple(COMMANDS), "`toolmatrix help` lists the commands"),
         )
     context.write(page(COMMANDS.get(name), context.terminal))
     return 0

@@ -13,6 +13,7 @@ from toolmatrix.lock import compare, make, read, write
 from toolmatrix.lock.model import Lock, LockedEnvironment, LockedTarget
 from toolmatrix.report import answer, caveats, differences
 from toolmatrix.report.terminal import plural
+from toolmatrix.request.names import Names
 from toolmatrix.solve.resolve import Refusal, resolve
 
 TYPE_CHECKING = False
@@ -208,7 +209,7 @@ def _keeping(context: Context, index: Index) -> tuple[Lock | None, set[str]]:
     upgrade = context.options.upgrade
     if not (upgrade or context.options.keep):
         return None, set()
-    names = ask.Names(index)
+    names = Names(index)
     moving = {names.component(name.lower()) for name in upgrade}
     path = context.options.keep or context.options.lock
     kept = read.read(path)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os.path
 
-from toolmatrix.cli.option import BadValue, Option, variable_of
+from toolmatrix.cli.option import Option, variable_of
 from toolmatrix.cli.options import OPTIONS, Options
 from toolmatrix.errors import ConfigError, UsageError
+from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -123,7 +124,7 @@ def misfit(option: Option, origin: Origin, bad: BadValue) -> ToolmatrixError:
     what = f"`{option.flags[-1] if origin.kind == 'flag' else option.key}`"
     if origin.kind == "variable":
         what = f"the environment variable `{origin.name}`"
-    return bad.told(kind, what, origin.where)
+    return bad.about(kind, what, origin.where)
 
 
 def _shorthand(text: str, stands_for: str) -> str | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from toolmatrix.errors import CannotSay
+from toolmatrix.request.fields import PLAIN, BadValue, is_date
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.errors import Position, ToolmatrixError
+    from toolmatrix.request.fields import Vocabulary
 
 _YES = ("1", "true", "yes", "on")
 _NO = ("0", "false", "no", "off")
@@ -26,30 +26,7 @@ _TOML: Mapping[str, tuple[type, str]] = {
     "number": (int, "a whole number, 0 or more"),
     "text": (str, "a string"),
 }
-_NONE: Mapping[str, str] = {}
 _EMPTY: Mapping[str, Any] = {"flag": False, "count": 0, "number": None, "text": "", "list": ()}
-
-
-class BadValue(Exception):
-    """A value that an option does not take; the caller knows where it stood."""
-
-    def __init__(self, expected: str, found: str, help: str = "") -> None:
-        super().__init__(expected)
-        self.expected = expected
-        self.found = found
-        self.help = help
-
-    def told(
-        self, kind: type[ToolmatrixError], what: str, where: Position | None = None
-    ) -> ToolmatrixError:
-        """The error for the user: what the value was for, and where it stood."""
-        return kind(
-            f"bad value for {what}",
-            where=where,
-            expected=self.expected,
-            found=self.found,
-            help=self.help,
-        )
 
 
 class Option:
@@ -67,11 +44,8 @@ class Option:
     shape: str
     shorthand: Mapping[str, str]
     split: bool
-    synonyms: Mapping[str, str]
-    unheard: tuple[str, ...]
+    vocabulary: Vocabulary
     many: bool
-    asks_matrix: bool
-    advice: Mapping[str, str]
 
     def __init__(self, declared: Mapping[str, Any]) -> None:
         self.__dict__.update(declared)
@@ -157,7 +131,7 @@ class Option:
             return ",".join(self._one(word) for word in text.split(","))
         if self.choices:
             return self.pick(text, self.choices)
-        if self.shape == "date" and not _is_date(text):
+        if self.shape == "date" and not is_date(text):
             raise BadValue("a date such as 2026-11-20", f"`{text}`")
         return text
 
@@ -166,37 +140,13 @@ class Option:
         return word if word in self.shorthand.values() else self.pick(word, self.choices)
 
     def pick(self, text: str, known: Sequence[str]) -> str:
-        """The one of the `known` words that is meant.
-
-        Raises BadValue, and CannotSay for a word that means something of which no fact speaks.
-        """
-        lower = text.lower()
-        for word in (text, lower, self.synonyms.get(lower, "")):
-            if word in known:
-                return word
-        expected = "one of " + ", ".join(known)
-        if lower in self.unheard:
-            raise CannotSay(
-                f"`{self.flags[-1]} {text}`: no fact speaks of it",
-                expected=expected,
-                found=f"`{text}`",
-                help="facts of your own can: `--matrix FILE`",
-            )
-        close = nearest(text, known)
-        help = self.advice.get(lower) or (close and f"did you mean `{close}`?")
-        raise BadValue(expected, f"`{text}`", help)
+        """The one of the `known` words that is meant. Raises BadValue."""
+        return self.vocabulary.pick(self.flags[-1], text, known)
 
 
 def variable_of(flag: str) -> str:
     """The environment variable of a long flag: TOOLMATRIX_MIN_EVIDENCE for --min-evidence."""
     return "TOOLMATRIX_" + flag[2:].replace("-", "_").upper()
-
-
-def nearest(word: str, known: Sequence[str], cutoff: float = 0.6) -> str:
-    """The known word that was probably meant, or nothing."""
-    import difflib
-
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), "")
 
 
 def toml_kind(value: object) -> str:
@@ -218,15 +168,6 @@ def _truth(text: str) -> bool:
     raise BadValue("1, true, yes, on, 0, false, no or off", f"`{text}`")
 
 
-def _is_date(text: str) -> bool:
-    from datetime import date
-
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
-
-
 def option(
     *flags: str,
     help: str,
@@ -239,20 +180,15 @@ def option(
     only_flag: bool = False,
     excludes: tuple[str, ...] = (),
     shape: str = "",
-    shorthand: Mapping[str, str] = _NONE,
+    shorthand: Mapping[str, str] = PLAIN.synonyms,
     split: bool = True,
     many: bool = False,
-    asks_matrix: bool = False,
-    synonyms: Mapping[str, str] = _NONE,
-    unheard: tuple[str, ...] = (),
-    advice: Mapping[str, str] = _NONE,
+    vocabulary: Vocabulary = PLAIN,
 ) -> Any:
     """Declare an option; `shape` is `path`, `date` or nothing, `split` means comma lists.
 
     Of a text that may name `many`, each word between commas is one of the choices, which may be listed when asked for.
-    One that `asks_matrix` takes words that the matrix in force names; `vocabulary.settled` picks them.
-    `synonyms` are other words for choices, `unheard` words that mean something of which no fact speaks, and `advice`
-    says of words that may mean several things what to write for each.
+    The `vocabulary` are its words besides the choices.
     A file sets what is `configurable`; what is `only_flag` is set by no variable either.
     """
     return Option(locals())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from toolmatrix.cli.option import Option, option
 from toolmatrix.facts.evidence import WORDS
+from toolmatrix.request.fields import PREFERENCES, VOCABULARIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,14 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from typing_extensions import Self
-
-_X86 = ("x86_64", "x86-64", "x64", "amd64", "linux/amd64")
-_ARM = ("aarch64", "arm64", "sbsa", "linux/arm64")
-_OTHER_MACHINES = (
-    *("riscv64", "riscv", "risc-v", "linux/riscv64", "ppc64le", "ppc64", "power", "linux/ppc64le"),
-    *("s390x", "linux/s390x", "loongarch64", "windows", "macos", "darwin"),
-)
-_CUDA_TARGET = "a target is a machine: `--target x86` or `arm`, with `--accelerator cuda`"
 
 
 def _every_format() -> tuple[str, ...]:
@@ -39,18 +32,7 @@ class Options:
         metavar="LIST",
         group="request",
         completer="target",
-        asks_matrix=True,
-        synonyms={
-            **dict.fromkeys(_X86, "x86"),
-            **dict.fromkeys(_ARM, "arm"),
-            **dict.fromkeys(("rocm", "hip"), "amd"),
-        },
-        unheard=_OTHER_MACHINES,
-        advice={
-            **dict.fromkeys(("gpu", "cuda", "nvidia"), _CUDA_TARGET),
-            "cpu": "a target is a machine: `--target x86` or `arm`, with `--accelerator none`",
-            "jetson": "`--target arm` with `--device`, such as `orin`",
-        },
+        vocabulary=VOCABULARIES["target"],
         help="where the result runs, such as x86, arm or amd, or several: x86,arm",
     )
     from_: str = option(
@@ -58,12 +40,7 @@ class Options:
         metavar="WORD",
         group="request",
         completer="from",
-        asks_matrix=True,
-        synonyms={
-            **dict.fromkeys(("pip", "pypi", "uv", "wheels", "whl", "binary"), "wheel"),
-            **dict.fromkeys(("src", "sources", "sdist", "build", "git"), "source"),
-        },
-        unheard=("conda", "mamba", "apt", "docker", "ngc", "nix", "spack"),
+        vocabulary=VOCABULARIES["from_"],
         help="how the framework gets there, such as source or wheel",
     )
     accelerator: str = option(
@@ -71,10 +48,7 @@ class Options:
         metavar="WORD",
         group="request",
         completer="accelerator",
-        asks_matrix=True,
-        synonyms={"cpu": "none", "nvidia": "cuda", "amd": "rocm", "hip": "rocm"},
-        unheard=("xpu", "sycl", "oneapi", "vulkan", "metal", "mps", "opencl", "tpu", "npu"),
-        advice={"gpu": "`cuda` is for GPUs of NVIDIA, `rocm` for those of AMD"},
+        vocabulary=VOCABULARIES["accelerator"],
         help="what computes beside the CPU, such as none, cuda or rocm",
     )
     arch: tuple[str, ...] = option(
@@ -116,8 +90,8 @@ class Options:
         "--prefer",
         metavar="WORD",
         group="request",
-        choices=("newest", "oldest", "best-evidence"),
-        synonyms={"latest": "newest", "highest": "newest", "lowest": "oldest"},
+        choices=PREFERENCES,
+        vocabulary=VOCABULARIES["prefer"],
         default="best-evidence",
         help="which of several answers to take",
     )
@@ -478,7 +452,6 @@ class Options:
 OPTIONS: dict[str, Option] = {
     name: value for name, value in vars(Options).items() if isinstance(value, Option)
 }
-ASKING = tuple(name for name, option in OPTIONS.items() if option.asks_matrix)
 COMMON = tuple(name for name, option in OPTIONS.items() if option.group == "common")
 REQUEST = tuple(name for name, option in OPTIONS.items() if option.group == "request")
 BY_KEY = {option.key: option for option in OPTIONS.values()}

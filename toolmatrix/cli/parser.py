@@ -8,14 +8,16 @@ anywhere, before the command too.
 from __future__ import annotations
 
 from toolmatrix.cli.commands import COMMANDS, Command
-from toolmatrix.cli.option import BadValue, Option, nearest
 from toolmatrix.cli.options import REQUEST, by_flag
 from toolmatrix.errors import UsageError
+from toolmatrix.request.fields import BadValue, closest, meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
+
+    from toolmatrix.cli.option import Option
 
 
 # How like a flag a misspelt one is that has nothing else in mind.
@@ -81,8 +83,7 @@ def _positional(parsed: Parsed, word: str) -> None:
 def _command_help(word: str) -> str:
     if any(sign in word for sign in "=<>~"):
         return f"did you mean `toolmatrix resolve '{word}'`?"
-    close = nearest(word, tuple(COMMANDS))
-    return f"did you mean `{close}`?" if close else "`toolmatrix help` lists the commands"
+    return meant(word, tuple(COMMANDS), "`toolmatrix help` lists the commands")
 
 
 def _long(
@@ -131,8 +132,8 @@ def _unknown(
     if parsed.command is not None:
         names = parsed.command.options
         known = tuple(name for name, (option, _) in table.items() if option.name in names)
-    close = _MEANT.get(flag) or nearest(flag, known)
-    if value[:1].isdigit() and "--with" in known and not nearest(flag, known, _SURELY):
+    close = _MEANT.get(flag) or closest(flag, known)
+    if value[:1].isdigit() and "--with" in known and not closest(flag, known, _SURELY):
         close = f"--with {flag[2:]}=={value}"
     command = f" {parsed.command.name}" if parsed.command else ""
     help = f"did you mean `{close}`?" if close else f"`toolmatrix help{command}` lists the options"
@@ -149,7 +150,7 @@ def _set(parsed: Parsed, option: Option, flag: str, text: str) -> None:
         try:
             value = option.read(text)
         except BadValue as bad:
-            raise bad.told(UsageError, f"`{flag}`") from None
+            raise bad.about(UsageError, f"`{flag}`") from None
         if option.kind == "list":
             value = (before or ()) + value
         elif before not in (None, value):

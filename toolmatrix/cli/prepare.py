@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os.path
 
-from toolmatrix.cli.context import Context, terminal_of
+from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.context import Context
 from toolmatrix.cli.merge import Layer, from_defaults, from_flags, from_variables, merge
+from toolmatrix.cli.options import Options
 from toolmatrix.cli.settings import project_file, user_file
 from toolmatrix.cli.stdin import NAME, Stdin
 from toolmatrix.errors import UsageError
+from toolmatrix.report.terminal import Terminal
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,10 +20,71 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from toolmatrix.cli.commands import Command
-    from toolmatrix.cli.options import Options
+    from toolmatrix.cli.merge import Origin
     from toolmatrix.cli.parser import Parsed
     from toolmatrix.cli.settings import SettingsFile
-    from toolmatrix.report.terminal import Terminal
+
+
+class Settings(Value):
+    """What gives options their values, the variables aside: the flags of a run, and the files, the strongest first."""
+
+    flags: Layer
+    directory: str
+    files: tuple[SettingsFile, ...]
+
+    @property
+    def environments(self) -> dict[str, SettingsFile]:
+        """The file that has each environment: of two, the stronger one."""
+        return {name: file for file in reversed(self.files) for name in file.environments}
+
+    def options(
+        self, command: Command, env: Mapping[str, str], environment: str = ""
+    ) -> tuple[Options, dict[str, Origin]]:
+        """The options of a command, in an environment where one is named, with the origin of each."""
+        layers = [self.flags, from_variables(env, command, self.directory)]
+        if environment:
+            file = self._of(environment)
+            layers.append(
+                Layer(
+                    kind="environment table",
+                    values=file.environments[environment].values,
+                    file=file,
+                    path=("environments", environment),
+                )
+            )
+        layers += [Layer(kind=one.kind, values=one.top.values, file=one) for one in self.files]
+        return merge([*layers, from_defaults(self.directory)], command)
+
+    def request(self, environment: str = "") -> tuple[str, ...]:
+        """The standing request, of an environment where one is named and has its own."""
+        tables = [file.top for file in self.files]
+        if environment:
+            tables.insert(0, self._of(environment).environments[environment])
+        return next((table.request for table in tables if table.request), ())
+
+    def pasted(self, env: Mapping[str, str]) -> Options:
+        """The options of a `resolve` without flags in the directory where this command was started."""
+        command, flags = COMMANDS["resolve"], Layer(kind="flag", values={})
+        here = self.replace(flags=flags)
+        if "directory" in self.flags.values:
+            # `-C` is no part of what is pasted, and other files may be in force without it.
+            here = _settings(flags, _directory({}, env), env)
+        options, _ = here.options(command, env)
+        return (
+            here.options(command, env, options.environment)[0] if options.environment else options
+        )
+
+    def _of(self, environment: str) -> SettingsFile:
+        if environment not in self.environments:
+            raise _no_environment(environment, self.environments)
+        return self.environments[environment]
+
+
+def _settings(flags: Layer, directory: str, env: Mapping[str, str]) -> Settings:
+    files = (project_file(directory), user_file(env))
+    return Settings(
+        flags=flags, directory=directory, files=tuple(file for file in files if file is not None)
+    )
 
 
 def make_context(
@@ -31,61 +96,32 @@ def make_context(
     stderr: TextIO,
 ) -> Context:
     """Everything a command is handed, from what was parsed, the variables and the files."""
-    directory = _directory(parsed, env)
-    project, user = project_file(directory), user_file(env)
-    strong = [from_flags(parsed, directory), from_variables(env, command, directory)]
-    weak = [
-        Layer(kind=kind, values=file.top.values, file=file)
-        for kind, file in (("project file", project), ("user file", user))
-        if file is not None
-    ]
-    weak.append(from_defaults(directory))
-    environments = {
-        name: file for file in (user, project) if file is not None for name in file.environments
-    }
+    directory = _directory(parsed.given, env)
+    settings = _settings(from_flags(parsed, directory), directory, env)
     piped = Stdin(stdin)
-    given = tuple(_said(parsed.arguments, command, piped))
-    requests = [file.top.request for file in (project, user) if file is not None]
-    request = next((one for one in requests if one), ())
-
-    def build(layers: list[Layer], request: tuple[str, ...]) -> Context:
-        options, origins = merge(layers, command)
-        arguments = given or (request if command.requests else ())
-        return Context(
-            command=command,
-            options=options,
-            origins=origins,
-            arguments=arguments,
-            passed=tuple(parsed.passed),
-            configured_request=request,
-            environments={name: file.environments[name] for name, file in environments.items()},
-            files=tuple(file for file in (project, user) if file is not None),
-            env=env,
-            stdin=stdin,
-            piped=piped,
-            stdout=stdout,
-            stderr=stderr,
-            terminal=_terminal(stdout, env, options),
-            _remake=for_environment,
-        )
-
-    def for_environment(name: str) -> Context:
-        if name not in environments:
-            raise _no_environment(name, environments)
-        layer = _environment_layer(name, environments[name])
-        return build(
-            [*strong, layer, *weak], environments[name].environments[name].request or request
-        )
-
-    context = build([*strong, *weak], request)
+    context = Context(
+        command=command,
+        options=Options(),
+        origins={},
+        settings=settings,
+        given=tuple(_said(parsed.arguments, command, piped)),
+        passed=tuple(parsed.passed),
+        env=env,
+        piped=piped,
+        stdout=stdout,
+        stderr=stderr,
+        terminal=Terminal(),
+        pieces=[],
+        later=[],
+    ).for_environment("")
     if "environment" in command.options and context.options.environment:
-        context = for_environment(context.options.environment)
+        context = context.for_environment(context.options.environment)
     _count_arguments(context)
     return context
 
 
-def _directory(parsed: Parsed, env: Mapping[str, str]) -> str:
-    directory: str = parsed.given.get("directory") or env.get("TOOLMATRIX_DIRECTORY", "")
+def _directory(given: Mapping[str, Any], env: Mapping[str, str]) -> str:
+    directory: str = given.get("directory") or env.get("TOOLMATRIX_DIRECTORY", "")
     if directory and not os.path.isdir(directory):
         raise UsageError(f"there is no directory `{directory}`", help="`-C` names a directory")
     return directory
@@ -98,31 +134,14 @@ def _said(arguments: Sequence[str], command: Command, piped: Stdin) -> Iterator[
         yield from piped.request() if asks and word == NAME else (word,)
 
 
-def _environment_layer(name: str, file: SettingsFile) -> Layer:
-    return Layer(
-        kind="environment table",
-        values=file.environments[name].values,
-        file=file,
-        path=("environments", name),
-    )
-
-
 def _no_environment(name: str, known: Mapping[str, Any]) -> UsageError:
-    from toolmatrix.cli.option import nearest
+    from toolmatrix.request.fields import meant
 
-    close = nearest(name, tuple(known))
     return UsageError(
         f"there is no environment `{name}`",
         expected="one of " + ", ".join(known) if known else "an [environments.NAME] table",
-        help=f"did you mean `{close}`?" if close else "",
+        help=meant(name, tuple(known)),
     )
-
-
-def _terminal(stdout: TextIO, env: Mapping[str, str], options: Options) -> Terminal:
-    terminal = terminal_of(stdout, env, options)
-    if options.output != "-" and options.color != "always":
-        return terminal.replace(colour=False)
-    return terminal
 
 
 def _count_arguments(context: Context) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import os.path
 
 from toolmatrix import __version__
+from toolmatrix.cli import ask, standing
 from toolmatrix.cli import lock as locking
-from toolmatrix.cli import standing, vocabulary
 from toolmatrix.cli.context import replace_files
-from toolmatrix.cli.option import BadValue
 from toolmatrix.cli.options import BY_KEY, OPTIONS
 from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
 from toolmatrix.lock import read, write
 from toolmatrix.render import ours
 from toolmatrix.report.terminal import columns, plural
+from toolmatrix.request.fields import BadValue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def run(context: Context) -> int:
     _place(context)
     index = context.index()
     made = _remembering(context)
-    made = _with(made, target=vocabulary.settled(made, index).target)
+    made = _with(made, target=ask.settled(made, index).target)
     try:
         job = _job(made, index)
     except locking.Refused as refused:
@@ -297,9 +296,7 @@ def _needing(context: Context, rules: Rules) -> Context:
 
 
 def _with(context: Context, **changes: object) -> Context:
-    made = copy.copy(context)
-    made.options = context.options.replace(**changes)
-    return made
+    return context.replace(options=context.options.replace(**changes))
 
 
 def _refuse_unpinned(job: Job) -> None:

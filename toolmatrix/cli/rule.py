@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from toolmatrix.cli.option import nearest
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report.rules import Rule, load_rules
 from toolmatrix.report.terminal import columns, wrap
+from toolmatrix.request.fields import meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +34,9 @@ def run(context: Context) -> int:
 def _find(rules: dict[str, Rule], code: str) -> Rule:
     rule = rules.get(code.upper())
     if rule is None:
-        close = nearest(code.upper(), tuple(rules))
         raise NothingMatched(
             f"there is no code `{code}`",
-            help=f"did you mean `{close}`?" if close else "`toolmatrix rule` lists the codes",
+            help=meant(code.upper(), tuple(rules), "`toolmatrix rule` lists the codes"),
         )
     return rule
 

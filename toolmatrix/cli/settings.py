@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import os.path
 
-from toolmatrix.cli.option import BadValue, nearest, toml_kind
+from toolmatrix.cli.option import toml_kind
 from toolmatrix.cli.options import BY_KEY
 from toolmatrix.errors import ConfigError, Position
+from toolmatrix.request.fields import BadValue, meant
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -34,6 +35,7 @@ class SettingsFile(Value):
 
     path: str
     text: str
+    kind: str
     prefix: tuple[str, ...] = ()
     top: Table
     environments: Mapping[str, Table]
@@ -48,7 +50,7 @@ def project_file(directory: str) -> SettingsFile | None:
     here = os.path.abspath(directory or os.curdir)
     while True:
         for name, prefix in (("toolmatrix.toml", ()), ("pyproject.toml", ("tool", "toolmatrix"))):
-            found = _read(_known_as(os.path.join(here, name)), prefix)
+            found = _read(_known_as(os.path.join(here, name)), "project file", prefix)
             if found is not None:
                 return found
         above = os.path.dirname(here)
@@ -71,10 +73,10 @@ def user_file(env: Mapping[str, str]) -> SettingsFile | None:
         if not os.path.isabs(home):
             return None
         base = os.path.join(home, ".config")
-    return _read(os.path.join(base, "toolmatrix", "config.toml"), ())
+    return _read(os.path.join(base, "toolmatrix", "config.toml"), "user file")
 
 
-def _read(path: str, prefix: tuple[str, ...]) -> SettingsFile | None:
+def _read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | None:
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -99,7 +101,7 @@ def _read(path: str, prefix: tuple[str, ...]) -> SettingsFile | None:
         body = body.get(key) if isinstance(body, dict) else None
     if body is None:
         return None
-    return _Reader(path, text, prefix).file(body)
+    return _Reader(path, text, prefix).file(kind, body)
 
 
 class _Reader:
@@ -110,7 +112,7 @@ class _Reader:
         self.text = text
         self.prefix = prefix
 
-    def file(self, body: object) -> SettingsFile:
+    def file(self, kind: str, body: object) -> SettingsFile:
         top = self.table(body, ())
         listed = body.get("environments", {}) if isinstance(body, dict) else {}
         if not isinstance(listed, dict):
@@ -119,7 +121,12 @@ class _Reader:
             name: self.table(inside, ("environments", name)) for name, inside in listed.items()
         }
         return SettingsFile(
-            path=self.path, text=self.text, prefix=self.prefix, top=top, environments=environments
+            path=self.path,
+            text=self.text,
+            kind=kind,
+            prefix=self.prefix,
+            top=top,
+            environments=environments,
         )
 
     def table(self, body: object, path: tuple[str, ...]) -> Table:
@@ -143,7 +150,7 @@ class _Reader:
             read = option.accept(value)
         except BadValue as bad:
             where = locate(self.path, self.text, (*self.prefix, *path, key))
-            raise bad.told(ConfigError, f"`{key}`", where) from None
+            raise bad.about(ConfigError, f"`{key}`", where) from None
         if option.shape != "path":
             return read
         base = os.path.dirname(self.path)
@@ -175,11 +182,11 @@ class _Reader:
 
     def unknown(self, key: str, path: tuple[str, ...]) -> ConfigError:
         known = tuple(name for name, option in BY_KEY.items() if option.configurable)
-        close = nearest(key, (*known, *(_TABLES[:1] if path else _TABLES)))
+        tables = _TABLES[:1] if path else _TABLES
         return ConfigError(
             f"unknown key `{key}`",
             where=locate(self.path, self.text, (*self.prefix, *path, key)),
-            help=f"did you mean `{close}`?" if close else "`toolmatrix config` lists the keys",
+            help=meant(key, (*known, *tables), "`toolmatrix config` lists the keys"),
         )
 
 

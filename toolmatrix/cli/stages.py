@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 
 from toolmatrix.cli import stage_log
-from toolmatrix.cli.ask import Names
 from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
 from toolmatrix.report.answer import head
+from toolmatrix.request.names import Names
 from toolmatrix.stages.log import parse_log
 from toolmatrix.value import Value
 

@@ -6,12 +6,12 @@ not at its default, so that the words alone ask the same again.
 
 from __future__ import annotations
 
-import copy
-
-from toolmatrix.cli.options import OPTIONS, REQUEST, Options
-from toolmatrix.cli.parser import parse
+from toolmatrix.cli import ask
+from toolmatrix.cli.options import OPTIONS
 from toolmatrix.errors import UsageError
 from toolmatrix.lock.model import DEFAULT
+from toolmatrix.request import fields
+from toolmatrix.request.fields import given
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import Lock
 
     Environments = dict[str, "Standing"]
-
-# Options of requests that do not change what is asked: the lock has the answer of `--keep`.
-_NOT_ASKED = ("keep", "depth", "ascii", "all")
-_ASKED = (*(name for name in REQUEST if name not in _NOT_ASKED), "at", "min_evidence")
 
 
 class Standing(Value):
@@ -75,35 +71,18 @@ def _configured(context: Context) -> Environments:
 
 def _standing(context: Context) -> Standing:
     """`--keep` is left out: what is kept is settled once for all environments."""
-    made = copy.copy(context)
-    made.options = context.options.replace(keep="")
-    return Standing(context=made, arguments=made.arguments, words=_words(made))
+    made = context.replace(options=context.options.replace(keep=""))
+    words = ask.written(made.options, made.arguments).words()
+    return Standing(context=made, arguments=made.arguments, words=words)
 
 
 def _again(context: Context, words: tuple[str, ...]) -> Standing:
     """The request of a lock; an option said in this run replaces the same option of it."""
-    parsed = parse(["lock", *words])
-    said = {
-        name: context.options[name]
-        for name in _ASKED
-        if name in context.origins and context.origins[name].kind != "default"
-    }
-    asked = {name: value for name, value in parsed.given.items() if name in _ASKED}
-    own = {name: context.options[name] for name in OPTIONS if name not in _ASKED}
-    made = copy.copy(context)
-    made.options = Options(own | asked | said)
-    made.arguments = tuple(parsed.arguments)
-    return _standing(made)
-
-
-def _words(context: Context) -> tuple[str, ...]:
-    found = list(context.arguments)
-    for name in _ASKED:
-        option, value = OPTIONS[name], context.options[name]
-        if value == option.default:
-            continue
-        said = [option.show(value)]
-        if option.kind == "list":
-            said = [",".join(value)] if option.split else list(value)
-        found += [f"{option.flags[-1]}={one}" for one in said]
-    return tuple(found)
+    held = given(words)
+    wanted = held.pop("wanted")
+    for name in fields.OPTIONS:
+        if name in context.origins and context.origins[name].kind != "default":
+            held[name] = context.options[name]
+        else:
+            held.setdefault(name, OPTIONS[name].default)
+    return _standing(context.replace(options=context.options.replace(**held), arguments=wanted))

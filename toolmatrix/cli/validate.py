@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.cli import vocabulary
+from toolmatrix.cli import ask
 from toolmatrix.cli.fleet import Fleet
 from toolmatrix.cli.judging import Bench, Yardstick, expectations_of, refused
 from toolmatrix.cli.options import OPTIONS
@@ -181,7 +181,7 @@ def _yardstick(context: Context) -> Yardstick:
     expected = expectations_of(words)
     named = context.origins["lock"].kind == "flag"
     flag = context.origins["target"].kind == "flag"
-    targets = vocabulary.settled(context, context.index()).target if flag else ()
+    targets = ask.settled(context, context.index()).target if flag else ()
     if not named and (expected or not os.path.exists(options.lock)):
         return Yardstick(expected=expected, targets=targets)
     from toolmatrix.lock import read, write

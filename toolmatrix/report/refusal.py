@@ -48,41 +48,9 @@ def allowed_text(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def command(index: Index, request: Request, carried: Sequence[str] = ()) -> str:
+def command(request: Request, carried: Sequence[str] = ()) -> str:
     """The command line that makes a request; pasting it into a shell repeats it. `carried` are further options."""
-    words = [
-        "toolmatrix",
-        "resolve",
-        *dict.fromkeys(ask.text for ask in request.asks if not ask.option),
-    ]
-    for ask in dict.fromkeys(request.asks):
-        if ask.option == "with":
-            words += ["--with", ask.text]
-    first = next(iter(index.header["targets"]))
-    if request.targets != (first,) or any(
-        ask.option == "target" and not ask.implied for ask in request.asks
-    ):
-        words += ["--target", ",".join(request.targets)]
-    for option in ("from", "accelerator", "distro"):
-        said = next((ask for ask in request.asks if ask.option == option and not ask.implied), None)
-        if said is not None:
-            words += [f"--{option}", said.selector]
-    for option, names in (
-        ("arch", request.archs),
-        ("device", request.devices),
-        ("align", (*request.align, *request.lone)),
-    ):
-        if names:
-            words += [f"--{option}", ",".join(names)]
-    if request.cpu:
-        words += ["--cpu", request.cpu]
-    if request.prefer != "best-evidence":
-        words += ["--prefer", request.prefer]
-    if request.min_evidence:
-        words += ["--min-evidence", request.min_evidence]
-    if request.at:
-        words += ["--at", request.at]
-    return " ".join(shlex.quote(word) for word in (*words, *carried))
+    return shlex.join(("toolmatrix", "resolve", *request.words(), *carried))
 
 
 def change_text(index: Index, repair: Repair) -> str:
@@ -123,7 +91,7 @@ def document(
                     for old, new in repair.changes
                 ],
                 "text": change_text(index, repair),
-                "command": command(index, repair.request, carried),
+                "command": command(repair.request, carried),
                 "cost": repair.cost,
                 "evidence": repair.resolution.evidence,
                 "resolution": answer.document(index, repair.resolution),
@@ -208,5 +176,5 @@ def _ways_out(
     for repair in repairs:
         told = f"{change_text(index, repair)} (weakest evidence: {repair.resolution.evidence})"
         found += terminal.wrap(told, screen.width, indent="  ")
-        found.append(f"    {command(index, repair.request, carried)}")
+        found.append(f"    {command(repair.request, carried)}")
     return found

@@ -5,6 +5,16 @@ from __future__ import annotations
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Kept = tuple[tuple[str, str, str], ...]
+    """Releases to rank above all others, as (target, component, release)."""
+    Policy = tuple[str, str, tuple[str, ...]]
+    """Target, component, releases in order of preference: it takes the first that it can, or stays absent."""
+
+BEST_EVIDENCE = "best-evidence"
+"""Which of several answers is taken where nothing is said."""
 
 
 class Ask(Value):
@@ -25,9 +35,7 @@ class Ask(Value):
 class Request(Value):
     """A whole request, one or several targets solved together.
 
-    `keep` are (target, component, release) ranked above all others. `policies` are (target, component,
-    releases in order of preference): the component takes the first it can, or stays absent. `oldest`
-    are components whose older releases are preferred. `apart` are (target, codegen arch or device)
+    `oldest` are components whose older releases are preferred. `apart` are (target, codegen arch or device)
     that mean another of several targets. `lone` were to be aligned, and at most one target can have them.
     """
 
@@ -38,15 +46,43 @@ class Request(Value):
     archs: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     cpu: str = ""
-    prefer: str = "best-evidence"
+    prefer: str = BEST_EVIDENCE
     apart: tuple[tuple[str, str], ...] = ()
     oldest: tuple[str, ...] = ()
     min_evidence: str = ""
     at: str = ""
-    keep: tuple[tuple[str, str, str], ...] = ()
-    policies: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    keep: Kept = ()
+    policies: tuple[Policy, ...] = ()
 
     @property
     def wanted(self) -> tuple[str, ...]:
         """The components named by the request itself, in its order."""
         return tuple(dict.fromkeys(ask.component for ask in self.asks if not ask.option))
+
+    def words(self) -> tuple[str, ...]:
+        """The words that ask the same again: read where nothing else is set, they make this request.
+
+        Defaults are left out, so that they are found anew; so is `keep`, which no words say.
+        """
+        return tuple(self._words())
+
+    def _words(self) -> Iterator[str]:
+        # A build that is named is two lines of one text, and a component may be asked for on each of several targets.
+        yield from dict.fromkeys(ask.text for ask in self.asks if not ask.option)
+        for text in dict.fromkeys(ask.text for ask in self.asks if ask.option == "with"):
+            yield from ("--with", text)
+        said = {ask.option: ask for ask in self.asks if ask.option and not ask.implied}
+        if "target" in said:
+            yield from ("--target", ",".join(self.targets))
+        for option in ("from", "accelerator", "distro"):
+            if option in said:
+                yield from (f"--{option}", said[option].text.removeprefix(f"--{option} "))
+        listed = {"arch": self.archs, "device": self.devices, "align": (*self.align, *self.lone)}
+        for option, names in listed.items():
+            if names:
+                yield from (f"--{option}", ",".join(names))
+        prefer = "" if self.prefer == BEST_EVIDENCE else self.prefer
+        options = {"cpu": self.cpu, "prefer": prefer, "min-evidence": self.min_evidence}
+        for option, value in (options | {"at": self.at}).items():
+            if value:
+                yield from (f"--{option}", value)

@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolmatrix.cli.ask import Names
     from toolmatrix.facts.records import ComponentFacts
+    from toolmatrix.request.names import Names
 
 # What people write as an extra where they mean an accelerator.
 _ACCELERATORS = {"cpu": "none", "gpu": "cuda", "cuda": "cuda", "rocm": "rocm"}

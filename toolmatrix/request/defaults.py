@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolmatrix.cli.ask import Names
+    from toolmatrix.request.names import Names
     from toolmatrix.solve.request import Ask
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.request import fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from toolmatrix.cli.ask import Names
     from toolmatrix.facts.versions import SelectorError
+    from toolmatrix.request.names import Names
 
 OPERATORS = "=<>!~"
 NEWEST = ("latest", "newest", "stable")
@@ -102,17 +103,14 @@ def _meant(names: Names, word: str) -> Iterator[str]:
 
 def _options(names: Names, word: str) -> Iterator[str]:
     """The options that take a word."""
-    from toolmatrix.cli import vocabulary
-    from toolmatrix.cli.options import OPTIONS
-
-    for name in ("target", "from_", "accelerator"):
-        option = OPTIONS[name]
-        value = option.synonyms.get(word, word)
-        if value in (*vocabulary.known(names.index, name), *option.unheard):
-            yield f"{option.flags[0]} {value}"
+    for name in fields.DECLARED:
+        vocabulary = fields.VOCABULARIES[name]
+        value = vocabulary.synonyms.get(word, word)
+        if value in (*fields.known(names.index, name), *vocabulary.unheard):
+            yield f"{fields.flag(name)} {value}"
             return
-        if name == "accelerator" and word in option.advice:
-            yield f"{option.flags[0]} cuda"
+        if name == "accelerator" and word in vocabulary.advice:
+            yield "--accelerator cuda"
             return
     if "distro" in names.components and distro(names, word):
         yield f"--distro {distro(names, word)}"

@@ -1,0 +1,289 @@
+"""Answers to requests: each prints as the command prints it, and is the document that the command writes."""
+
+from __future__ import annotations
+
+from toolmatrix.errors import CannotSay, NothingMatched
+from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.report.terminal import Terminal
+from toolmatrix.solve.resolve import Refusal, Resolution, resolve
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from toolmatrix.request.read import Surroundings
+    from toolmatrix.solve.repair import Repair
+    from toolmatrix.solve.request import Request
+    from toolmatrix.solve.resolve import Choice
+
+PLAIN = Terminal()
+"""A pipe: 80 columns, no colours."""
+
+
+class Outcome:
+    """What came of a request; true where the command exits with 0."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self.around = around
+
+    @property
+    def exit_code(self) -> int:
+        """What the command exits with: 0 yes, 1 no, 4 where no fact decides."""
+        return 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the answer is yes."""
+        return self.exit_code == 0
+
+    def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
+        """What the command prints on a screen, a tree or a derivation to a depth."""
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        """The document that the command writes."""
+        raise NotImplementedError
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return self.text().removesuffix("\n")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {next(iter(str(self).splitlines()), '')}>"
+
+
+class Resolved(Outcome):
+    """An answer; with `unread` facts it rests on what nobody knows, and is neither yes nor no."""
+
+    def __init__(self, around: Surroundings, found: Resolution) -> None:
+        super().__init__(around)
+        self.found = found
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 4 where the answer rests on what nobody knows."""
+        return CannotSay.exit_code if self.found.unread else 0
+
+    @property
+    def request(self) -> tuple[str, ...]:
+        """The words of the command that asks the same."""
+        return self.found.request.words()
+
+    @property
+    def evidence(self) -> str:
+        """How well the weakest part of the answer is known."""
+        return self.found.evidence
+
+    @property
+    def targets(self) -> dict[str, dict[str, Choice]]:
+        """What was chosen, by target and component; of several codegen archs or devices the first."""
+        found: dict[str, dict[str, Choice]] = {}
+        for target, choices in self.found.targets.items():
+            held = found.setdefault(target, {})
+            for choice in choices:
+                held.setdefault(choice.component, choice)
+        return found
+
+    @property
+    def components(self) -> dict[str, Choice]:
+        """What was chosen by component, on the first target."""
+        return next(iter(self.targets.values()))
+
+    def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
+        """The answer as a tree for each target, with its sources."""
+        from toolmatrix.report import tree
+
+        return tree.text(self.around.index, self.found, screen, depth=depth)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.resolution/1`."""
+        from toolmatrix.report import answer
+
+        return answer.document(self.around.index, self.found)
+
+
+class Allowed(Resolved):
+    """A request that nothing forbids: yes where facts support it, else neither yes nor no.
+
+    `soft` says what nobody tested together.
+    """
+
+    def __init__(self, around: Surroundings, found: Resolution) -> None:
+        super().__init__(around, found)
+        self.soft = _untested(found)
+
+    @property
+    def known(self) -> bool:
+        """Whether facts support it, and not only none forbids it."""
+        from toolmatrix.solve import untested
+
+        wanted = set(self.found.request.wanted)
+        free = any(
+            choice.component in wanted and choice.evidence == UNKNOWN
+            for held in self.found.targets.values()
+            for choice in held
+        )
+        silent = self.soft or free or self.found.unread
+        return not silent and untested.spoken(self.found.assembly)
+
+    @property
+    def exit_code(self) -> int:
+        """0 where facts support it, else 4."""
+        return 0 if self.known else CannotSay.exit_code
+
+    def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:  # noqa: ARG002 - nothing is derived
+        """That nothing forbids it, and what is untested."""
+        from toolmatrix.report import refusal
+
+        index, soft = self.around.index, self.soft
+        return refusal.allowed_text(index, self.found, soft, screen, known=self.known)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.resolution/1` with `untested`, and `allowed` true or null."""
+        return super().to_json() | {"untested": self.soft, "allowed": True if self.known else None}
+
+
+class Offer(Value):
+    """A way out of a refusal that was solved: what it changes, the words of its request, and what these answer."""
+
+    change: str
+    command: str
+    cost: int
+    answer: Resolved
+
+
+class NoAnswer(Outcome):
+    """A refusal: independent reasons, each irreducible, and the nearest requests that have an answer.
+
+    `soft` says what nobody tested together. The repairs are looked for when they are asked for, which takes longer
+    than to refuse.
+    """
+
+    def __init__(
+        self, around: Surroundings, refusal: Refusal, soft: Sequence[dict[str, Any]] = ()
+    ) -> None:
+        super().__init__(around)
+        self.refusal = refusal
+        self.soft = soft
+        self._found: list[Repair] | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """1: the answer is no."""
+        return 1
+
+    @property
+    def repairs(self) -> tuple[Offer, ...]:
+        """Ways out, the cheapest first."""
+        from toolmatrix.report import refusal
+
+        index, carried = self.around.index, self.around.carried
+        return tuple(
+            Offer(
+                change=refusal.change_text(index, repair),
+                command=refusal.command(repair.request, carried),
+                cost=repair.cost,
+                answer=Resolved(self.around, repair.resolution),
+            )
+            for repair in self._repairs()
+        )
+
+    def _repairs(self) -> list[Repair]:
+        if self._found is None:
+            from toolmatrix.request.read import offers
+
+            self._found = offers(self.around, self.refusal)
+        return self._found
+
+    def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
+        """The reasons, a derivation of each to a depth, and the ways out."""
+        from toolmatrix.report import refusal
+
+        return refusal.text(
+            self.around.index,
+            self.refusal,
+            self._repairs(),
+            screen,
+            self.soft,
+            depth=depth,
+            carried=self.around.carried,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.conflict/1`."""
+        from toolmatrix.report import refusal
+
+        index, carried = self.around.index, self.around.carried
+        return refusal.document(index, self.refusal, self._repairs(), self.soft, carried=carried)
+
+
+class Explanation(Outcome):
+    """Why a component of an answer is at its version, or with `invert` what depends on it."""
+
+    def __init__(
+        self, around: Surroundings, found: Resolution, choices: Sequence[Choice], invert: bool
+    ) -> None:
+        super().__init__(around)
+        self.found = found
+        self.choices = tuple(choices)
+        self.invert = invert
+
+    def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
+        """The chain from the component to the request, and what was not taken."""
+        from toolmatrix.report import explanation
+
+        index, choices = self.around.index, self.choices
+        return explanation.text(index, self.found, choices, screen, invert=self.invert, depth=depth)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.explanation/1`."""
+        from toolmatrix.report import explanation
+
+        index, choices = self.around.index, self.choices
+        return explanation.document(index, self.found, choices, invert=self.invert)
+
+
+def resolved(around: Surroundings, request: Request) -> Resolved | NoAnswer:
+    """The best answer to a request, or why there is none."""
+    found = resolve(around.index, request)
+    return NoAnswer(around, found) if isinstance(found, Refusal) else Resolved(around, found)
+
+
+def allowed(around: Surroundings, request: Request) -> Allowed | NoAnswer:
+    """What forbids a request, hard apart from soft, or that nothing does."""
+    found = resolve(around.index, request)
+    if isinstance(found, Refusal):
+        return NoAnswer(around, found, _untested(found))
+    return Allowed(around, found)
+
+
+def explained(
+    around: Surroundings, request: Request, component: str, *, invert: bool = False
+) -> Explanation | NoAnswer:
+    """Why a component is in the answer to a request. Raises NothingMatched where the answer does not hold it."""
+    found = resolve(around.index, request)
+    if isinstance(found, Refusal):
+        return NoAnswer(around, found)
+    held = [choice for choices in found.targets.values() for choice in choices]
+    choices = [choice for choice in held if choice.component == component]
+    if not choices:
+        listed = ", ".join(dict.fromkeys(choice.component for choice in held))
+        raise NothingMatched(
+            f"the answer holds no {component}",
+            expected=f"one of {listed}",
+            found=f"`{component}`",
+            help="`toolmatrix resolve` shows the whole answer",
+        )
+    return Explanation(around, found, choices, invert)
+
+
+def _untested(found: Resolution | Refusal) -> Sequence[dict[str, Any]]:
+    """What nobody tested together, of what was asked for."""
+    from toolmatrix.report import cores
+    from toolmatrix.solve import untested
+
+    return cores.soft_documents(found.assembly, untested.untested(found.assembly))

@@ -1,0 +1,136 @@
+"""Grids of what goes with what, lists of releases, and every consistent combination for a CI matrix."""
+
+from __future__ import annotations
+
+from toolmatrix.api.answers import PLAIN, Outcome
+from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.report import grid as report
+from toolmatrix.request.names import Names
+from toolmatrix.solve.assemble import Assembly
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.request.read import Surroundings
+    from toolmatrix.solve.request import Request
+
+
+def sides(index: Index, rows: str, cols: str, *, several: bool = False) -> tuple[str, ...]:
+    """The components of `rows` and `cols`, which may list `several`. Raises UsageError where they make no table."""
+    names = Names(index)
+    found = tuple(names.component(word) for word in (rows, *cols.split(",")) if word)
+    if not found:
+        raise UsageError(
+            "nothing to lay out",
+            expected="`--rows NAME`, and `--cols NAME` for a grid",
+            found="neither",
+            help="`toolmatrix matrix --rows cuda --cols arch --where 'cuda>=10.2,<=13'`",
+        )
+    if len(set(found)) < len(found):
+        raise UsageError(
+            "the sides of a grid are the same",
+            expected="another name in `--cols` than in `--rows`",
+            found=f"`{found[0]}` on both",
+        )
+    if len(found) > 2 and not several:
+        raise UsageError(
+            "a grid has two sides",
+            expected="one name in `--cols`",
+            found=cols,
+            help="`--cells` takes several",
+        )
+    return found
+
+
+def wanted(varied: Sequence[str], where: Sequence[str]) -> tuple[str, ...]:
+    """The words of the request: the releases of `where`, and every release of what varies besides."""
+    named = {_name(text) for text in where}
+    return (*where, *(name for name in varied if name not in named))
+
+
+def _name(text: str) -> str:
+    """The name before a selector."""
+    for operator in "=<>~!":
+        text = text.partition(operator)[0]
+    return text.strip()
+
+
+class Table(Outcome):
+    """A grid of two components, or the releases of one, of those that a request admits."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        request: Request,
+        varied: Sequence[str],
+        *,
+        where: Sequence[str] = (),
+        everything: bool = False,
+    ) -> None:
+        super().__init__(around)
+        self.rows, self.columns = varied[0], varied[1] if len(varied) > 1 else ""
+        self.request = request
+        self.where = where
+        self.everything = everything
+
+    def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:  # noqa: ARG002 - a table has no depth
+        """The table in columns."""
+        return self.written("text", screen)
+
+    def written(self, form: str, screen: Terminal = PLAIN) -> str:
+        """The table as `text`, `csv`, `md` or `html`. Raises NothingMatched where nothing is left to lay out."""
+        assembly = Assembly(self.around.index, self.request)
+        if not self.columns:
+            return report.releases(self.around.index, self.rows, assembly, form)
+        return report.text(self.around.index, self._laid(assembly, form), form, screen)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.grid/1`, or `toolmatrix.releases/1` of one component."""
+        if not self.columns:
+            import json
+
+            document: dict[str, Any] = json.loads(self.written("json"))
+            return document
+        assembly = Assembly(self.around.index, self.request)
+        return report.document(self.around.index, self.request, self._laid(assembly, "json"))
+
+    def _laid(self, assembly: Assembly, form: str) -> report.Layout:
+        from toolmatrix.solve.grid import grid
+
+        found = grid(assembly, self.request.targets[0], self.rows, self.columns)
+        if not found.rows or not found.columns:
+            raise NothingMatched("no releases to lay out", found=" ".join(self.where))
+        laid = report.lay_out(
+            assembly,
+            found,
+            self.rows,
+            self.columns,
+            everything=self.everything,
+            brief=form == "text",
+        )
+        if not laid.columns:
+            raise NothingMatched(
+                f"no fact joins {self.rows} and {self.columns}",
+                found=f"`--rows {self.rows} --cols {self.columns}`",
+                help="`--all` shows every column",
+            )
+        return laid
+
+
+def cells(
+    around: Surroundings, request: Request, varied: Sequence[str], where: Sequence[str]
+) -> dict[str, Any]:
+    """The document `toolmatrix.cells/1`: every consistent combination on every target, and what is left out and why."""
+    from toolmatrix.solve.cells import cells
+
+    found = [
+        cells(Assembly(around.index, request.replace(targets=(target,))), target, varied)
+        for target in request.targets
+    ]
+    if not any(part.consistent or part.excluded for part in found):
+        raise NothingMatched("no releases to combine", found=" ".join(where))
+    return report.cells_document(around.index, request, varied, found)

@@ -1,0 +1,186 @@
+"""Names as users write them: components, releases, builds, devices and archs, checked against what the matrix knows.
+
+Raises UsageError for what cannot be understood and NothingMatched, naming the nearest, for what nobody knows.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.errors import NothingMatched, ReleasedLater, UsageError
+from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.request import spelling
+from toolmatrix.solve.request import Ask
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.facts.index import Index
+
+
+class Names:
+    """The components of an index with their releases, for reading and checking what a user typed."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.components = index.header["components"]
+        self.scale = index.scale
+
+    def asks(self, text: str, option: str = "") -> list[Ask]:
+        """One `name`, `name==1.2`, `name>=1,<2`: checked against what is known; two where it names a build."""
+        name, selector = self.split(text)
+        plain = name.replace("_", "-")
+        named = self.components.get(plain)
+        if "[" in name or named is None or ("+" in selector and not named["variant_of"]):
+            from toolmatrix.request import builds
+
+            found = builds.asks(self, name, selector, text, option)
+            if found:
+                return found
+        component = self.component(name)
+        selector = self.listed(component, selector or "*")
+        self.check(component, selector, text)
+        return [Ask(component=component, selector=selector, text=text, option=option)]
+
+    def split(self, text: str) -> tuple[str, str]:
+        """The name and the selector of one word; `latest` is any release, of which the newest is taken."""
+        cut = next(
+            (
+                place
+                for place, letter in enumerate(text)
+                if letter in spelling.OPERATORS or letter.isspace()
+            ),
+            len(text),
+        )
+        name, selector = text[:cut].strip().lower(), text[cut:].strip()
+        if not name:
+            raise UsageError(
+                "a request needs a component", expected="`name==version`", found=f"`{text}`"
+            )
+        return name, "*" if selector.lstrip("=@ ").lower() in spelling.NEWEST else selector
+
+    def listed(self, component: str, selector: str) -> str:
+        """One version as the release that it names.
+
+        Named in full it is that release, and none that is finer. One that nobody listed, of a component of which such
+        exist, is the listed one below it: facts about drivers are floors at listed releases, and it satisfies the same.
+        """
+        version = selector.removeprefix("==")
+        if version == selector or "," in version:
+            return selector
+        if component == "distro" and not set(version) & set(" |*"):
+            return f"=={spelling.distro(self, version) or version}"
+        scale = self.scale(component)
+        try:
+            admitted = scale.select(selector)
+            below = 0 if admitted else scale.select(f"<{version}")
+        except SelectorError:
+            return selector
+        if scale.bit(version) not in (0, admitted):
+            return scale.alone(version)
+        if not self.components[component]["open"] or not below:
+            return selector
+        return f"=={scale.versions[below.bit_length() - 2]}"
+
+    def component(self, name: str) -> str:
+        """The component of that name; underscores are read as hyphens, as package names are."""
+        found = self.called(name)
+        if not found:
+            raise spelling.unknown(self, name)
+        return found
+
+    def called(self, name: str) -> str:
+        """The component that is called so by itself, by people, or as a package; nothing if none is."""
+        plain = name.lower().replace("_", "-")
+        header = self.index.header
+        return (
+            plain
+            if plain in self.components
+            else str(header["aliases"].get(plain) or header["packages"].get(plain, ""))
+        )
+
+    def check(self, component: str, selector: str, text: str) -> int:
+        """The mask of a selector; refuses one that cannot be read, can never hold, or matches no known release."""
+        scale = self.scale(component)
+        try:
+            mask = scale.select(selector)
+        except SelectorError as error:
+            raise spelling.unreadable(self, component, selector, text, error) from None
+        if mask:
+            return mask
+        if not scale.versions:
+            raise NothingMatched(f"the matrix knows no release of {component}", found=f"`{text}`")
+        if self.never(component, selector):
+            raise UsageError(
+                f"`{text}` can never hold",
+                expected="bounds that leave something between them",
+                found=f"`{text}`",
+            )
+        raise NothingMatched(
+            f"the matrix knows no release of {component} that matches `{text}`",
+            expected=self.near(component, selector),
+            found=f"`{text}`",
+            help=f"`toolmatrix matrix --rows {component}` lists its releases",
+        )
+
+    def known_at(self, ask: Ask, day: str) -> None:
+        """Refuse a request that only releases after a day satisfy; one without a date counts as known."""
+        part = self.index.component(ask.component)
+        mask = self.scale(ask.component).select(ask.selector)
+        dates = [date for place, date in enumerate(part.dates) if mask >> place + 1 & 1]
+        if dates and min(dates) > day:
+            raise ReleasedLater(
+                f"`{ask.text}` was not out on {day}",
+                expected=f"a release of {ask.component} from {day} or before",
+                found=f"released on {min(dates)}",
+                help="choose a later day for `--at`, or another release",
+            )
+
+    def never(self, component: str, selector: str) -> bool:
+        """Whether the clauses contradict each other whatever is released: no bound of theirs satisfies them all."""
+        if self.components[component]["scheme"] == "names" or "," not in selector:
+            return False
+        parsed = self.scale(component).parse(selector)
+        tried = {"0", "99999"}
+        for clause in (clause for part in parsed for clause in part):
+            if clause.version is not None:
+                numbers, phase, count = clause.version
+                release = ".".join(map(str, numbers))
+                tried |= {release + more for more in ("", ".0.1", ".1", ".9999")}
+                if phase:
+                    tried |= {clause.text, f"{clause.text.rstrip('0123456789')}{count + 1}"}
+        return not Scale("pep440", sorted(tried)).mask(parsed)
+
+    def near(self, component: str, selector: str) -> str:
+        """The known releases nearest to what was asked for."""
+        scale = self.scale(component)
+        clauses = selector.replace(",", " ").split()
+        wanted = clauses[0].lstrip(spelling.OPERATORS).removesuffix(".*")
+        if self.components[component]["scheme"] == "names":
+            return spelling.nearest(wanted, scale.versions)
+        below = scale.select(f"<{wanted}")
+        above = scale.select(f">{wanted}")
+        found = []
+        if below:
+            found.append(scale.versions[below.bit_length() - 2])
+        if above:
+            found.append(scale.versions[(above & -above).bit_length() - 2])
+        return "the nearest: " + " and ".join(found)
+
+    def name(self, component: str, name: str, option: str) -> str:
+        """A release of a component of names (a codegen arch, distro...), or NothingMatched with the nearest."""
+        if name in self.scale(component).versions:
+            return name
+        raise NothingMatched(
+            f"`{option} {name}`: no {self.components[component]['title']} is called that",
+            expected=spelling.nearest(name, self.scale(component).versions),
+            found=f"`{name}`",
+        )
+
+    def subject(self, text: str) -> tuple[str, bool]:
+        """The component to be explained, and whether a release or a build of it is named, which is asked for too."""
+        name, selector = self.split(text)
+        if "[" in name or (selector and selector != "*"):
+            return self.asks(text)[0].component, True
+        return self.component(name), False
+
+    def device(self, name: str) -> str:
+        """A device by compute capability, gfx name, or the name of a product that has it, as tools print it too."""
+        return spelling.device(self, name)

@@ -1,0 +1,291 @@
+"""From fields to a request: what was written, read with the names the matrix knows, and defaults where it is silent.
+
+Raises UsageError for what cannot be understood and NothingMatched, naming the nearest, for what nobody knows.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
+from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.request import defaults, spelling
+from toolmatrix.request.fields import Fields, given, settled
+from toolmatrix.request.names import Names
+from toolmatrix.solve.request import Ask, Request
+from toolmatrix.solve.resolve import possible
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.solve.repair import Repair
+    from toolmatrix.solve.request import Kept, Policy
+    from toolmatrix.solve.resolve import Refusal, Resolution
+
+
+def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str] = ()) -> Request:
+    """The request that fields make; `keep` are releases to prefer, `varied` the components that a grid goes through.
+
+    Raises UsageError, NothingMatched, and CannotSay for a word of which no fact speaks.
+    """
+    names, fields = Names(index), settled(fields, index)
+    asked = list(_asked(names, fields, varied))
+    named = {ask.component for ask in asked}
+    archs = tuple(spelling.arch(names, arch) for arch in dict.fromkeys(fields.arch))
+    devices = tuple(spelling.device(names, device) for device in dict.fromkeys(fields.device))
+    codegen = defaults.codegen(names, archs, devices) if archs or devices else ""
+    computes = codegen or fields.accelerator.removeprefix("none")
+    targets = tuple(dict.fromkeys(fields.target)) or defaults.target(asked, names, computes)
+    from_ = fields.from_ or defaults.from_([ask for ask in asked if not ask.option], names)
+    several = len(targets) > 1
+    contexts = {target: list(_context(target, fields, index)) for target in targets}
+    for target in () if "accelerator" in named else targets:
+        default = defaults.accelerator(target, asked, from_, names, "" if several else codegen)
+        contexts[target].append(_accelerator(target, fields.accelerator, default))
+    lines = [part for ask in asked for part in _placed(ask, contexts, index)]
+    lines += [ask for context in contexts.values() for ask in context]
+    if "from" not in named:
+        lines.append(_option("from", from_, implied=not fields.from_))
+    if fields.distro:
+        lines.append(_distro(fields.distro, names))
+    aligned = tuple(dict.fromkeys(names.component(name) for name in fields.align))
+    lone = tuple(name for name in aligned if several and len(_having(name, contexts, index)) <= 1)
+    request = Request(
+        asks=tuple(dict.fromkeys(lines)),
+        targets=targets,
+        align=tuple(name for name in aligned if name not in lone),
+        lone=lone,
+        archs=archs,
+        devices=devices,
+        cpu=_cpu(fields.cpu, targets, index) if fields.cpu else "",
+        prefer=fields.prefer,
+        min_evidence="" if fields.min_evidence == UNKNOWN else fields.min_evidence,
+        at=fields.at,
+        keep=keep,
+        policies=_policies(targets, fields.cpu, names) if from_ == "source" else (),
+    )
+    return request.replace(apart=defaults.apart(request, names)) if several else request
+
+
+def _asked(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]:
+    """What is wanted and what is held, checked; `varied` may be what an answer does not choose."""
+    for line in (fields.wanted, *([text] for text in fields.with_)):
+        _check_forms(line, names)
+    wanted = [part for text in fields.wanted for part in names.asks(text)]
+    held = [part for text in fields.with_ for part in names.asks(text, "with")]
+    _check_words([ask for ask in (*wanted, *held) if ask.component not in varied], names.index)
+    if not varied:
+        _check_shown(wanted, names.index)
+    if fields.at:
+        for ask in (*wanted, *held):
+            names.known_at(ask, fields.at)
+    yield from wanted
+    yield from held
+
+
+def _option(option: str, value: str, target: str = "", *, implied: bool = False) -> Ask:
+    """The line of an option that is a component of its own."""
+    text = f"--{option} {value}"
+    return Ask(
+        component=option, selector=value, text=text, option=option, target=target, implied=implied
+    )
+
+
+def _accelerator(target: str, said: str, default: str) -> Ask:
+    return _option("accelerator", said or default, target, implied=not said)
+
+
+def _distro(text: str, names: Names) -> Ask:
+    """The distribution by the name that the matrix has for it, said as it was written."""
+    name = spelling.distro(names, text)
+    if not name:
+        raise spelling.no_distro(names, text)
+    return _option("distro", name).replace(text=f"--distro {text}")
+
+
+def _check_forms(line: Sequence[str], names: Names) -> None:
+    """Refuse a version apart from its component, and several components in one word, with the form that is read."""
+    right = spelling.joined(line)
+    piece = next((word for word in line if spelling.is_piece(word)), "")
+    if piece and (right != [*line] or not piece.startswith(tuple(spelling.OPERATORS))):
+        meant = " ".join(right) if right != [*line] else "NAME==VERSION"
+        raise UsageError(
+            f"`{piece}` is no component",
+            expected="`name==version` in one word",
+            found=f"`{' '.join(line)}`",
+            help=f"did you mean `{meant}`?",
+        )
+    for word in line:
+        parts = [part.strip() for part in word.split(",")]
+        named = [part for part in parts[1:] if part[:1].isalpha()]
+        if named and all(names.split(part)[0] for part in parts):
+            raise UsageError(
+                f"`{word}` names several components",
+                expected="one word each",
+                found=f"`{word}`",
+                help=f"did you mean `{' '.join(parts)}`?",
+            )
+
+
+def _check_words(asks: Sequence[Ask], index: Index) -> None:
+    """Refuse what an option says: where the result runs is no component to choose."""
+    for ask in asks:
+        if index.header["components"][ask.component]["given"] or ask.component == "device":
+            option = "target" if ask.component == "machine" else ask.component
+            raise UsageError(
+                f"`{ask.text}` is no part of an answer",
+                expected=f"the option `--{option}`",
+                found=f"`{ask.text}`",
+                help=f"`toolmatrix help resolve` shows what `--{option}` takes",
+            )
+
+
+def _check_shown(asks: Sequence[Ask], index: Index) -> None:
+    """Refuse a request for nothing but what answers do not show: flags, and libraries behind a distro."""
+    parts = [index.header["components"][ask.component] for ask in asks]
+    if asks and all(part["flag"] or part["hidden"] for part in parts):
+        raise UsageError(
+            f"`{asks[0].text}` alone makes no answer",
+            expected="a component that an answer shows, such as `tensorflow` or `gcc`",
+            found=f"`{asks[0].text}`",
+            help=f"name it in `--with {asks[0].text}`",
+        )
+
+
+def _context(target: str, fields: Fields, index: Index) -> Iterator[Ask]:
+    """What a target fixes: its machine, and itself."""
+    for name, value in index.header["targets"][target]["context"].items():
+        yield Ask(
+            component=name,
+            selector=value,
+            text=f"--target {target}",
+            option="target",
+            target=target,
+            implied=target not in fields.target,
+        )
+
+
+def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[Ask]:
+    """A component of one accelerator is asked for on the targets that compute on it, if any do."""
+    having = _having(ask.component, contexts, index)
+    if index.header["components"][ask.component]["framework"] or not having:
+        return [ask]
+    return [ask] if len(having) == len(contexts) else [ask.replace(target=name) for name in having]
+
+
+def _having(component: str, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[str]:
+    """The targets that can have a component: one of an accelerator is for those that compute on it."""
+    accelerators = index.header["components"][component]["accelerators"]
+    return [
+        target
+        for target, context in contexts.items()
+        if not accelerators
+        or any(
+            part.component == "accelerator" and part.selector in accelerators for part in context
+        )
+    ]
+
+
+def _policies(targets: Sequence[str], cpu: str, names: Names) -> tuple[Policy, ...]:
+    """What targets prefer; a CPU that is named comes before the one that a target is made for."""
+    found = []
+    for target in targets:
+        policies = names.index.header["targets"][target]["policies"]
+        for component, release in dict(policies).items():
+            wanted = [release]
+            if component == "cpu-flag" and cpu:
+                wanted[:0] = [f"-mcpu={cpu}+crc", f"-mcpu={cpu}"]
+            known = [name for name in wanted if name in names.scale(component).versions]
+            if known:
+                found.append((target, component, tuple(known)))
+    return tuple(found)
+
+
+def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
+    """A CPU that archspec or a flag of the matrix knows, and that is of the machine of a target."""
+    from toolmatrix.solve import flags
+
+    known = flags.cpu_names()
+    spelled = [
+        release[len("-mcpu=") :]
+        for release in index.component("cpu-flag").versions
+        if release.startswith("-mcpu=")
+    ]
+    if name.replace("-", "_") not in known and name not in (*known, *spelled):
+        raise NothingMatched(
+            f"`--cpu {name}`: nobody knows this CPU",
+            expected=spelling.nearest(name, [*spelled, *known]),
+            found=f"`{name}`",
+            help="names are those of archspec and of -mcpu",
+        )
+    machines = [index.header["targets"][target]["context"]["machine"] for target in targets]
+    family = flags.family(name)
+    if family and family not in machines:
+        listed = " or ".join(dict.fromkeys(machines))
+        raise UsageError(
+            f"`--cpu {name}` is no CPU of {listed}",
+            expected=f"a CPU of {listed}, or another `--target`",
+            found=f"`{name}`, which is {family}",
+        )
+    return name
+
+
+class Surroundings(Value):
+    """What a command finds where it is pasted: the matrix, and the fields that are set there without its words.
+
+    `carried` are the further options that it needs there, and `keep` the releases that these say to prefer.
+    """
+
+    index: Index
+    fields: Fields = Fields()
+    carried: tuple[str, ...] = ()
+    keep: Kept = ()
+
+    def read(self, words: Sequence[str]) -> Request:
+        """The request that words make here. Raises ToolmatrixError."""
+        return read(self.index, self.fields.replace(**given(words)), keep=self.keep)
+
+    def answered(self, words: Sequence[str]) -> Resolution | None:
+        """The answer to words that are pasted here, None where there is none."""
+        try:
+            return possible(self.index, self.read(words))
+        except ToolmatrixError:
+            return None
+
+
+def offers(around: Surroundings, refusal: Refusal) -> list[Repair]:
+    """The repairs of a refusal whose words resolve where they would be pasted, with what these answer."""
+    from toolmatrix.solve.repair import repairs
+
+    found = []
+    for repair in repairs(around.index, refusal):
+        request = _said(around.index, repair.request)
+        # A changed request may have another default accelerator than the one it was solved with.
+        for spoken in (request, _aloud(request, "accelerator")):
+            resolution = around.answered(spoken.words())
+            if resolution is not None:
+                found.append(repair.replace(request=spoken, resolution=resolution))
+                break
+    return found
+
+
+def _said(index: Index, request: Request) -> Request:
+    """A request that says its target, unless that is the first, and its distro by the name of the matrix."""
+    if request.targets != (next(iter(index.header["targets"])),):
+        request = _aloud(request, "target")
+    return request.replace(
+        asks=tuple(
+            ask.replace(text=f"--distro {ask.selector}") if ask.option == "distro" else ask
+            for ask in request.asks
+        )
+    )
+
+
+def _aloud(request: Request, option: str) -> Request:
+    """The request with what is a default said."""
+    return request.replace(
+        asks=tuple(
+            ask.replace(implied=False) if ask.option == option else ask for ask in request.asks
+        )
+    )
