@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from toolmatrix.api import explain as explain
-    from toolmatrix.api import matrix as matrix
-    from toolmatrix.api import open_matrix as open_matrix
-    from toolmatrix.api import resolve as resolve
-    from toolmatrix.api import why_not as why_not
+    from toolmatrix.api.requests import explain as explain
+    from toolmatrix.api.requests import matrix as matrix
+    from toolmatrix.api.requests import open_matrix as open_matrix
+    from toolmatrix.api.requests import resolve as resolve
+    from toolmatrix.api.requests import why_not as why_not
 else:
     ModuleType = type(sys)
 
 _FUNCTIONS = {
-    "resolve": "toolmatrix.api",
-    "why_not": "toolmatrix.api",
-    "explain": "toolmatrix.api",
-    "matrix": "toolmatrix.api",
-    "open_matrix": "toolmatrix.api",
+    "resolve": "toolmatrix.api.requests",
+    "why_not": "toolmatrix.api.requests",
+    "explain": "toolmatrix.api.requests",
+    "matrix": "toolmatrix.api.requests",
+    "open_matrix": "toolmatrix.api.requests",
     "lock": "toolmatrix.api.files",
     "render": "toolmatrix.api.files",
     "stages": "toolmatrix.api.stages",

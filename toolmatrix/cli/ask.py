@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import kept
 from toolmatrix.cli.merge import misfit
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.errors import UsageError
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from toolmatrix.cli.options import Options
     from toolmatrix.facts.index import Index
     from toolmatrix.request.read import Surroundings
-    from toolmatrix.solve.request import Request
+    from toolmatrix.solve.request import Kept, Request
 
 
 def written(options: Options, wanted: Sequence[str] = ()) -> Fields:
@@ -47,8 +46,17 @@ def build(
 ) -> Request:
     """The request of a run: positional arguments and every request option; `varied` are the sides of a grid."""
     wanted = context.arguments if arguments is None else arguments
-    keep = kept(context.options.keep) if context.options.keep else ()
+    keep = _kept(context.options.keep)
     return read.read(index, settled(context, index, wanted), keep=keep, varied=varied)
+
+
+def _kept(path: str) -> Kept:
+    """The releases of the lock of `--keep`, if that was said."""
+    if not path:
+        return ()
+    from toolmatrix.api.requests import kept
+
+    return kept(path)
 
 
 def standing_request(context: Context, words: Sequence[str]) -> Sequence[str]:
@@ -74,7 +82,7 @@ def surroundings(context: Context, index: Index) -> Surroundings:
         index=index,
         fields=written(context.settings.pasted(context.env)),
         carried=tuple(carried),
-        keep=kept(options.keep) if options.keep else (),
+        keep=_kept(options.keep),
     )
 
 

@@ -6,7 +6,7 @@ from toolmatrix.cli.commands import COMMANDS, Command
 from toolmatrix.cli.complete import KINDS
 from toolmatrix.cli.options import COMMON, OPTIONS
 from toolmatrix.errors import UsageError
-from toolmatrix.request.fields import meant
+from toolmatrix.request.spelling import meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from toolmatrix.cli.commands import Command
     from toolmatrix.cli.merge import Origin
     from toolmatrix.cli.options import Options
-    from toolmatrix.cli.prepare import Settings
+    from toolmatrix.cli.prepare import Settings, Stdin
     from toolmatrix.cli.settings import SettingsFile
-    from toolmatrix.cli.stdin import Stdin
     from toolmatrix.facts.index import Index
 
 

@@ -6,7 +6,7 @@ from toolmatrix.cli.commands import COMMANDS, Command
 from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
 from toolmatrix.errors import UsageError
 from toolmatrix.report.terminal import columns, wrap
-from toolmatrix.request.fields import meant
+from toolmatrix.request.spelling import meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

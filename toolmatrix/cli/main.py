@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from toolmatrix.cli.context import Context
-    from toolmatrix.cli.stdin import Stdin
+    from toolmatrix.cli.prepare import Stdin
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
 

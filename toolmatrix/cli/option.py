@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from toolmatrix.request.fields import PLAIN, BadValue, is_date
+from toolmatrix.request.fields import BadValue, is_date, pick
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from toolmatrix.request.fields import Vocabulary
 
 _YES = ("1", "true", "yes", "on")
 _NO = ("0", "false", "no", "off")
@@ -26,6 +25,7 @@ _TOML: Mapping[str, tuple[type, str]] = {
     "number": (int, "a whole number, 0 or more"),
     "text": (str, "a string"),
 }
+_NONE: Mapping[str, str] = {}
 _EMPTY: Mapping[str, Any] = {"flag": False, "count": 0, "number": None, "text": "", "list": ()}
 
 
@@ -44,7 +44,6 @@ class Option:
     shape: str
     shorthand: Mapping[str, str]
     split: bool
-    vocabulary: Vocabulary
     many: bool
 
     def __init__(self, declared: Mapping[str, Any]) -> None:
@@ -130,18 +129,14 @@ class Option:
         if self.many:
             return ",".join(self._one(word) for word in text.split(","))
         if self.choices:
-            return self.pick(text, self.choices)
+            return pick(self.name, text, self.choices)
         if self.shape == "date" and not is_date(text):
             raise BadValue("a date such as 2026-11-20", f"`{text}`")
         return text
 
     def _one(self, word: str) -> str:
         """One of several words; those that have a flag of their own need no list of all."""
-        return word if word in self.shorthand.values() else self.pick(word, self.choices)
-
-    def pick(self, text: str, known: Sequence[str]) -> str:
-        """The one of the `known` words that is meant. Raises BadValue."""
-        return self.vocabulary.pick(self.flags[-1], text, known)
+        return word if word in self.shorthand.values() else pick(self.name, word, self.choices)
 
 
 def variable_of(flag: str) -> str:
@@ -180,15 +175,13 @@ def option(
     only_flag: bool = False,
     excludes: tuple[str, ...] = (),
     shape: str = "",
-    shorthand: Mapping[str, str] = PLAIN.synonyms,
+    shorthand: Mapping[str, str] = _NONE,
     split: bool = True,
     many: bool = False,
-    vocabulary: Vocabulary = PLAIN,
 ) -> Any:
     """Declare an option; `shape` is `path`, `date` or nothing, `split` means comma lists.
 
     Of a text that may name `many`, each word between commas is one of the choices, which may be listed when asked for.
-    The `vocabulary` are its words besides the choices.
     A file sets what is `configurable`; what is `only_flag` is set by no variable either.
     """
     return Option(locals())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolmatrix.cli.option import Option, option
 from toolmatrix.facts.evidence import WORDS
-from toolmatrix.request.fields import PREFERENCES, VOCABULARIES
+from toolmatrix.request.fields import PREFERENCES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ class Options:
         metavar="LIST",
         group="request",
         completer="target",
-        vocabulary=VOCABULARIES["target"],
         help="where the result runs, such as x86, arm or amd, or several: x86,arm",
     )
     from_: str = option(
@@ -40,7 +39,6 @@ class Options:
         metavar="WORD",
         group="request",
         completer="from",
-        vocabulary=VOCABULARIES["from_"],
         help="how the framework gets there, such as source or wheel",
     )
     accelerator: str = option(
@@ -48,7 +46,6 @@ class Options:
         metavar="WORD",
         group="request",
         completer="accelerator",
-        vocabulary=VOCABULARIES["accelerator"],
         help="what computes beside the CPU, such as none, cuda or rocm",
     )
     arch: tuple[str, ...] = option(
@@ -91,7 +88,6 @@ class Options:
         metavar="WORD",
         group="request",
         choices=PREFERENCES,
-        vocabulary=VOCABULARIES["prefer"],
         default="best-evidence",
         help="which of several answers to take",
     )

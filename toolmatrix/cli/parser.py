@@ -10,7 +10,7 @@ from __future__ import annotations
 from toolmatrix.cli.commands import COMMANDS, Command
 from toolmatrix.cli.options import REQUEST, by_flag
 from toolmatrix.errors import UsageError
-from toolmatrix.request.fields import BadValue, closest, meant
+from toolmatrix.request.fields import BadValue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ def _positional(parsed: Parsed, word: str) -> None:
 def _command_help(word: str) -> str:
     if any(sign in word for sign in "=<>~"):
         return f"did you mean `toolmatrix resolve '{word}'`?"
+    from toolmatrix.request.spelling import meant
+
     return meant(word, tuple(COMMANDS), "`toolmatrix help` lists the commands")
 
 
@@ -128,6 +130,8 @@ def _unknown(
     parsed: Parsed, table: Mapping[str, tuple[Option, str]], flag: str, value: str = ""
 ) -> UsageError:
     """An option that nobody has; with a version behind it, what one holds is meant."""
+    from toolmatrix.request.spelling import closest
+
     known = tuple(table)
     if parsed.command is not None:
         names = parsed.command.options

@@ -9,7 +9,6 @@ from toolmatrix.cli.context import Context
 from toolmatrix.cli.merge import Layer, from_defaults, from_flags, from_variables, merge
 from toolmatrix.cli.options import Options
 from toolmatrix.cli.settings import project_file, user_file
-from toolmatrix.cli.stdin import NAME, Stdin
 from toolmatrix.errors import UsageError
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.value import Value
@@ -17,12 +16,83 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from tempfile import TemporaryDirectory
     from typing import Any, TextIO
 
     from toolmatrix.cli.commands import Command
     from toolmatrix.cli.merge import Origin
     from toolmatrix.cli.parser import Parsed
     from toolmatrix.cli.settings import SettingsFile
+
+
+_STDIN = "-"
+# Bytes of a request.
+_LARGEST = 1 << 20
+
+
+class Stdin:
+    """The stdin of one run."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.taken = ""
+        self._folder: TemporaryDirectory[str] | None = None
+
+    def read(self, what: str, most: int) -> bytes:
+        """At most so many bytes; raises UsageError where something else has read them."""
+        if self.taken:
+            raise UsageError(
+                "only one thing can be read from stdin",
+                expected=f"`{_STDIN}` once",
+                found=f"{self.taken} and {what}",
+                help="put one of the two in a file",
+            )
+        self.taken = what
+        raw = getattr(self.stream, "buffer", None)
+        try:
+            data: bytes = raw.read(most) if raw is not None else self.stream.read(most).encode()
+        except OSError as error:
+            raise UsageError(f"cannot read {what} from stdin", found=error.strerror or "") from None
+        return data
+
+    def matrix(self) -> str:
+        """The path of a file with the matrix that is piped in: a matrix may be read again, by other processes too."""
+        from tempfile import TemporaryDirectory
+
+        from toolmatrix.facts.yamlfile import SIZE_LIMIT
+
+        if self._folder is None:
+            data = self.read("a matrix", SIZE_LIMIT + 1)
+            self._folder = TemporaryDirectory(prefix="toolmatrix-")
+            with open(self.path, "wb") as file:
+                file.write(data)
+        return self.path
+
+    @property
+    def path(self) -> str:
+        """Where the matrix that was piped in lies; nothing where there was none."""
+        return os.path.join(self._folder.name, "stdin") if self._folder is not None else ""
+
+    def close(self) -> None:
+        """Remove the file of the matrix."""
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def request(self) -> list[str]:
+        """Requests, one a line; `#` begins a comment."""
+        data = self.read("a request", _LARGEST)
+        try:
+            lines = data.decode("utf-8").splitlines()
+        except UnicodeDecodeError:
+            raise UsageError("the request on stdin is not text", expected="UTF-8") from None
+        words = [line.partition("#")[0].strip() for line in lines]
+        found = [word for word in words if word]
+        if not found:
+            raise UsageError(
+                "no request on stdin", expected="requests such as `tensorflow==2.6.5`, one a line"
+            )
+        return found
 
 
 class Settings(Value):
@@ -131,11 +201,11 @@ def _said(arguments: Sequence[str], command: Command, piped: Stdin) -> Iterator[
     """The arguments; `-` in a request stands for the requests on stdin."""
     asks = command.request and "REQUEST" in command.usage
     for word in arguments:
-        yield from piped.request() if asks and word == NAME else (word,)
+        yield from piped.request() if asks and word == _STDIN else (word,)
 
 
 def _no_environment(name: str, known: Mapping[str, Any]) -> UsageError:
-    from toolmatrix.request.fields import meant
+    from toolmatrix.request.spelling import meant
 
     return UsageError(
         f"there is no environment `{name}`",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report.rules import Rule, load_rules
 from toolmatrix.report.terminal import columns, wrap
-from toolmatrix.request.fields import meant
+from toolmatrix.request.spelling import meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import os.path
 from toolmatrix.cli.option import toml_kind
 from toolmatrix.cli.options import BY_KEY
 from toolmatrix.errors import ConfigError, Position
-from toolmatrix.request.fields import BadValue, meant
+from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -182,6 +182,8 @@ class _Reader:
 
     def unknown(self, key: str, path: tuple[str, ...]) -> ConfigError:
         known = tuple(name for name, option in BY_KEY.items() if option.configurable)
+        from toolmatrix.request.spelling import meant
+
         tables = _TABLES[:1] if path else _TABLES
         return ConfigError(
             f"unknown key `{key}`",

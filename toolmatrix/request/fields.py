@@ -5,7 +5,7 @@ Nothing here is looked up but the names of targets, accelerators and ways to get
 
 from __future__ import annotations
 
-from toolmatrix.errors import CannotSay, UsageError
+from toolmatrix.errors import UsageError
 from toolmatrix.facts import names
 from toolmatrix.facts.evidence import UNKNOWN, WORDS
 from toolmatrix.value import Value
@@ -20,22 +20,12 @@ if TYPE_CHECKING:
 
 PREFERENCES = ("newest", "oldest", "best-evidence")
 
-_X86 = ("x86_64", "x86-64", "x64", "amd64", "linux/amd64")
-_ARM = ("aarch64", "arm64", "sbsa", "linux/arm64")
-_OTHER_MACHINES = (
-    *("riscv64", "riscv", "risc-v", "linux/riscv64", "ppc64le", "ppc64", "power", "linux/ppc64le"),
-    *("s390x", "linux/s390x", "loongarch64", "windows", "macos", "darwin"),
-)
-_CUDA_TARGET = "a target is a machine: `--target x86` or `arm`, with `--accelerator cuda`"
-_NONE: Mapping[str, str] = {}
-
 
 class BadValue(UsageError):
     """A value that an option does not take; who knows where it stood says so."""
 
     def __init__(self, expected: str, found: str, help: str = "", name: str = "") -> None:
-        what = f"bad value for `{name}`" if name else "bad value"
-        super().__init__(what, expected=expected, found=found, help=help)
+        super().__init__(f"bad value for `{name}`", expected=expected, found=found, help=help)
         self.name = name
 
     def about(
@@ -51,78 +41,6 @@ class BadValue(UsageError):
         )
 
 
-class Vocabulary(Value):
-    """The words of an option besides those it takes.
-
-    `synonyms` are other words for these, `unheard` words that mean something of which no fact speaks, and `advice` says
-    of words that may mean several things what to write for each.
-    """
-
-    synonyms: Mapping[str, str] = _NONE
-    unheard: tuple[str, ...] = ()
-    advice: Mapping[str, str] = _NONE
-
-    def pick(self, flag: str, text: str, known: Sequence[str]) -> str:
-        """The one of the `known` words that is meant. Raises BadValue, and CannotSay for a word that is unheard of."""
-        lower = text.lower()
-        for word in (text, lower, self.synonyms.get(lower, "")):
-            if word in known:
-                return word
-        expected = "one of " + ", ".join(known)
-        if lower in self.unheard:
-            raise CannotSay(
-                f"`{flag} {text}`: no fact speaks of it",
-                expected=expected,
-                found=f"`{text}`",
-                help="facts of your own can: `--matrix FILE`",
-            )
-        raise BadValue(expected, f"`{text}`", self.advice.get(lower) or meant(text, known))
-
-
-def closest(word: str, known: Sequence[str], cutoff: float = 0.6) -> str:
-    """The known word that was probably meant, or nothing."""
-    import difflib
-
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), "")
-
-
-def meant(word: str, known: Sequence[str], otherwise: str = "") -> str:
-    """The help that names the known word that was probably meant, or says what else helps."""
-    close = closest(word, known)
-    return f"did you mean `{close}`?" if close else otherwise
-
-
-PLAIN = Vocabulary()
-VOCABULARIES = {
-    "target": Vocabulary(
-        synonyms={
-            **dict.fromkeys(_X86, "x86"),
-            **dict.fromkeys(_ARM, "arm"),
-            **dict.fromkeys(("rocm", "hip"), "amd"),
-        },
-        unheard=_OTHER_MACHINES,
-        advice={
-            **dict.fromkeys(("gpu", "cuda", "nvidia"), _CUDA_TARGET),
-            "cpu": "a target is a machine: `--target x86` or `arm`, with `--accelerator none`",
-            "jetson": "`--target arm` with `--device`, such as `orin`",
-        },
-    ),
-    "from_": Vocabulary(
-        synonyms={
-            **dict.fromkeys(("pip", "pypi", "uv", "wheels", "whl", "binary"), "wheel"),
-            **dict.fromkeys(("src", "sources", "sdist", "build", "git"), "source"),
-        },
-        unheard=("conda", "mamba", "apt", "docker", "ngc", "nix", "spack"),
-    ),
-    "accelerator": Vocabulary(
-        synonyms={"cpu": "none", "nvidia": "cuda", "amd": "rocm", "hip": "rocm"},
-        unheard=("xpu", "sycl", "oneapi", "vulkan", "metal", "mps", "opencl", "tpu", "npu"),
-        advice={"gpu": "`cuda` is for GPUs of NVIDIA, `rocm` for those of AMD"},
-    ),
-    "prefer": Vocabulary(
-        synonyms={"latest": "newest", "highest": "newest", "lowest": "oldest"},
-    ),
-}
 DECLARED = ("target", "from_", "accelerator")
 """The options whose words the front page of the matrix declares."""
 
@@ -200,18 +118,23 @@ def settled(fields: Fields, index: Index) -> Fields:
         if value == _DEFAULTS[name]:
             continue
         words = known(index, name)
-        pick = VOCABULARIES.get(name, PLAIN).pick
-        try:
-            changes[name] = (
-                tuple(pick(flag(name), word, words) for word in value)
-                if name in _LISTS
-                else pick(flag(name), value, words)
-            )
-        except BadValue as bad:
-            raise BadValue(bad.expected, bad.found, bad.help, name) from None
+        changes[name] = (
+            tuple(pick(name, word, words) for word in value)
+            if name in _LISTS
+            else pick(name, value, words)
+        )
     if fields.at and not is_date(fields.at):
         raise BadValue("a date such as 2026-11-20", f"`{fields.at}`", name="at")
     return fields.replace(**changes) if changes else fields
+
+
+def pick(name: str, text: str, known: Sequence[str]) -> str:
+    """The one of the words of an option that is meant. Raises BadValue, and CannotSay for one that is unheard of."""
+    if text in known:
+        return text
+    from toolmatrix.request import spelling
+
+    return spelling.pick(name, text, known)
 
 
 def known(index: Index, name: str) -> Sequence[str]:

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from toolmatrix.errors import NothingMatched, ReleasedLater, UsageError
 from toolmatrix.facts.versions import Scale, SelectorError
-from toolmatrix.request import spelling
 from toolmatrix.solve.request import Ask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolmatrix.facts.index import Index
+
+
+OPERATORS = "=<>!~"
+NEWEST = ("latest", "newest", "stable")
+"""What people write for the release that is taken anyway."""
 
 
 class Names:
@@ -42,11 +48,7 @@ class Names:
     def split(self, text: str) -> tuple[str, str]:
         """The name and the selector of one word; `latest` is any release, of which the newest is taken."""
         cut = next(
-            (
-                place
-                for place, letter in enumerate(text)
-                if letter in spelling.OPERATORS or letter.isspace()
-            ),
+            (place for place, letter in enumerate(text) if letter in OPERATORS or letter.isspace()),
             len(text),
         )
         name, selector = text[:cut].strip().lower(), text[cut:].strip()
@@ -54,7 +56,7 @@ class Names:
             raise UsageError(
                 "a request needs a component", expected="`name==version`", found=f"`{text}`"
             )
-        return name, "*" if selector.lstrip("=@ ").lower() in spelling.NEWEST else selector
+        return name, "*" if selector.lstrip("=@ ").lower() in NEWEST else selector
 
     def listed(self, component: str, selector: str) -> str:
         """One version as the release that it names.
@@ -66,6 +68,8 @@ class Names:
         if version == selector or "," in version:
             return selector
         if component == "distro" and not set(version) & set(" |*"):
+            from toolmatrix.request import spelling
+
             return f"=={spelling.distro(self, version) or version}"
         scale = self.scale(component)
         try:
@@ -83,6 +87,8 @@ class Names:
         """The component of that name; underscores are read as hyphens, as package names are."""
         found = self.called(name)
         if not found:
+            from toolmatrix.request import spelling
+
             raise spelling.unknown(self, name)
         return found
 
@@ -102,6 +108,8 @@ class Names:
         try:
             mask = scale.select(selector)
         except SelectorError as error:
+            from toolmatrix.request import spelling
+
             raise spelling.unreadable(self, component, selector, text, error) from None
         if mask:
             return mask
@@ -152,8 +160,10 @@ class Names:
         """The known releases nearest to what was asked for."""
         scale = self.scale(component)
         clauses = selector.replace(",", " ").split()
-        wanted = clauses[0].lstrip(spelling.OPERATORS).removesuffix(".*")
+        wanted = clauses[0].lstrip(OPERATORS).removesuffix(".*")
         if self.components[component]["scheme"] == "names":
+            from toolmatrix.request import spelling
+
             return spelling.nearest(wanted, scale.versions)
         below = scale.select(f"<{wanted}")
         above = scale.select(f">{wanted}")
@@ -168,6 +178,8 @@ class Names:
         """A release of a component of names (a codegen arch, distro...), or NothingMatched with the nearest."""
         if name in self.scale(component).versions:
             return name
+        from toolmatrix.request import spelling
+
         raise NothingMatched(
             f"`{option} {name}`: no {self.components[component]['title']} is called that",
             expected=spelling.nearest(name, self.scale(component).versions),
@@ -183,4 +195,31 @@ class Names:
 
     def device(self, name: str) -> str:
         """A device by compute capability, gfx name, or the name of a product that has it, as tools print it too."""
+        from toolmatrix.request import spelling
+
         return spelling.device(self, name)
+
+
+def is_piece(word: str) -> bool:
+    """Whether a word is a version, or a bound, without the name of a component."""
+    first, second = word[:1], word[1:2]
+    tagged = first == "v" and second.isdigit() and "." in word
+    return first.isdigit() or first in (*OPERATORS,) or tagged
+
+
+def joined(line: Sequence[str]) -> list[str]:
+    """A request as it was meant: pieces of a specifier that stand apart, put together again."""
+    found: list[str] = []
+    for word in line:
+        before = found[-1] if found else ""
+        open_end, bound = before[-1:] in (*OPERATORS,), word[:1] in (*OPERATORS,)
+        told = any(letter in OPERATORS for letter in before)
+        if before and (open_end or (bound and not told)):
+            found[-1] += word
+        elif before and bound:
+            found[-1] += f",{word}"
+        elif before and is_piece(word) and not told:
+            found[-1] += f"=={word.removeprefix('v')}"
+        else:
+            found.append(word)
+    return found

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.facts.evidence import UNKNOWN
-from toolmatrix.request import defaults, spelling
+from toolmatrix.request import defaults
 from toolmatrix.request.fields import Fields, given, settled
-from toolmatrix.request.names import Names
+from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import possible
 from toolmatrix.value import Value
@@ -32,8 +32,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     names, fields = Names(index), settled(fields, index)
     asked = list(_asked(names, fields, varied))
     named = {ask.component for ask in asked}
-    archs = tuple(spelling.arch(names, arch) for arch in dict.fromkeys(fields.arch))
-    devices = tuple(spelling.device(names, device) for device in dict.fromkeys(fields.device))
+    archs, devices = _codegen(names, fields)
     codegen = defaults.codegen(names, archs, devices) if archs or devices else ""
     computes = codegen or fields.accelerator.removeprefix("none")
     targets = tuple(dict.fromkeys(fields.target)) or defaults.target(asked, names, computes)
@@ -84,6 +83,18 @@ def _asked(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]
     yield from held
 
 
+def _codegen(names: Names, fields: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The codegen archs and the devices that are named."""
+    if not (fields.arch or fields.device):
+        return (), ()
+    from toolmatrix.request import spelling
+
+    return (
+        tuple(spelling.arch(names, arch) for arch in dict.fromkeys(fields.arch)),
+        tuple(spelling.device(names, device) for device in dict.fromkeys(fields.device)),
+    )
+
+
 def _option(option: str, value: str, target: str = "", *, implied: bool = False) -> Ask:
     """The line of an option that is a component of its own."""
     text = f"--{option} {value}"
@@ -98,6 +109,8 @@ def _accelerator(target: str, said: str, default: str) -> Ask:
 
 def _distro(text: str, names: Names) -> Ask:
     """The distribution by the name that the matrix has for it, said as it was written."""
+    from toolmatrix.request import spelling
+
     name = spelling.distro(names, text)
     if not name:
         raise spelling.no_distro(names, text)
@@ -106,9 +119,9 @@ def _distro(text: str, names: Names) -> Ask:
 
 def _check_forms(line: Sequence[str], names: Names) -> None:
     """Refuse a version apart from its component, and several components in one word, with the form that is read."""
-    right = spelling.joined(line)
-    piece = next((word for word in line if spelling.is_piece(word)), "")
-    if piece and (right != [*line] or not piece.startswith(tuple(spelling.OPERATORS))):
+    right = joined(line)
+    piece = next((word for word in line if is_piece(word)), "")
+    if piece and (right != [*line] or not piece.startswith(tuple(OPERATORS))):
         meant = " ".join(right) if right != [*line] else "NAME==VERSION"
         raise UsageError(
             f"`{piece}` is no component",
@@ -204,6 +217,7 @@ def _policies(targets: Sequence[str], cpu: str, names: Names) -> tuple[Policy, .
 
 def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
     """A CPU that archspec or a flag of the matrix knows, and that is of the machine of a target."""
+    from toolmatrix.request import spelling
     from toolmatrix.solve import flags
 
     known = flags.cpu_names()

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.errors import CannotSay, NothingMatched, UsageError
 from toolmatrix.request import fields
+from toolmatrix.request.names import NEWEST, OPERATORS
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.versions import SelectorError
     from toolmatrix.request.names import Names
-
-OPERATORS = "=<>!~"
-NEWEST = ("latest", "newest", "stable")
-"""What people write for the release that is taken anyway."""
 
 # A name with a version behind it, which is no specifier: `cuda12.4`, `gcc-11`, `tensorflow@2.6.5`.
 _GLUED = r"(.*?[a-z+])[-_@:/ ]*v?(\d[\d.]*(?:\.\*|\.?(?:a|b|rc|post|dev)\d+)?)"
@@ -26,6 +24,94 @@ _ENOUGH = 5
 _LIKE = 0.75
 # So many letters of the name of a distribution are enough beside its number.
 _TOLD = 3
+
+
+_X86 = ("x86_64", "x86-64", "x64", "amd64", "linux/amd64")
+_ARM = ("aarch64", "arm64", "sbsa", "linux/arm64")
+_OTHER_MACHINES = (
+    *("riscv64", "riscv", "risc-v", "linux/riscv64", "ppc64le", "ppc64", "power", "linux/ppc64le"),
+    *("s390x", "linux/s390x", "loongarch64", "windows", "macos", "darwin"),
+)
+_CUDA_TARGET = "a target is a machine: `--target x86` or `arm`, with `--accelerator cuda`"
+_NONE: Mapping[str, str] = {}
+
+
+class Vocabulary(Value):
+    """The words of an option besides those it takes.
+
+    `synonyms` are other words for these, `unheard` words that mean something of which no fact speaks, and `advice` says
+    of words that may mean several things what to write for each.
+    """
+
+    synonyms: Mapping[str, str] = _NONE
+    unheard: tuple[str, ...] = ()
+    advice: Mapping[str, str] = _NONE
+
+
+VOCABULARIES = {
+    "target": Vocabulary(
+        synonyms={
+            **dict.fromkeys(_X86, "x86"),
+            **dict.fromkeys(_ARM, "arm"),
+            **dict.fromkeys(("rocm", "hip"), "amd"),
+        },
+        unheard=_OTHER_MACHINES,
+        advice={
+            **dict.fromkeys(("gpu", "cuda", "nvidia"), _CUDA_TARGET),
+            "cpu": "a target is a machine: `--target x86` or `arm`, with `--accelerator none`",
+            "jetson": "`--target arm` with `--device`, such as `orin`",
+        },
+    ),
+    "from_": Vocabulary(
+        synonyms={
+            **dict.fromkeys(("pip", "pypi", "uv", "wheels", "whl", "binary"), "wheel"),
+            **dict.fromkeys(("src", "sources", "sdist", "build", "git"), "source"),
+        },
+        unheard=("conda", "mamba", "apt", "docker", "ngc", "nix", "spack"),
+    ),
+    "accelerator": Vocabulary(
+        synonyms={"cpu": "none", "nvidia": "cuda", "amd": "rocm", "hip": "rocm"},
+        unheard=("xpu", "sycl", "oneapi", "vulkan", "metal", "mps", "opencl", "tpu", "npu"),
+        advice={"gpu": "`cuda` is for GPUs of NVIDIA, `rocm` for those of AMD"},
+    ),
+    "prefer": Vocabulary(
+        synonyms={"latest": "newest", "highest": "newest", "lowest": "oldest"},
+    ),
+}
+
+
+def pick(name: str, text: str, known: Sequence[str]) -> str:
+    """The one of the `known` words of an option that is meant, which is not written as it is.
+
+    Raises BadValue, and CannotSay for a word of which no fact speaks.
+    """
+    lower, vocabulary = text.lower(), VOCABULARIES.get(name) or Vocabulary()
+    for word in (lower, vocabulary.synonyms.get(lower, "")):
+        if word in known:
+            return word
+    expected = "one of " + ", ".join(known)
+    if lower in vocabulary.unheard:
+        raise CannotSay(
+            f"`{fields.flag(name)} {text}`: no fact speaks of it",
+            expected=expected,
+            found=f"`{text}`",
+            help="facts of your own can: `--matrix FILE`",
+        )
+    help = vocabulary.advice.get(lower) or meant(text, known)
+    raise fields.BadValue(expected, f"`{text}`", help, name)
+
+
+def closest(word: str, known: Sequence[str], cutoff: float = 0.6) -> str:
+    """The known word that was probably meant, or nothing."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), "")
+
+
+def meant(word: str, known: Sequence[str], otherwise: str = "") -> str:
+    """The help that names the known word that was probably meant, or says what else helps."""
+    close = closest(word, known)
+    return f"did you mean `{close}`?" if close else otherwise
 
 
 def nearest(name: str, known: Iterable[str], like: float = 0.5) -> str:
@@ -104,7 +190,7 @@ def _meant(names: Names, word: str) -> Iterator[str]:
 def _options(names: Names, word: str) -> Iterator[str]:
     """The options that take a word."""
     for name in fields.DECLARED:
-        vocabulary = fields.VOCABULARIES[name]
+        vocabulary = VOCABULARIES[name]
         value = vocabulary.synonyms.get(word, word)
         if value in (*fields.known(names.index, name), *vocabulary.unheard):
             yield f"{fields.flag(name)} {value}"
@@ -227,28 +313,3 @@ def no_distro(names: Names, text: str) -> NothingMatched:
         found=f"`{text}`",
         help="`toolmatrix matrix --rows distro` lists them",
     )
-
-
-def is_piece(word: str) -> bool:
-    """Whether a word is a version, or a bound, without the name of a component."""
-    first, second = word[:1], word[1:2]
-    tagged = first == "v" and second.isdigit() and "." in word
-    return first.isdigit() or first in (*OPERATORS,) or tagged
-
-
-def joined(line: Sequence[str]) -> list[str]:
-    """A request as it was meant: pieces of a specifier that stand apart, put together again."""
-    found: list[str] = []
-    for word in line:
-        before = found[-1] if found else ""
-        open_end, bound = before[-1:] in (*OPERATORS,), word[:1] in (*OPERATORS,)
-        told = any(letter in OPERATORS for letter in before)
-        if before and (open_end or (bound and not told)):
-            found[-1] += word
-        elif before and bound:
-            found[-1] += f",{word}"
-        elif before and is_piece(word) and not told:
-            found[-1] += f"=={word.removeprefix('v')}"
-        else:
-            found.append(word)
-    return found

@@ -1,0 +1,236 @@
+"""The questions about requests; `import toolmatrix` has them by the same names.
+
+The options of a request are keywords, named as on the command line with `_` for `-`, and `with_` and `from_` for words
+of Python. One that takes a list takes a string as well, with commas as on the command line. No settings file and no
+variable is read. An answer is a value, and so is a refusal; bad input raises an error of `toolmatrix.errors`.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.errors import MatrixError
+from toolmatrix.request.fields import BadValue, Fields
+from toolmatrix.request.read import Surroundings
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from os import PathLike
+    from typing import Any, TypedDict
+
+    from typing_extensions import Unpack
+
+    from toolmatrix.api.answers import Allowed, Explanation, NoAnswer, Resolved
+    from toolmatrix.api.grids import Table
+    from toolmatrix.facts.index import Index
+    from toolmatrix.solve.request import Kept, Request
+
+    Path = str | PathLike[str]
+    Words = str | Iterable[str]
+
+    class Options(TypedDict, total=False):
+        """The options of a request."""
+
+        target: Words
+        from_: str
+        accelerator: str
+        arch: Words
+        device: Words
+        cpu: str
+        distro: str
+        with_: Words
+        prefer: str
+        align: Words
+        at: str
+        min_evidence: str
+        keep: Path
+        matrix: OpenMatrix | Path | Sequence[Path] | bytes | None
+
+
+class OpenMatrix(Value):
+    """A matrix to ask; `paths` are the files that were put on top of the built-in one."""
+
+    index: Index
+    paths: tuple[str, ...] = ()
+
+    @property
+    def date(self) -> str:
+        """The day of its newest fact."""
+        return str(self.index.header["date"])
+
+    @property
+    def digest(self) -> str:
+        """What a lock and a document name it by."""
+        return str(self.index.header["digest"])
+
+    def to_bytes(self) -> bytes:
+        """The matrix compiled into what `open_matrix` takes. Raises MatrixError."""
+        import os.path
+
+        from toolmatrix import resources
+        from toolmatrix.facts import store
+
+        built_in = os.path.join(resources.matrix_root(), "matrix.yaml")
+        return store.build([built_in, *self.paths])
+
+
+# The built-in matrix of this process: opening it reads its header anew.
+_BUILT_IN: list[OpenMatrix] = []
+
+
+def open_matrix(
+    source: OpenMatrix | Path | Sequence[Path] | bytes | None = None,
+) -> OpenMatrix:
+    """The built-in matrix, with files of facts on top, or one that was compiled into bytes.
+
+    Bytes are an index: `toolmatrix/data/index.bin` of a wheel, or what `OpenMatrix.to_bytes` makes. Of such a matrix no
+    file is read. Raises MatrixError.
+    """
+    import os
+
+    from toolmatrix.facts.store import open_index
+
+    if isinstance(source, OpenMatrix):
+        return source
+    if isinstance(source, bytes):
+        return OpenMatrix(index=_index(source))
+    if source is None:
+        if not _BUILT_IN:
+            _BUILT_IN.append(OpenMatrix(index=open_index((), os.environ)))
+        return _BUILT_IN[0]
+    files = (source,) if isinstance(source, (str, os.PathLike)) else source
+    paths = tuple(os.fspath(path) for path in files)
+    return OpenMatrix(index=open_index(paths, os.environ), paths=paths)
+
+
+def _index(data: bytes) -> Index:
+    """The index that bytes are."""
+    import io
+
+    from toolmatrix.facts.index import Index, IndexDamaged
+
+    error = MatrixError(
+        "the matrix in bytes is damaged or of another version",
+        expected="the index of a wheel of this version, or `OpenMatrix.to_bytes()`",
+        found=f"{len(data)} bytes",
+    )
+
+    def refuse(_: Index) -> bytes:
+        # A part may turn out to be damaged only when a request reaches it.
+        raise error
+
+    try:
+        return Index(io.BytesIO(data), "", refuse)
+    except IndexDamaged:
+        raise error from None
+
+
+def around(
+    matrix: OpenMatrix | Path | Sequence[Path] | bytes | None = None, keep: Path = ""
+) -> Surroundings:
+    """Where a request is asked: a matrix, and the lock whose releases are preferred. Raises MatrixError, LockError."""
+    opened = open_matrix(matrix)
+    carried = [word for path in opened.paths for word in ("--matrix", path)]
+    if not keep:
+        return Surroundings(index=opened.index, carried=tuple(carried))
+    import os
+
+    path = os.fspath(keep)
+    return Surroundings(index=opened.index, carried=(*carried, "--keep", path), keep=kept(path))
+
+
+def kept(path: str) -> Kept:
+    """The releases of a lock of one environment. Raises LockError, and UsageError for one of several."""
+    from toolmatrix.errors import UsageError
+    from toolmatrix.lock.read import read
+
+    held = read(path)
+    if held.environments and not held.targets:
+        raise UsageError(
+            f"{path} holds several environments, and none is for a request by itself",
+            expected="a lock of one environment, or with one called `default`",
+            found=", ".join(sorted(held.environments)),
+        )
+    return tuple(
+        (target, component, release)
+        for target, parts in held.targets.items()
+        for component, release in parts.chosen.items()
+    )
+
+
+def fields(wanted: Iterable[str], options: dict[str, Any]) -> Fields:
+    """The fields of a request by the options of a call. Raises BadValue for a value, TypeError for a name."""
+    empty = Fields()
+    found: dict[str, Any] = {"wanted": tuple(wanted)}
+    for name, value in options.items():
+        listed = isinstance(getattr(empty, name, ""), tuple)
+        if isinstance(value, str):
+            split = value.split(",") if listed and name != "with_" else [value]
+            found[name] = tuple(word.strip() for word in split if word.strip()) if listed else value
+            continue
+        words = tuple(value) if listed and hasattr(value, "__iter__") else (None,)
+        if not all(isinstance(word, str) for word in words):
+            expected = "a string or a list of strings" if listed else "a string"
+            raise BadValue(expected, repr(value), name=name)
+        found[name] = words
+    return Fields(**found)
+
+
+def asked(
+    wanted: Sequence[str], options: Options, varied: Sequence[str] = ()
+) -> tuple[Surroundings, Request]:
+    """Where the options of a call ask, and what. Raises ToolmatrixError."""
+    from toolmatrix.request.read import read
+
+    rest: dict[str, Any] = {**options}
+    place = around(rest.pop("matrix", None), rest.pop("keep", ""))
+    said = fields(wanted, rest)
+    return place, read(place.index, said, keep=place.keep, varied=varied)
+
+
+def resolve(*wanted: str, **options: Unpack[Options]) -> Resolved | NoAnswer:
+    """The best answer to a request, or why there is none."""
+    from toolmatrix.api import answers
+
+    return answers.resolved(*asked(wanted, options))
+
+
+def why_not(*wanted: str, **options: Unpack[Options]) -> Allowed | NoAnswer:
+    """What forbids a request, or that nothing does."""
+    from toolmatrix.api import answers
+
+    return answers.allowed(*asked(wanted, options))
+
+
+def explain(
+    name: str, *wanted: str, invert: bool = False, **options: Unpack[Options]
+) -> Explanation | NoAnswer:
+    """Why a component is at its version in the answer to a request; `invert` says what depends on it.
+
+    A name with a version, or of a build, is asked for too. Raises NothingMatched where the answer does not hold it.
+    """
+    from toolmatrix.api import answers
+    from toolmatrix.request.names import Names
+
+    options["matrix"] = opened = open_matrix(options.get("matrix"))
+    component, told = Names(opened.index).subject(name)
+    place, request = asked((name, *wanted) if told else wanted, options)
+    return answers.explained(place, request, component, invert=invert)
+
+
+def matrix(
+    rows: str,
+    cols: str = "",
+    *,
+    where: Words = (),
+    everything: bool = False,
+    **options: Unpack[Options],
+) -> Table:
+    """A grid of two components, or the releases of one: of those that `where` names, on the first target."""
+    from toolmatrix.api import grids
+
+    options["matrix"] = opened = open_matrix(options.get("matrix"))
+    varied = grids.sides(opened.index, rows, cols)
+    listed = (where,) if isinstance(where, str) else tuple(where)
+    found = asked(grids.wanted(varied, listed), options, varied)
+    return grids.Table(*found, varied, where=listed, everything=everything)
