@@ -105,8 +105,6 @@ def open_matrix(
 
 def _index(data: bytes) -> Index:
     """The index that bytes are."""
-    import io
-
     from toolmatrix.facts.index import Index, IndexDamaged
 
     error = MatrixError(
@@ -120,7 +118,7 @@ def _index(data: bytes) -> Index:
         raise error
 
     try:
-        return Index(io.BytesIO(data), "", refuse)
+        return Index("", data, refuse)
     except IndexDamaged:
         raise error from None
 

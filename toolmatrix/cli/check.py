@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 from toolmatrix import resources
 from toolmatrix.cli import clock
-from toolmatrix.cli.option import nearest
 from toolmatrix.cli.progress import Progress, summarize
 from toolmatrix.errors import Position, UsageError
 from toolmatrix.judge import places
@@ -104,8 +103,10 @@ def _file(name: str, files: Sequence[str]) -> str:
     for path in files:
         if f"{os.sep}{os.path.normpath(path)}".endswith(f"{os.sep}{wanted}"):
             return path
+    from toolmatrix.request.spelling import closest
+
     known = {os.path.basename(path): path for path in files}
-    near = nearest(os.path.basename(wanted), list(known))
+    near = closest(os.path.basename(wanted), list(known))
     help = f"did you mean `{places.shortened(Position(known[near])).path}`?" if near else ""
     if wanted.endswith((".yaml", ".yml")) and os.path.isfile(wanted):
         help = "list it under `files` of the front page, or add it by `--matrix FILE`"

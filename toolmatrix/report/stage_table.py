@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 
 from toolmatrix.report import terminal
-from toolmatrix.report.stage_words import sentence, prose_of
+from toolmatrix.report.stage_words import prose_of, sentence
 from toolmatrix.stages.fold import own_name, role
 from toolmatrix.value import Value
 
