@@ -1,0 +1,64 @@
+"""The package under Pyodide, mounted as it is, gives the answers it gives here.
+
+It runs where `TOOLMATRIX_PYODIDE` names the folder of the npm package `pyodide`: `npm install pyodide` makes
+`node_modules/pyodide`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import toolmatrix
+
+VARIABLE = "TOOLMATRIX_PYODIDE"
+SCRIPT = """\
+const [folder, packages, index, code] = process.argv.slice(2);
+const { loadPyodide } = await import(folder + "/pyodide.mjs");
+const python = await loadPyodide();
+python.FS.mkdirTree("/package/toolmatrix");
+python.FS.mount(python.FS.filesystems.NODEFS, { root: packages }, "/package/toolmatrix");
+const { readFileSync } = await import("node:fs");
+python.FS.writeFile("/index.bin", readFileSync(index));
+python.runPython(`with open("/index.bin", "rb") as file: data = file.read()`);
+process.stdout.write(python.runPython(code));
+"""
+ASKED = """\
+import sys
+sys.path.insert(0, "/package")
+import toolmatrix
+matrix = toolmatrix.open_matrix(bytes(data))
+answer = toolmatrix.resolve("tensorflow==2.6.5", target="x86,arm,amd", matrix=matrix)
+reason = toolmatrix.why_not("cuda==11.0", with_="tensorflow==2.6.5", arch="sm_86", matrix=matrix)
+said = f"{answer}\\n{reason}"
+said
+"""
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_answers_are_the_same_under_pyodide(
+    cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, node = os.environ.get(VARIABLE, ""), shutil.which("node")
+    if not folder or node is None:
+        pytest.skip(f"needs node, and {VARIABLE} with the folder of the npm package pyodide")
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    index = toolmatrix.open_matrix([]).index.path
+    here: dict[str, object] = {"data": Path(index).read_bytes()}
+    exec(ASKED, here)  # noqa: S102 - what Pyodide runs
+    expected = here["said"]
+    script = tmp_path / "ask.mjs"
+    script.write_text(SCRIPT)
+    package = str(Path(toolmatrix.__file__).parent)
+    done = subprocess.run(
+        [node, str(script), folder, package, index, ASKED],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, expected), done.stderr

@@ -1,0 +1,238 @@
+"""Questions asked from Python: they print as the command prints, and are the documents that it writes."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import json
+import os
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+import toolmatrix
+from toolmatrix.api import requests
+from toolmatrix.api.answers import Allowed, NoAnswer, Resolved
+from toolmatrix.cli.main import main
+from toolmatrix.errors import MatrixError, NothingMatched, ToolmatrixError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolmatrix.api.answers import Outcome
+
+OWN = """\
+schema: toolmatrix.facts/1
+sources: {us: {title: Us, at: "us:wiki@1", read: 2026-11-20}}
+releases:
+  - {id: ours, component: numpy, source: us, evidence: stated, where: list, versions: {"9.9.9": {}}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _cached(cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    monkeypatch.setattr(requests, "_BUILT_IN", [])
+
+
+ASKED: dict[str, tuple[Callable[[], Outcome], str]] = {
+    "resolve": (
+        lambda: toolmatrix.resolve("tensorflow==2.6.5", target="arm"),
+        "resolve tensorflow==2.6.5 --target arm",
+    ),
+    "several": (
+        lambda: toolmatrix.resolve(
+            "tensorflow==2.6.5", target=["x86", "arm"], align="python,numpy", with_="gcc==9"
+        ),
+        "resolve tensorflow==2.6.5 --target x86,arm --align python,numpy --with gcc==9",
+    ),
+    "build": (
+        lambda: toolmatrix.resolve("torch", from_="wheel", device="GTX 1080 Ti", at="2026-11-20"),
+        "resolve torch --from wheel --device 'GTX 1080 Ti' --at 2026-11-20",
+    ),
+    "refused": (
+        lambda: toolmatrix.resolve("numpy==1.19.5", "python==3.12"),
+        "resolve numpy==1.19.5 python==3.12",
+    ),
+    "why-not": (
+        lambda: toolmatrix.why_not("cuda==11.0", with_="tensorflow==2.6.5", arch="sm_86"),
+        "why-not cuda==11.0 --with tensorflow==2.6.5 --arch sm_86",
+    ),
+    "allowed": (lambda: toolmatrix.why_not("numpy==1.19.5"), "why-not numpy==1.19.5"),
+    "explain": (
+        lambda: toolmatrix.explain("cuda", "tensorflow==2.6.5"),
+        "explain cuda tensorflow==2.6.5",
+    ),
+    "invert": (
+        lambda: toolmatrix.explain("cuda", "tensorflow==2.6.5", invert=True),
+        "explain cuda tensorflow==2.6.5 --invert",
+    ),
+    "grid": (
+        lambda: toolmatrix.matrix("cuda", "arch", where="cuda>=10.2,<=11.2"),
+        "matrix --rows cuda --cols arch --where 'cuda>=10.2,<=11.2'",
+    ),
+    "releases": (lambda: toolmatrix.matrix("bazel"), "matrix --rows bazel"),
+}
+
+
+def command(cache: str, line: str) -> tuple[int, str]:
+    """The exit code of a command line, and what a pipe reads."""
+    stdout, other = io.StringIO(), io.StringIO()
+    code = main(shlex.split(line), {"XDG_CACHE_HOME": cache}, io.StringIO(), stdout, other)
+    return code, stdout.getvalue()
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_an_answer_is_what_the_command_gives(
+    cache: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask, line = ASKED[name]
+    found = ask()
+    code, printed = command(cache, line)
+    print(found)  # noqa: T201 - as somebody would
+    assert capsys.readouterr().out == printed
+    assert (found.exit_code, found.ok, bool(found)) == (code, code == 0, code == 0)
+    assert found.to_json() == json.loads(command(cache, f"{line} --json")[1])
+
+
+def test_an_answer_has_what_one_asks_it_for() -> None:
+    found = toolmatrix.resolve("tensorflow==2.6.5", target=("x86", "arm"))
+    assert isinstance(found, Resolved)
+    assert found.components["cuda"].version == found.targets["x86"]["cuda"].version == "11.2.2"
+    assert "cuda" not in found.targets["arm"]
+    assert (found.evidence, found.components["cuda"].evidence) == ("derived", "derived")
+    assert found.request == ("tensorflow==2.6.5", "--target", "x86,arm")
+    assert repr(found).startswith("<Resolved: tensorflow 2.6.5 ")
+
+
+def test_a_refusal_is_an_answer_with_ways_out() -> None:
+    found = toolmatrix.resolve("numpy==1.19.5", "python==3.12")
+    assert isinstance(found, NoAnswer)
+    assert not found
+    for offer in found.repairs:
+        assert offer.command.startswith("toolmatrix resolve ")
+        assert offer.answer.ok
+        again = toolmatrix.resolve(*_said(offer.answer.request))
+        assert isinstance(again, Resolved)
+        assert again.to_json() == offer.answer.to_json()
+    assert [offer.cost for offer in found.repairs] == sorted(o.cost for o in found.repairs)
+
+
+def _said(words: tuple[str, ...]) -> tuple[str, ...]:
+    assert not any(word.startswith("--") for word in words)
+    return words
+
+
+def test_what_nobody_forbids_is_told_from_what_facts_support() -> None:
+    found = toolmatrix.why_not("numpy==1.19.5", "bazel==7.0.0")
+    assert isinstance(found, Allowed)
+    assert (found.known, found.exit_code, found.to_json()["allowed"]) == (False, 4, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"target": "x87"}, UsageError, "bad value for `target`"),
+        ({"target": 1}, UsageError, "bad value for `target`"),
+        ({"cpu": ["a"]}, UsageError, "bad value for `cpu`"),
+        ({"distro": "ubuntu99"}, NothingMatched, "`--distro ubuntu99`: no distro is called that"),
+        (
+            {"matrix": b"no index"},
+            MatrixError,
+            "the matrix in bytes is damaged or of another version",
+        ),
+        ({"matrix": "none.yaml"}, MatrixError, "the matrix file cannot be read"),
+        ({"keep": "none.lock"}, ToolmatrixError, "there is no lock"),
+    ],
+)
+def test_bad_input_raises_an_error_of_the_package(
+    options: Any, kind: type[ToolmatrixError], message: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        toolmatrix.resolve("tensorflow==2.6.5", **options)
+    assert caught.value.what == message
+
+
+def test_an_option_that_is_none_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="Fields has no field 'colour'"):
+        toolmatrix.resolve("cuda", colour="red")  # type: ignore[call-arg]
+
+
+def test_a_matrix_on_top_is_named_in_the_commands(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(OWN)
+    opened = toolmatrix.open_matrix(own)
+    assert toolmatrix.resolve("numpy==9.9.9", matrix=opened).ok
+    found = toolmatrix.resolve("numpy==1.19.5", "python==3.12", matrix=[own])
+    assert isinstance(found, NoAnswer)
+    assert found.repairs[0].command.endswith(f" --matrix {own}")
+    again = toolmatrix.open_matrix(opened.to_bytes())
+    assert (again.digest, again.date) == (opened.digest, opened.date)
+    assert opened.digest != toolmatrix.open_matrix().digest
+
+
+def asked(matrix: toolmatrix.api.requests.OpenMatrix) -> list[str]:
+    """What several questions answer, in every form."""
+    found = [
+        toolmatrix.resolve("tensorflow==2.6.5", target="x86,arm,amd", matrix=matrix),
+        toolmatrix.resolve("torch", from_="wheel", device="RTX 3090", matrix=matrix),
+        toolmatrix.why_not("cuda==11.0", with_="tensorflow==2.6.5", arch="sm_86", matrix=matrix),
+        toolmatrix.explain("cuda", "tensorflow==2.6.5", matrix=matrix),
+        toolmatrix.matrix("tensorflow", "python", matrix=matrix),
+    ]
+    return [f"{one}{one.to_json()}" for one in found]
+
+
+def test_a_matrix_in_bytes_needs_no_file_thread_process_or_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = Path(toolmatrix.open_matrix().index.path).read_bytes()
+    # What is imported is read from files; the same questions import the same.
+    expected = asked(toolmatrix.open_matrix(data))
+
+    def refuse(*given: object, **_named: object) -> NoReturn:
+        raise AssertionError(f"used on the way of an answer: {given}")
+
+    for owner, name in (
+        *((builtins, "open"), (io, "open"), (io, "FileIO"), (os, "open"), (os, "stat")),
+        *((os, "scandir"), (os, "fork"), (os, "posix_spawn"), (subprocess.Popen, "__init__")),
+        *((threading.Thread, "start"), (time, "time"), (time, "monotonic"), (time, "sleep")),
+        (time, "perf_counter"),
+    ):
+        monkeypatch.setattr(owner, name, refuse)
+    found = asked(toolmatrix.open_matrix(data))
+    monkeypatch.undo()
+    assert found == expected
+
+
+def test_damage_in_bytes_is_found_where_it_is_reached() -> None:
+    data = bytearray(Path(toolmatrix.open_matrix().index.path).read_bytes())
+    middle = len(data) // 2
+    data[-middle:] = bytes(middle)
+    with pytest.raises(MatrixError) as caught:
+        str(toolmatrix.resolve("tensorflow==2.6.5", matrix=bytes(data)))
+    assert caught.value.what == "the matrix in bytes is damaged or of another version"
+
+
+@pytest.mark.process
+def test_importing_the_package_imports_nothing_of_it() -> None:
+    """And a package of the name of a function is called as the function."""
+    code = (
+        "import sys, toolmatrix\n"
+        "assert [name for name in sys.modules if name.startswith('toolmatrix.')] == []\n"
+        "assert {'resolve', 'lock', 'stages'} <= {*toolmatrix.__all__} & {*dir(toolmatrix)}\n"
+        "import toolmatrix.lock.read, toolmatrix.stages\n"
+        "assert toolmatrix.lock.read.read and callable(toolmatrix.lock)\n"
+        "assert callable(toolmatrix.stages)\n"
+        "toolmatrix.no_such\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == (
+        "AttributeError: module 'toolmatrix' has no attribute 'no_such'"
+    )
