@@ -1,15 +1,17 @@
 """The pages: blocks show what the program prints, tables what the code declares, and links lead somewhere.
 
-A block tagged `console` is run, one `$ toolmatrix ...` after the other, in a folder that the blocks of a page share. A
-line `...` stands for any lines left out; `$ echo $?` shows the exit code of the command before. A block of YAML or
-TOML whose first line is a comment with a file name is written to that folder first. What stands between
-`<!-- made: NAME -->` and `<!-- end -->` is made by `TABLES[NAME]`.
+A block tagged `console` is run, one `$ toolmatrix ...` after the other, in a folder that the blocks of a page share, and
+one tagged `pycon` as lines of one session of Python: `>>> `, and `... ` for what goes on. A line `...` stands for any
+lines left out; `$ echo $?` shows the exit code of the command before. A block of YAML or TOML whose first line is a
+comment with a file name is written to that folder first. What stands between `<!-- made: NAME -->` and `<!-- end -->`
+is made by `TABLES[NAME]`.
 
 `UPDATE_GOLDEN=1 ./tests/run tests/test_docs.py` writes blocks and tables anew, and git shows what moved.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import io
 import json
@@ -51,6 +53,8 @@ SCHEMAS = sorted(Path(schema_path("error")).parent.glob("*.schema.json"))
 EPOCH = "1796083200"  # 2026-12-01
 WIDTH = "100"
 LEFT_OUT = "..."
+PROMPTS = {"console": "$ ", "pycon": ">>> "}
+GOES_ON = "... "
 REGISTRIES = (
     *("pypi.org", "pythonhosted.org", "anaconda.org", "docker.io", "docker.com", "quay.io"),
     *("ghcr.io", "nvcr.io", "gcr.io", "npmjs", "crates.io", "proxy.golang.org", "rubygems.org"),
@@ -103,13 +107,18 @@ def fenced(lines: Sequence[str]) -> Iterator[Fenced]:
 
 def commands(block: Fenced) -> Iterator[Shown]:
     """The commands of a console block; blank lines between an output and the next command belong to neither."""
-    starts = [place for place, line in enumerate(block.lines) if line.startswith("$ ")]
+    prompt = PROMPTS[block.tag]
+    starts = [place for place, line in enumerate(block.lines) if line.startswith(prompt)]
     assert starts[:1] == [0], f"the block at line {block.start} does not begin with a command"
     for place, following in zip(starts, [*starts[1:], len(block.lines)], strict=True):
-        end = following
-        while end > place + 1 and not block.lines[end - 1]:
+        said, end = [block.lines[place].removeprefix(prompt)], following
+        for line in block.lines[place + 1 : following] if block.tag == "pycon" else ():
+            if not line.startswith(GOES_ON):
+                break
+            said.append(line.removeprefix(GOES_ON))
+        while end > place + len(said) and not block.lines[end - 1]:
             end -= 1
-        yield Shown(block.lines[place][2:], block.start + place + 1, block.start + end)
+        yield Shown("\n".join(said), block.start + place + len(said), block.start + end)
 
 
 def segments(lines: Iterable[str]) -> list[list[str]]:
@@ -182,6 +191,7 @@ class Folder:
             "SOURCE_DATE_EPOCH": EPOCH,
         }
         self.code = 0
+        self.session: dict[str, object] = {}
 
     def write(self, block: Fenced) -> None:
         """Put a block that names a file where the commands after it find it."""
@@ -197,6 +207,21 @@ class Folder:
         assert program == "toolmatrix", f"`{program}` is not run here"
         screen = io.StringIO()
         self.code = main(words, self.env, io.StringIO(), screen, screen)
+        return self.lines(screen)
+
+    def say(self, code: str) -> list[str]:
+        """What a session of Python shows of some lines: what they print and what they are, or the error by its name."""
+        screen = io.StringIO()
+        with contextlib.redirect_stdout(screen):
+            try:
+                exec(compile(f"{code}\n", "<page>", "single"), self.session)  # noqa: S102 - the pages are ours
+            except errors.ToolmatrixError as error:
+                print(f"{type(error).__module__}.{type(error).__name__}: {error}")  # noqa: T201 - as Python does
+        return self.lines(screen)
+
+    @staticmethod
+    def lines(screen: io.StringIO) -> list[str]:
+        """The lines of a screen, without blanks at their end or lines at its."""
         lines = [line.rstrip() for line in screen.getvalue().splitlines()]
         while lines and not lines[-1]:
             lines.pop()
@@ -210,6 +235,7 @@ def folder(tmp_path: Path, cache: str, monkeypatch: pytest.MonkeyPatch) -> Folde
     shutil.copytree(ROOT / "docs" / "logs", work / "docs" / "logs")
     monkeypatch.chdir(work)
     monkeypatch.setattr(check, "_processors", lambda: 1)
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
     return Folder(work, cache)
 
 
@@ -220,8 +246,9 @@ def test_blocks_show_what_the_program_prints(path: Path, folder: Folder) -> None
     stale: list[tuple[Shown, list[str]]] = []
     for block in fenced(lines):
         folder.write(block)
-        for shown in commands(block) if block.tag == "console" else ():
-            printed = folder.run(shown.command)
+        for shown in commands(block) if block.tag in PROMPTS else ():
+            run = folder.run if block.tag == "console" else folder.say
+            printed = run(shown.command)
             if not fits(lines[shown.start : shown.end], printed):
                 stale.append((shown, renewed(lines[shown.start : shown.end], printed)))
     if os.environ.get(VARIABLE):

@@ -65,7 +65,7 @@ def lines(draw: Any, around: Surroundings) -> Fields:
         "at": ["", "", "2021-06-30", "2025-01-01"],
     }
     chosen = {name: draw(st.sampled_from(values)) for name, values in texts.items()}
-    return Fields(
+    return Fields().replace(
         wanted=tuple(spec(name) for name in wanted),
         with_=tuple(spec(name) for name in held),
         **lists,

@@ -53,7 +53,7 @@ class Outcome:
         return self.text().removesuffix("\n")
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {next(iter(str(self).splitlines()), '')}>"
+        return f"<{type(self).__name__}: exit code {self.exit_code}>"
 
 
 class Resolved(Outcome):
@@ -92,6 +92,12 @@ class Resolved(Outcome):
     def components(self) -> dict[str, Choice]:
         """What was chosen by component, on the first target."""
         return next(iter(self.targets.values()))
+
+    def __repr__(self) -> str:
+        held = self.components
+        wanted = [held[name] for name in self.found.request.wanted if name in held]
+        chosen = ", ".join(f"{choice.component} {choice.version}" for choice in wanted)
+        return f"<{type(self).__name__}: {chosen} on {', '.join(self.targets)}, {self.evidence}>"
 
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
         """The answer as a tree for each target, with its sources."""
