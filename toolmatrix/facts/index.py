@@ -26,6 +26,7 @@ from toolmatrix.facts.records import (
     SourceRecord,
 )
 from toolmatrix.facts.versions import Scale
+from toolmatrix.pack import piece
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class IndexDamaged(Exception):
     """Not an index, an index of another format, or a damaged one: rebuild it."""
 
 
-# Bytes of an entry of the record table: where the record ends, and its CRC, which begins with the record's number.
+# Bytes of an entry of the record table: where the record ends, and its CRC.
 _ENTRY = 8
 # No first line is longer.
 _FIRST_LINE = 120
@@ -129,48 +130,43 @@ class Index:
             )
         self._data = made
         self._size = len(made)
+        self._raw.clear()
         return read(name)
 
     def _bytes(self, start: int, length: int) -> bytes:
-        """So many bytes of what follows the header.
-
-        The file is opened anew for each part: an answer reads some sixty, which takes a quarter of a millisecond, and
-        nobody has to close an index.
-        """
+        """So many bytes of what follows the header."""
         start += self._body
         # Bounds first: a damaged length may be any number, and must not take memory.
         if not 0 <= start <= start + length <= self._size:
             raise IndexDamaged(self.path)
         if self._data is not None:
             return self._data[start : start + length]
-        try:
-            with open(self.path, "rb", buffering=0) as file:
-                file.seek(start)
-                data = file.read(length)
-        except OSError:
-            data = b""
+        data = piece(self.path, start, length)
         if len(data) != length:
             raise IndexDamaged(self.path)
         return data
 
     def _slice(self, name: str) -> bytes:
-        start, length, crc = self.header["sections"][name]
-        data = self._bytes(start, length)
-        if zlib.crc32(data) != crc:
-            raise IndexDamaged(self.path)
-        return data
+        if name not in self._raw:
+            start, length, crc = self.header["sections"][name]
+            data = self._bytes(start, length)
+            if zlib.crc32(data) != crc:
+                raise IndexDamaged(self.path)
+            self._raw[name] = data
+        return self._raw[name]
 
     def _record(self, number: int) -> bytes:
-        sections = self.header["sections"]
-        table, length = sections["table"][:2]
-        place = number * _ENTRY
-        if not 0 <= place < length:
+        table = self._slice("table")
+        end = number * _ENTRY
+        if not 0 <= end < len(table):
             raise IndexDamaged(self.path)
-        entries = self._bytes(table + max(0, place - _ENTRY), _ENTRY if place == 0 else 2 * _ENTRY)
-        start = int.from_bytes(entries[:4], "little") if number else 0
-        end = int.from_bytes(entries[-_ENTRY:-4], "little")
-        data = self._bytes(sections["records"][0] + start, max(0, end - start))
-        if zlib.crc32(data, number) != int.from_bytes(entries[-4:], "little"):
+        # The number of the record goes into its CRC, or one record could pass for another.
+        first, last, crc = (
+            int.from_bytes(table[place : place + 4], "little") if place >= 0 else 0
+            for place in (end - _ENTRY, end, end + 4)
+        )
+        data = self._bytes(self.header["sections"]["records"][0] + first, max(0, last - first))
+        if zlib.crc32(data, number) != crc:
             raise IndexDamaged(self.path)
         return data
 
@@ -186,9 +182,7 @@ class Index:
         """One entry of a section of entries, without reading the others. Raises KeyError if there is none."""
         if section in self._loaded or not key.isprintable() or "\\" in key or '"' in key:
             return self.section(section)[key]
-        if section not in self._raw:
-            self._raw[section] = self._sure(self._slice, section)
-        data, sign = self._raw[section], f'{BREAK}"{key}":'.encode()
+        data, sign = self._sure(self._slice, section), f'{BREAK}"{key}":'.encode()
         start = data.find(sign) + len(sign)
         if start < len(sign):
             raise KeyError(key)
