@@ -140,7 +140,7 @@ def _number(data: bytes) -> int:
     return int.from_bytes(data, "little")
 
 
-class _Loader(SourceFileLoader):
+class _ModuleLoader(SourceFileLoader):
     """Loads a module as its source says, with code from the pack."""
 
     def __init__(self, name: str, path: str, pack: Pack, state: Any) -> None:
@@ -150,11 +150,11 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> Any:
         return self._pack.load(
-            fullname, self._state, lambda: super(_Loader, self).get_code(fullname)
+            fullname, self._state, lambda: super(_ModuleLoader, self).get_code(fullname)
         )
 
 
-class _Finder:
+class _ModuleFinder:
     """Finds the modules of this package, by their sources as ever: one that changed is not in the pack."""
 
     def __init__(self, root: str, pack: Pack) -> None:
@@ -173,7 +173,7 @@ class _Finder:
                 found = os.stat(path)
             except OSError:
                 continue
-            loader = _Loader(name, path, self._pack, (path, found.st_mtime_ns, found.st_size))
+            loader = _ModuleLoader(name, path, self._pack, (path, found.st_mtime_ns, found.st_size))
             spec = ModuleSpec(name, loader, origin=path, is_package=inside)
             spec.has_location = True
             if spec.submodule_search_locations is not None:
@@ -192,7 +192,7 @@ def use(root: str) -> None:
     tag = sys.implementation.cache_tag
     if tag and not sys.pycache_prefix and os.path.isfile(os.path.join(root, "data", "index.bin")):
         current = Pack(os.path.join(root, "__pycache__", f"toolmatrix.{tag}.pack"))
-        sys.meta_path.insert(0, _Finder(root, current))
+        sys.meta_path.insert(0, _ModuleFinder(root, current))
 
 
 def keep() -> None:

@@ -13,7 +13,7 @@ Type checkers read it as a dataclass (PEP 681).
 
 from __future__ import annotations
 
-__all__ = ("Record", "Value")
+__all__ = ("NamedTuple", "Value")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,19 +102,19 @@ def _made(kind: type[Value], fields: tuple[Any, ...]) -> Value:
 
 
 if TYPE_CHECKING:
-    from typing import NamedTuple as Record
+    from typing import NamedTuple
 else:
     # What `typing` and `collections` make of NamedTuple compiles source for each class: a tenth of a millisecond each,
     # beside the import. The getters are the same, and so is the cost of reading a field.
     from _collections import _tuplegetter
 
-    class _RecordType(type):
+    class _NamedTupleType(type):
         def __new__(mcls, name, bases, body):
             fields = tuple(body.get("__annotations__", ()))
             body |= {field: _tuplegetter(place, None) for place, field in enumerate(fields)}
             return super().__new__(mcls, name, bases, body | {"__slots__": (), "_fields": fields})
 
-    class Record(tuple, metaclass=_RecordType):  # noqa: SLOT001 - the metaclass does
+    class NamedTuple(tuple, metaclass=_NamedTupleType):  # noqa: SLOT001 - the metaclass does
         """A NamedTuple without defaults: what is read in numbers and made out of lists."""
 
         _make = classmethod(tuple.__new__)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from toolmatrix.facts.compiled import Compiled, CompiledBinding, Vouch
+    from toolmatrix.facts.compiled import Compiled, CompiledBinding, SoftConstraint
     from toolmatrix.facts.versions import Scale
 
 FRONT = """\
@@ -174,13 +174,13 @@ def _binding(scales: Mapping[str, Scale], binding: CompiledBinding) -> str:
 
 
 def vouched(result: Compiled) -> list[str]:
-    """The vouches in words."""
-    return [_vouch(result.scales, vouch) for vouch in result.vouches]
+    """The soft constraints in words."""
+    return [_soft(result.scales, soft) for soft in result.soft_constraints]
 
 
-def _vouch(scales: Mapping[str, Scale], vouch: Vouch) -> str:
-    context = [f"{name} {releases(scales, name, mask)}" for name, mask in vouch.context]
-    terms = [f"{name} {releases(scales, name, mask)} ({word})" for name, mask, word in vouch.terms]
+def _soft(scales: Mapping[str, Scale], soft: SoftConstraint) -> str:
+    context = [f"{name} {releases(scales, name, mask)}" for name, mask in soft.context]
+    terms = [f"{name} {releases(scales, name, mask)} ({word})" for name, mask, word in soft.terms]
     return ", ".join([*context, *terms])
 
 

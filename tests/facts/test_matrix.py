@@ -16,7 +16,7 @@ from toolmatrix.facts.load import files, load
 
 if TYPE_CHECKING:
     from toolmatrix.facts.compiled import Compiled
-    from toolmatrix.facts.model import Claim, Matrix, Release, Row
+    from toolmatrix.facts.model import Claim, Matrix, Release, TableRow
 
 FRONT = str(Path(resources.matrix_root()) / "matrix.yaml")
 PROBE = Path(__file__).parent.parent / "fixtures" / "cuda_arch_probe.json"
@@ -46,7 +46,7 @@ def matrix(result: Compiled) -> Matrix:
     return result.matrix
 
 
-def said(matrix: Matrix) -> list[Claim | Release | Row]:
+def said(matrix: Matrix) -> list[Claim | Release | TableRow]:
     """Everything with a source."""
     return [*matrix.claims.values(), *matrix.releases.values(), *matrix.rows.values()]
 

@@ -12,7 +12,7 @@ from toolmatrix.facts.compile import compile_matrix
 from toolmatrix.facts.index import Index
 from toolmatrix.facts.load import load
 from toolmatrix.solve.request import Ask, Request
-from toolmatrix.solve.resolve import Refusal, Resolution, resolve
+from toolmatrix.solve.resolve import Resolution, Unsatisfiable, resolve
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,7 +112,7 @@ def ask(component: str, selector: str) -> Ask:
 
 def answer(
     index: Index, *asks: Ask, device: str = "", accelerator: str = "cuda", machine: str = "x86_64"
-) -> Resolution | Refusal:
+) -> Resolution | Unsatisfiable:
     """What an installed app is answered with."""
     given = {"machine": machine, "accelerator": accelerator, "from": "wheel"}
     lines = [
@@ -124,7 +124,7 @@ def answer(
     )
 
 
-def chosen(found: Resolution | Refusal) -> dict[str, str]:
+def chosen(found: Resolution | Unsatisfiable) -> dict[str, str]:
     assert isinstance(found, Resolution)
     assert not found.unread
     return found.chosen("x86")
@@ -198,11 +198,13 @@ def test_what_nobody_looked_into_is_neither_yes_nor_no(index: Index) -> None:
     assert isinstance(found, Resolution)
     assert found.unread
     assert found.evidence == "unknown"
-    assert isinstance(answer(index, ask("app", "2.6.1"), device="8.0", machine="aarch64"), Refusal)
+    assert isinstance(
+        answer(index, ask("app", "2.6.1"), device="8.0", machine="aarch64"), Unsatisfiable
+    )
 
 
 def test_a_device_that_no_build_runs_on_is_refused(index: Index) -> None:
-    assert isinstance(answer(index, ask("app", "2.7.0"), device="9.0"), Refusal)
+    assert isinstance(answer(index, ask("app", "2.7.0"), device="9.0"), Unsatisfiable)
 
 
 def test_a_release_without_a_row_is_unknown(index: Index) -> None:

@@ -8,7 +8,7 @@ from tests.cli.conftest import SMALL
 from toolmatrix.facts.store import open_index
 from toolmatrix.solve.grounds import lines
 from toolmatrix.solve.request import Ask, Request
-from toolmatrix.solve.resolve import Refusal, resolve
+from toolmatrix.solve.resolve import Unsatisfiable, resolve
 
 
 @pytest.mark.parametrize("align", [("python",), ()])
@@ -27,8 +27,8 @@ def test_an_aligned_component_is_narrowed_on_every_target(align: tuple[str, ...]
     ]
     index = open_index([str(SMALL / "matrix.yaml")], {})
     found = resolve(index, Request(asks=tuple(asks), targets=tuple(context), align=align))
-    assert isinstance(found, Refusal) == bool(align)
-    if isinstance(found, Refusal):
+    assert isinstance(found, Unsatisfiable) == bool(align)
+    if isinstance(found, Unsatisfiable):
         told = lines(found.assembly, found.cores[0])
         facts = [line.ground for line in told if line.ground is not None]
         assert [(one.subject, one.component, one.clashing) for one in facts] == [

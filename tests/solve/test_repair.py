@@ -9,7 +9,7 @@ import pytest
 from toolmatrix.facts.store import open_index
 from toolmatrix.solve.repair import repairs
 from toolmatrix.solve.request import Ask, Request
-from toolmatrix.solve.resolve import Refusal, resolve
+from toolmatrix.solve.resolve import Unsatisfiable, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,11 +143,11 @@ def ways(
     contexts = (line for one in targets for line in context(one, said))
     made = Request(asks=(*asks, *contexts), targets=targets, **request)
     refusal = resolve(index, made)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Unsatisfiable)
     found = repairs(index, refusal, limit)
     for one in found:
         again = resolve(index, one.request)
-        assert not isinstance(again, Refusal)
+        assert not isinstance(again, Unsatisfiable)
         assert again.targets == one.resolution.targets
         assert {line.target for line in one.request.asks} <= {"", *one.request.targets}
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolmatrix.errors import CannotSay, NothingMatched
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.solve.resolve import Refusal, Resolution, resolve
+from toolmatrix.solve.resolve import Resolution, Unsatisfiable, resolve
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -170,7 +170,7 @@ class NoAnswer(Outcome):
     """
 
     def __init__(
-        self, around: Surroundings, refusal: Refusal, soft: Sequence[dict[str, Any]] = ()
+        self, around: Surroundings, refusal: Unsatisfiable, soft: Sequence[dict[str, Any]] = ()
     ) -> None:
         super().__init__(around)
         self.refusal = refusal
@@ -256,13 +256,13 @@ class Explanation(Outcome):
 def resolved(around: Surroundings, request: Request) -> Resolved | NoAnswer:
     """The best answer to a request, or why there is none."""
     found = resolve(around.index, request)
-    return NoAnswer(around, found) if isinstance(found, Refusal) else Resolved(around, found)
+    return NoAnswer(around, found) if isinstance(found, Unsatisfiable) else Resolved(around, found)
 
 
 def allowed(around: Surroundings, request: Request) -> Allowed | NoAnswer:
     """What forbids a request, hard apart from soft, or that nothing does."""
     found = resolve(around.index, request)
-    if isinstance(found, Refusal):
+    if isinstance(found, Unsatisfiable):
         return NoAnswer(around, found, _untested(found))
     return Allowed(around, found)
 
@@ -272,7 +272,7 @@ def explained(
 ) -> Explanation | NoAnswer:
     """Why a component is in the answer to a request. Raises NothingMatched where the answer does not hold it."""
     found = resolve(around.index, request)
-    if isinstance(found, Refusal):
+    if isinstance(found, Unsatisfiable):
         return NoAnswer(around, found)
     held = [choice for choices in found.targets.values() for choice in choices]
     choices = [choice for choice in held if choice.component == component]
@@ -287,7 +287,7 @@ def explained(
     return Explanation(around, found, choices, invert)
 
 
-def _untested(found: Resolution | Refusal) -> Sequence[dict[str, Any]]:
+def _untested(found: Resolution | Unsatisfiable) -> Sequence[dict[str, Any]]:
     """What nobody tested together, of what was asked for."""
     from toolmatrix.report import cores
     from toolmatrix.solve import untested

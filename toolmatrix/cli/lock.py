@@ -14,7 +14,7 @@ from toolmatrix.lock.model import Lock, LockedEnvironment, LockedTarget
 from toolmatrix.report import answer, caveats, differences
 from toolmatrix.report.terminal import plural
 from toolmatrix.request.names import Names
-from toolmatrix.solve.resolve import Refusal, resolve
+from toolmatrix.solve.resolve import Unsatisfiable, resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SCHEMA = "toolmatrix.locked/1"
 class Refused(Exception):
     """A request that has no answer, of the environment it is in."""
 
-    def __init__(self, environment: str, refusal: Refusal) -> None:
+    def __init__(self, environment: str, refusal: Unsatisfiable) -> None:
         super().__init__(environment)
         self.environment = environment
         self.refusal = refusal
@@ -169,7 +169,7 @@ def solved(index: Index, wanted: standing.Environments, keeps: dict[str, Keep]) 
     for name, part in wanted.items():
         request = ask.build(part.context, index, part.arguments).replace(keep=keeps[name])
         found = resolve(index, request)
-        if isinstance(found, Refusal):
+        if isinstance(found, Unsatisfiable):
             raise Refused(name if len(wanted) > 1 else "", found)
         if found.unread:
             told = caveats.unread(found)
@@ -191,12 +191,12 @@ def solved(index: Index, wanted: standing.Environments, keeps: dict[str, Keep]) 
 def _decisive(index: Index, request: Request, found: Resolution) -> Keep:
     """What of `keep` this answer rests on: what the request alone gives otherwise, or all if that is not enough."""
     alone = resolve(index, request.replace(keep=())) if request.keep else found
-    if alone is found or isinstance(alone, Refusal):
+    if alone is found or isinstance(alone, Unsatisfiable):
         return ()
     followed = tuple(place for place in request.keep if _chosen(found, place) == place[2])
     different = tuple(place for place in followed if _chosen(alone, place) != place[2])
     again = resolve(index, request.replace(keep=different))
-    same = not isinstance(again, Refusal) and again.targets == found.targets
+    same = not isinstance(again, Unsatisfiable) and again.targets == found.targets
     return different if same else followed
 
 

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
-    from toolmatrix.solve.resolve import Refusal
+    from toolmatrix.solve.resolve import Unsatisfiable
 
 
 def run(context: Context) -> int:
@@ -27,6 +27,6 @@ def run(context: Context) -> int:
     return code
 
 
-def refuse(context: Context, index: Index, refusal: Refusal) -> int:
+def refuse(context: Context, index: Index, refusal: Unsatisfiable) -> int:
     """Print a refusal with its repairs; the answer is no."""
     return ask.give(context, answers.NoAnswer(ask.surroundings(context, index), refusal))

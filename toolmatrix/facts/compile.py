@@ -11,10 +11,10 @@ import json
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
-from toolmatrix.facts.compiled import Compiled, CompiledBinding, CompiledDispute, Reading
-from toolmatrix.facts.pieces import Written
+from toolmatrix.facts.compiled import Compiled, CompiledBinding, CompiledClaim, CompiledDispute
+from toolmatrix.facts.pieces import LocatedStr
+from toolmatrix.facts.soft import soft_constraints
 from toolmatrix.facts.versions import Scale
-from toolmatrix.facts.vouches import vouches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from toolmatrix.facts.compiled import Terms
-    from toolmatrix.facts.model import Claim, Matrix, Rule
+    from toolmatrix.facts.model import Claim, InheritanceRule, Matrix
     from toolmatrix.value import Value
 
 
@@ -41,8 +41,8 @@ def compile_matrix(matrix: Matrix) -> Compiled:
         digest=digest(matrix),
         scales=maker.scales,
         bindings=tuple(bindings),
-        vouches=tuple(
-            vouches(
+        soft_constraints=tuple(
+            soft_constraints(
                 [reading for reading in soft if reading.claim.decides],
                 list(matrix.components),
                 maker.dates,
@@ -114,7 +114,7 @@ class _Maker:
             held = self._masks[component, selector] = scale.mask(parsed), coarse
         return held
 
-    def readings(self, claim: Claim) -> Iterator[Reading]:
+    def readings(self, claim: Claim) -> Iterator[CompiledClaim]:
         """The claim as it stands, then as widened by each of its rules."""
         terms = []
         for component, selector in claim.when:
@@ -122,7 +122,7 @@ class _Maker:
             if not mask and not claim.unreleased:
                 self.unreleased(claim, component, selector)
             terms.append((component, mask))
-        if claim.alone:
+        if claim.exact:
             subject, release = claim.when[0]
             terms.append((subject, self.scales[subject].bit(release)))
         if claim.by_device:
@@ -140,7 +140,7 @@ class _Maker:
             words.weaker(claim.evidence, "derived") if coarse or claim.rule else claim.evidence
         )
         named = (*((claim.rule,) if claim.rule else ()), *(("same-series",) if coarse else ()))
-        first = Reading(
+        first = CompiledClaim(
             claim=claim, when=_merged(terms), allowed=allowed, evidence=evidence, rules=named
         )
         if all(mask for _, mask in first.when) and (allowed or claim.kind != "tested"):
@@ -158,13 +158,13 @@ class _Maker:
                         self._runs[name] = self._runs.get(name, -1) & mask
         return sorted(name for name, mask in self._runs.items() if mask & archs & ~1)
 
-    def widened(self, reading: Reading, rules: tuple[str, ...]) -> Iterator[Reading]:
+    def widened(self, reading: CompiledClaim, rules: tuple[str, ...]) -> Iterator[CompiledClaim]:
         found = [reading]
         for name in rules:
             found += [wider for part in found for wider in self.widen(part, name)]
         yield from found
 
-    def widen(self, reading: Reading, name: str) -> Iterator[Reading]:
+    def widen(self, reading: CompiledClaim, name: str) -> Iterator[CompiledClaim]:
         rule = self.matrix.rules[name]
         subject, mask = reading.when[0]
         when = reading.when
@@ -189,7 +189,7 @@ class _Maker:
                 rules=(*reading.rules, name),
             )
 
-    def unordered(self, claim: Claim, component: str, rule: Rule) -> NoReturn:
+    def unordered(self, claim: Claim, component: str, rule: InheritanceRule) -> NoReturn:
         claim.node.fail(
             f"`{claim.id}` cannot be widened by `{rule.name}`",
             expected="a subject whose releases are versions",
@@ -203,7 +203,7 @@ class _Maker:
         near = difflib.get_close_matches(
             selector.partition(",")[0].lstrip("=<>!~"), self.scales[component].versions, 1, 0.0
         )
-        node = selector.node if isinstance(selector, Written) else claim.node
+        node = selector.node if isinstance(selector, LocatedStr) else claim.node
         node.fail(
             f"`{claim.id}` names a version of {component} that nobody released",
             expected=f"a known release of {component}" + (f", such as {near[0]}" if near else ""),
@@ -244,9 +244,9 @@ def _minor(scale: Scale, mask: int) -> int:
 
 
 def _decide(
-    hard: list[Reading], matrix: Matrix
+    hard: list[CompiledClaim], matrix: Matrix
 ) -> tuple[list[CompiledBinding], list[CompiledDispute]]:
-    rivals: dict[tuple[object, ...], list[Reading]] = {}
+    rivals: dict[tuple[object, ...], list[CompiledClaim]] = {}
     for reading in hard:
         claim = reading.claim
         conditions = tuple(sorted(reading.when[1:]))
@@ -267,7 +267,7 @@ def _decide(
     return bindings, disputes
 
 
-def _pool(group: list[Reading]) -> Iterator[CompiledBinding]:
+def _pool(group: list[CompiledClaim]) -> Iterator[CompiledBinding]:
     """What several places offer is offered: one binding for each set of subject releases they speak of."""
     masks: dict[tuple[int, ...], int] = {}
     whole = 0
@@ -296,7 +296,7 @@ def _pool(group: list[Reading]) -> Iterator[CompiledBinding]:
             )
 
 
-def _precedence(reading: Reading, matrix: Matrix) -> tuple[object, ...]:
+def _precedence(reading: CompiledClaim, matrix: Matrix) -> tuple[object, ...]:
     """Best evidence first, then the claim about fewer releases, then the one read later, then the smaller id."""
     read = matrix.sources[reading.claim.source].read
     return (
@@ -308,9 +308,11 @@ def _precedence(reading: Reading, matrix: Matrix) -> tuple[object, ...]:
     )
 
 
-def _settle(group: list[Reading]) -> tuple[list[tuple[int, Reading]], list[CompiledDispute]]:
+def _settle(
+    group: list[CompiledClaim],
+) -> tuple[list[tuple[int, CompiledClaim]], list[CompiledDispute]]:
     """Give every subject release to its best reading; readings that say otherwise are disputes."""
-    held: list[tuple[int, Reading]] = []
+    held: list[tuple[int, CompiledClaim]] = []
     disputes = []
     covered = 0
     for reading in group:
@@ -327,13 +329,13 @@ def _settle(group: list[Reading]) -> tuple[list[tuple[int, Reading]], list[Compi
     return held, disputes
 
 
-def _says(reading: Reading) -> tuple[object, ...]:
+def _says(reading: CompiledClaim) -> tuple[object, ...]:
     return reading.allowed, reading.claim.alternatives
 
 
-def _bind(held: list[tuple[int, Reading]]) -> Iterator[CompiledBinding]:
+def _bind(held: list[tuple[int, CompiledClaim]]) -> Iterator[CompiledBinding]:
     """Readings of one group that say the same become one binding."""
-    same: dict[tuple[object, ...], list[tuple[int, Reading]]] = {}
+    same: dict[tuple[object, ...], list[tuple[int, CompiledClaim]]] = {}
     for mask, reading in held:
         claim = reading.claim
         same.setdefault(
@@ -355,9 +357,11 @@ def _bind(held: list[tuple[int, Reading]]) -> Iterator[CompiledBinding]:
         )
 
 
-def _overruled(soft: list[Reading], bindings: list[CompiledBinding]) -> Iterator[CompiledDispute]:
-    """Rows that vouch for what a deciding claim excludes."""
-    deciding: dict[tuple[str, str], list[tuple[int, Reading]]] = {}
+def _overruled(
+    soft: list[CompiledClaim], bindings: list[CompiledBinding]
+) -> Iterator[CompiledDispute]:
+    """Tested rows against what a deciding claim excludes."""
+    deciding: dict[tuple[str, str], list[tuple[int, CompiledClaim]]] = {}
     for binding in bindings:
         for mask, reading in binding.cites:
             pair = reading.when[0][0], reading.claim.component
@@ -370,9 +374,9 @@ def _overruled(soft: list[Reading], bindings: list[CompiledBinding]) -> Iterator
                 yield _dispute(rival, reading, overlap)
 
 
-def _rivals(soft: list[Reading]) -> Iterator[CompiledDispute]:
+def _rivals(soft: list[CompiledClaim]) -> Iterator[CompiledDispute]:
     """Rows of columns marked `rival` that share nothing with a better one."""
-    topics: dict[tuple[str, str, str], list[Reading]] = {}
+    topics: dict[tuple[str, str, str], list[CompiledClaim]] = {}
     for reading in soft:
         if reading.claim.rival:
             topic = reading.when[0][0], reading.claim.component, reading.claim.topic
@@ -387,11 +391,11 @@ def _rivals(soft: list[Reading]) -> Iterator[CompiledDispute]:
                     yield _dispute(rival, better, overlap)
 
 
-def _standing(reading: Reading) -> tuple[bool, int, str]:
+def _standing(reading: CompiledClaim) -> tuple[bool, int, str]:
     return not reading.claim.decides, -words.rank(reading.evidence), reading.claim.id
 
 
-def _dispute(rival: Reading, deciding: Reading, mask: int) -> CompiledDispute:
+def _dispute(rival: CompiledClaim, deciding: CompiledClaim, mask: int) -> CompiledDispute:
     return CompiledDispute(
         subject=rival.when[0][0],
         component=rival.claim.component,

@@ -1,4 +1,4 @@
-"""What a matrix says once compiled: claims with their masks, what binds, what vouches, what disagrees."""
+"""What a matrix says once compiled: claims with their masks, what binds, what ranks, what disagrees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Terms = tuple[tuple[str, int], ...]
 """Conditions: (component, mask), the subject first."""
 
 
-class Reading(Value):
+class CompiledClaim(Value):
     """A claim with its masks, as read directly or through rules of inheritance (`evidence` is then weaker)."""
 
     claim: Claim
@@ -36,16 +36,16 @@ class CompiledBinding(Value):
     allowed: int
     alternatives: tuple[str, ...]
     evidence: str
-    cites: tuple[tuple[int, Reading], ...]
+    cites: tuple[tuple[int, CompiledClaim], ...]
 
 
-class Vouch(Value):
-    """Soft: these versions were vouched for together; `terms` are (component, mask, evidence)."""
+class SoftConstraint(Value):
+    """Soft: these versions were tested together; `terms` are (component, mask, evidence)."""
 
     context: Terms
     terms: tuple[tuple[str, int, str], ...]
     evidence: str
-    cites: tuple[tuple[int, tuple[Reading, ...]], ...]
+    cites: tuple[tuple[int, tuple[CompiledClaim, ...]], ...]
 
 
 class CompiledDispute(Value):
@@ -54,8 +54,8 @@ class CompiledDispute(Value):
     subject: str
     component: str
     mask: int
-    rival: Reading
-    deciding: Reading
+    rival: CompiledClaim
+    deciding: CompiledClaim
 
 
 class Compiled(Value):
@@ -65,5 +65,5 @@ class Compiled(Value):
     digest: str
     scales: Mapping[str, Scale]
     bindings: tuple[CompiledBinding, ...]
-    vouches: tuple[Vouch, ...]
+    soft_constraints: tuple[SoftConstraint, ...]
     disputes: tuple[CompiledDispute, ...]

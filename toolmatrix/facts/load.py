@@ -12,15 +12,15 @@ import re
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import pieces, statements, tables, variants, yamlfile
-from toolmatrix.facts.model import SCHEMES, Component, Rule, Source, Target
-from toolmatrix.facts.pieces import Layer
+from toolmatrix.facts.model import SCHEMES, Component, FactSource, InheritanceRule, Target
+from toolmatrix.facts.pieces import MatrixLayer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolmatrix.facts.model import Matrix
-    from toolmatrix.facts.yamlfile import Node
+    from toolmatrix.facts.yamlfile import YamlNode
 
 FRONT = "toolmatrix.matrix/1"
 FACTS = "toolmatrix.facts/1"
@@ -40,7 +40,7 @@ def load(paths: Sequence[str]) -> Matrix:
     roots = [yamlfile.read(path) for path in paths]
     kinds = [_schema(root, (FRONT, FACTS)) for root in roots]
     start = max((place for place, kind in enumerate(kinds) if kind == FRONT), default=0)
-    merged = Layer()
+    merged = MatrixLayer()
     for path, root, kind in zip(paths[start:], roots[start:], kinds[start:], strict=True):
         _facts(_front(root, path, merged) if kind == FRONT else [root], merged)
     return merged.matrix()
@@ -59,7 +59,7 @@ def _beside(path: str, name: str) -> str:
     return os.path.normpath(os.path.join(os.path.dirname(path), name))
 
 
-def _schema(root: Node, known: tuple[str, ...]) -> str:
+def _schema(root: YamlNode, known: tuple[str, ...]) -> str:
     fields = root.mapping("the matrix file")
     if "schema" not in fields:
         root.fail(
@@ -70,7 +70,7 @@ def _schema(root: Node, known: tuple[str, ...]) -> str:
     return fields["schema"].choice("schema", known)
 
 
-def _front(root: Node, path: str, layer: Layer) -> list[Node]:
+def _front(root: YamlNode, path: str, layer: MatrixLayer) -> list[YamlNode]:
     fields = root.only(
         "the front page", _FRONT_KEYS, ("schema", "date", "components", "targets", "files")
     )
@@ -82,7 +82,7 @@ def _front(root: Node, path: str, layer: Layer) -> list[Node]:
         layer.rules[name] = _rule(name, node, layer.components)
     for name, node in fields["targets"].mapping("targets").items():
         layer.targets[name] = _target(name, node, layer.components)
-    parts: dict[str, Node] = {}
+    parts: dict[str, YamlNode] = {}
     for item in fields["files"].sequence("files"):
         name = _beside(path, item.string("a file"))
         if name in parts or name == os.path.normpath(path):
@@ -102,7 +102,7 @@ def _front(root: Node, path: str, layer: Layer) -> list[Node]:
     return [part for _, part in sorted(parts.items())]
 
 
-def _components(node: Node, below: Mapping[str, Component]) -> dict[str, Component]:
+def _components(node: YamlNode, below: Mapping[str, Component]) -> dict[str, Component]:
     found = {}
     for name, part in node.mapping("components").items():
         found[name] = _component(node.key(name), part)
@@ -120,7 +120,7 @@ def _components(node: Node, below: Mapping[str, Component]) -> dict[str, Compone
     return found
 
 
-def _component(named: Node, node: Node) -> Component:
+def _component(named: YamlNode, node: YamlNode) -> Component:
     name = named.string("a component")
     known = ("title", "scheme", *_FLAGS, "under", "prefer", "grid", "accelerators")
     fields = node.only(f"component `{name}`", known, ("title", "scheme"))
@@ -153,7 +153,7 @@ def _component(named: Node, node: Node) -> Component:
     return component
 
 
-def _check_under(named: Node, components: Mapping[str, Component]) -> None:
+def _check_under(named: YamlNode, components: Mapping[str, Component]) -> None:
     chain = [named.string("a component")]
     part = components[chain[0]]
     while part.under:
@@ -168,7 +168,7 @@ def _check_under(named: Node, components: Mapping[str, Component]) -> None:
         part = components[part.under]
 
 
-def _rule(name: str, node: Node, components: Mapping[str, Component]) -> Rule:
+def _rule(name: str, node: YamlNode, components: Mapping[str, Component]) -> InheritanceRule:
     fields = node.only(f"rule `{name}`", ("widens", "evidence", "reason"), ("evidence", "reason"))
     widens = fields.get("widens")
     context: dict[str, str] = {}
@@ -177,7 +177,7 @@ def _rule(name: str, node: Node, components: Mapping[str, Component]) -> Rule:
         context = dict(pieces.conditions(widens, components))
     elif widens is not None:
         word = widens.choice("widens", ("minor", "series"))
-    return Rule(
+    return InheritanceRule(
         name=name,
         evidence=fields["evidence"].choice("evidence", words.WORDS),
         reason=fields["reason"].string("reason"),
@@ -186,7 +186,7 @@ def _rule(name: str, node: Node, components: Mapping[str, Component]) -> Rule:
     )
 
 
-def _target(name: str, node: Node, components: Mapping[str, Component]) -> Target:
+def _target(name: str, node: YamlNode, components: Mapping[str, Component]) -> Target:
     fields = node.only(
         f"target `{name}`", ("context", "accelerator", "policies"), ("context", "accelerator")
     )
@@ -198,9 +198,9 @@ def _target(name: str, node: Node, components: Mapping[str, Component]) -> Targe
     )
 
 
-def _facts(parts: Sequence[Node], merged: Layer) -> None:
+def _facts(parts: Sequence[YamlNode], merged: MatrixLayer) -> None:
     """Read the fact files of one layer: first the names that any of them may use, then what is said with them."""
-    layer = Layer()
+    layer = MatrixLayer()
     for root in parts:
         fields = root.only("the fact file", _FACT_KEYS, ("schema",))
         if "components" in fields:
@@ -227,10 +227,10 @@ def _facts(parts: Sequence[Node], merged: Layer) -> None:
     merged.put(layer)
 
 
-def _source(named: Node, node: Node, layer: Layer) -> None:
+def _source(named: YamlNode, node: YamlNode, layer: MatrixLayer) -> None:
     name = named.string("a source")
     fields = node.only(f"source `{name}`", ("title", "at", "read"), ("title", "at", "read"))
-    source = Source(
+    source = FactSource(
         name=name,
         title=fields["title"].string("title"),
         at=fields["at"].string("at"),
@@ -246,7 +246,7 @@ def _source(named: Node, node: Node, layer: Layer) -> None:
     layer.sources[name] = source
 
 
-def _releases(recorder: pieces.Recorder, node: Node) -> None:
+def _releases(recorder: pieces.Recorder, node: YamlNode) -> None:
     known = ("id", "component", "source", "evidence", "where", "versions", "about")
     fields = node.only(
         "a list of releases", known, ("id", "component", "source", "where", "evidence", "versions")

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolmatrix.facts.yamlfile import Node
+    from toolmatrix.facts.yamlfile import YamlNode
 
 SCHEMES = ("pep440", "series", "names")
 HARD = ("requires", "limits", "offers", "needs", "carries")
@@ -47,7 +47,7 @@ class Target(Value):
     policies: Mapping[str, str]
 
 
-class Rule(Value):
+class InheritanceRule(Value):
     """A named rule of inheritance: how a row may speak for what it does not name."""
 
     name: str
@@ -57,7 +57,7 @@ class Rule(Value):
     context: Mapping[str, str]
 
 
-class Source(Value):
+class FactSource(Value):
     """Where a statement was read: title, place (repository:path@commit, package, address), and the day."""
 
     name: str
@@ -96,10 +96,10 @@ class Release(Value):
     rank: int = 0
     yanked: bool = False
     attributes: Mapping[str, str]
-    node: Node
+    node: YamlNode
 
 
-class Row(Value):
+class TableRow(Value):
     """One row of a table (or one statement) as printed: what `toolmatrix facts ID` shows."""
 
     id: str
@@ -117,7 +117,7 @@ class Claim(Value):
     """One statement about one component: when the conditions hold, then `component` is within `selector`.
 
     `kind` is requires, limits, offers, carries (hard) or tested (soft); for `needs` the selector is a list of
-    alternatives. `when` starts with the subject; `alone` it is a release, and none that is finer is meant. `by_device`
+    alternatives. `when` starts with the subject; `exact` it is a release, and none that is finer is meant. `by_device`
     codegen archs limit the devices that run one of them, and not what other code is made for.
     """
 
@@ -125,7 +125,7 @@ class Claim(Value):
     row: str
     kind: str
     when: tuple[tuple[str, str], ...]
-    alone: bool = False
+    exact: bool = False
     component: str
     selector: str
     alternatives: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ class Claim(Value):
     by_device: bool = False
     carried: bool = False
     unreleased: bool = False
-    node: Node
+    node: YamlNode
 
 
 class Matrix(Value):
@@ -153,9 +153,9 @@ class Matrix(Value):
     components: Mapping[str, Component]
     aliases: Mapping[str, str]
     targets: Mapping[str, Target]
-    rules: Mapping[str, Rule]
-    sources: Mapping[str, Source]
+    rules: Mapping[str, InheritanceRule]
+    sources: Mapping[str, FactSource]
     channels: Mapping[str, Channel]
     releases: Mapping[tuple[str, str], Release]
-    rows: Mapping[str, Row]
+    rows: Mapping[str, TableRow]
     claims: Mapping[str, Claim]

@@ -11,11 +11,11 @@ from toolmatrix.facts.model import (
     Channel,
     Claim,
     Component,
+    FactSource,
+    InheritanceRule,
     Matrix,
     Release,
-    Row,
-    Rule,
-    Source,
+    TableRow,
     Target,
 )
 from toolmatrix.value import Value
@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolmatrix.facts.yamlfile import Node
+    from toolmatrix.facts.yamlfile import YamlNode
 
 Conditions = tuple[tuple[str, str], ...]
 """(component, selector)."""
@@ -33,20 +33,20 @@ Conditions = tuple[tuple[str, str], ...]
 _RELEASE = ("date", "rank", "yanked")
 
 
-class Written(str):
+class LocatedStr(str):
     """A selector that knows where it stands."""
 
     __slots__ = ("node",)
-    node: Node
+    node: YamlNode
 
     @classmethod
-    def at(cls, node: Node, text: str) -> Written:
+    def at(cls, node: YamlNode, text: str) -> LocatedStr:
         made = cls(text)
         made.node = node
         return made
 
 
-class Layer:
+class MatrixLayer:
     """What one matrix (a front page with its files, or one fact file) says, before layers are merged."""
 
     def __init__(self) -> None:
@@ -54,14 +54,14 @@ class Layer:
         self.components: dict[str, Component] = {}
         self.aliases: dict[str, str] = {}
         self.targets: dict[str, Target] = {}
-        self.rules: dict[str, Rule] = {}
-        self.sources: dict[str, Source] = {}
+        self.rules: dict[str, InheritanceRule] = {}
+        self.sources: dict[str, FactSource] = {}
         self.channels: dict[str, Channel] = {}
         self.releases: dict[tuple[str, str], Release] = {}
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, TableRow] = {}
         self.claims: dict[str, Claim] = {}
 
-    def put(self, layer: Layer) -> None:
+    def put(self, layer: MatrixLayer) -> None:
         """Put the facts of a later layer on top: what has the same id is replaced with all that it said."""
         self.sources |= layer.sources
         self.channels |= layer.channels
@@ -76,7 +76,7 @@ class Layer:
         } | layer.claims
         self.rows |= layer.rows
 
-    def offer(self, release: Release, sources: Mapping[str, Source]) -> None:
+    def offer(self, release: Release, sources: Mapping[str, FactSource]) -> None:
         """Record a release; of the same one from two places the better known stays."""
 
         def standing(one: Release) -> tuple[int, int, str]:
@@ -114,7 +114,10 @@ class Provenance(Value):
 
     @classmethod
     def read(
-        cls, fields: Mapping[str, Node], known: Mapping[str, Source], base: Provenance | None = None
+        cls,
+        fields: Mapping[str, YamlNode],
+        known: Mapping[str, FactSource],
+        base: Provenance | None = None,
     ) -> Provenance:
         """Read the keys source, evidence, where, note; what is missing is taken from `base`."""
         source = base.source if base else ""
@@ -135,17 +138,17 @@ class Provenance(Value):
         )
 
 
-def text(fields: Mapping[str, Node], name: str, default: str = "") -> str:
+def text(fields: Mapping[str, YamlNode], name: str, default: str = "") -> str:
     """The text of a key, if it is there."""
     return fields[name].string(name) if name in fields else default
 
 
-def flag(fields: Mapping[str, Node], name: str, *, default: bool = False) -> bool:
+def flag(fields: Mapping[str, YamlNode], name: str, *, default: bool = False) -> bool:
     """Whether a key is there and true."""
     return fields[name].flag(name) if name in fields else default
 
 
-def identity(fields: Mapping[str, Node], default: str = "") -> str:
+def identity(fields: Mapping[str, YamlNode], default: str = "") -> str:
     """The `id`; `#` is kept for the claims inside a row."""
     name = text(fields, "id", default)
     if "id" in fields and "#" in name:
@@ -153,7 +156,7 @@ def identity(fields: Mapping[str, Node], default: str = "") -> str:
     return name
 
 
-def decides(fields: Mapping[str, Node]) -> bool:
+def decides(fields: Mapping[str, YamlNode]) -> bool:
     """Whether a row, cell or statement decides; one that does not says why."""
     decisive = flag(fields, "decides", default=True)
     if not decisive and "note" not in fields:
@@ -165,7 +168,7 @@ def decides(fields: Mapping[str, Node]) -> bool:
     return decisive
 
 
-def known_component(node: Node, components: Mapping[str, Component]) -> Component:
+def known_component(node: YamlNode, components: Mapping[str, Component]) -> Component:
     """The component that is named; MatrixError naming the nearest if there is none."""
     name = node.string("a component")
     if name not in components:
@@ -177,7 +180,7 @@ def known_component(node: Node, components: Mapping[str, Component]) -> Componen
     return components[name]
 
 
-def known_rule(node: Node, rules: Mapping[str, Rule]) -> str:
+def known_rule(node: YamlNode, rules: Mapping[str, InheritanceRule]) -> str:
     """The name of a rule of the front page."""
     name = node.string("a rule")
     if name not in rules:
@@ -193,7 +196,7 @@ def nearest(name: str, known: Mapping[str, object], otherwise: str) -> str:
     return f"`{near[0]}`?" if near else otherwise
 
 
-def selector(component: Component, node: Node) -> str:
+def selector(component: Component, node: YamlNode) -> str:
     """The text of a selector that can be read."""
     written = node.string(f"a selector of {component.name}")
     try:
@@ -204,10 +207,10 @@ def selector(component: Component, node: Node) -> str:
             expected="a selector such as `*`, `11.2`, `>=11.2,<12`, `3.6-3.9` or `absent`",
             found=str(error),
         )
-    return Written.at(node, written)
+    return LocatedStr.at(node, written)
 
 
-def conditions(node: Node | None, components: Mapping[str, Component]) -> Conditions:
+def conditions(node: YamlNode | None, components: Mapping[str, Component]) -> Conditions:
     """`{component: selector}`, in the order written."""
     if node is None:
         return ()
@@ -222,7 +225,7 @@ def subject_first(when: Conditions) -> Conditions:
     return (when[0], *sorted(set(when[1:])))
 
 
-def printed(node: Node, first: str = "is") -> str:
+def printed(node: YamlNode, first: str = "is") -> str:
     """A value as people read it; the keys of a mapping in alphabetical order but for the `first`."""
     if node.items is not None:
         return "; ".join(printed(item, first) for item in node.items)
@@ -235,14 +238,14 @@ def printed(node: Node, first: str = "is") -> str:
 class Recorder:
     """Puts rows, claims and releases into a layer. `known` are the sources, `below` has the components and rules."""
 
-    def __init__(self, layer: Layer, below: Layer) -> None:
+    def __init__(self, layer: MatrixLayer, below: MatrixLayer) -> None:
         self.layer = layer
         self.below = below
         self.known = below.sources | layer.sources
         self.components = below.components
         self.places = {name: place for place, name in enumerate(below.components)}
         self.rules = below.rules
-        self.variants: list[Node] = []
+        self.variants: list[YamlNode] = []
         """Tables of variants: they are read last, as their rows name releases that other tables define."""
         self._groups: set[str] = set()
 
@@ -255,7 +258,7 @@ class Recorder:
         known = {**self.below.releases, **self.layer.releases}
         return [release for release in known.values() if release.component == component]
 
-    def group(self, fields: Mapping[str, Node]) -> str:
+    def group(self, fields: Mapping[str, YamlNode]) -> str:
         """The id of a table or list, which stands once."""
         name = identity(fields)
         if name in self._groups:
@@ -268,7 +271,7 @@ class Recorder:
             _twice(claim.node, claim.id)
         self.layer.claims[claim.id] = claim
 
-    def row(self, node: Node, row: Row) -> None:
+    def row(self, node: YamlNode, row: TableRow) -> None:
         if row.id in self.layer.rows:
             _twice(node, row.id)
         self.layer.rows[row.id] = row
@@ -276,10 +279,10 @@ class Recorder:
     def release(
         self,
         component: Component,
-        node: Node,
+        node: YamlNode,
         identifier: str,
         origin: Provenance,
-        fields: Mapping[str, Node],
+        fields: Mapping[str, YamlNode],
         attributes: Mapping[str, str],
     ) -> None:
         """Record the release that `node` names."""
@@ -321,12 +324,12 @@ class Recorder:
         self.layer.offer(release, self.known)
 
 
-def release_attributes(fields: Mapping[str, Node]) -> dict[str, str]:
+def release_attributes(fields: Mapping[str, YamlNode]) -> dict[str, str]:
     """What the braces of a release hold beside its date, rank and yanking."""
     return {name: printed(part) for name, part in fields.items() if name not in _RELEASE}
 
 
-def date(node: Node, what: str) -> str:
+def date(node: YamlNode, what: str) -> str:
     """A day of the calendar."""
     import datetime as dt
 
@@ -338,7 +341,7 @@ def date(node: Node, what: str) -> str:
     return written
 
 
-def _twice(node: Node, name: str) -> None:
+def _twice(node: YamlNode, name: str) -> None:
     node.fail(
         "an id stands twice",
         expected="each id once",

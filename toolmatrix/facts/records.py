@@ -6,7 +6,7 @@ In the file each is a JSON array of the fields in the order of the class, which 
 
 from __future__ import annotations
 
-from toolmatrix.value import Record
+from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         policies: Mapping[str, str]
 
     class RuleHead(TypedDict):
-        """What `model.Rule` says of itself."""
+        """What a rule of inheritance says of itself."""
 
         evidence: str
         reason: str
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         sections: Mapping[str, tuple[int, int, int]]
 
 
-class Binding(Record):
+class Binding(NamedTuple):
     """Hard: where a subject release in `mask` is chosen and the conditions hold, `component` is within `allowed`.
 
     `kind` is `requires`, `limits` or `needs`, of which the last asks for one of the `alternatives`; `cites` is the
@@ -85,7 +85,7 @@ class Binding(Record):
         return self.alternatives or (self.component,)
 
 
-class RowGroup(Record):
+class RowGroup(NamedTuple):
     """Soft: tested rows about the same components with the same evidence, column by column.
 
     The first component is the subject. `carried`: an image or a build carries these versions, nobody tested them.
@@ -105,7 +105,7 @@ class RowGroup(Record):
         return self.columns[0]
 
 
-class Dispute(Record):
+class Dispute(NamedTuple):
     """For the subject releases in `mask` a rival claim says of `component` what the deciding claim does not."""
 
     component: str
@@ -118,7 +118,7 @@ class Dispute(Record):
     kind: str
 
 
-class CitedClaim(Record):
+class CitedClaim(NamedTuple):
     """A claim behind a binding or row: its record, its evidence there, and the rules by which it speaks."""
 
     ranges: Sequence[int]
@@ -142,7 +142,7 @@ class CitedClaim(Record):
         return bool(mask & inside)
 
 
-class ComponentFacts(Record):
+class ComponentFacts(NamedTuple):
     """The section of a component: its releases, oldest first, and what is said with it as the subject.
 
     `releases` are the records of the releases, `since_days` the days on which series began and `since_masks` the
@@ -163,7 +163,7 @@ class ComponentFacts(Record):
     disputes: Sequence[Dispute]
 
 
-class ClaimRecord(Record):
+class ClaimRecord(NamedTuple):
     """A claim as written: of `subject`, at `releases`, under the conditions; the selectors are as printed."""
 
     id: str
@@ -184,7 +184,7 @@ class ClaimRecord(Record):
     beside: bool
 
 
-class ReleaseRecord(Record):
+class ReleaseRecord(NamedTuple):
     """A release; `selector` is its version."""
 
     id: str
@@ -198,7 +198,7 @@ class ReleaseRecord(Record):
     attributes: Mapping[str, str]
 
 
-class RowRecord(Record):
+class RowRecord(NamedTuple):
     """A row as printed, cell by cell."""
 
     id: str
@@ -220,7 +220,7 @@ if TYPE_CHECKING:
     FactRecord: TypeAlias = ClaimRecord | ReleaseRecord | RowRecord
 
 
-class SourceRecord(Record):
+class SourceRecord(NamedTuple):
     """Where facts were read, and on which day."""
 
     title: str
@@ -228,7 +228,7 @@ class SourceRecord(Record):
     read: str
 
 
-class ChannelRecord(Record):
+class ChannelRecord(NamedTuple):
     """Where variants are published; `install` are the words that pip needs to find them there."""
 
     title: str
@@ -238,7 +238,7 @@ class ChannelRecord(Record):
     install: Sequence[str]
 
 
-class Product(Record):
+class Product(NamedTuple):
     """A name that a device is sold under."""
 
     device: str

@@ -6,12 +6,12 @@ Raises MatrixError with the position of the value or key at fault.
 from __future__ import annotations
 
 from toolmatrix.facts import pieces
-from toolmatrix.facts.model import Claim, Row
+from toolmatrix.facts.model import Claim, TableRow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.facts.pieces import Recorder
-    from toolmatrix.facts.yamlfile import Node
+    from toolmatrix.facts.yamlfile import YamlNode
 
 _MAPPINGS = ("requires", "limits", "offers", "tested")
 _SHOWN = (
@@ -29,7 +29,7 @@ _STATEMENT = ("id", "evidence", "source", "where", "note", *_SHOWN)
 _DATA = ("id", "about", "source", "where", "evidence", "columns", "rows", "note")
 
 
-def statement(recorder: Recorder, node: Node) -> None:
+def statement(recorder: Recorder, node: YamlNode) -> None:
     """Read one statement into a row and its claims."""
     fields = node.only("a statement", _STATEMENT, ("id", "when", "evidence", "source", "where"))
     if not any(kind in fields for kind in ("needs", *_MAPPINGS)):
@@ -44,7 +44,7 @@ def statement(recorder: Recorder, node: Node) -> None:
         fields["when"].fail("a statement needs a subject", expected="`when: {component: selector}`")
     origin = pieces.Provenance.read(fields, recorder.known)
     subject = when[0]
-    row = Row(
+    row = TableRow(
         id=name,
         table="statements",
         about=name,
@@ -89,7 +89,7 @@ def statement(recorder: Recorder, node: Node) -> None:
             _need(recorder, part, place, base)
 
 
-def _selectors(recorder: Recorder, node: Node, kind: str, base: Claim) -> None:
+def _selectors(recorder: Recorder, node: YamlNode, kind: str, base: Claim) -> None:
     for component, part in node.mapping(kind).items():
         known = pieces.known_component(node.key(component), recorder.components)
         recorder.claim(
@@ -103,7 +103,7 @@ def _selectors(recorder: Recorder, node: Node, kind: str, base: Claim) -> None:
         )
 
 
-def _need(recorder: Recorder, node: Node, place: int, base: Claim) -> None:
+def _need(recorder: Recorder, node: YamlNode, place: int, base: Claim) -> None:
     parts = node.several()
     names = tuple(pieces.known_component(part, recorder.components).name for part in parts)
     if not names:
@@ -120,7 +120,7 @@ def _need(recorder: Recorder, node: Node, place: int, base: Claim) -> None:
     )
 
 
-def data(recorder: Recorder, node: Node) -> None:
+def data(recorder: Recorder, node: YamlNode) -> None:
     """Read sourced rows about what is no component; a row is known by its place in the table."""
     fields = node.only(
         "a data table", _DATA, ("id", "source", "where", "evidence", "columns", "rows")
@@ -140,7 +140,7 @@ def data(recorder: Recorder, node: Node) -> None:
         shown = zip(columns, cells, strict=False)
         recorder.row(
             row,
-            Row(
+            TableRow(
                 id=f"{name}/{place + 1}",
                 table=name,
                 about=about,

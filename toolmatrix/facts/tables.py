@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import pieces, versions
-from toolmatrix.facts.model import KINDS, Claim, Row
+from toolmatrix.facts.model import KINDS, Claim, TableRow
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolmatrix.facts.pieces import Conditions, Provenance, Recorder
-    from toolmatrix.facts.yamlfile import Node
+    from toolmatrix.facts.yamlfile import YamlNode
 
 TABLE = (
     *("id", "about", "source", "where", "evidence", "context", "key", "stands-for", "columns"),
@@ -48,7 +48,7 @@ class Column(Value):
     evidence: str
 
 
-class Table(Value):
+class FactTable(Value):
     """What holds for every row of a table."""
 
     id: str
@@ -68,13 +68,13 @@ class Cell(Value):
     column: Column
     row: str
     when: Conditions
-    alone: bool
+    exact: bool
     by_device: bool
     origin: Provenance
     decides: bool
 
 
-def table(recorder: Recorder, node: Node) -> None:
+def table(recorder: Recorder, node: YamlNode) -> None:
     """Read one table into its rows, releases and claims; one of variants is laid aside until all releases are known."""
     defines = node.mapping("a table").get("defines")
     if defines is not None and defines.choice("defines", ("releases", "variants")) == "variants":
@@ -86,7 +86,7 @@ def table(recorder: Recorder, node: Node) -> None:
         _row(recorder, row, common)
 
 
-def head(recorder: Recorder, fields: Mapping[str, Node], taken: tuple[str, ...]) -> Table:
+def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, ...]) -> FactTable:
     """What holds for every row of a table; its columns have none of the names that are `taken`."""
     name = recorder.group(fields)
     key = pieces.known_component(fields["key"], recorder.components).name
@@ -99,7 +99,7 @@ def head(recorder: Recorder, fields: Mapping[str, Node], taken: tuple[str, ...])
                 expected=f"another name than {', '.join((key, *taken))}",
                 help="say which component it speaks about with `component:`",
             )
-    return Table(
+    return FactTable(
         id=name,
         about=pieces.text(fields, "about", name),
         key=key,
@@ -119,7 +119,7 @@ def head(recorder: Recorder, fields: Mapping[str, Node], taken: tuple[str, ...])
     )
 
 
-def _column(recorder: Recorder, named: Node, node: Node, place: int) -> Column:
+def _column(recorder: Recorder, named: YamlNode, node: YamlNode, place: int) -> Column:
     name = named.string("a column")
     fields = node.only(f"column `{name}`", _COLUMN, ("as",))
     kind = fields["as"].choice("as", KINDS)
@@ -143,7 +143,7 @@ def _column(recorder: Recorder, named: Node, node: Node, place: int) -> Column:
     )
 
 
-def _row(recorder: Recorder, node: Node, table: Table) -> None:
+def _row(recorder: Recorder, node: YamlNode, table: FactTable) -> None:
     released = ("date", "rank", "yanked") if table.defines else ()
     fields = node.only(
         f"a row of `{table.id}`", (table.key, *table.columns, *ROW, *released), (table.key,)
@@ -160,9 +160,9 @@ def _row(recorder: Recorder, node: Node, table: Table) -> None:
 
 def printed(
     recorder: Recorder,
-    node: Node,
-    fields: Mapping[str, Node],
-    table: Table,
+    node: YamlNode,
+    fields: Mapping[str, YamlNode],
+    table: FactTable,
     name: str,
     subject: str,
 ) -> Provenance:
@@ -176,7 +176,7 @@ def printed(
         )
     recorder.row(
         node,
-        Row(
+        TableRow(
             id=name,
             table=table.id,
             about=table.about,
@@ -191,7 +191,7 @@ def printed(
     return origin
 
 
-def attributes(fields: Mapping[str, Node], table: Table) -> dict[str, str]:
+def attributes(fields: Mapping[str, YamlNode], table: FactTable) -> dict[str, str]:
     """What a row says of its subject that is no claim."""
     return {
         column: pieces.printed(fields[column])
@@ -202,8 +202,8 @@ def attributes(fields: Mapping[str, Node], table: Table) -> dict[str, str]:
 
 def claims(
     recorder: Recorder,
-    fields: Mapping[str, Node],
-    table: Table,
+    fields: Mapping[str, YamlNode],
+    table: FactTable,
     subject: tuple[str, str],
     row: str,
     origin: Provenance,
@@ -218,7 +218,7 @@ def claims(
                     column=meaning,
                     row=row,
                     when=when,
-                    alone=table.defines and subject[0] == table.key,
+                    exact=table.defines and subject[0] == table.key,
                     by_device=table.by_device and meaning.component == "arch",
                     origin=origin,
                     decides=decides,
@@ -227,7 +227,7 @@ def claims(
 
 
 def cells(
-    recorder: Recorder, fields: Mapping[str, Node], table: Table
+    recorder: Recorder, fields: Mapping[str, YamlNode], table: FactTable
 ) -> tuple[tuple[str, str], ...]:
     """The cells as printed: the key, then the columns in the order of their components."""
     places = recorder.places
@@ -241,7 +241,7 @@ def cells(
     return tuple((name, pieces.printed(fields[name])) for name in shown)
 
 
-def _narrowing(recorder: Recorder, fields: Mapping[str, Node], table: Table) -> Conditions:
+def _narrowing(recorder: Recorder, fields: Mapping[str, YamlNode], table: FactTable) -> Conditions:
     return tuple(
         (
             meaning.component,
@@ -253,7 +253,7 @@ def _narrowing(recorder: Recorder, fields: Mapping[str, Node], table: Table) -> 
     )
 
 
-def _cell(recorder: Recorder, node: Node, cell: Cell, rules: tuple[str, ...]) -> None:
+def _cell(recorder: Recorder, node: YamlNode, cell: Cell, rules: tuple[str, ...]) -> None:
     parts = node.several()
     unconditional = [part for part in parts if part.fields is None or "when" not in part.fields]
     if len(unconditional) > 1:
@@ -273,7 +273,7 @@ def _cell(recorder: Recorder, node: Node, cell: Cell, rules: tuple[str, ...]) ->
 
 
 def _claim(
-    recorder: Recorder, node: Node, cell: Cell, suffix: str, rules: tuple[str, ...]
+    recorder: Recorder, node: YamlNode, cell: Cell, suffix: str, rules: tuple[str, ...]
 ) -> Claim:
     column = cell.column
     fields = {"is": node} if node.text is not None else node.only("a cell", _CELL, ("is",))
@@ -282,14 +282,14 @@ def _claim(
     selector = pieces.selector(recorder.components[column.component], fields["is"])
     if selector == UNKNOWN:
         # Nobody looked: it refuses as long as nothing better is known, and is then told as what it is.
-        selector = pieces.Written.at(fields["is"], versions.ABSENT)
+        selector = pieces.LocatedStr.at(fields["is"], versions.ABSENT)
         origin = origin.replace(evidence=UNKNOWN)
     return Claim(
         id=f"{cell.row}#{column.name}{suffix}{column.mark}",
         row=cell.row,
         kind=column.kind,
         when=pieces.subject_first((*cell.when, *column.context, *narrower)),
-        alone=cell.alone,
+        exact=cell.exact,
         component=column.component,
         selector=selector,
         topic=column.topic,

@@ -8,7 +8,7 @@ Raises MatrixError with the position of the row or key at fault.
 from __future__ import annotations
 
 from toolmatrix.facts import pieces, tables
-from toolmatrix.facts.model import Channel, Claim, Component, Release, Row
+from toolmatrix.facts.model import Channel, Claim, Component, Release, TableRow
 from toolmatrix.facts.versions import Scale, sort
 from toolmatrix.value import Value
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolmatrix.facts.pieces import Provenance, Recorder
-    from toolmatrix.facts.tables import Table
-    from toolmatrix.facts.yamlfile import Node
+    from toolmatrix.facts.tables import FactTable
+    from toolmatrix.facts.yamlfile import YamlNode
 
 ONLY_THESE = "no-other-build"
 """The rule by which what no known channel publishes does not exist."""
@@ -47,7 +47,7 @@ def component(of: Component) -> Component:
     )
 
 
-def channel(recorder: Recorder, node: Node) -> None:
+def channel(recorder: Recorder, node: YamlNode) -> None:
     """Read one channel."""
     fields = node.only(
         "a channel", _CHANNEL, ("id", "title", "kind", "source", "evidence", "where", "lines")
@@ -82,7 +82,7 @@ class _Variant(Value):
     machine: str
 
 
-class _Row(Value):
+class _BuildRow(Value):
     """What a row says of all its variants."""
 
     id: str
@@ -92,10 +92,10 @@ class _Row(Value):
     variants: tuple[_Variant, ...]
     origin: Provenance
     decides: bool
-    node: Node
+    node: YamlNode
 
 
-def table(recorder: Recorder, node: Node) -> None:
+def table(recorder: Recorder, node: YamlNode) -> None:
     """Read a table of variants into releases of the variant component and what is said of them."""
     required = ("id", "source", "evidence", "key", "columns", "rows")
     fields = node.only("a table", TABLE, required)
@@ -122,7 +122,9 @@ def table(recorder: Recorder, node: Node) -> None:
             recorder.claim(claim)
 
 
-def _row(recorder: Recorder, node: Node, table: Table, scale: Scale, usual: str) -> _Row:
+def _row(
+    recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usual: str
+) -> _BuildRow:
     fields = node.only(
         f"a row of `{table.id}`",
         (table.key, *table.columns, *tables.ROW, *_OWN),
@@ -151,7 +153,7 @@ def _row(recorder: Recorder, node: Node, table: Table, scale: Scale, usual: str)
     printed = f"{subject}+{line}@{where.name}/{' '.join(machines)}" + (f"/{abi}" if abi else "")
     identity = pieces.identity(fields, f"{table.id}/{printed}")
     origin = tables.printed(recorder, node, fields, table, identity, printed)
-    row = _Row(
+    row = _BuildRow(
         id=identity,
         line=line,
         channel=where,
@@ -168,7 +170,7 @@ def _row(recorder: Recorder, node: Node, table: Table, scale: Scale, usual: str)
     return row
 
 
-def _channel(recorder: Recorder, fields: Mapping[str, Node]) -> Channel:
+def _channel(recorder: Recorder, fields: Mapping[str, YamlNode]) -> Channel:
     word = fields["channel"].string("channel")
     known = recorder.channels
     if word not in known:
@@ -178,7 +180,7 @@ def _channel(recorder: Recorder, fields: Mapping[str, Node]) -> Channel:
     return known[word]
 
 
-def _line(fields: Mapping[str, Node], channel: Channel) -> str:
+def _line(fields: Mapping[str, YamlNode], channel: Channel) -> str:
     line = fields["line"].string("line")
     if line not in channel.lines:
         fields["line"].fail(
@@ -189,7 +191,7 @@ def _line(fields: Mapping[str, Node], channel: Channel) -> str:
     return line
 
 
-def _check_archs(fields: Mapping[str, Node], table: Table, row: _Row) -> None:
+def _check_archs(fields: Mapping[str, YamlNode], table: FactTable, row: _BuildRow) -> None:
     """What a build for an accelerator can run on is said, or said to be unknown: it is what people ask."""
     told = any(
         meaning.component == "arch"
@@ -207,9 +209,9 @@ def _check_archs(fields: Mapping[str, Node], table: Table, row: _Row) -> None:
 
 def _release(
     recorder: Recorder,
-    fields: Mapping[str, Node],
-    table: Table,
-    row: _Row,
+    fields: Mapping[str, YamlNode],
+    table: FactTable,
+    row: _BuildRow,
     install: str,
     abi: str,
 ) -> None:
@@ -249,7 +251,7 @@ def _release(
         )
 
 
-def _held(fields: Mapping[str, Node], table: Table) -> str:
+def _held(fields: Mapping[str, YamlNode], table: FactTable) -> str:
     """The codegen archs that a build holds, as its row names them."""
     for column, meanings in table.columns.items():
         if column in fields and any(meaning.component == "arch" for meaning in meanings):
@@ -258,7 +260,7 @@ def _held(fields: Mapping[str, Node], table: Table) -> str:
     return ""
 
 
-def _belongs(row: _Row, table: Table, matched: tuple[str, ...]) -> Iterator[Claim]:
+def _belongs(row: _BuildRow, table: FactTable, matched: tuple[str, ...]) -> Iterator[Claim]:
     """What makes a variant one: its release, machine and accelerator, that it is installed, and what it goes with."""
     base = Claim(
         id="",
@@ -340,7 +342,7 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> None:
     )
     recorder.row(
         first.node,
-        Row(
+        TableRow(
             id=identity,
             table=identity,
             about=f"{of}: what is installed is one of the builds that were published",

@@ -179,7 +179,7 @@ class Scale:
         """The releases in a mask."""
         return [version for place, version in enumerate(self.versions) if mask >> place + 1 & 1]
 
-    def alone(self, version: str) -> str:
+    def exact(self, version: str) -> str:
         """The selector of a release without those that are finer; names have none."""
         return version if self.scheme == "names" else f"==={version}"
 

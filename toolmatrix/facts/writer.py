@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from toolmatrix.facts.compiled import (
         Compiled,
         CompiledBinding,
+        CompiledClaim,
         CompiledDispute,
-        Reading,
-        Vouch,
+        SoftConstraint,
     )
-    from toolmatrix.facts.model import Claim, Release, Row, Source
+    from toolmatrix.facts.model import Claim, FactSource, Release, TableRow
     from toolmatrix.facts.versions import Scale
-    from toolmatrix.value import Record, Value
+    from toolmatrix.value import NamedTuple, Value
 
     _Part = TypeVar("_Part")
 
@@ -39,7 +39,7 @@ class _Writer:
     def __init__(self, compiled: Compiled, files: records.States) -> None:
         self.compiled = compiled
         self.files = files
-        self.sources: Mapping[str, Source] = compiled.matrix.sources
+        self.sources: Mapping[str, FactSource] = compiled.matrix.sources
         self.made: list[bytes] = []
         self.ids: dict[str, int] = {}
         self.sections: dict[str, bytes] = {}
@@ -66,10 +66,10 @@ class _Writer:
             self.ids[name] = self.put([1, *_fields(records.ReleaseRecord, release, given)])
         return self.ids[name]
 
-    def row(self, row: Row) -> int:
+    def row(self, row: TableRow) -> int:
         return self.put([2, *_fields(records.RowRecord, row, {"kind": "row"})])
 
-    def cites(self, cites: Iterable[tuple[int, Reading]]) -> int:
+    def cites(self, cites: Iterable[tuple[int, CompiledClaim]]) -> int:
         return self.put(
             [
                 records.CitedClaim(
@@ -85,7 +85,7 @@ class _Writer:
     def components(self) -> None:
         matrix = self.compiled.matrix
         bindings = _by(self.compiled.bindings, lambda binding: binding.when[0][0])
-        vouches = _by(self.compiled.vouches, lambda vouch: vouch.terms[0][0])
+        soft_constraints = _by(self.compiled.soft_constraints, lambda soft: soft.terms[0][0])
         disputes = _by(self.compiled.disputes, lambda dispute: dispute.subject)
         for name, scale in self.compiled.scales.items():
             releases = [matrix.releases[name, version] for version in scale.versions]
@@ -103,7 +103,7 @@ class _Writer:
                     packages=_packages(releases) if matrix.components[name].variant_of else {},
                     brings=self.brings(bindings.get(name, ())),
                     bindings=[*map(self.binding, bindings.get(name, ()))],
-                    row_groups=self.row_groups(vouches.get(name, ())),
+                    row_groups=self.row_groups(soft_constraints.get(name, ())),
                     disputes=[*map(self.dispute, disputes.get(name, ()))],
                 )
             )
@@ -145,14 +145,14 @@ class _Writer:
                     found |= 0 if reading.claim.beside else mask
         return found
 
-    def row_groups(self, vouches: Sequence[Vouch]) -> list[records.RowGroup]:
-        """Rows that vouch, those about the same components with the same evidence together, column by column."""
+    def row_groups(self, soft_constraints: Sequence[SoftConstraint]) -> list[records.RowGroup]:
+        """Rows that soft, those about the same components with the same evidence together, column by column."""
         heads: dict[Any, list[tuple[tuple[int, ...], int]]] = {}
-        for vouch in vouches:
-            names, masks, evidences = zip(*vouch.terms, strict=True)
-            cells = [(mask, cell) for mask, held in vouch.cites for cell in held]
+        for soft in soft_constraints:
+            names, masks, evidences = zip(*soft.terms, strict=True)
+            cells = [(mask, cell) for mask, held in soft.cites for cell in held]
             carried = any(cell.claim.carried for _, cell in cells)
-            head = (vouch.context, names, evidences, vouch.evidence, carried)
+            head = (soft.context, names, evidences, soft.evidence, carried)
             heads.setdefault(head, []).append((masks, self.cites(cells)))
         found = []
         for (context, *told), rows in heads.items():
@@ -254,7 +254,9 @@ class _Writer:
         }
 
 
-def _fields(kind: type[Record], value: Value, given: Mapping[str, Any] | None = None) -> list[Any]:
+def _fields(
+    kind: type[NamedTuple], value: Value, given: Mapping[str, Any] | None = None
+) -> list[Any]:
     """The fields of a record out of those of a value, but for those that are given."""
     told = given or {}
     return [told[key] if key in told else getattr(value, key) for key in kind._fields]

@@ -33,7 +33,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
-class Kind(Value):
+class NodeKind(Value):
     """What a file is called, which error tells what is wrong in it, and where its shape is described."""
 
     noun: str
@@ -42,7 +42,7 @@ class Kind(Value):
     missing: str
 
 
-MATRIX = Kind(
+MATRIX = NodeKind(
     noun="the matrix file",
     error=MatrixError,
     help="`toolmatrix rule TM903` tells the shapes of matrix files and where their schemas lie",
@@ -50,28 +50,28 @@ MATRIX = Kind(
 )
 
 
-class Node:
+class YamlNode:
     """A value with its place. Exactly one of `text`, `items` (sequence), `fields` (mapping) is not None."""
 
     __slots__ = ("column", "fields", "file", "items", "keys", "line", "of", "text")
 
-    def __init__(self, file: str, line: int, column: int, of: Kind = MATRIX) -> None:
+    def __init__(self, file: str, line: int, column: int, of: NodeKind = MATRIX) -> None:
         self.file = file
         self.of = of
         self.line = line
         self.column = column
         self.text: str | None = None
-        self.items: list[Node] | None = None
-        self.fields: dict[str, Node] | None = None
+        self.items: list[YamlNode] | None = None
+        self.fields: dict[str, YamlNode] | None = None
         self.keys: dict[str, Position] = {}
 
     @property
     def where(self) -> Position:
         return Position(self.file, self.line, self.column)
 
-    def key(self, name: str) -> Node:
+    def key(self, name: str) -> YamlNode:
         """A key of this mapping, as text with its own place."""
-        found = Node(self.file, self.keys[name].line, self.keys[name].column, self.of)
+        found = YamlNode(self.file, self.keys[name].line, self.keys[name].column, self.of)
         found.text = name
         return found
 
@@ -91,17 +91,17 @@ class Node:
             help=help or self.of.help,
         )
 
-    def mapping(self, what: str) -> dict[str, Node]:
+    def mapping(self, what: str) -> dict[str, YamlNode]:
         if self.fields is None:
             self.fail(f"{what} must be a mapping", expected="`key: value` pairs")
         return self.fields
 
-    def sequence(self, what: str) -> list[Node]:
+    def sequence(self, what: str) -> list[YamlNode]:
         if self.items is None:
             self.fail(f"{what} must be a list", expected="a list")
         return self.items
 
-    def several(self) -> list[Node]:
+    def several(self) -> list[YamlNode]:
         """The items of a list, or the one value that stands alone."""
         return [self] if self.items is None else self.items
 
@@ -127,7 +127,7 @@ class Node:
 
     def only(
         self, what: str, known: tuple[str, ...], required: tuple[str, ...] = ()
-    ) -> dict[str, Node]:
+    ) -> dict[str, YamlNode]:
         """The fields of a mapping after refusing unknown and missing keys."""
         fields = self.mapping(what)
         for name in fields:
@@ -145,7 +145,7 @@ def _one_line(text: str) -> str:
     return plain if len(plain) <= _SHOWN else plain[:_SHOWN] + "..."
 
 
-def read(path: str, shown: str = "", of: Kind = MATRIX) -> Node:
+def read(path: str, shown: str = "", of: NodeKind = MATRIX) -> YamlNode:
     """Parse one file into nodes. Raises the error of its kind with the position of whatever is wrong."""
     shown = shown or path
     try:
@@ -171,7 +171,7 @@ def read(path: str, shown: str = "", of: Kind = MATRIX) -> Node:
     return parse(data, shown, of)
 
 
-def parse(data: bytes, shown: str, of: Kind = MATRIX) -> Node:
+def parse(data: bytes, shown: str, of: NodeKind = MATRIX) -> YamlNode:
     """Parse bytes. Raises the error of the kind."""
     try:
         text = data.decode("utf-8")
@@ -222,14 +222,14 @@ class _Builder:
     """Builds nodes from parser events with a stack of its own: PyYAML's composer recurses in C, so a file of opening
     brackets would end the process."""
 
-    def __init__(self, shown: str, of: Kind) -> None:
+    def __init__(self, shown: str, of: NodeKind) -> None:
         self.shown = shown
         self.of = of
-        self.root: Node | None = None
-        self.open: list[Node] = []
+        self.root: YamlNode | None = None
+        self.open: list[YamlNode] = []
         self.key: list[str | None] = []
 
-    def build(self, text: str) -> Node | None:
+    def build(self, text: str) -> YamlNode | None:
         parser = _Loader(text)
         try:
             while not isinstance(event := parser.get_event(), yaml.StreamEndEvent):
@@ -253,10 +253,10 @@ class _Builder:
                 "one file holds one document", expected="one document", found="`---`"
             )
 
-    def node(self, event: yaml.Event) -> Node:
+    def node(self, event: yaml.Event) -> YamlNode:
         mark = event.start_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        return Node(self.shown, line, column, self.of)
+        return YamlNode(self.shown, line, column, self.of)
 
     def value(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
         node = self.node(event)
@@ -284,7 +284,7 @@ class _Builder:
                 found="more",
             )
 
-    def place(self, node: Node) -> None:
+    def place(self, node: YamlNode) -> None:
         if not self.open:
             self.root = node
             return

@@ -9,7 +9,7 @@ import os
 from datetime import date
 
 from toolmatrix.errors import Position
-from toolmatrix.facts.vouches import LATER
+from toolmatrix.facts.soft import LATER
 from toolmatrix.finding import Finding
 from toolmatrix.solve.preferences import RULE as SERIES
 from toolmatrix.value import Value

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
     from toolmatrix.judge.told import Doubt
-    from toolmatrix.solve.parts import Vouchings
+    from toolmatrix.solve.parts import TestedRows
 
     Release = tuple[str, str]
     """A component and one of its versions."""
@@ -101,7 +101,7 @@ def request(index: Index, release: Release, way: Way) -> Request:
     asks.append(Ask(component="accelerator", selector=accelerator, text="", option="accelerator"))
     asks.append(Ask(component="from", selector=way.from_, text="", option="from"))
     if component not in SEVERAL:
-        alone = index.scale(component).alone(version)
+        alone = index.scale(component).exact(version)
         asks.append(Ask(component=component, selector=alone, text=f"{component}=={version}"))
     return Request(
         asks=tuple(asks),
@@ -228,7 +228,7 @@ def possible(index: Index, asked: Request) -> bool:
 class _Unranked(Assembly):
     """Without the rows that rank: whether there is an answer is the question, not which is best."""
 
-    def rows(self, *_: object) -> Iterator[Vouchings]:
+    def rows(self, *_: object) -> Iterator[TestedRows]:
         """None."""
         return iter(())
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.facts.yamlfile import Node
+    from toolmatrix.facts.yamlfile import YamlNode
 
-RECIPE_FILE = yamlfile.Kind(
+RECIPE_FILE = yamlfile.NodeKind(
     noun="the recipe",
     error=RecipeError,
     help="docs/recipes.md shows the shape of a recipe",
@@ -89,7 +89,7 @@ def provisions(index: Index) -> model.Book:
     return cast("model.Book", _book(root, index, model.PROVISIONS, tables.BOOK))
 
 
-def parse(root: Node, index: Index) -> model.Recipe:
+def parse(root: YamlNode, index: Index) -> model.Recipe:
     """A recipe from its nodes."""
     made = cast("model.Recipe", _book(root, index, model.RECIPE, tables.RECIPE))
     if made.probes and not made.builds:
@@ -97,7 +97,7 @@ def parse(root: Node, index: Index) -> model.Recipe:
     return made
 
 
-def _book(root: Node, index: Index, schema: str, shape: tables.Shape) -> Any:
+def _book(root: YamlNode, index: Index, schema: str, shape: tables.Shape) -> Any:
     given = root.only("the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",))
     given["schema"].choice("schema", (schema,))
     sources = {
@@ -111,7 +111,7 @@ def _book(root: Node, index: Index, schema: str, shape: tables.Shape) -> Any:
     return made.replace(sources=sources, path=root.file)
 
 
-def _source(name: str, node: Node) -> model.Source:
+def _source(name: str, node: YamlNode) -> model.Source:
     keys = ("title", "at", "read")
     given = node.only(f"source `{name}`", keys, keys)
     return model.Source(
@@ -131,7 +131,7 @@ class _Reader:
         self.sources = sources
         self._scales: dict[str, Scale] = {}
 
-    def one(self, node: Node, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
+    def one(self, node: YamlNode, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
         """The part that a mapping describes."""
         place = (*(("when", "source") if shape.part else ()), *extra)
         given = node.only(shape.noun, (*shape.fields, *shape.lists, *place), shape.required)
@@ -149,7 +149,7 @@ class _Reader:
             made["source"] = self.source(node, given, shape)
         return shape.kind(**made)
 
-    def several(self, node: Node, shape: tables.Shape) -> list[Any]:
+    def several(self, node: YamlNode, shape: tables.Shape) -> list[Any]:
         """The parts that a mapping describes: one for each of its conditions and components."""
         given = node.mapping(shape.noun)
         made = self.one(node, shape)
@@ -169,7 +169,7 @@ class _Reader:
             for named, when in product(spread, whens)
         ]
 
-    def source(self, node: Node, given: Mapping[str, Node], shape: tables.Shape) -> str:
+    def source(self, node: YamlNode, given: Mapping[str, YamlNode], shape: tables.Shape) -> str:
         """The source of a statement; parts inside another may leave it to that one."""
         if "source" not in given:
             if shape.sourced:
@@ -184,7 +184,7 @@ class _Reader:
             )
         return name
 
-    def conditions(self, node: Node) -> tuple[tuple[str, str], ...]:
+    def conditions(self, node: YamlNode) -> tuple[tuple[str, str], ...]:
         """`{component: selector}` as in the facts; each selector admits a release that is known."""
         found = []
         for name, part in node.mapping("conditions").items():
@@ -195,7 +195,7 @@ class _Reader:
             found.append((name, self.selector(name, part)))
         return tuple(found)
 
-    def selector(self, component: str, node: Node) -> str:
+    def selector(self, component: str, node: YamlNode) -> str:
         """A selector that at least one known release meets."""
         text = node.string(f"a selector of {component}")
         if component not in self._scales:
@@ -213,7 +213,7 @@ class _Reader:
             )
         return text
 
-    def field(self, node: Node, name: str, rule: str) -> Any:
+    def field(self, node: YamlNode, name: str, rule: str) -> Any:
         """A value by its rule: `shape`, `[shape]` for a list, `{shape: shape}` for a mapping, `?` for a flag."""
         if rule == "?":
             return node.flag(name)
@@ -229,7 +229,7 @@ class _Reader:
             return node.choice(name, tuple(rule.split("|")))
         return self.text(node, name, rule)
 
-    def text(self, node: Node, name: str, shape: str) -> str:
+    def text(self, node: YamlNode, name: str, shape: str) -> str:
         """One text of a shape, of which every value in braces is known."""
         text = node.text if shape == "value" and node.text == "" else node.string(name)
         strange = variables.unknown(text, self.components)

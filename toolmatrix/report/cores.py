@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from toolmatrix.facts.records import ClaimRecord
     from toolmatrix.finding import Ground
     from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.grounds import Held, Line
-    from toolmatrix.solve.parts import Vouching
+    from toolmatrix.solve.grounds import CoreLine, Held
+    from toolmatrix.solve.parts import TestedRow
     from toolmatrix.solve.request import Ask
     from toolmatrix.solve.untested import Untested
 
@@ -28,7 +28,7 @@ _FEW = 4
 _NAMES = 6
 
 
-def sentence(index: Index, line: Line) -> str:
+def sentence(index: Index, line: CoreLine) -> str:
     """A line in words."""
     if line.ask is not None:
         return _asked(line.ask)
@@ -97,7 +97,7 @@ def core_document(
     }
 
 
-def _line_document(index: Index, line: Line) -> dict[str, Any]:
+def _line_document(index: Index, line: CoreLine) -> dict[str, Any]:
     ask, ground = line.ask, line.ground
     values = {ask.component: ask.selector} if ask is not None else {}
     if ground is not None:
@@ -156,7 +156,7 @@ def soft_documents(assembly: Assembly, found: Sequence[Untested]) -> list[dict[s
 
 
 def _row_cites(
-    assembly: Assembly, row: Vouching, pair: Untested
+    assembly: Assembly, row: TestedRow, pair: Untested
 ) -> Iterator[tuple[ClaimRecord, Sequence[str]]]:
     asked = assembly.asked.get((pair.target, pair.subject), -1)
     for cite in assembly.index.cites(row.cites):

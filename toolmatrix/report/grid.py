@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.cells import Cells
-    from toolmatrix.solve.grid import Cell, Grid
+    from toolmatrix.solve.grid import Grid, GridCell
     from toolmatrix.solve.request import Request
 
 GRID = "toolmatrix.grid/1"
@@ -31,7 +31,7 @@ class Layout(Value):
     column_component: str
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     columns: tuple[str, ...]
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[GridCell, ...], ...]
     hidden: int
 
 
@@ -55,7 +55,7 @@ def lay_out(
     if assembly.header["components"][columns]["scheme"] == "names":
         keep.sort(key=lambda place: _natural(found.columns[place]))
     labels: list[tuple[str, list[str]]] = []
-    cells: list[tuple[Cell, ...]] = []
+    cells: list[tuple[GridCell, ...]] = []
     for release, line in zip(found.rows, found.cells, strict=True):
         picked = tuple(line[place] for place in keep)
         minor = ".".join(release.split(".")[:2])
@@ -86,7 +86,7 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
 
 
-def _same(one: Sequence[Cell], other: Sequence[Cell]) -> bool:
+def _same(one: Sequence[GridCell], other: Sequence[GridCell]) -> bool:
     return [cell.word for cell in one] == [cell.word for cell in other]
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Refusal, Resolution
+    from toolmatrix.solve.resolve import Resolution, Unsatisfiable
 
 SCHEMA = "toolmatrix.conflict/1"
 LIMIT = 12
@@ -72,7 +72,7 @@ def change_text(index: Index, repair: Repair) -> str:
 
 def document(
     index: Index,
-    refusal: Refusal,
+    refusal: Unsatisfiable,
     repairs: Sequence[Repair],
     soft: Sequence[dict[str, Any]] = (),
     *,
@@ -103,7 +103,7 @@ def document(
 
 def text(
     index: Index,
-    refusal: Refusal,
+    refusal: Unsatisfiable,
     repairs: Sequence[Repair],
     screen: terminal.Terminal,
     soft: Sequence[dict[str, Any]] = (),

@@ -78,7 +78,7 @@ class Names:
         except SelectorError:
             return selector
         if scale.bit(version) not in (0, admitted):
-            return scale.alone(version)
+            return scale.exact(version)
         if not self.components[component]["open"] or not below:
             return selector
         return f"=={scale.versions[below.bit_length() - 2]}"

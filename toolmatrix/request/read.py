@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Kept, Policy
-    from toolmatrix.solve.resolve import Refusal, Resolution
+    from toolmatrix.solve.resolve import Resolution, Unsatisfiable
 
 
 def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str] = ()) -> Request:
@@ -268,7 +268,7 @@ class Surroundings(Value):
             return None
 
 
-def offers(around: Surroundings, refusal: Refusal) -> list[Repair]:
+def offers(around: Surroundings, refusal: Unsatisfiable) -> list[Repair]:
     """The repairs of a refusal whose words resolve where they would be pasted, with what these answer."""
     from toolmatrix.solve.repair import repairs
 

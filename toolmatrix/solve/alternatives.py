@@ -23,7 +23,7 @@ class Alternative(Value):
 
     `kind`: `forbidden` (by the nogoods of `core`, given the request), `entangled` (no combination has them, for a
     reason that takes many facts; `core` is what stands against them in the answer as it is), `later` (they go with
-    other choices than those made before; `core` is what stands against them then), `outranked` (a row vouches for what
+    other choices than those made before; `core` is what stands against them then), `outranked` (a row speaks for what
     was taken), `older` (nothing tells them apart but age).
     """
 
@@ -146,5 +146,7 @@ def _level(
     assembly: Assembly, values: tuple[int, ...], variable: Variable, candidate: int
 ) -> tuple[int, int]:
     """The rank of a candidate given what was chosen before it (see `engine`)."""
-    levels = [row.level(variable.number, candidate, values) or (0, 0) for row in assembly.vouchings]
+    levels = [
+        row.level(variable.number, candidate, values) or (0, 0) for row in assembly.tested_rows
+    ]
     return max(levels, default=(0, 0))

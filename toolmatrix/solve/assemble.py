@@ -10,7 +10,7 @@ from __future__ import annotations
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.solve import preferences
 from toolmatrix.solve.engine import Problem
-from toolmatrix.solve.parts import SEVERAL, Head, Reason, Variable, told
+from toolmatrix.solve.parts import SEVERAL, Reason, RowHead, Variable, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding
     from toolmatrix.facts.versions import Scale
-    from toolmatrix.solve.parts import Vouching, Vouchings
+    from toolmatrix.solve.parts import TestedRow, TestedRows
     from toolmatrix.solve.request import Ask, Request
 
 
@@ -36,7 +36,7 @@ class Assembly:
         self.component = index.component
         self.places = {name: place for place, name in enumerate(self.header["components"])}
         self.variables: list[Variable] = []
-        self.left: dict[str, dict[str, int]] = {target: {} for target in request.targets}
+        self.remaining: dict[str, dict[str, int]] = {target: {} for target in request.targets}
         """By target, what the request leaves of each component reached."""
         self.by_name: dict[tuple[str, str], list[Variable]] = {}
         self.nogoods: list[tuple[tuple[int, int], ...]] = []
@@ -45,7 +45,7 @@ class Assembly:
         self._reasons: list[tuple[Any, ...]] = []
         self._parts: dict[tuple[str, int], dict[str, Variable]] = {}
         self.reach()
-        self.several = {
+        self.multi_instance = {
             target: {
                 name: numbers
                 for name in SEVERAL
@@ -59,7 +59,7 @@ class Assembly:
         self.arrange()
         self.restrict()
         self.bind()
-        self._sheaves: dict[str, list[Vouchings]] = {}
+        self._sheaves: dict[str, list[TestedRows]] = {}
         if request.min_evidence:
             from toolmatrix.solve import demand
 
@@ -103,7 +103,7 @@ class Assembly:
                     ask.component, ask.selector
                 )
                 self.add(target, ask.component)
-                self.left[target][ask.component] = self.asked[key]
+                self.remaining[target][ask.component] = self.asked[key]
             for name, part in self.header["components"].items():
                 if part["given"]:
                     self.add(target, name)
@@ -137,7 +137,7 @@ class Assembly:
         held = self.by_name.setdefault((target, component), [])
         if any(part.instance == instance for part in held):
             return False
-        self.left[target].setdefault(component, -1)
+        self.remaining[target].setdefault(component, -1)
         shared = component in self.request.align and not instance
         if shared:
             for other in self.request.targets:
@@ -164,7 +164,7 @@ class Assembly:
     def spread(self, target: str) -> None:
         """Follow `requires`, `carries` and `needs` whose conditions could hold, until nothing is added."""
         queue = [name for owner, name in self.by_name if owner == target]
-        left = self.left[target]
+        left = self.remaining[target]
         waiting: list[tuple[Mapping[str, int], Sequence[str]]] = []
         while queue:
             for name in queue:
@@ -189,7 +189,7 @@ class Assembly:
 
     def possible(self, target: str, conditions: Mapping[str, int]) -> bool:
         """Whether the conditions could hold under the request: a component not reached is absent."""
-        left = self.left[target]
+        left = self.remaining[target]
         for component, mask in conditions.items():  # noqa: SIM110 - asked thousands of times, and `all` takes twice as long
             if not left.get(component, 1) & mask:
                 return False
@@ -350,7 +350,11 @@ class Assembly:
     def bind(self) -> None:
         """Turn every binding of a reached subject into nogoods."""
         for target, name in self.by_name:
-            left, several, parts = self.left[target][name], self.several[target], self.parts(target)
+            left, several, parts = (
+                self.remaining[target][name],
+                self.multi_instance[target],
+                self.parts(target),
+            )
             for binding in self.component(name).bindings:
                 conditions = binding.conditions
                 if not left & binding.mask or (
@@ -392,7 +396,7 @@ class Assembly:
 
     def instances(self, target: str, names: Sequence[str]) -> Sequence[int]:
         """The instance numbers over which a statement is repeated: each codegen arch or device in turn, else just 0."""
-        found = [held for name, held in self.several[target].items() if name in names]
+        found = [held for name, held in self.multi_instance[target].items() if name in names]
         return sorted(set.intersection(*found)) if found else (0,)
 
     def parts(self, target: str, number: int = 0) -> dict[str, Variable]:
@@ -417,7 +421,7 @@ class Assembly:
 
     def narrowed(self, target: str) -> dict[str, int]:
         """`left`, less what the given context alone excludes."""
-        left = dict(self.left[target])
+        left = dict(self.remaining[target])
         components = self.header["components"]
         for name in [name for name in left if components[name]["given"]]:
             for binding in self.component(name).bindings:
@@ -428,8 +432,8 @@ class Assembly:
                     left[binding.component] &= binding.allowed
         return left
 
-    def rows(self, target: str, left: Mapping[str, int]) -> Iterator[Vouchings]:
-        """The rows that vouch for versions together, as supports, in sheaves.
+    def rows(self, target: str, left: Mapping[str, int]) -> Iterator[TestedRows]:
+        """The tested rows, as supports, in sheaves.
 
         A row that joins a component chosen earlier outweighs one that joins later components alone
         (what the framework was tested with, before what the toolkit is said to go with), then
@@ -438,7 +442,7 @@ class Assembly:
         """
         start, count = 0, len(self.variables)
         for owner, name in self.by_name:
-            asked = self.left[owner][name]
+            asked = self.remaining[owner][name]
             for group in self.component(name).row_groups if owner == target else ():
                 if asked != -1 and not any(map(asked.__and__, group.subjects)):
                     continue
@@ -446,22 +450,22 @@ class Assembly:
                     for number in self.instances(target, group.components):
                         parts = self.parts(target, number)
                         if name in parts:
-                            head = Head(target, name, group, parts, count, start)
+                            head = RowHead(target, name, group, parts, count, start)
                             yield from head.sheaves(asked, left)
                         start += len(group.cites)
 
-    def sheaves(self, target: str) -> list[Vouchings]:
+    def sheaves(self, target: str) -> list[TestedRows]:
         """The rows that may speak on a target, made when first asked for: a refusal does without."""
         if target not in self._sheaves:
             self._sheaves[target] = list(self.rows(target, self.narrowed(target)))
         return self._sheaves[target]
 
     @property
-    def vouchings(self) -> list[Vouching]:
+    def tested_rows(self) -> list[TestedRow]:
         """The rows that may speak, one by one."""
         return [row for target in self.request.targets for row in told(self.sheaves(target))]
 
-    def every_row(self) -> list[Vouching]:
+    def every_row(self) -> list[TestedRow]:
         """All rows, also those that can never speak here: they tell what is known of other releases."""
         return [row for target in self.request.targets for row in told(self.rows(target, {}))]
 

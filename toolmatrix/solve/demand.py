@@ -1,4 +1,4 @@
-"""A minimum of evidence as nogoods: what nobody vouched for well enough is refused.
+"""A minimum of evidence as nogoods: what is not known well enough is refused.
 
 For every two components of which some row speaks, a release of the one goes only with those releases
 of the other that a row or requirement of at least that evidence names. That an image carries a toolkit
@@ -64,7 +64,7 @@ def _rows(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) ->
 
 
 def _requirements(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) -> None:
-    """What a good enough claim requires counts as vouched for."""
+    """What a good enough claim requires counts as tested."""
     for number, terms in enumerate(assembly.nogoods):
         reason = assembly.reason(number)
         if reason.kind != "requires" or len(terms) != 2 or words.rank(reason.evidence) < least:

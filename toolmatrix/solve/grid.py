@@ -8,7 +8,7 @@ the fact is left out.
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.value import Record, Value
+from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.assemble import Assembly
 
 
-class Cell(Value):
+class GridCell(Value):
     """One pair: the word, its evidence, and the numbers of the records that say so."""
 
     word: str
@@ -25,7 +25,7 @@ class Cell(Value):
     records: tuple[int, ...]
 
 
-_UNKNOWN = Cell(word="unknown", evidence="unknown", records=())
+_UNKNOWN = GridCell(word="unknown", evidence="unknown", records=())
 
 
 class Grid(Value):
@@ -33,7 +33,7 @@ class Grid(Value):
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[GridCell, ...], ...]
     spoken: tuple[bool, ...]
 
 
@@ -49,7 +49,7 @@ def grid(assembly: Assembly, target: str, rows: str, columns: str) -> Grid:
     )
 
 
-class _Statement(Record):
+class _Statement(NamedTuple):
     """What a fact or row says of the pair, as masks of its subject and the other; `turned`: columns are its subject."""
 
     mask: int
@@ -109,11 +109,11 @@ class _Grid:
 
     def certain(self, conditions: Mapping[str, int]) -> bool:
         """Whether conditions hold whatever else is chosen: only the fixed context can promise that."""
-        left = self.assembly.left[self.target]
+        left = self.assembly.remaining[self.target]
         return all(not left.get(name, 1) & ~mask for name, mask in conditions.items())
 
-    def cell(self, row: int, column: int) -> Cell:
-        """Hard facts decide; a row that vouches for the pair says yes with its own evidence where no hard fact does."""
+    def cell(self, row: int, column: int) -> GridCell:
+        """Hard facts decide; a tested row says yes with its own evidence where no hard fact does."""
         allowing: list[_Statement] = []
         for said in self.hard:
             subject, other = (column, row) if said.turned else (row, column)
@@ -121,19 +121,21 @@ class _Grid:
                 continue
             if not said.allowed >> other + 1 & 1:
                 records = self.cited(said.cites, subject)
-                return Cell(word="no", evidence=said.evidence, records=records)
+                return GridCell(word="no", evidence=said.evidence, records=records)
             allowing.append(said)
-        vouching = [
+        testing = [
             said
             for said in self.soft
             if said.mask >> (column if said.turned else row) + 1 & 1
             and said.allowed >> (row if said.turned else column) + 1 & 1
         ]
-        found = allowing or vouching
+        found = allowing or testing
         if not found:
             return _UNKNOWN
         best = max(found, key=lambda said: words.rank(said.evidence))
-        return Cell(word="yes", evidence=best.evidence, records=self.cited(best.cites, row, column))
+        return GridCell(
+            word="yes", evidence=best.evidence, records=self.cited(best.cites, row, column)
+        )
 
     def cited(self, number: int, *places: int) -> tuple[int, ...]:
         bits = 0

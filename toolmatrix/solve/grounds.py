@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     """Target, component, release."""
 
 
-class Line(Value):
+class CoreLine(Value):
     """One line of a core: a line of the request, or facts about one pair of components."""
 
     target: str
@@ -30,23 +30,24 @@ class Line(Value):
     ground: Ground | None = None
 
 
-def lines(assembly: Assembly, core: Sequence[int], held: Held = ()) -> list[Line]:
+def lines(assembly: Assembly, core: Sequence[int], held: Held = ()) -> list[CoreLine]:
     """The lines of a core: facts in the order of its nogoods, then what was asked.
 
     `held` are releases that stand beside the request: those of one cell of a CI matrix.
     """
     reasons = [assembly.reason(number) for number in core]
-    left = _Left(assembly, reasons, held)
+    left = _Remaining(assembly, reasons, held)
     facts: dict[tuple[str, str, str, str], list[Reason]] = {}
-    asked: dict[tuple[str, str], Line] = {}
+    asked: dict[tuple[str, str], CoreLine] = {}
     for reason in reasons:
         if reason.ask is None:
             key = (reason.target, reason.kind, reason.subject, reason.component)
             facts.setdefault(key, []).append(reason)
         elif reason.ask.text:
-            asked[reason.target, reason.ask.text] = Line(target=reason.target, ask=reason.ask)
+            asked[reason.target, reason.ask.text] = CoreLine(target=reason.target, ask=reason.ask)
     told = [
-        Line(target=same[0].target, ground=_ground(assembly, same, left)) for same in facts.values()
+        CoreLine(target=same[0].target, ground=_ground(assembly, same, left))
+        for same in facts.values()
     ]
     return [*told, *asked.values()]
 
@@ -66,12 +67,12 @@ def silence(answer: Resolution) -> tuple[Ground, ...]:
     return grounds(answer.assembly, answer.unread, held)
 
 
-class _Left:
+class _Remaining:
     """What is left of each component when the request and then every fact that it triggers are heard."""
 
     def __init__(self, assembly: Assembly, reasons: Sequence[Reason], held: Held) -> None:
         self.align = assembly.request.align
-        self.left: dict[tuple[str, str], int] = {}
+        self.remaining: dict[tuple[str, str], int] = {}
         for target, component, release in held:
             self.narrow(target, component, assembly.scale(component).bit(release))
         for reason in reasons:
@@ -102,16 +103,16 @@ class _Left:
 
     def of(self, target: str, component: str) -> int:
         """The releases left of a component; an aligned one is the same on every target."""
-        return self.left.get(self.place(target, component), -1)
+        return self.remaining.get(self.place(target, component), -1)
 
     def narrow(self, target: str, component: str, mask: int) -> None:
-        self.left[self.place(target, component)] = self.of(target, component) & mask
+        self.remaining[self.place(target, component)] = self.of(target, component) & mask
 
     def place(self, target: str, component: str) -> tuple[str, str]:
         return ("" if component in self.align else target), component
 
 
-def _ground(assembly: Assembly, reasons: Sequence[Reason], left: _Left) -> Ground:
+def _ground(assembly: Assembly, reasons: Sequence[Reason], left: _Remaining) -> Ground:
     first = reasons[0]
     if first.kind == "evidence":
         return Ground(

@@ -1,4 +1,4 @@
-"""What an assembly is made of: variables, rows that vouch, and the reasons behind nogoods."""
+"""What an assembly is made of: variables, tested rows, and the reasons behind nogoods."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Variable:
         self.domain = (2 << count) - 1
 
 
-class Head:
+class RowHead:
     """What the rows under one head of the index have in common; they are numbered from `start` on."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Head:
         self.weight = earliness + words.rank(self.evidence)
         self.worth = [earliness + words.rank(group.evidences[place]) for place in held]
 
-    def sheaves(self, asked: int, left: Mapping[str, int]) -> Iterator[Vouchings]:
+    def sheaves(self, asked: int, left: Mapping[str, int]) -> Iterator[TestedRows]:
         """The rows by what they say of the first variable; `asked` is what the request leaves of their subject."""
         first = self.variables[0]
         if len(self.variables) < 2:
@@ -93,9 +93,9 @@ class Head:
             if mask & can and self.subjects[place] & asked:
                 found.setdefault(mask, []).append(place)
         for mask, places in found.items():
-            yield Vouchings(self, mask, places)
+            yield TestedRows(self, mask, places)
 
-    def row(self, place: int) -> Vouching:
+    def row(self, place: int) -> TestedRow:
         """One row."""
         terms = [
             (variable.number, column[place], worth)
@@ -103,29 +103,29 @@ class Head:
                 self.variables, self.columns, self.worth, strict=True
             )
         ]
-        return Vouching(self, terms, place)
+        return TestedRow(self, terms, place)
 
 
-class Vouchings(Sheaf):
+class TestedRows(Sheaf):
     """Rows under one head that say the same of their first variable."""
 
     __slots__ = ("head", "places")
 
-    def __init__(self, head: Head, gate: int, places: Sequence[int]) -> None:
+    def __init__(self, head: RowHead, gate: int, places: Sequence[int]) -> None:
         super().__init__([variable.number for variable in head.variables], gate, head.weight)
         self.head = head
         self.places = places
 
-    def make(self) -> Sequence[Vouching]:
+    def make(self) -> Sequence[TestedRow]:
         return [self.head.row(place) for place in self.places]
 
 
-class Vouching(Support):
+class TestedRow(Support):
     """A support with where it came from; its terms come in the order of their variables."""
 
     __slots__ = ("carried", "cites", "evidence", "owner", "place", "subject", "target")
 
-    def __init__(self, head: Head, terms: list[tuple[int, int, int]], place: int) -> None:
+    def __init__(self, head: RowHead, terms: list[tuple[int, int, int]], place: int) -> None:
         self.terms = terms
         self.weight = head.weight
         self.target = head.target
@@ -137,7 +137,7 @@ class Vouching(Support):
         self.place = head.start + place
 
 
-def told(sheaves: Iterable[Sheaf]) -> list[Vouching]:
+def told(sheaves: Iterable[Sheaf]) -> list[TestedRow]:
     """The rows of some sheaves of a target, in the order of the index."""
-    rows = [row for sheaf in sheaves for row in sheaf.rows() if isinstance(row, Vouching)]
+    rows = [row for sheaf in sheaves for row in sheaf.rows() if isinstance(row, TestedRow)]
     return sorted(rows, key=lambda row: row.place)

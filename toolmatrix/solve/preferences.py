@@ -131,7 +131,7 @@ def _for_it_alone(
     anchor = assembly.pick(target, "accelerator")
     if anchor is None:
         return
-    asked = assembly.left[target]["accelerator"]
+    asked = assembly.remaining[target]["accelerator"]
     alone = 0
     for when, allowed in _limiting(assembly.index, variable.component, "accelerator"):
         if allowed & ~1 == asked & (2 << anchor.count) - 2:
@@ -168,7 +168,7 @@ def of_its_time(assembly: Assembly) -> Iterator[Support]:
         if first not in parts:
             continue
         days: dict[str, int] = {}
-        left = assembly.left[target][first]
+        left = assembly.remaining[target][first]
         for place, day in enumerate(assembly.component(first).dates):
             if day and left & 2 << place:
                 days[day] = days.get(day, 0) | 2 << place

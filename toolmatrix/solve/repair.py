@@ -10,7 +10,7 @@ from __future__ import annotations
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
-from toolmatrix.solve.resolve import Refusal, possible
+from toolmatrix.solve.resolve import Unsatisfiable, possible
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -50,9 +50,9 @@ class Repair(Value):
     resolution: Resolution
 
 
-def repairs(index: Index, refusal: Refusal, limit: int = 4) -> tuple[Repair, ...]:
+def repairs(index: Index, refusal: Unsatisfiable, limit: int = 4) -> tuple[Repair, ...]:
     """Up to `limit` verified repairs of a refused request, cheapest first."""
-    finder = _Finder(index, refusal)
+    finder = _RepairSearch(index, refusal)
     found = list(finder.singles()) or list(finder.moves()) or list(finder.drops())
     found = found or list(finder.pairs())
     best: dict[tuple[str, ...], Repair] = {}
@@ -72,8 +72,8 @@ def _wish(option: str, value: str) -> Ask:
     return Ask(component="", selector=value, text=f"--{option} {value}", option=option)
 
 
-class _Finder:
-    def __init__(self, index: Index, refusal: Refusal) -> None:
+class _RepairSearch:
+    def __init__(self, index: Index, refusal: Unsatisfiable) -> None:
         self.index = index
         self.assembly = refusal.assembly
         self.request = refusal.assembly.request

@@ -10,7 +10,7 @@ from toolmatrix.solve import ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, solve
 from toolmatrix.solve.parts import EVIDENCE, SEVERAL, told
-from toolmatrix.value import Record, Value
+from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding, Dispute
-    from toolmatrix.solve.parts import Variable, Vouching
+    from toolmatrix.solve.parts import TestedRow, Variable
     from toolmatrix.solve.request import Request
 
 
@@ -30,7 +30,7 @@ class Cite(Value):
     rules: tuple[str, ...]
 
 
-class Rival(Record):
+class Rival(NamedTuple):
     """A claim that says otherwise, its evidence, and the claim that decided: both by their records."""
 
     rival: int
@@ -72,14 +72,14 @@ class Resolution(Value):
         return found
 
 
-class Refusal(Value):
+class Unsatisfiable(Value):
     """No answer: independent cores, each the numbers of nogoods of `assembly`."""
 
     assembly: Assembly
     cores: tuple[tuple[int, ...], ...]
 
 
-def resolve(index: Index, request: Request) -> Resolution | Refusal:
+def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
     """The best answer, or why there is none."""
     found = attempt(index, request)
     if isinstance(found, Resolution):
@@ -87,7 +87,7 @@ def resolve(index: Index, request: Request) -> Resolution | Refusal:
     from toolmatrix.solve.engine import conflict
 
     cores = conflict.cores(found.problem(), found.asked_nogoods)
-    return Refusal(assembly=found, cores=tuple(cores))
+    return Unsatisfiable(assembly=found, cores=tuple(cores))
 
 
 def attempt(index: Index, request: Request) -> Resolution | Assembly:
@@ -161,7 +161,7 @@ class _Target:
         self.wanted = assembly.request.wanted
         self.values = values
         self.chosen = chosen
-        self.mine = sorted(
+        self.variables = sorted(
             (
                 variable
                 for (owner, _), held in assembly.by_name.items()
@@ -170,7 +170,7 @@ class _Target:
             ),
             key=lambda variable: variable.number,
         )
-        self.bits = {variable.number: 1 << values[variable.number] for variable in self.mine}
+        self.bits = {variable.number: 1 << values[variable.number] for variable in self.variables}
         self._held: dict[int, dict[str, int]] = {}
         self.claims: dict[int, list[tuple[Variable, Binding]]] = {}
         self.disputes: dict[int, list[Dispute]] = {}
@@ -179,7 +179,7 @@ class _Target:
             for sheaf in assembly.sheaves(target)
             if sheaf.gate >> values[sheaf.variables[0]] & 1
         )
-        for variable in self.mine:
+        for variable in self.variables:
             if chosen[variable.number] is not None:
                 self.gather(variable)
         edges = ties.joined(assembly, target, self.claims, self.rows, values)
@@ -227,7 +227,7 @@ class _Target:
     def choices(self) -> tuple[Choice, ...]:
         return tuple(
             self.choice(variable)
-            for variable in self.mine
+            for variable in self.variables
             if self.chosen[variable.number] is not None
             and not self.components[variable.component]["given"]
             and not self.components[variable.component]["hidden"]
@@ -235,9 +235,9 @@ class _Target:
 
     def choice(self, variable: Variable) -> Choice:
         required, limited, parent = self.claimed(variable)
-        vouched, rank = self.vouched(variable)
+        tested, rank = self.tested(variable)
         evidence = max((rank, *(cite.evidence for cite in required)), key=words.rank)
-        cites = [*required, *vouched]
+        cites = [*required, *tested]
         held = self.held_by_builds(variable)
         if held:
             # What a build holds is what it is: no row about other builds makes it better known.
@@ -345,10 +345,10 @@ class _Target:
         mask = self.assembly.mask(record.component, record.selector)
         return bool(mask & self.bits[about.number])
 
-    def vouched(self, variable: Variable) -> tuple[list[Cite], str]:
-        """The rows that vouch for this choice together with what was chosen before it, at the best level."""
+    def tested(self, variable: Variable) -> tuple[list[Cite], str]:
+        """The tested rows of this choice together with what was chosen before it, at the best level."""
         best = (0, 0)
-        rows: list[Vouching] = []
+        rows: list[TestedRow] = []
         number = variable.number
         for row in self.rows:
             level = row.level(number, self.values[number], self.values)
@@ -392,7 +392,7 @@ class _Target:
         return [Cite(record=record, evidence=evidence, rules=())], evidence
 
     def disputed(self, variable: Variable) -> tuple[Rival, ...]:
-        """Rivals that matter here: rows that vouch for what was excluded, claims that exclude what was chosen."""
+        """Rivals that matter here: tested rows with what was excluded, claims that exclude what was chosen."""
         bit = self.bits[variable.number]
         return tuple(
             dict.fromkeys(

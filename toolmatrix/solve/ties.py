@@ -14,18 +14,22 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.records import Binding
     from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.parts import Variable, Vouching
+    from toolmatrix.solve.parts import TestedRow, Variable
 
     Claims = Mapping[int, Sequence[tuple[Variable, Binding]]]
     """By the variable that is spoken about: who speaks, and the binding."""
 
 
 def joined(
-    assembly: Assembly, target: str, claims: Claims, rows: Iterable[Vouching], values: Sequence[int]
+    assembly: Assembly,
+    target: str,
+    claims: Claims,
+    rows: Iterable[TestedRow],
+    values: Sequence[int],
 ) -> dict[int, set[int]]:
     """By variable, those that a fact joins its chosen release with."""
     found: dict[int, set[int]] = {}
-    for edge in (*_claimed(assembly, target, claims, values), *_vouched(rows, values)):
+    for edge in (*_claimed(assembly, target, claims, values), *_tested(rows, values)):
         for one in edge:
             found.setdefault(one, set()).update(other for other in edge if other != one)
     return found
@@ -88,7 +92,7 @@ def _any_will_do(assembly: Assembly, cites: int) -> bool:
     return all(index.claim(cite.record).selector == "*" for cite in index.cites(cites))
 
 
-def _vouched(rows: Iterable[Vouching], values: Sequence[int]) -> Iterator[tuple[int, ...]]:
+def _tested(rows: Iterable[TestedRow], values: Sequence[int]) -> Iterator[tuple[int, ...]]:
     for row in rows:
         if all(mask >> values[number] & 1 for number, mask, _ in row.terms):
             yield tuple(number for number, _, _ in row.terms)

@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.parts import Variable, Vouching
+    from toolmatrix.solve.parts import TestedRow, Variable
 
 
 class Untested(Value):
-    """Rows vouch for `subject` with other releases of `component` than the ones asked for."""
+    """Rows name `subject` with other releases of `component` than the ones asked for."""
 
     target: str
     subject: str
     component: str
-    rows: tuple[Vouching, ...]
+    rows: tuple[TestedRow, ...]
 
 
 def untested(assembly: Assembly) -> list[Untested]:
@@ -60,7 +60,7 @@ def spoken(assembly: Assembly) -> bool:
                 for binding in assembly.component(name).bindings:
                     if (
                         frozenset((name, binding.component)) in pairs
-                        and assembly.left[target][name] & binding.mask
+                        and assembly.remaining[target][name] & binding.mask
                         and assembly.possible(target, binding.conditions)
                     ):
                         return True
@@ -87,7 +87,7 @@ def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable
                 yield one, other
 
 
-def _speaks(assembly: Assembly, row: Vouching, one: Variable, other: Variable) -> bool:
+def _speaks(assembly: Assembly, row: TestedRow, one: Variable, other: Variable) -> bool:
     """Whether a row has `one` as its subject, at a release that was asked for, and names `other`."""
     masks = {number: mask for number, mask, _ in row.terms}
     return (
@@ -97,7 +97,7 @@ def _speaks(assembly: Assembly, row: Vouching, one: Variable, other: Variable) -
     )
 
 
-def _asked(assembly: Assembly, row: Vouching, other: Variable) -> bool:
+def _asked(assembly: Assembly, row: TestedRow, other: Variable) -> bool:
     bits = _wanted(assembly, row.target, other)
     return any(number == other.number and mask & bits for number, mask, _ in row.terms)
 

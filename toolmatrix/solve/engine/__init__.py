@@ -72,7 +72,7 @@ PATIENCE = 32
 
 
 class Support:
-    """A row that vouches for values together; it ranks and never refuses.
+    """A row of values that were tested together: a soft constraint, which ranks and never refuses.
 
     Its terms (variable, mask, weight) are kept in the order of their variables. One that is ``faint`` never agrees in
     full: it counts less than any row that does.
@@ -141,7 +141,7 @@ class Sheaf(Support):
 
 
 class Problem:
-    """Variables with their candidates, what is forbidden, and what is vouched for.
+    """Variables with their candidates, what is forbidden, and what ranks.
 
     ``oldest`` is the set, as bits, of variables whose lower candidates are preferred; ``optional``
     that of variables whose candidate 0 is their absence, and preferred to all others.
@@ -166,11 +166,11 @@ class Problem:
         self.optional = optional
 
     def forbidding(self, nogoods: Sequence[Nogood]) -> Problem:
-        """The same variables with other nogoods, and nothing vouched for."""
+        """The same variables with other nogoods, and nothing that ranks."""
         return Problem(self.sizes, nogoods, (), self.domains, self.oldest, self.optional)
 
     def arranged(self, variables: Sequence[int]) -> Problem:
-        """These variables alone and in this order, with nothing forbidden and nothing vouched for."""
+        """These variables alone and in this order, with nothing forbidden and nothing that ranks."""
 
         def moved(bits: int) -> int:
             return sum(1 << place for place, v in enumerate(variables) if bits >> v & 1)

@@ -58,7 +58,7 @@ class Count:
         """For two variables their masks that exclude each other by a longer nogood, and which."""
         self.demands: list[int] = []
         """Nogoods that have more than two open terms."""
-        for index, terms in search.wide_terms.items():
+        for index, terms in search.long_terms.items():
             self._read(index, terms)
 
     def _linked(self, variable: int, bit: int) -> int:

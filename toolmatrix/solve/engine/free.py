@@ -40,7 +40,7 @@ class Free:
         self.levels: list[int] = []
         """How long the trail was before each decision."""
         self._cut(0, 0)
-        search.grown.clear()
+        search.restored.clear()
         search.queue = dict.fromkeys(range(len(search.domains)))
 
     def run(self) -> bool:

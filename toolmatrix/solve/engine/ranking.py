@@ -1,6 +1,6 @@
 """Which candidate of a variable is best, given the values of the variables before it.
 
-Rows vouch for values together. Here they are indexed by the variable they may speak about, so
+Tested rows rank values. Here they are indexed by the variable they may speak about, so
 that a choice costs one pass over that variable's rows. See ``engine`` for the definition.
 """
 
@@ -49,7 +49,7 @@ class Ranking:
         if self.supports:
             self._file()
         if self.rows and mask & (mask - 1):
-            mask = self._vouched(variable, mask, domains)
+            mask = self._tested(variable, mask, domains)
         return self.first(variable, mask)
 
     def first(self, variable: int, mask: int) -> int:
@@ -62,21 +62,21 @@ class Ranking:
             return present & -present
         return 1 << (present.bit_length() - 1)
 
-    def _vouched(self, variable: int, mask: int, domains: Sequence[int]) -> int:
+    def _tested(self, variable: int, mask: int, domains: Sequence[int]) -> int:
         """Return the candidates of highest rank: all of ``mask`` where no row speaks."""
         best, top = mask, (0, 0)
         for held, first, gate, place in self.rows[variable]:
             for row in held.rows() if gate & domains[first] else ():
                 terms = row.terms
-                _, vouched, weight = terms[place]
-                if not vouched & mask:
+                _, tested, weight = terms[place]
+                if not tested & mask:
                     continue
                 agrees = not row.faint and all(
                     terms[other][1] & domains[terms[other][0]] for other in range(1, place)
                 )
                 level = (int(agrees), min(weight, row.weight))
                 if level > top:
-                    best, top = vouched & mask, level
+                    best, top = tested & mask, level
                 elif level == top and level != (0, 0):
-                    best |= vouched & mask
+                    best |= tested & mask
         return best

@@ -22,9 +22,26 @@ class Search:
     """The state of one search; it can be resumed after more nogoods are added."""
 
     __slots__ = (
-        "antecedents", "chains", "clash", "decisions", "dirty", "domains", "failed",
-        "given", "grown", "links", "nogoods", "pairs", "queue", "ranking", "settled", "stamp", "trail", "twins",
-        "wide", "wide_terms",
+        "antecedents",
+        "binary",
+        "chains",
+        "clash",
+        "decisions",
+        "domains",
+        "failed",
+        "given",
+        "links",
+        "long_terms",
+        "nogoods",
+        "queue",
+        "ranking",
+        "restored",
+        "settled",
+        "stamp",
+        "to_decide",
+        "trail",
+        "watch_xor",
+        "watched",
     )  # fmt: skip
 
     def __init__(self, domains: Sequence[int], nogoods: Sequence[Terms], ranking: Ranking) -> None:
@@ -34,19 +51,19 @@ class Search:
         self.nogoods: list[Terms] = list(nogoods)
         self.given = len(self.nogoods)
         self.antecedents: list[tuple[list[int], list[tuple[int, int]]]] = []
-        self.pairs: list[dict[int, Link]] = [{} for _ in domains]
+        self.binary: list[dict[int, Link]] = [{} for _ in domains]
         self.links: list[dict[int, dict[int, tuple[int, Link]]]] = [{} for _ in domains]
-        self.wide: list[dict[int, int]] = [{} for _ in domains]
-        self.wide_terms: dict[int, dict[int, int]] = {}
-        self.twins: dict[int, int] = {}
+        self.watched: list[dict[int, int]] = [{} for _ in domains]
+        self.long_terms: dict[int, dict[int, int]] = {}
+        self.watch_xor: dict[int, int] = {}
         self.chains: list[list[Event]] = [[] for _ in domains]
         self.trail: list[Event] = []
         self.stamp = 0
         self.decisions: dict[int, Event] = {}
         self.settled = [0] * count
-        self.dirty = (1 << count) - 1
+        self.to_decide = (1 << count) - 1
         self.queue: dict[int, None] = dict.fromkeys(range(count))
-        self.grown: dict[int, int] = {}
+        self.restored: dict[int, int] = {}
         self.clash: Clash | None = None
         self.failed = not all(self.domains)
         if not self.failed:
@@ -54,7 +71,7 @@ class Search:
 
     def _index(self) -> None:
         """File each nogood: units act at once, pairs by variable, longer ones by two watches."""
-        pairs, wide = self.pairs, self.wide
+        pairs, wide = self.binary, self.watched
         single: list[int] = []
         for index, terms in enumerate(self.nogoods):
             if len(terms) == 2:
@@ -67,8 +84,8 @@ class Search:
                     pairs[two][one] = [(~other, mask, index)]
             elif len(terms) > 2:
                 (one, mask), (two, other) = terms[:2]
-                self.wide_terms[index] = dict(terms)
-                self.twins[index] = one ^ two
+                self.long_terms[index] = dict(terms)
+                self.watch_xor[index] = one ^ two
                 wide[one][index], wide[two][index] = ~mask, ~other
             else:
                 single.append(index)
@@ -89,10 +106,10 @@ class Search:
 
     def watch(self, index: int, terms: dict[int, int], one: int, two: int) -> None:
         """Watch a nogood on two of its variables."""
-        self.wide_terms[index] = terms
-        self.twins[index] = one ^ two
-        self.wide[one][index] = ~terms[one]
-        self.wide[two][index] = ~terms[two]
+        self.long_terms[index] = terms
+        self.watch_xor[index] = one ^ two
+        self.watched[one][index] = ~terms[one]
+        self.watched[two][index] = ~terms[two]
 
     def add(self, terms: dict[int, int], one: int, two: int) -> int:
         """File one more nogood and return its index."""
@@ -113,7 +130,7 @@ class Search:
         if known is not None:
             return known
         found: dict[int, tuple[int, Link]] = {}
-        for other, pairs in self.pairs[variable].items():
+        for other, pairs in self.binary[variable].items():
             true = [pair for pair in pairs if not bit & pair[0]]
             if true:
                 union = 0
@@ -155,8 +172,8 @@ class Search:
                 touched = event[1]
                 self.domains[touched] |= event[2]
                 self.chains[touched].remove(event)
-                self.grown[touched] = self.grown.get(touched, 0) | event[2]
-                self.dirty |= 1 << touched
+                self.restored[touched] = self.restored.get(touched, 0) | event[2]
+                self.to_decide |= 1 << touched
             else:
                 self.trail.append(event)
 
@@ -164,12 +181,12 @@ class Search:
 
     def propagate(self) -> Clash | None:
         """Bring every nogood to rest; return the first that is violated."""
-        while self.grown or self.queue:
-            if self.grown:
-                variable, back = next(iter(self.grown.items()))
+        while self.restored or self.queue:
+            if self.restored:
+                variable, back = next(iter(self.restored.items()))
                 clash = self._wake_grown(variable, back)
                 if clash is None:
-                    del self.grown[variable]
+                    del self.restored[variable]
             else:
                 variable = next(iter(self.queue))
                 del self.queue[variable]
@@ -189,10 +206,10 @@ class Search:
                 clash = self._apply(variable, other, pairs, domains[other])
                 if clash is not None:
                     return clash
-        watched, twins, wide_terms = self.wide[variable], self.twins, self.wide_terms
+        watched, twins, long_terms = self.watched[variable], self.watch_xor, self.long_terms
         for index in [i for i, complement in watched.items() if not domain & complement]:
             other = twins[index] ^ variable
-            if domains[other] & wide_terms[index][other]:
+            if domains[other] & long_terms[index][other]:
                 clash = self._visit(variable, other, index)
                 if clash is not None:
                     return clash
@@ -201,7 +218,7 @@ class Search:
     def _wake_grown(self, variable: int, back: int) -> Clash | None:
         """Apply again the nogoods that may remove candidates which came back."""
         domains = self.domains
-        for other in self.pairs[variable]:
+        for other in self.binary[variable]:
             if not self.chains[other]:
                 continue
             link = self.linked(other, domains[other] & -domains[other]).get(variable)
@@ -211,10 +228,13 @@ class Search:
                     clash = self._apply(other, variable, pairs, back & domains[variable])
                     if clash is not None:
                         return clash
-        watched = self.wide[variable]
+        watched = self.watched[variable]
         for index in [i for i, complement in watched.items() if back & complement != back]:
-            other = self.twins[index] ^ variable
-            if not domains[other] & self.wide[other][index] and domains[variable] & ~watched[index]:
+            other = self.watch_xor[index] ^ variable
+            if (
+                not domains[other] & self.watched[other][index]
+                and domains[variable] & ~watched[index]
+            ):
                 clash = self._visit(other, variable, index)
                 if clash is not None:
                     return clash
@@ -256,12 +276,12 @@ class Search:
         The other watched term, on ``other``, may be true.
         """
         domains = self.domains
-        terms = self.wide_terms[index]
+        terms = self.long_terms[index]
         for place, mask in terms.items():
             if domains[place] & ~mask and place != other:
-                del self.wide[variable][index]
-                self.wide[place][index] = ~mask
-                self.twins[index] = other ^ place
+                del self.watched[variable][index]
+                self.watched[place][index] = ~mask
+                self.watch_xor[index] = other ^ place
                 return None
         bits = domains[other] & terms[other]
         if bits == domains[other]:
@@ -287,10 +307,10 @@ class Search:
                     return None
                 limit -= 1
                 self.refute(clash)
-            elif not self.dirty:
+            elif not self.to_decide:
                 return True
             else:
-                self._settle((self.dirty & -self.dirty).bit_length() - 1)
+                self._settle((self.to_decide & -self.to_decide).bit_length() - 1)
         return False
 
     def refute(self, clash: Clash) -> None:
@@ -333,10 +353,10 @@ class Search:
         if best != self.domains[variable]:
             self.remove(variable, allowed & ~best, 1 << variable, ())
             self.decisions[variable] = self.trail[-1]
-        self.dirty &= ~(1 << variable)
+        self.to_decide &= ~(1 << variable)
         if self.settled[variable] != best:
             self.settled[variable] = best
-            self.dirty |= self.ranking.followers[variable]
+            self.to_decide |= self.ranking.followers[variable]
 
     # Results
 

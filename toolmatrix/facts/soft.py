@@ -1,29 +1,29 @@
-"""Turns soft claims into rows that vouch: the cells of a row together, as of the day on which it was written."""
+"""Turns soft claims into tested rows: the cells of a row together, as of the day on which it was written."""
 
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts.compiled import Terms, Vouch
+from toolmatrix.facts.compiled import SoftConstraint, Terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.compiled import Reading
+    from toolmatrix.facts.compiled import CompiledClaim
 
-# What a row vouches for: subject, context, terms with their evidence, evidence of the row.
+# What a row speaks for: subject, context, terms with their evidence, evidence of the row.
 _Said = tuple[str, Terms, tuple[tuple[str, int, str], ...], str]
 
 
-def vouches(
-    soft: list[Reading], order: list[str], dates: Mapping[str, Sequence[str]]
-) -> Iterator[Vouch]:
+def soft_constraints(
+    soft: list[CompiledClaim], order: list[str], dates: Mapping[str, Sequence[str]]
+) -> Iterator[SoftConstraint]:
     """Gather the cells of a row, then the rows that differ in their subject alone."""
-    rows: dict[tuple[str, Terms, str], list[Reading]] = {}
+    rows: dict[tuple[str, Terms, str], list[CompiledClaim]] = {}
     for reading in soft:
         row = reading.claim.row, reading.when, _row_evidence(reading)
         rows.setdefault(row, []).append(reading)
-    same: dict[_Said, list[tuple[int, tuple[Reading, ...]]]] = {}
+    same: dict[_Said, list[tuple[int, tuple[CompiledClaim, ...]]]] = {}
     first_of: dict[_Said, str] = {}
     for when, evidence, cells in _timely(rows, dates):
         first = min((when[0][0], *(cell.claim.component for cell in cells)), key=order.index)
@@ -37,7 +37,7 @@ def vouches(
         union = 0
         for mask, _ in cites:
             union |= mask
-        yield Vouch(
+        yield SoftConstraint(
             context=context,
             # A row about what is chosen later is no reason to have it: none is as good.
             terms=((subject, union | (subject != first_of[said]), evidence), *terms),
@@ -51,8 +51,8 @@ LATER = "released-later"
 
 
 def _timely(
-    rows: Mapping[tuple[str, Terms, str], list[Reading]], dates: Mapping[str, Sequence[str]]
-) -> Iterator[tuple[Terms, str, list[Reading]]]:
+    rows: Mapping[tuple[str, Terms, str], list[CompiledClaim]], dates: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[Terms, str, list[CompiledClaim]]]:
     """Each row for what was released when it was written, and, by a rule, for what came later."""
     for (_, when, evidence), cells in rows.items():
         subject, whole = when[0]
@@ -85,7 +85,7 @@ def _timely(
                 )
 
 
-def _by_then(cell: Reading, subject: int, dates: Mapping[str, Sequence[str]]) -> int:
+def _by_then(cell: CompiledClaim, subject: int, dates: Mapping[str, Sequence[str]]) -> int:
     """What a cell names of the releases that were out when its row was written; one without a date counts as out.
 
     A row about a release was written with it; widened to another release, it was written with the one it names.
@@ -114,8 +114,8 @@ def _bits(mask: int) -> Iterator[int]:
         mask ^= bit
 
 
-def _term(cell: Reading, first: str) -> tuple[str, int, str]:
-    """What a row vouches for of one component.
+def _term(cell: CompiledClaim, first: str) -> tuple[str, int, str]:
+    """What a row speaks for of one component.
 
     What is carried is no reason to have it: beside the component that is chosen first, none is as good.
     """
@@ -123,7 +123,7 @@ def _term(cell: Reading, first: str) -> tuple[str, int, str]:
     return name, cell.allowed | (cell.claim.carried and name != first), cell.evidence
 
 
-def _row_evidence(reading: Reading) -> str:
+def _row_evidence(reading: CompiledClaim) -> str:
     """What the row as a whole is worth: the cell's own coarsening (same-series) does not weaken its neighbours."""
     inherited = [name for name in reading.rules if name != "same-series"]
     return words.weaker(reading.claim.evidence, "derived") if inherited else reading.claim.evidence
