@@ -1,8 +1,8 @@
 """The pages: blocks show what the program prints, tables what the code declares, and links lead somewhere.
 
-A block tagged `console` is run, one `$ toolmatrix ...` after the other, in a folder that the blocks of a page share, and
-one tagged `pycon` as lines of one session of Python: `>>> `, and `... ` for what goes on. A line `...` stands for any
-lines left out; `$ echo $?` shows the exit code of the command before. A block of YAML or TOML whose first line is a
+A block tagged `console` is run, one `$ toolmatrix ...` after the other, in a folder that the blocks of a page share,
+and one tagged `pycon` as lines of one session of Python: `>>> `, and `... ` for what goes on. A line `...` stands for
+any lines left out; `$ echo $?` shows the exit code of the command before. A block of YAML or TOML whose first line is a
 comment with a file name is written to that folder first. What stands between `<!-- made: NAME -->` and `<!-- end -->`
 is made by `TABLES[NAME]`.
 

@@ -1,6 +1,7 @@
-"""A finding: one judged difference, with a code, a place and the facts behind it. Judges make it, `report` words it.
+"""A finding: one judged difference, with a code, a place and the facts behind it.
 
-A verdict is what came of one check of an image or a machine, whether it found something or not.
+The classes of `toolmatrix.codes` are its codes, each with its own fields, sentence and help; judges make them, `report`
+lays them out. A verdict is what came of one check of an image or a machine, whether it found something or not.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, Protocol
 
     from toolmatrix.errors import Position
 
 SEVERITIES = ("error", "warning", "info")
+VERDICTS = "toolmatrix.verdicts/1"
+"""The schema of what came of all checks of a subject."""
 
 
 class Way(Value):
@@ -48,19 +52,31 @@ class Ground(Value):
     source: str = ""
 
 
+if TYPE_CHECKING:
+
+    class Words(Protocol):
+        """Words for releases and ways, in the order of the matrix that a sentence is about."""
+
+        def named(self, component: str, releases: Sequence[str]) -> str:
+            """`tensorflow 2.6.0-2.6.5`, or the component alone where all of its releases are meant."""
+
+        def ways(self, ways: Sequence[Way]) -> str:
+            """`on arm as wheel`."""
+
+
 class Finding(Value):
-    """One judged difference. `names` are the names it is about, in an order that its code fixes.
+    """One judged difference; a subclass adds the fields of its code.
 
     `plan` and `stage` count from 0: the invocation of a driver in a log, and the stage of it.
     """
 
-    code: str
+    code = ""
+    advice = ""
     severity: str
     component: str = ""
     releases: tuple[str, ...] = ()
     ways: tuple[Way, ...] = ()
     grounds: tuple[Ground, ...] = ()
-    names: tuple[str, ...] = ()
     expected: str = ""
     actual: str = ""
     facts: tuple[str, ...] = ()
@@ -68,21 +84,47 @@ class Finding(Value):
     plan: int | None = None
     stage: int | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The values of the fields that its code adds, one after the other."""
+        own = self._fields[len(Finding._fields) :]
+        return tuple(_flat(getattr(self, field) for field in own))
+
+    def sentence(self, words: Words) -> str:
+        """What was found, in one sentence."""
+        raise NotImplementedError
+
+    def help(self) -> str:
+        """What to do next; empty where there is nothing to do."""
+        return self.advice
+
+
+def _flat(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _flat(value)
+        else:
+            yield str(value)
+
 
 PASS, WARN, FAIL, SKIP, UNKNOWN = "pass", "warn", "FAIL", "skip", "unknown"
 WORDS = (PASS, WARN, FAIL, SKIP, UNKNOWN)
+OUTCOMES = ("yes", "no", "unknown")
+"""The answers about a subject as a whole."""
 EVIDENCE = "evidence"
-"""The kind of a verdict that is told beside the checks: it holds no promise, so that nothing passes by it."""
+"""The kind of a verdict that is reported beside the checks: it holds no promise, so that nothing passes by it."""
 SEVERITY_OF = {FAIL: "error", UNKNOWN: "warning", WARN: "warning", SKIP: "info"}
+# Fields of a verdict that its document has under the same name.
+PLAIN = ("kind", "name", "seen_by", "help", "evidence", "reason", "code")
 
 
 class Verdict(Value):
-    """What came of one check: `word` is pass, warn, FAIL, skip or unknown.
+    """The outcome of one check: `word` is pass, warn, FAIL, skip or unknown.
 
     `wanted` and `found` are versions or values. `seen_by` and `where` are the witness that decided and its place,
     `layer` the digest of the layer that brought it, `made_by` the instruction that made that; `others` are pairs of
-    what is there besides and where. `reason` says in a few words why a check was skipped or cannot be decided, `help`
-    what to do. A check that passed has no `code`.
+    another version that is present and its place. `reason` says in a few words why a check was skipped or cannot be
+    decided, `help` what to do. A check that passed has no `code`.
     """
 
     word: str
@@ -101,11 +143,65 @@ class Verdict(Value):
     evidence: str = ""
     facts: tuple[str, ...] = ()
 
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as the document of its subject holds it."""
+        return {
+            "verdict": self.word,
+            **{name: getattr(self, name) or None for name in PLAIN},
+            "severity": SEVERITY_OF.get(self.word),
+            "expected": self.wanted or None,
+            "actual": self.found or None,
+            "where": {
+                "path": self.where or None,
+                "layer": self.layer or None,
+                "instruction": self.made_by or None,
+            },
+            "others": [{"version": version, "where": where} for version, where in self.others],
+            "facts": list(self.facts),
+        }
+
 
 def outcome(verdicts: Iterable[Verdict]) -> str:
     """`yes` when what was checked holds, `no` when something is wrong, `unknown` when that cannot be said."""
-    held = tuple(verdicts)
-    if any(verdict.word == FAIL for verdict in held):
+    given = tuple(verdicts)
+    if any(verdict.word == FAIL for verdict in given):
         return "no"
-    words = {verdict.word for verdict in held if verdict.kind != EVIDENCE}
+    words = {verdict.word for verdict in given if verdict.kind != EVIDENCE}
     return "unknown" if UNKNOWN in words or not words & {PASS, WARN} else "yes"
+
+
+class Judged(Value):
+    """One subject with its verdicts, and what it was checked against: a lock (path, digest, target) or expectations."""
+
+    subject: str
+    verdicts: tuple[Verdict, ...]
+    platform: str = ""
+    digest: str = ""
+    lock: str = ""
+    lock_digest: str = ""
+    target: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """yes, no or unknown."""
+        return outcome(self.verdicts)
+
+    def summary(self) -> dict[str, int]:
+        """The number of checks by word; `checked` are those that were not skipped."""
+        found = [verdict.word for verdict in self.verdicts]
+        counts = {word.lower(): found.count(word) for word in WORDS}
+        return counts | {"checked": len(found) - counts[SKIP]}
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.verdicts/1`."""
+        lock = {"path": self.lock, "digest": self.lock_digest, "target": self.target}
+        return {
+            "schema": VERDICTS,
+            "subject": self.subject,
+            "platform": self.platform or None,
+            "digest": self.digest or None,
+            "lock": lock if self.lock else None,
+            "outcome": self.outcome,
+            "summary": self.summary(),
+            "verdicts": [verdict.to_json() for verdict in self.verdicts],
+        }

@@ -28,7 +28,7 @@ class Small(Value):
     index: Index
     matrix: Matrix
 
-    def verdicts(self) -> list[sweep.Verdict]:
+    def outcomes(self) -> list[sweep.ReleaseOutcome]:
         """What became of each release."""
         luck: dict[str, int] = {}
         return [sweep.judge_release(self.index, one, luck) for one in sweep.releases(self.index)]
@@ -36,7 +36,7 @@ class Small(Value):
     def answers(self) -> list[Finding]:
         """What has no answer."""
         promised = sweep.promised(self.index)
-        return list(answers.findings(self.verdicts(), promised, sweep.first_framework(self.index)))
+        return list(answers.findings(self.outcomes(), promised, sweep.first_framework(self.index)))
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_a_target_has_the_accelerators_that_facts_leave_it(make: Callable[..., S
 
 def test_answers_and_refusals_are_counted(make: Callable[..., Small]) -> None:
     held = make()
-    assert sweep.counts(held.index, held.verdicts()) == {
+    assert sweep.counts(held.index, held.outcomes()) == {
         "releases": 8,
         "reached": 8,
         "frameworks": 3,
@@ -111,7 +111,7 @@ def test_what_rests_on_what_nobody_knows_is_neither(make: Callable[..., Small]) 
   - {id: nobody-read, when: {lib: "*"}, limits: {machine: x86_64}, evidence: unknown, source: vendor, where: text}
 """
     )
-    counted = sweep.counts(held.index, held.verdicts())
+    counted = sweep.counts(held.index, held.outcomes())
     assert {name: counted[name] for name in ("answers", "refusals", "unknown", "reached")} == {
         "answers": 11,
         "refusals": 8,
@@ -208,12 +208,12 @@ def test_the_request_is_the_one_the_command_line_makes(make: Callable[..., Small
 
 
 def test_verdicts_travel_between_processes(make: Callable[..., Small]) -> None:
-    held = make().verdicts()
+    held = make().outcomes()
     assert pickle.loads(pickle.dumps(held)) == held  # noqa: S301 - its own bytes
 
 
 def test_a_worker_does_what_is_done_here(make: Callable[..., Small]) -> None:
     held = make()
     work = sweep.releases(held.index)
-    assert sweep.Worker([held.path], {})(work) == held.verdicts()
+    assert sweep.Worker([held.path], {})(work) == held.outcomes()
     assert [one for part in sweep.parts(work) for one in part] == work

@@ -41,7 +41,7 @@ def told(
 
 
 def pairs(found: Diagnosis) -> list[str]:
-    return [cause.finding.actual for cause in found.causes]
+    return [cause.actual for cause in found.causes]
 
 
 @pytest.mark.parametrize("entry", logs.failures(), ids=lambda entry: entry["source"])
@@ -87,9 +87,9 @@ def test_the_facts_say_what_would_go(index: Index) -> None:
         {"cuda": "11.2.2"},
     )
     (cause,) = found.causes
-    assert cause.finding.code == "TM201"
-    assert cause.finding.grounds[0].subject == "cuda"
-    assert "arch-toolkits/sm_86" in cause.finding.facts
+    assert cause.code == "TM201"
+    assert cause.grounds[0].subject == "cuda"
+    assert "arch-toolkits/sm_86" in cause.facts
     assert cause.allowed is not None
     assert cause.allowed[0] == "cuda"
     assert "11.1.0" in cause.allowed[1]
@@ -110,8 +110,8 @@ def test_an_older_interface_names_the_numpy_that_has_it(index: Index) -> None:
         "RuntimeError: module compiled against API version 0x10 but this version of numpy is 0xf\n"
     )
     (cause,) = told(index, text).causes
-    assert cause.finding.expected == "numpy >= 1.23.0"
-    assert cause.finding.facts == ("numpy-abi/1.23.0",)
+    assert cause.expected == "numpy >= 1.23.0"
+    assert cause.facts == ("numpy-abi/1.23.0",)
 
 
 def test_causes_stand_before_what_follows(index: Index) -> None:
@@ -125,7 +125,7 @@ def test_causes_stand_before_what_follows(index: Index) -> None:
         "ninja: build stopped: subcommand failed.\n"
     )
     found = told(index, text)
-    assert [(cause.finding.where and cause.finding.where.line) for cause in found.causes] == [
+    assert [(cause.where and cause.where.line) for cause in found.causes] == [
         *(3, 5, 2),
         6,  # follows from the line above it
     ]
@@ -153,7 +153,7 @@ def test_a_headline_follows_from_what_stands_below_it(index: Index) -> None:
         "Error in fail: Could not find any cudnn.h matching version '8' in any subdirectory:\n"
     )
     first, second = told(index, text).causes
-    assert first.finding.actual == "tensorflow and cudnn (cudnn.h)"
+    assert first.actual == "tensorflow and cudnn (cudnn.h)"
     assert (first.follows, second.follows) == (0, 3)
 
 

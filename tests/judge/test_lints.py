@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from toolmatrix.errors import Position
-from toolmatrix.judge import lints, places
+from toolmatrix.judge import lints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ def find(held: Small, code: str, stale: int | None = None) -> list[Finding]:
     """The findings with one code, each with its place."""
     found = lints.findings(held.matrix, held.index, TODAY, stale)
     files = [held.path, held.path.replace("front", "facts")]
-    return [one for one in places.located(found, held.matrix, files) if one.code == code]
+    return [one for one in lints.located(found, held.matrix, files) if one.code == code]
 
 
 def test_a_sound_matrix_has_disputes_alone(make: Callable[..., Small]) -> None:
@@ -131,5 +131,5 @@ def test_a_place_in_the_built_in_matrix_is_short() -> None:
     from toolmatrix.resources import matrix_root
 
     long = Position(f"{matrix_root()}/matrix/curated/cuda.yaml", 3, 5)
-    assert str(places.shortened(long)) == "matrix/curated/cuda.yaml:3:5"
-    assert str(places.shortened(Position("ours.yaml", 1))) == "ours.yaml:1"
+    assert str(lints.shortened(long)) == "matrix/curated/cuda.yaml:3:5"
+    assert str(lints.shortened(Position("ours.yaml", 1))) == "ours.yaml:1"

@@ -64,7 +64,7 @@ def index(cache: str) -> Index:
 def judged(
     index: Index, captured: host.Machine, target: LockedTarget | None = None, today: date = TODAY
 ) -> dict[str, Verdict]:
-    setting = machine.Setting(
+    setting = machine.MachineContext(
         inventory=host.observe(captured), index=index, today=today, target=target
     )
     return {verdict.name: verdict for verdict in machine.judge(setting)}

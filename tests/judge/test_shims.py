@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from tests.images.images import link, program
 from tests.inventory.test_observe import dist, seen
-from toolmatrix.cli import probes
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import PASS, UNKNOWN
-from toolmatrix.judge import images
+from toolmatrix.judge import images, probes
 from toolmatrix.judge.expectations import of_word
 
 if TYPE_CHECKING:

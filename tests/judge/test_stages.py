@@ -7,8 +7,8 @@ import pytest
 from tests.judge.stage_cases import codes, fatbinary, index, judged, made, plan, plans
 from tests.stages import corpus
 from toolmatrix.judge import stages
-from toolmatrix.judge.stage_setting import Here
-from toolmatrix.report import stage_findings
+from toolmatrix.judge.stages import Here
+from toolmatrix.report.findings import IndexWords
 from toolmatrix.report.rules import load_rules
 
 NOTED = {
@@ -364,7 +364,7 @@ def test_a_file_of_the_command_line_is_sought() -> None:
         ("gone.o",),
         0,
     )
-    assert stage_findings.what(index(), found) == "the object `gone.o` is not there"
+    assert found.sentence(IndexWords(index())) == "the object `gone.o` is not there"
 
 
 @pytest.mark.parametrize(
@@ -379,7 +379,7 @@ def test_the_ptx_that_is_advised_runs_elsewhere_too(cubins: str, advice: str) ->
     (found,) = (
         one for one in stages.findings(made(*cubins.split()), index()) if one.code == "TM204"
     )
-    assert stage_findings.help_of(found) == f"add `-gencode arch={advice},code={advice}`"
+    assert found.help() == f"add `-gencode arch={advice},code={advice}`"
 
 
 @pytest.mark.parametrize(

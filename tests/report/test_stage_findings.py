@@ -11,7 +11,7 @@ from tests.judge.stage_cases import index, judged, made
 from tests.judge.test_stages import REACHED
 from toolmatrix import resources
 from toolmatrix.judge import stages
-from toolmatrix.report import stage_findings as words
+from toolmatrix.report import findings as words
 from toolmatrix.report.terminal import Terminal
 
 SCREEN = Terminal(width=80)
@@ -19,7 +19,7 @@ SCREEN = Terminal(width=80)
 
 def printed(name: str, *devices: str) -> str:
     """What is printed about a log of the corpus, without the sources below."""
-    return words.text(index(), judged(name, *devices), SCREEN).partition("\n\n[1]")[0]
+    return words.plan_text(index(), judged(name, *devices), SCREEN).partition("\n\n[1]")[0]
 
 
 def test_devices_are_answered_with_the_reason() -> None:
@@ -38,7 +38,7 @@ runs on 8.6 and 9.0, not on 7.5"""
 
 def test_several_invocations_are_answered_together() -> None:
     found = stages.all_findings([made("elf:80", "ptx:80")] * 2, index(), ["9.0"])
-    assert words.text(index(), found, SCREEN).partition("\n\n[1]")[0] == (
+    assert words.plan_text(index(), found, SCREEN).partition("\n\n[1]")[0] == (
         """\
 device 9.0  yes      2 of 2 invocations with device code run on it
                      invocations 1 and 2: by PTX `compute_80`, which the driver
@@ -75,7 +75,7 @@ warning[TM202]: cuda 11.8.0 will drop `compute_35` and `sm_35` (ran) [1]
 
 
 def test_nothing_found_is_nothing_said() -> None:
-    assert words.text(index(), [], SCREEN) == ""
+    assert words.plan_text(index(), [], SCREEN) == ""
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,9 @@ def test_what_a_toolkit_takes_is_said_with_who_took_it(version: str, arch: str, 
         version=version, stages=(REACHED["TM201"].stages[0].replace(arch=arch),)
     )
     (found,) = [one for one in stages.findings(held, index()) if one.code == "TM201"]
-    assert words.what(index(), found) == said.format(f"does not take the arch `{arch}`")
+    assert found.sentence(words.IndexWords(index())) == said.format(
+        f"does not take the arch `{arch}`"
+    )
 
 
 def test_every_code_has_words_and_fits_the_schema() -> None:
@@ -107,7 +109,7 @@ def test_every_code_has_words_and_fits_the_schema() -> None:
         for plan in REACHED.values()
         for one in stages.findings(plan, index(), ["8.0", "7.5", "12.0"])
     ]
-    for entry in words.document(index(), held):
+    for entry in words.plan_document(index(), held):
         jsonschema.validate(entry, shape)
         assert entry["text"][-1] not in ". "
         assert "  " not in entry["text"]
@@ -116,5 +118,5 @@ def test_every_code_has_words_and_fits_the_schema() -> None:
 
 
 def test_findings_of_a_log_of_unknown_place_have_none() -> None:
-    (entry,) = words.document(index(), stages.findings(made("elf:80"), index()))
+    (entry,) = words.plan_document(index(), stages.findings(made("elf:80"), index()))
     assert (entry["where"], entry["plan"], entry["stage"]) == (None, 0, 0)

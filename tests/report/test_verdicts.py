@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolmatrix.finding import Verdict
-from toolmatrix.report import verdict_forms, verdicts
+from toolmatrix.finding import Judged, Verdict
+from toolmatrix.report import verdicts
+from toolmatrix.report.annotations import sarif
 from toolmatrix.report.rules import load_rules
 from toolmatrix.report.terminal import Terminal
-from toolmatrix.report.verdicts import Judged
 from toolmatrix.resources import schema_path
 
 HOSTILE = '\x1b[31m<script>alert("x")</script>\r\n::error::x\u202e]]>&|`'
@@ -107,7 +107,7 @@ def test_the_outcome_tells_wrong_from_cannot_say(held: tuple[Verdict, ...], outc
 
 def test_the_document_keeps_to_its_schema() -> None:
     schema = json.loads(Path(schema_path("verdicts")).read_text())
-    document = verdicts.document(judged(*ALL))
+    document = judged(*ALL).to_json()
     jsonschema.validate(document, schema)
     assert document["summary"] == {
         "pass": 1,
@@ -125,7 +125,7 @@ def test_the_document_keeps_to_its_schema() -> None:
 @pytest.mark.parametrize("key", ["subject", "outcome", "summary", "verdicts", "lock"])
 def test_the_schema_misses_what_is_gone(key: str) -> None:
     schema = json.loads(Path(schema_path("verdicts")).read_text())
-    document = verdicts.document(judged(*ALL))
+    document = judged(*ALL).to_json()
     del document[key]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, schema)
@@ -136,7 +136,7 @@ def xml_of(text: str) -> ET.Element:
 
 
 def test_junit_is_read_by_a_parser() -> None:
-    root = xml_of(verdict_forms.junit([judged(*ALL), judged(PASSED)]))
+    root = xml_of(verdicts.junit([judged(*ALL), judged(PASSED)]))
     first, second = root.findall("testsuite")
     assert (
         first.get("tests"),
@@ -154,7 +154,7 @@ def test_junit_is_read_by_a_parser() -> None:
 
 
 def test_sarif_has_the_shape_that_readers_need() -> None:
-    document = verdict_forms.sarif([judged(*ALL)], "1")
+    document = sarif(verdicts.annotated([judged(*ALL)]))
     (run,) = document["runs"]
     ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert ids == sorted({"TM401", "TM480", "TM490", "TM506"})
@@ -203,7 +203,7 @@ def page_of(text: str) -> Page:
 
 
 def test_the_page_holds_every_check_and_loads_nothing() -> None:
-    page = page_of(verdict_forms.html([judged(PASSED), judged(*ALL, subject="bad")]))
+    page = page_of(verdicts.html([judged(PASSED), judged(*ALL, subject="bad")]))
     assert page.tags.count("tr") == 2 + len(ALL) + 1
     assert page.texts.index("bad") < page.texts.index("archive:tf.tar")
     assert {name for name, _ in page.attributes}.isdisjoint({"src", "href", "onclick"})
@@ -230,10 +230,10 @@ FORMS: dict[str, Any] = {
     "text": lambda one: verdicts.text(one, Terminal(width=10**6)),
     "github": lambda one: verdicts.github([one]),
     "markdown": lambda one: verdicts.markdown([one]),
-    "junit": lambda one: verdict_forms.junit([one]),
-    "html": lambda one: verdict_forms.html([one]),
-    "sarif": lambda one: json.dumps(verdict_forms.sarif([one], "1")),
-    "json": lambda one: json.dumps(verdicts.document(one)),
+    "junit": lambda one: verdicts.junit([one]),
+    "html": lambda one: verdicts.html([one]),
+    "sarif": lambda one: json.dumps(sarif(verdicts.annotated([one]))),
+    "json": lambda one: json.dumps(one.to_json()),
 }
 
 
@@ -253,8 +253,8 @@ def test_nothing_that_strangers_wrote_is_obeyed(form: str) -> None:
 @given(st.text(st.characters(codec=None, exclude_categories=()), max_size=30))
 def test_any_text_makes_well_formed_output(text: str) -> None:
     one = hostile(text)
-    xml_of(verdict_forms.junit([one]))
-    assert page_of(verdict_forms.html([one])).tags.count("tr") == 5
+    xml_of(verdicts.junit([one]))
+    assert page_of(verdicts.html([one])).tags.count("tr") == 5
     for form in FORMS.values():
         form(one).encode()
 

@@ -9,7 +9,7 @@ from toolmatrix import resources
 from toolmatrix.cli import clock
 from toolmatrix.cli.progress import Progress, summarize
 from toolmatrix.errors import Position, UsageError
-from toolmatrix.judge import places
+from toolmatrix.judge import lints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
-    from toolmatrix.judge.sweep import Release, Verdict, Worker
+    from toolmatrix.judge.sweep import Release, ReleaseOutcome, Worker
     from toolmatrix.report.findings import Report
 
 # Parts of the work that are worth starting a process for.
@@ -37,10 +37,9 @@ def run(context: Context) -> int:
     if options.format == "json":
         context.write_json(report.document(", ".join(options.only) or "matrix"))
     elif options.format == "sarif":
-        from toolmatrix import __version__
-        from toolmatrix.report import sarif
+        from toolmatrix.report import annotations
 
-        context.write_json(sarif.document(report, __version__))
+        context.write_json(annotations.sarif(report.annotations()))
         return 0
     elif options.format == "github":
         context.write(report.github())
@@ -53,7 +52,7 @@ def run(context: Context) -> int:
 def judge(context: Context, index: Index, today: date) -> Report:
     """Everything that can be found: by solving, and in the files as they stand."""
     from toolmatrix.facts import load
-    from toolmatrix.judge import answers, gaps, lints, sweep, told
+    from toolmatrix.judge import answers, doubts, gaps, lints, sweep
     from toolmatrix.report.findings import Report
 
     only = context.options.only
@@ -63,31 +62,31 @@ def judge(context: Context, index: Index, today: date) -> Report:
     # Without `--only` the processes begin to solve while this one reads the files again.
     matrix = load.load([_front(), *context.matrices]) if only else None
     parts = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
-    verdicts: list[Verdict] = []
+    outcomes: list[ReleaseOutcome] = []
     with _Workers(sweep.Worker(context.matrices, env), parts) as workers:
         matrix = matrix or load.load([_front(), *context.matrices])
         progress = Progress(context, sum(map(len, parts)), "solving", "releases")
         for held in workers.results():
-            verdicts += held
-            progress.at(len(verdicts))
+            outcomes += held
+            progress.at(len(outcomes))
         progress.end()
     solved = [
-        *answers.findings(verdicts, sweep.promised(index), sweep.first_framework(index)),
-        *told.findings(verdicts, matrix),
+        *answers.findings(outcomes, sweep.promised(index), sweep.first_framework(index)),
+        *doubts.findings(outcomes, matrix),
     ]
     read = [
         *gaps.findings(matrix, index),
         *lints.findings(matrix, index, today, context.options.stale),
         *lints.unlisted(files),
     ]
-    found = list(places.located(solved, matrix, files))
-    shown = {places.shortened(Position(path)).path for path in chosen}
+    found = list(lints.located(solved, matrix, files))
+    shown = {lints.shortened(Position(path)).path for path in chosen}
     found += [
         one
-        for one in places.located(read, matrix, files)
+        for one in lints.located(read, matrix, files)
         if not only or (one.where and one.where.path in shown)
     ]
-    counts = sweep.counts(index, verdicts)
+    counts = sweep.counts(index, outcomes)
     return Report(index, found, counts, " and ".join(sorted(shown)) or "the matrix")
 
 
@@ -107,7 +106,7 @@ def _file(name: str, files: Sequence[str]) -> str:
 
     known = {os.path.basename(path): path for path in files}
     near = closest(os.path.basename(wanted), list(known))
-    help = f"did you mean `{places.shortened(Position(known[near])).path}`?" if near else ""
+    help = f"did you mean `{lints.shortened(Position(known[near])).path}`?" if near else ""
     if wanted.endswith((".yaml", ".yml")) and os.path.isfile(wanted):
         help = "list it under `files` of the front page, or add it by `--matrix FILE`"
     raise UsageError(
@@ -140,7 +139,7 @@ class _Workers:
         self.worker = worker
         self.parts = parts
         self.pool: Executor | None = None
-        self.started: list[Future[list[Verdict]]] = []
+        self.started: list[Future[list[ReleaseOutcome]]] = []
 
     def __enter__(self) -> Self:
         count = min(_processors(), len(self.parts) // _WORTHWHILE)
@@ -159,12 +158,12 @@ class _Workers:
                 self.started = []  # no semaphores, or no more processes
         return self
 
-    def results(self) -> Iterator[list[Verdict]]:
-        """The verdicts in the order of the parts."""
+    def results(self) -> Iterator[list[ReleaseOutcome]]:
+        """The outcomes in the order of the parts."""
         for place, part in enumerate(self.parts):
             yield self.awaited(place) if self.started else self.worker(part)
 
-    def awaited(self, place: int) -> list[Verdict]:
+    def awaited(self, place: int) -> list[ReleaseOutcome]:
         """What a process made of a part; when it is lost, so are all, and the rest is done here."""
         from concurrent.futures import BrokenExecutor
 

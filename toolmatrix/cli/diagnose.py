@@ -39,9 +39,9 @@ def run(context: Context) -> int:
     if form == "json":
         context.write_json(report.document())
     elif form == "sarif":
-        from toolmatrix import __version__
+        from toolmatrix.report.annotations import sarif
 
-        context.write_json(report.sarif(__version__))
+        context.write_json(sarif(report.annotations()))
         return 0
     else:
         context.write(report.github() if form == "github" else report.text(context.terminal))

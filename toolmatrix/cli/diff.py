@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from toolmatrix.cli import ask
-from toolmatrix.cli.judging import Yardstick
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.judge import locked
+from toolmatrix.judge.validator import Baseline
 from toolmatrix.lock import compare, read
 
 TYPE_CHECKING = False
@@ -158,7 +158,7 @@ def _explaining(
     lock = read.read(context.path(path))
     said = _said(context, context.index()) or (None, None)
     return lock, tuple(
-        Yardstick(lock=lock, path=path, targets=(name,) if name else ()).target(side)
+        Baseline(lock=lock, path=path, targets=(name,) if name else ()).target(side)
         for name, side in zip(said, sides, strict=True)
     )
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.cli import ask, clock
-from toolmatrix.cli.judging import Yardstick
-from toolmatrix.cli.validate import EXIT, FORMS
+from toolmatrix.cli import clock
+from toolmatrix.cli.validate import EXIT, show, targets
 from toolmatrix.errors import NothingMatched
-from toolmatrix.finding import outcome
+from toolmatrix.finding import Judged
 from toolmatrix.inventory import host
 from toolmatrix.judge import machine
+from toolmatrix.judge.validator import Baseline
 from toolmatrix.report import terminal
-from toolmatrix.report.verdicts import Judged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
-    from toolmatrix.inventory.model import Inventory
-    from toolmatrix.lock.model import LockedTarget
 
 SCHEMA = "toolmatrix.checks/1"
 
@@ -37,41 +34,29 @@ def run(context: Context) -> int:
             help="`toolmatrix doctor --list-checks` says what each looks at",
         )
     inventory = host.observe(host.HERE, os.path.abspath(options.directory or "."))
-    stick = _yardstick(context)
-    target = stick.target(inventory) if stick.lock else ""
-    held = _held(context, inventory, stick.held.get(target))
-    judged = Judged(
-        subject="this machine",
-        platform=inventory.platform,
-        lock=stick.path,
-        lock_digest=stick.digest,
-        target=target,
-        verdicts=tuple(machine.judge(held, options.only)),
-    )
-    context.write(FORMS[options.format](context, [judged]))
-    return EXIT[outcome(judged.verdicts)]
-
-
-def _held(context: Context, inventory: Inventory, target: LockedTarget | None) -> machine.Setting:
-    return machine.Setting(
+    path = options.lock
+    if context.origins["lock"].kind != "flag" and not os.path.exists(path):
+        path = ""
+    baseline = Baseline().with_lock(path)
+    if path:
+        baseline = baseline.replace(targets=targets(context))
+    target = baseline.target(inventory) if path else ""
+    machine_context = machine.MachineContext(
         inventory=inventory,
         index=context.index(),
         today=clock.today(context.env),
-        target=target,
+        target=baseline.held.get(target),
     )
-
-
-def _yardstick(context: Context) -> Yardstick:
-    """The lock that was named, or lies here; without one, facts alone."""
-    path = context.options.lock
-    if context.origins["lock"].kind != "flag" and not os.path.exists(path):
-        return Yardstick()
-    from toolmatrix.lock import read, write
-
-    lock = read.read(path)
-    flag = context.origins["target"].kind == "flag"
-    named = ask.settled(context, context.index()).target if flag else ()
-    return Yardstick(lock=lock, path=path, digest=write.digest(lock), targets=named)
+    judged = Judged(
+        subject="this machine",
+        platform=inventory.platform,
+        lock=baseline.path,
+        lock_digest=baseline.digest,
+        target=target,
+        verdicts=tuple(machine.judge(machine_context, options.only)),
+    )
+    show(context, [judged])
+    return EXIT[judged.outcome]
 
 
 def _list(context: Context) -> int:

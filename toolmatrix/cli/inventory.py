@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.cli import probes
-from toolmatrix.judge import locked
+from toolmatrix.judge import locked, probes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -182,14 +182,14 @@ _MISSING = {"TM211": ToolMissing, "TM212": UsageError}
 def _refuse_what_is_missing(context: Context, told: Told) -> None:
     """Raise ToolMissing for a program, UsageError for a source that is known not to be there, before anything runs."""
     from toolmatrix.cli.stages import judge
-    from toolmatrix.report import stage_findings
+    from toolmatrix.report.findings import IndexWords
 
     index = context.index()
     for finding in judge(context, told, index):
         if finding.code in _MISSING and finding.severity == "error":
             raise _MISSING[finding.code](
-                f"nothing was run: {stage_findings.what(index, finding)}",
-                help=stage_findings.help_of(finding),
+                f"nothing was run: {finding.sentence(IndexWords(index))}",
+                help=finding.help(),
             )
 
 

@@ -162,14 +162,14 @@ def show(context: Context, told: Told) -> int:
     if options.format in _forms():
         context.write(_forms()[options.format](log))
         return code_of(log, ())
-    from toolmatrix.report import stage_findings
+    from toolmatrix.report import findings
 
     index = context.index()
     found = judge(context, told, index)
     if options.format == "json":
         context.write_json(
             log.to_json()
-            | {"matrix": head(index), "findings": stage_findings.document(index, found)}
+            | {"matrix": head(index), "findings": findings.plan_document(index, found)}
         )
     else:
         context.write(
@@ -181,24 +181,24 @@ def show(context: Context, told: Told) -> int:
                 explain=options.explain,
             )
         )
-        words = stage_findings.text(index, found, context.terminal)
+        words = findings.plan_text(index, found, context.terminal)
         context.write(f"\n{words}" if words else "")
     return code_of(log, found)
 
 
 def _show_findings(context: Context, told: Told) -> int:
     """Print what is known about a driver that gave up before its first command."""
-    from toolmatrix.report import stage_findings
+    from toolmatrix.report import findings
 
     index = context.index()
-    context.write(stage_findings.text(index, judge(context, told, index), context.terminal))
+    context.write(findings.plan_text(index, judge(context, told, index), context.terminal))
     return 1
 
 
 def judge(context: Context, told: Told, index: Index) -> list[Finding]:
     """What the matrix says of the plans, and of the devices that were asked for."""
     from toolmatrix.judge import stages
-    from toolmatrix.judge.stage_setting import Here
+    from toolmatrix.judge.stages import Here
 
     names = Names(index)
     here = Here(has_program=_is_found, has_file=lambda path: os.path.exists(context.path(path)))
@@ -328,9 +328,9 @@ def _diff(context: Context) -> int:
 
 def _by_default(index: Index) -> Callable[[Plan], bool]:
     from toolmatrix.judge import stage_archs
-    from toolmatrix.judge.stage_setting import Setting
+    from toolmatrix.judge.stages import PlanContext
 
-    return lambda plan: bool(stage_archs.defaults(Setting(plan, index)))
+    return lambda plan: bool(stage_archs.defaults(PlanContext(plan, index)))
 
 
 def _side(context: Context, name: str, sources: Sequence[str]) -> Told:

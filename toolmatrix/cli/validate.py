@@ -5,24 +5,23 @@ from __future__ import annotations
 import os
 
 from toolmatrix.cli import ask
-from toolmatrix.cli.fleet import Fleet
-from toolmatrix.cli.judging import Bench, Yardstick, expectations_of, refused
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.progress import Progress, summarize
-from toolmatrix.cli.worker import Bounds
-from toolmatrix.errors import BoundReached, Position, UsageError
+from toolmatrix.errors import Position, UsageError
+from toolmatrix.judge import results
+from toolmatrix.judge.pool import Bounds
+from toolmatrix.judge.validator import Baseline, Validator, expectations_of
 from toolmatrix.report import verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from toolmatrix.cli.context import Context
-    from toolmatrix.report.verdicts import Judged
+    from toolmatrix.finding import Judged
 
-SCHEMA = "toolmatrix.validation/1"
 EXIT = {"yes": 0, "no": 1, "unknown": 4}
-# Seconds for a subject where `--timeout` says none.
+# Seconds for a subject where `--timeout` names none.
 _PATIENCE = 3600
 # Bytes of a file of subjects or expectations.
 _LARGEST = 16 << 20
@@ -30,129 +29,66 @@ _LARGEST = 16 << 20
 
 def run(context: Context) -> int:
     """Print the verdicts and return 0 when all hold, 1 when something is wrong, 4 when that cannot be said."""
-    subjects = _subjects(context)
-    bench = Bench(
-        matrices=tuple(context.matrices),
-        env={name: context.env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in context.env},
-        yardstick=_yardstick(context),
-        directory=context.options.directory,
-        platform=context.options.platform,
-        only=context.options.only,
-        run=not context.options.no_run,
-        strict=context.options.strict,
-    )
-    if len(subjects) == 1 and not context.options.all:
-        many = [_one(context, bench, subjects[0])]
-        if context.options.format == "jsonl":
-            context.write(_line(many[0]))
-    else:
-        many = _all(context, bench, subjects)
-    return _report(context, many)
-
-
-def _one(context: Context, bench: Bench, subject: str) -> Judged:
-    """The only subject. Raises ToolmatrixError where it cannot be observed, unless a bound is what stopped it."""
-    bench.open()
-    with Fleet(bench.judge, _bounds(context)) as fleet:
-        ((_, outcome),) = fleet.outcomes({subject: (subject,)})
-    if isinstance(outcome.error, BoundReached):
-        return refused(subject, outcome.error)
-    judged: Judged = outcome.result()
-    return judged
-
-
-def _bounds(context: Context) -> Bounds:
     options = context.options
-    return Bounds(
+    subjects = _subjects(context)
+    baseline = _baseline(context)
+    validator = Validator(
+        index=context.index(),
+        baseline=baseline,
+        directory=options.directory,
+        platform=options.platform,
+        only=options.only,
+        run=not options.no_run,
+        strict=options.strict,
+    )
+    bounds = Bounds(
         seconds=options.timeout or _PATIENCE,
         processor=options.cpu_time or OPTIONS["cpu_time"].default,
         memory=options.memory or OPTIONS["memory"].default,
     )
+    if len(subjects) == 1 and not options.all:
+        many = [results.validate(validator, subjects[0], bounds)]
+        if options.format == "jsonl":
+            context.write(_line(many[0]))
+    else:
+        progress = Progress(context, len(subjects), "validating", "subjects")
+        done = 0
 
+        def each(judged: Judged) -> None:
+            nonlocal done
+            done += 1
+            _stream(context, judged)
+            progress.at(done)
 
-def _report(context: Context, many: Sequence[Judged]) -> int:
-    form = context.options.format
-    if form == "github":
+        jobs = options.jobs or 1
+        many = results.validate_all(validator, subjects, bounds, jobs, options.resume, each)
+        progress.end()
+    if options.format == "github":
         summarize(context, verdicts.markdown(many))
-    if form != "jsonl":
-        context.write(FORMS[form](context, many))
+    show(context, many)
     words = {judged.outcome for judged in many}
     worst = next((word for word in ("no", "unknown") if word in words), "yes")
-    return 0 if form == "sarif" else EXIT[worst]
+    return 0 if options.format == "sarif" else EXIT[worst]
 
 
-def _text(context: Context, many: Sequence[Judged]) -> str:
-    parts = [verdicts.text(judged, context.terminal) for judged in many]
-    return "\n".join([*parts, *([verdicts.closing_of_all(many) + "\n"] if len(many) != 1 else [])])
+def show(context: Context, many: Sequence[Judged]) -> None:
+    """Print verdicts in the format asked for; lines of JSON were printed as they came."""
+    form = context.options.format
+    alone = len(many) == 1 and not context.options.all
+    if form == "json":
+        context.write_json(many[0].to_json() if alone else verdicts.document(many))
+    elif form == "sarif":
+        from toolmatrix.report.annotations import sarif
 
-
-def _json(context: Context, many: Sequence[Judged]) -> str:
-    from toolmatrix.cli.context import as_json
-
-    if len(many) == 1 and not context.options.all:
-        return as_json(verdicts.document(many[0]))
-    counts = [judged.outcome for judged in many]
-    return as_json(
-        {
-            "schema": SCHEMA,
-            "subjects": [verdicts.document(judged) for judged in many],
-            "summary": {word: counts.count(word) for word in EXIT} | {"subjects": len(many)},
-        }
-    )
-
-
-def _junit(_: Context, many: Sequence[Judged]) -> str:
-    from toolmatrix.report import verdict_forms
-
-    return verdict_forms.junit(many)
-
-
-def _sarif(_: Context, many: Sequence[Judged]) -> str:
-    from toolmatrix import __version__
-    from toolmatrix.cli.context import as_json
-    from toolmatrix.report import verdict_forms
-
-    return as_json(verdict_forms.sarif(many, __version__))
-
-
-def _html(_: Context, many: Sequence[Judged]) -> str:
-    from toolmatrix.report import verdict_forms
-
-    return verdict_forms.html(many)
-
-
-FORMS: Mapping[str, Callable[[Context, Sequence[Judged]], str]] = {
-    "text": _text,
-    "json": _json,
-    "junit": _junit,
-    "sarif": _sarif,
-    "github": lambda _, many: verdicts.github(many),
-    "html": _html,
-}
-
-
-def _all(context: Context, bench: Bench, subjects: Sequence[str]) -> list[Judged]:
-    """Every subject, each result as it comes; what `--resume` has of the same subjects is not done again."""
-    from toolmatrix.cli.results import Results
-
-    options = context.options
-    found: dict[str, Judged] = {}
-    with (
-        Results(options.resume, bench.key) as results,
-        Fleet(bench.attempt, _bounds(context), options.jobs or 1) as fleet,
-    ):
-        held = {name: results.identity(name) if options.resume else None for name in subjects}
-        progress = Progress(context, len(subjects), "validating", "subjects")
-        for name, outcome in fleet.outcomes({name: (name, held[name]) for name in subjects}):
-            found[name] = results.settled(name, outcome)
-            _stream(context, found[name])
-            progress.at(len(found))
-        progress.end()
-    return [found[name] for name in subjects]
+        context.write_json(sarif(verdicts.annotated(many)))
+    elif form == "text":
+        context.write(verdicts.text_of_all(many, context.terminal))
+    elif form in verdicts.FORMS:
+        context.write(verdicts.FORMS[form](many))
 
 
 def _stream(context: Context, judged: Judged) -> None:
-    """A line at once where lines are read as they come; into a file they go together."""
+    """Write a line at once where lines are read as they come; into a file they go together."""
     from toolmatrix.cli.context import to_stream
 
     if context.options.format != "jsonl":
@@ -166,10 +102,10 @@ def _stream(context: Context, judged: Judged) -> None:
 def _line(judged: Judged) -> str:
     import json
 
-    return json.dumps(verdicts.document(judged), sort_keys=True) + "\n"
+    return json.dumps(judged.to_json(), sort_keys=True) + "\n"
 
 
-def _yardstick(context: Context) -> Yardstick:
+def _baseline(context: Context) -> Baseline:
     """The lock and expectations that were named; where none were the lock that lies here, else that of each image."""
     options = context.options
     words: list[tuple[str, Position | None]] = [(word, None) for word in options.expect]
@@ -180,20 +116,17 @@ def _yardstick(context: Context) -> Yardstick:
         ]
     expected = expectations_of(words)
     named = context.origins["lock"].kind == "flag"
-    flag = context.origins["target"].kind == "flag"
-    targets = ask.settled(context, context.index()).target if flag else ()
-    if not named and (expected or not os.path.exists(options.lock)):
-        return Yardstick(expected=expected, targets=targets)
-    from toolmatrix.lock import read, write
-
-    lock = read.read(options.lock)
-    return Yardstick(
-        expected=expected,
-        lock=lock,
-        path=options.lock,
-        digest=write.digest(lock),
-        targets=targets,
+    baseline = Baseline(expected=expected, targets=targets(context))
+    return baseline.with_lock(
+        options.lock if named or (not expected and os.path.exists(options.lock)) else ""
     )
+
+
+def targets(context: Context) -> tuple[str, ...]:
+    """The targets of `--target`; a setting says where things run, not what to check."""
+    if context.origins["target"].kind != "flag":
+        return ()
+    return tuple(ask.settled(context, context.index()).target)
 
 
 def _subjects(context: Context) -> list[str]:

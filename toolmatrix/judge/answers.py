@@ -1,47 +1,49 @@
-"""From verdicts to findings: what has no answer and why, releases and ways with the same reason told once."""
+"""Findings about releases without an answer: those with the same reason are one finding."""
 
 from __future__ import annotations
 
-from toolmatrix.finding import Finding, Ground
+from toolmatrix.codes.matrix import ExplainedRefusal, Undecided, UnexplainedRefusal, Unreachable
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.finding import Way
-    from toolmatrix.judge.sweep import Refused, Verdict
+    from toolmatrix.finding import Finding, Ground, Way
+    from toolmatrix.judge.sweep import ReleaseOutcome, Unanswered
+
+    Code = type[ExplainedRefusal | Undecided]
 
 LONGEST = 7
-"""A reason with more lines than this explains nothing to anybody."""
-
-EXPLAINED, UNEXPLAINED, UNKNOWN, UNREACHABLE = "TM104", "TM105", "TM120", "TM306"
+"""Lines of a reason beyond which it explains nothing to anybody."""
 
 
 class _Group(Value):
     """Releases of one component that have no answer for one reason, in some ways."""
 
     component: str
-    code: str
+    code: Code
     releases: tuple[str, ...]
     ways: tuple[Way, ...]
     grounds: tuple[Ground, ...]
 
 
-def findings(verdicts: Iterable[Verdict], promised: Way, framework: str) -> Iterator[Finding]:
+def findings(
+    outcomes: Iterable[ReleaseOutcome], promised: Way, framework: str
+) -> Iterator[Finding]:
     """Every way in which a release has no answer, merged, and every release that nobody can reach.
 
     `promised` is the way in which every release of `framework`, the first one of the matrix, must have an answer.
     """
-    held = list(verdicts)
+    held = list(outcomes)
     tried: dict[str, dict[Way, None]] = {}
-    for verdict in held:
-        tried.setdefault(verdict.component, {}).update(dict.fromkeys(_tried(verdict)))
+    for outcome in held:
+        tried.setdefault(outcome.component, {}).update(dict.fromkeys(_tried(outcome)))
     for group in _merged_ways(_merged_releases(held)):
         broken = promised in group.ways and group.component == framework
-        yield Finding(
-            code=group.code,
-            severity="error" if broken else "warning" if group.code == UNEXPLAINED else "info",
+        usual = "warning" if group.code is UnexplainedRefusal else "info"
+        yield group.code(
+            severity="error" if broken else usual,
             component=group.component,
             releases=group.releases,
             ways=whole(group.ways, tried[group.component]),
@@ -51,9 +53,9 @@ def findings(verdicts: Iterable[Verdict], promised: Way, framework: str) -> Iter
     yield from _lost(held)
 
 
-def _tried(verdict: Verdict) -> Iterator[Way]:
-    yield from verdict.answered
-    for refused in (*verdict.refused, *verdict.unread):
+def _tried(outcome: ReleaseOutcome) -> Iterator[Way]:
+    yield from outcome.answered
+    for refused in (*outcome.refused, *outcome.unread):
         yield refused.way
 
 
@@ -68,38 +70,38 @@ def whole(ways: Iterable[Way], tried: Iterable[Way]) -> tuple[Way, ...]:
     )
 
 
-def explained(refused: Refused) -> bool:
-    """Whether a refusal has a recorded reason: few lines, hard, and more of them than mere needs."""
+def explained(refused: Unanswered) -> bool:
+    """True where a refusal has a recorded reason: few lines, hard, and more of them than mere needs."""
     kinds = {ground.kind for ground in refused.grounds}
     return (
         refused.size <= LONGEST and bool(kinds & {"requires", "limits"}) and "evidence" not in kinds
     )
 
 
-def _merged_releases(verdicts: Sequence[Verdict]) -> list[_Group]:
+def _merged_releases(outcomes: Sequence[ReleaseOutcome]) -> list[_Group]:
     """Releases without an answer in one way by facts about the same pairs of components."""
-    same: dict[tuple[object, ...], list[tuple[str, Refused]]] = {}
-    for verdict in verdicts:
-        for held in (*verdict.refused, *verdict.unread):
+    same: dict[tuple[str, Way, Code, object], list[tuple[str, Unanswered]]] = {}
+    for outcome in outcomes:
+        for held in (*outcome.refused, *outcome.unread):
             shapes = tuple(shape(ground) for ground in held.grounds)
-            key = (verdict.component, held.way, _code(held), shapes)
-            same.setdefault(key, []).append((verdict.version, held))
+            key = (outcome.component, held.way, _code(held), shapes)
+            same.setdefault(key, []).append((outcome.version, held))
     return [
         _Group(
-            component=str(key[0]),
-            code=str(key[2]),
+            component=component,
+            code=code,
             releases=tuple(version for version, _ in alike),
-            ways=(alike[0][1].way,),
+            ways=(way,),
             grounds=joined([held.grounds for _, held in alike]),
         )
-        for key, alike in same.items()
+        for (component, way, code, _), alike in same.items()
     ]
 
 
-def _code(held: Refused) -> str:
+def _code(held: Unanswered) -> Code:
     if not held.size:
-        return UNKNOWN
-    return EXPLAINED if explained(held) else UNEXPLAINED
+        return Undecided
+    return ExplainedRefusal if explained(held) else UnexplainedRefusal
 
 
 def _merged_ways(groups: Sequence[_Group]) -> list[_Group]:
@@ -113,7 +115,7 @@ def _merged_ways(groups: Sequence[_Group]) -> list[_Group]:
 
 
 def shape(ground: Ground) -> tuple[object, ...]:
-    """What grounds must share to be told as one: everything but releases, values and facts."""
+    """The part that grounds must share to be reported as one: everything but releases, values and facts."""
     conditions = tuple(name for name, _ in ground.conditions)
     return ground.kind, ground.subject, ground.component, ground.alternatives, conditions
 
@@ -140,19 +142,18 @@ def _union(lines: Sequence[Ground]) -> Ground:
     )
 
 
-def _lost(verdicts: Sequence[Verdict]) -> Iterator[Finding]:
-    same: dict[tuple[object, ...], list[Verdict]] = {}
-    for verdict in verdicts:
-        if verdict.lost is not None:
-            key = (verdict.component, tuple(shape(ground) for ground in verdict.lost))
-            same.setdefault(key, []).append(verdict)
+def _lost(outcomes: Sequence[ReleaseOutcome]) -> Iterator[Finding]:
+    same: dict[tuple[object, ...], list[ReleaseOutcome]] = {}
+    for outcome in outcomes:
+        if outcome.lost is not None:
+            key = (outcome.component, tuple(shape(ground) for ground in outcome.lost))
+            same.setdefault(key, []).append(outcome)
     for held in same.values():
-        grounds = joined([verdict.lost for verdict in held if verdict.lost is not None])
-        yield Finding(
-            code=UNREACHABLE,
+        grounds = joined([outcome.lost for outcome in held if outcome.lost is not None])
+        yield Unreachable(
             severity="warning",
             component=held[0].component,
-            releases=tuple(verdict.version for verdict in held),
+            releases=tuple(outcome.version for outcome in held),
             grounds=grounds,
             facts=tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts)),
         )

@@ -9,7 +9,7 @@ import re
 import shlex
 
 from toolmatrix.errors import Position
-from toolmatrix.finding import SEVERITIES, Finding
+from toolmatrix.finding import SEVERITIES
 from toolmatrix.judge import stage_facts as facts
 from toolmatrix.logs.diagnosis import Cause, Diagnosis, Fix, Involved
 from toolmatrix.logs.signatures import major
@@ -96,18 +96,15 @@ class _Judge:
         ]
         cited = (*(ground.facts if ground else ()), *looked_up, *named)
         return Cause(
+            code=signature.code,
+            severity=signature.severity,
+            component=between[0].component,
+            grounds=() if ground is None else (ground,),
+            expected=_filled(signature.expected, values) or "",
+            actual=" and ".join(_named(side) for side in between),
+            facts=tuple(dict.fromkeys(cited)),
+            where=Position(subject, match.line),
             signature=signature.name,
-            finding=Finding(
-                code=signature.code,
-                severity=signature.severity,
-                component=between[0].component,
-                names=tuple(side.component for side in between),
-                grounds=() if ground is None else (ground,),
-                expected=_filled(signature.expected, values) or "",
-                actual=" and ".join(_named(side) for side in between),
-                facts=tuple(dict.fromkeys(cited)),
-                where=Position(subject, match.line),
-            ),
             what=signature.what,
             between=between,
             text=match.text,

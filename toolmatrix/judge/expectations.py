@@ -1,4 +1,4 @@
-"""What an image is held against: the expectations that follow from a lock, and those that a user writes down.
+"""Expectations of images and machines: those that follow from a lock, and those that a user writes down.
 
 An expectation is a kind of thing, its name and what is wanted of it. A word such as `gcc==12.*` expects a component;
 `arch==amd64`, `soname==libcudart.so.12`, `label==NAME`, `flag==-fsigned-char`, `feature==crc32`, `env==NAME` and
@@ -10,23 +10,27 @@ from __future__ import annotations
 
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.facts.versions import SelectorError, parse
+from toolmatrix.finding import PASS, SKIP, UNKNOWN, Verdict
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.inventory.model import Seen
     from toolmatrix.lock.model import LockedFlags, LockedTarget
 
 LABEL = "io.github.toolmatrix."
-"""What the labels of rendered images begin with."""
+"""The beginning of the labels of rendered images."""
 DIGEST = LABEL + "lock.digest"
 COMPONENTS = LABEL + "components"
 """The label that lists, with blanks between them, the components that an image holds."""
 BASE = "org.opencontainers.image.base.name"
 """The label that names the base image (OCI image specification, annotations)."""
 
+MACHINE = "machine"
+"""The kind of all checks of a machine."""
 PROPERTIES = ("arch", "codegen", "env", "feature", "flag", "label", "soname")
 _OPERATORS = ("==", "!=", "~=", ">=", "<=", ">", "<")
 # Features that people expect by their own name: `char==signed`.
@@ -46,7 +50,7 @@ class BadExpectation(ValueError):
 class Expectation(Value):
     """One thing to be checked.
 
-    `kind` is component, lock or one of PROPERTIES; `wanted` is a selector of a component, or the value of a
+    `kind` is component, lock, machine or one of PROPERTIES; `wanted` is a selector of a component, or the value of a
     property, where nothing means that it only has to be there. `excused` says why it may be absent, where it may.
     `variables` are those that must carry a flag, where they are set.
     """
@@ -59,10 +63,45 @@ class Expectation(Value):
     excused: str = ""
     variables: tuple[str, ...] = ()
 
-    @property
-    def shown(self) -> str:
-        """What is wanted, as people write it."""
-        return self.wanted.removeprefix("==") or self.name
+    def verdict(
+        self,
+        word: str,
+        code: str = "",
+        seen: Seen | None = None,
+        *,
+        found: str = "",
+        reason: str = "",
+        help: str = "",
+        made_by: str = "",
+        others: Iterable[Seen] = (),
+    ) -> Verdict:
+        """The verdict by a sighting, or about what nothing shows.
+
+        `code` is that of what is wrong: a check that passes has none, and a skip or an unknown has that of its subject.
+        """
+        machine = self.kind == MACHINE
+        settled = {
+            PASS: "",
+            SKIP: "TM590" if machine else "TM490",
+            UNKNOWN: "TM580" if machine else "TM480",
+        }
+        return Verdict(
+            word=word,
+            kind=self.kind,
+            name=self.name,
+            wanted=self.wanted.removeprefix("==") or ("" if machine else self.name),
+            found=found or (seen.version if seen else ""),
+            seen_by=seen.seen_by if seen else "",
+            where=seen.where if seen else "",
+            layer=seen.layer if seen else "",
+            made_by=made_by,
+            others=tuple((one.version, one.where) for one in others),
+            code=settled.get(word, code),
+            reason=reason,
+            help="" if word == PASS else help,
+            evidence=self.evidence,
+            facts=self.facts,
+        )
 
 
 def of_word(word: str) -> Expectation:

@@ -5,7 +5,7 @@ A release is offered for a machine by the limits of its wheels, or else by the l
 
 from __future__ import annotations
 
-from toolmatrix.finding import Finding
+from toolmatrix.codes.matrix import MissingBuild, MissingCell, MissingToolkit
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Component, Matrix, Release
-
-MISSING = "TM313"
-MACHINE, TOOLKIT, CELL = "machine", "toolkit", "cell"
-"""What is missing: the first of the names of a finding."""
+    from toolmatrix.finding import Finding
 
 
 def findings(matrix: Matrix, index: Index) -> Iterator[Finding]:
@@ -44,12 +41,11 @@ def machines(index: Index, component: str, builds: Iterable[Release]) -> Iterato
             if offered >> number + 1 & 1 and (release, machine) not in held:
                 missing.setdefault(machine, {})[release] = facts
     for machine, releases in missing.items():
-        yield Finding(
-            code=MISSING,
+        yield MissingBuild(
             severity="warning",
             component=component,
             releases=tuple(releases),
-            names=(MACHINE, machine),
+            machine=machine,
             facts=tuple(dict.fromkeys(fact for facts in releases.values() for fact in facts)),
         )
 
@@ -92,20 +88,21 @@ def toolkits(
         toolkit = _toolkit_of(matrix.components[claim.component])
         if matrix.components[owner].variant_of == component and toolkit:
             named[toolkit] = named.get(toolkit, 0) | index.scale(owner).select(selector)
-    missing: dict[tuple[str, ...], list[Release]] = {}
+    missing: dict[tuple[str, str, str], list[Release]] = {}
     for build in builds:
         accelerator = build.attributes["accelerator"]
         known = named.get(accelerator, 0) & index.scale(build.component).bit(build.version)
         if accelerator != "none" and not known:
             place = build.attributes["machine"], build.attributes["channel"], accelerator
             missing.setdefault(place, []).append(build)
-    for where, held in missing.items():
-        yield Finding(
-            code=MISSING,
+    for (machine, channel, accelerator), held in missing.items():
+        yield MissingToolkit(
             severity="warning",
             component=component,
             releases=tuple(dict.fromkeys(build.attributes["release"] for build in held)),
-            names=(TOOLKIT, *where),
+            machine=machine,
+            channel=channel,
+            accelerator=accelerator,
             facts=tuple(f"{build.component}=={build.version}" for build in held),
         )
 
@@ -165,11 +162,12 @@ def _lacking(
     mask = 0
     for row in rows:
         mask |= index.scale(component).select(matrix.rows[row].cells[0][1])
-    return Finding(
-        code=MISSING,
+    return MissingCell(
         severity="info",
         component=component,
         releases=tuple(index.scale(component).named(mask)),
-        names=(CELL, about, group.table, group.accelerator),
+        about=about,
+        table=group.table,
+        accelerator=group.accelerator,
         facts=tuple(facts),
     )

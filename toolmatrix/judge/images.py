@@ -1,7 +1,7 @@
-"""An inventory of an image held against expectations: one verdict for each, in their order.
+"""An inventory of an image checked against expectations: one verdict for each, in their order.
 
-What a user gets who just calls a program or imports a package counts; what is there besides is told. A witness that is
-coarser than what is wanted does not decide, and what could not be seen is a skip with its reason.
+What a user gets who just calls a program or imports a package counts; other versions present are reported. A witness
+that is coarser than what is wanted does not decide, and what could not be seen is a skip with its reason.
 """
 
 from __future__ import annotations
@@ -91,10 +91,7 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         return
     hidden = subject.hidden(expectation.name, seen)
     if hidden:
-        others = tuple((one.version, one.where) for one in seen)
-        yield _verdict(expectation, UNKNOWN, "TM480", reason=hidden, help=_ASK).replace(
-            others=others
-        )
+        yield expectation.verdict(UNKNOWN, reason=hidden, help=_ASK, others=seen)
         return
     defaults = [one for one in seen if one.default] or [seen[0]]
     decided = defaults[0]
@@ -111,7 +108,7 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         expectation,
         word,
         decided,
-        code={FAIL: "TM401", UNKNOWN: "TM480"}.get(word, ""),
+        "TM401",
         reason=reason,
         help=_SETTLE if word == UNKNOWN else "",
         others=_besides(seen, decided),
@@ -125,13 +122,11 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
         reason = "the image does not say that it holds it"
     excused = expectation.excused if expectation.name not in listed else ""
     if reason or excused or expectation.name in _WITNESSES:
-        return _verdict(
-            expectation,
+        return expectation.verdict(
             SKIP,
-            "TM490",
             reason=reason or excused or "nothing in the image names it",
         )
-    return _verdict(expectation, FAIL, "TM402", help=f"install {expectation.name} in the image")
+    return expectation.verdict(FAIL, "TM402", help=f"install {expectation.name} in the image")
 
 
 def _besides(seen: Sequence[Seen], decided: Seen) -> tuple[Seen, ...]:
@@ -154,7 +149,7 @@ def _differing(subject: Subject) -> Iterator[Verdict]:
                 Expectation(kind="component", name=name, wanted=f"=={read.version}"),
                 FAIL,
                 ran,
-                code="TM409",
+                "TM409",
                 reason=f"reading {read.where} gives {read.version}",
                 help=_BETWEEN,
                 others=(read,),
@@ -170,7 +165,7 @@ def _silent(subject: Subject) -> Iterator[Verdict]:
         if one.what.startswith(RUNNING):
             name = one.what.removeprefix(RUNNING)
             expectation = Expectation(kind="component", name=name)
-            yield _verdict(expectation, SKIP, "TM490", reason=one.reason)
+            yield expectation.verdict(SKIP, reason=one.reason)
 
 
 def _agree(one: str, other: str) -> bool:
@@ -187,7 +182,7 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     seen = [one for one in (said, *inventory.features.get("arch", ()), *taken) if one.version]
     if not seen:
         reason = subject.skipped("arch", "platform") or "nothing tells the architecture"
-        yield _verdict(expectation, SKIP, "TM490", reason=reason)
+        yield expectation.verdict(SKIP, reason=reason)
         return
     wanted = _machine(expectation.wanted)
     agreeing = tuple(one for one in seen if _machine(one.version) == wanted)[:1]
@@ -196,7 +191,7 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         yield _seen(subject, expectation, PASS, seen[0])
         return
     help = _FOREIGN if odd.seen_by == DEFAULT_PLACE else _PLATFORM
-    yield _seen(subject, expectation, FAIL, odd, code="TM403", help=help, others=agreeing)
+    yield _seen(subject, expectation, FAIL, odd, "TM403", help=help, others=agreeing)
 
 
 _PLATFORM = "build it with `--platform`, or take the image of that platform from the index"
@@ -220,7 +215,7 @@ def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     for name in expectation.variables:
         for one in features.get("env:" + name, ()):
             if one.where not in places:
-                yield _seen(subject, expectation, FAIL, one, code="TM404", help=_FLAGS)
+                yield _seen(subject, expectation, FAIL, one, "TM404", help=_FLAGS)
                 return
     if seen:
         yield _seen(subject, expectation, PASS, seen[0].replace(version=expectation.name))
@@ -229,18 +224,16 @@ def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     effect = features.get(feature, ())
     if effect:
         word = PASS if effect[0].version == value else FAIL
-        yield _seen(
-            subject, expectation, word, effect[0], code="TM404" if word == FAIL else "", help=_FLAGS
-        )
+        yield _seen(subject, expectation, word, effect[0], "TM404", help=_FLAGS)
         return
     reason = subject.skipped("flags", "flag:" + expectation.name)
     if reason:
-        yield _verdict(expectation, SKIP, "TM490", reason=reason)
+        yield expectation.verdict(SKIP, reason=reason)
     elif any(name.startswith(("flag:", "env:")) for name in features):
-        yield _verdict(expectation, FAIL, "TM404", reason="nothing carries it", help=_FLAGS)
+        yield expectation.verdict(FAIL, "TM404", reason="nothing carries it", help=_FLAGS)
     else:
         reason = "neither flags nor settings were recorded"
-        yield _verdict(expectation, UNKNOWN, "TM480", reason=reason, help=_RECORD)
+        yield expectation.verdict(UNKNOWN, reason=reason, help=_RECORD)
 
 
 _FLAGS = "set it in CFLAGS and CXXFLAGS of the image, as a rendered Dockerfile does"
@@ -255,10 +248,10 @@ def _codegen(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     elif seen:
         held = seen[0].replace(version=", ".join(sorted({one.version for one in seen})))
         help = "compile for it, or take libraries that hold code for it"
-        yield _seen(subject, expectation, FAIL, held, code="TM408", help=help)
+        yield _seen(subject, expectation, FAIL, held, "TM408", help=help)
     else:
         reason = subject.skipped("codegen") or expectation.excused or "no device code was seen"
-        yield _verdict(expectation, SKIP, "TM490", reason=reason)
+        yield expectation.verdict(SKIP, reason=reason)
 
 
 def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
@@ -270,26 +263,24 @@ def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     if not seen:
         reason = subject.skipped(key, kind)
         if key == "char":
-            yield _verdict(expectation, UNKNOWN, "TM480", reason=reason or _NO_CHAR, help=_RECORD)
+            yield expectation.verdict(UNKNOWN, reason=reason or _NO_CHAR, help=_RECORD)
         elif reason:
-            yield _verdict(expectation, SKIP, "TM490", reason=reason)
+            yield expectation.verdict(SKIP, reason=reason)
         else:
-            yield _verdict(
-                expectation, FAIL, code, reason=f"there is no such {kind}", help=_SET[kind]
+            yield expectation.verdict(
+                FAIL, code, reason=f"there is no such {kind}", help=_SET[kind]
             )
         return
     if expectation.wanted and secrets.MASK in seen[0].version:
-        yield _verdict(
-            expectation,
+        yield expectation.verdict(
             UNKNOWN,
-            "TM480",
             reason="it holds a secret, which is compared with nothing",
         )
         return
     wrong = seen[0].version != expectation.wanted if expectation.wanted else seen[0].version in _NO
     if wrong:
         help = _FLAGS if key == "char" else _SET[kind]
-        yield _seen(subject, expectation, FAIL, seen[0], code=code, help=help)
+        yield _seen(subject, expectation, FAIL, seen[0], code, help=help)
     else:
         yield _seen(subject, expectation, PASS, seen[0])
 
@@ -311,7 +302,7 @@ def _lock(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         if one.version == expectation.wanted:
             yield _seen(subject, expectation, PASS, one)
         elif one.version not in label:
-            yield _seen(subject, expectation, FAIL, one, code="TM411")
+            yield _seen(subject, expectation, FAIL, one, "TM411")
 
 
 def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
@@ -335,49 +326,27 @@ def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         yield _loaded(subject, Expectation(kind="soname", name=one.name), one)
     good = len(held) - len(bad)
     if good:
-        yield _verdict(Expectation(kind="soname", name="sonames"), PASS, found=f"{good} found")
+        yield Expectation(kind="soname", name="sonames").verdict(PASS, found=f"{good} found")
 
 
 def _unseen_sonames(subject: Subject, expectation: Expectation) -> Verdict:
     reason = subject.skipped("sonames", "soname") or "no file that needs libraries was read"
-    return _verdict(expectation, SKIP, "TM490", reason=reason)
+    return expectation.verdict(SKIP, reason=reason)
 
 
 def _loaded(subject: Subject, expectation: Expectation, one: Soname | None) -> Verdict:
     """What the loader makes of one soname."""
     if one and one.found:
-        return _verdict(expectation, PASS, found=one.found)
+        return expectation.verdict(PASS, found=one.found)
     by = f"needed by {one.needed_by[0]}" if one and one.needed_by else "nothing brings it"
     if expectation.name.startswith(DRIVER):
-        return _verdict(expectation, SKIP, "TM490", reason="the driver of the host brings it")
+        return expectation.verdict(SKIP, reason="the driver of the host brings it")
     package = bring(subject.inventory, expectation.name)
     if one and one.others:
         others = ", ".join(one.others)
         help = f"{others} is of another major: take what was built for it, or install {package}"
-        return _verdict(expectation, FAIL, "TM406", found=others, reason=by, help=help)
-    return _verdict(expectation, FAIL, "TM405", reason=by, help=f"install {package}")
-
-
-def _verdict(
-    expectation: Expectation,
-    word: str,
-    code: str = "",
-    found: str = "",
-    reason: str = "",
-    help: str = "",
-) -> Verdict:
-    return Verdict(
-        word=word,
-        kind=expectation.kind,
-        name=expectation.name,
-        wanted=expectation.shown,
-        found=found,
-        code=code,
-        reason=reason,
-        help=help,
-        evidence=expectation.evidence,
-        facts=expectation.facts,
-    )
+        return expectation.verdict(FAIL, "TM406", found=others, reason=by, help=help)
+    return expectation.verdict(FAIL, "TM405", reason=by, help=f"install {package}")
 
 
 def _seen(
@@ -385,25 +354,19 @@ def _seen(
     expectation: Expectation,
     word: str,
     seen: Seen,
-    *,
     code: str = "",
+    *,
     reason: str = "",
     help: str = "",
     others: tuple[Seen, ...] = (),
 ) -> Verdict:
-    """A verdict by a sighting, with the instruction that brought it."""
+    """A verdict by a sighting, with the instruction that brought it; what is wrong is corrected where it came in."""
     made_by = subject.made_by(seen)
     if word == FAIL and not help:
         came = f"`{made_by}`" if made_by else seen.layer and f"layer {seen.layer}"
         help = f"{seen.version} came in with {came}" if came else f"correct {_place(seen)}"
-    return _verdict(
-        expectation, word, code, seen.version, reason, help if word != PASS else ""
-    ).replace(
-        seen_by=seen.seen_by,
-        where=seen.where,
-        layer=seen.layer,
-        made_by=made_by,
-        others=tuple((one.version, one.where) for one in others),
+    return expectation.verdict(
+        word, code, seen, reason=reason, help=help, made_by=made_by, others=others
     )
 
 

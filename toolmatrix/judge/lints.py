@@ -8,26 +8,24 @@ from __future__ import annotations
 import os
 from datetime import date
 
+from toolmatrix import resources
+from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import Position
 from toolmatrix.facts.soft import LATER
-from toolmatrix.finding import Finding
 from toolmatrix.solve.preferences import RULE as SERIES
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
     from toolmatrix.facts.records import ClaimRecord
-
-DISPUTED, MATRIX_STALE, UNUSED, DANGLING, BAD_DATE, FACT_STALE = (
-    *("TM301", "TM302", "TM304", "TM305", "TM307", "TM310"),
-)
+    from toolmatrix.finding import Finding
 
 SET_ASIDE = "decides: false"
-"""What a row says that is kept, shown and never decides; its note says why."""
+"""The mark of a row that is kept, shown and never decides; its note says why."""
 
 
 def findings(matrix: Matrix, index: Index, today: date, stale: int | None) -> Iterator[Finding]:
@@ -67,10 +65,10 @@ class _Front:
         for component, selector in named.items():
             known = self.versions.get(component, set()) | {"*"}
             for version in (word for word in selector.split() if word not in known):
-                yield Finding(
-                    code=DANGLING,
+                yield codes.Dangling(
                     severity="error",
-                    names=(owner, f"{component} {version}"),
+                    owner=owner,
+                    name=f"{component} {version}",
                     expected=f"a release of {component}",
                     actual=version,
                 )
@@ -87,7 +85,7 @@ def unused(matrix: Matrix) -> Iterator[Finding]:
     for kind, names, used in known:
         for name in names:
             if name not in used and name not in _BUILT_IN:
-                yield Finding(code=UNUSED, severity="warning", names=(kind, name))
+                yield codes.Unused(severity="warning", kind=kind, name=name)
 
 
 # Rules that no fact names because they hold everywhere.
@@ -102,22 +100,16 @@ def unlisted(files: Sequence[str]) -> Iterator[Finding]:
         for name in sorted(os.listdir(folder or os.curdir)):
             path = os.path.join(folder, name)
             if name.endswith((".yaml", ".yml")) and os.path.normpath(path) not in known:
-                yield Finding(
-                    code=UNUSED,
-                    severity="warning",
-                    names=("file", name),
-                    where=Position(path),
-                )
+                yield codes.Unused(severity="warning", kind="file", name=name, where=Position(path))
 
 
 def dates(matrix: Matrix, today: date) -> Iterator[Finding]:
     """Sources that were read after today; the loader has refused a day that is in no calendar."""
     for name, source in matrix.sources.items():
         if date.fromisoformat(source.read) > today:
-            yield Finding(
-                code=BAD_DATE,
+            yield codes.ReadTooLate(
                 severity="warning",
-                names=(name,),
+                source=name,
                 expected=f"read by {today}",
                 actual=source.read,
             )
@@ -127,10 +119,9 @@ def aged(matrix: Matrix, today: date, stale: int) -> Iterator[Finding]:
     """The matrix and the sources that were last read more than `stale` days ago."""
     age = (today - date.fromisoformat(matrix.date)).days
     if age > stale:
-        yield Finding(
-            code=MATRIX_STALE,
+        yield codes.StaleMatrix(
             severity="warning",
-            names=(str(age),),
+            days=age,
             expected=f"reviewed in the last {stale} days",
             actual=matrix.date,
         )
@@ -142,10 +133,10 @@ def aged(matrix: Matrix, today: date, stale: int) -> Iterator[Finding]:
     for name, source in sorted(matrix.sources.items()):
         age = (today - date.fromisoformat(source.read)).days
         if age > stale and name in cited:
-            yield Finding(
-                code=FACT_STALE,
+            yield codes.StaleSource(
                 severity="warning",
-                names=(name, str(age)),
+                source=name,
+                days=age,
                 expected=f"read in the last {stale} days",
                 actual=source.read,
                 facts=tuple(cited[name]),
@@ -153,7 +144,7 @@ def aged(matrix: Matrix, today: date, stale: int) -> Iterator[Finding]:
 
 
 class _Quarrel(Value):
-    """Which tables disagree about what; the key under which disputes are told as one."""
+    """Which tables disagree about what; the key under which disputes are one finding."""
 
     subject: str
     component: str
@@ -183,12 +174,15 @@ def disputes(matrix: Matrix, index: Index) -> Iterator[Finding]:
             mask |= bits
         facts = dict.fromkeys(fact for _, rival, other in held for fact in (rival, other.id))
         weaker, better = words[key]
-        yield Finding(
-            code=DISPUTED,
+        yield codes.Disputed(
             severity="info",
             component=key.subject,
             releases=tuple(index.scale(key.subject).named(mask)),
-            names=(key.component, key.rival, key.deciding, *map(", ".join, (weaker, better))),
+            about=key.component,
+            rival=key.rival,
+            deciding=key.deciding,
+            weaker=", ".join(weaker),
+            better=", ".join(better),
             actual="" if any(matrix.claims[rival].decides for _, rival, _ in held) else SET_ASIDE,
             facts=tuple(facts),
             where=matrix.claims[held[0][1]].node.where,
@@ -199,3 +193,48 @@ def table(matrix: Matrix, row: str) -> str:
     """The table a row stands in; a statement is a table of its own."""
     held = matrix.rows[row].table
     return row if held == "statements" else held
+
+
+def located(findings: Iterable[Finding], matrix: Matrix, files: Sequence[str]) -> Iterator[Finding]:
+    """The findings, each with the best place known: its own, its first fact's, or that of a name it is about."""
+    keys: dict[str, Position] | None = None
+    for finding in findings:
+        where = finding.where or _fact(finding, matrix)
+        if where is None:
+            keys = _keys(files) if keys is None else keys
+            where = next((keys[name] for name in _words(finding) if name in keys), None)
+        yield finding.replace(where=shortened(where or Position(files[0])))
+
+
+def shortened(where: Position) -> Position:
+    """A place in the built-in matrix as people know it, `matrix/...`; another as it is."""
+    root = os.path.join(resources.matrix_root(), "")
+    return Position(os.path.normpath(where.path).removeprefix(root), where.line, where.column)
+
+
+def _fact(finding: Finding, matrix: Matrix) -> Position | None:
+    for fact in finding.facts[:1]:
+        if fact in matrix.claims:
+            return matrix.claims[fact].node.where
+        component, _, version = fact.partition("==")
+        if (component, version) in matrix.releases:
+            return matrix.releases[component, version].node.where
+    return None
+
+
+def _words(finding: Finding) -> list[str]:
+    """Names that may be keys: `target arm` is the key `arm`."""
+    return [word for name in finding.names for word in (name, *name.split())]
+
+
+def _keys(files: Sequence[str]) -> dict[str, Position]:
+    """The keys of sources, rules, targets and components."""
+    from toolmatrix.facts import yamlfile
+
+    found: dict[str, Position] = {}
+    for path in files:
+        fields = yamlfile.read(path).fields or {}
+        for name in ("sources", "rules", "targets", "components"):
+            if name in fields:
+                found = fields[name].keys | found
+    return found

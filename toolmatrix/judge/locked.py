@@ -1,4 +1,4 @@
-"""What a target of a lock says, as an inventory; and all subjects that can be named, locks among them."""
+"""A target of a lock as an inventory; and all subjects that can be named, locks among them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import os
 from toolmatrix.errors import LockError, NothingMatched, UsageError
 from toolmatrix.images import identities
 from toolmatrix.inventory import subjects
-from toolmatrix.inventory.model import REST, Inventory, Seen, Skipped
+from toolmatrix.inventory.model import LOCK, REST, Inventory, Seen, Skipped
 from toolmatrix.inventory.subjects import SCHEMES as OBSERVED
 from toolmatrix.inventory.subjects import Asked, Scheme
-from toolmatrix.judge import own
-from toolmatrix.lock import write
+from toolmatrix.lock import read, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from toolmatrix.inventory.subjects import Ask
-    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.lock.model import Lock, LockedTarget
 
 _LISTS = ("cflags", "cxxflags", "nvcc", "hipcc")
 _SEEN = "lock"
@@ -37,24 +36,35 @@ def observe(
 ) -> Inventory:
     """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError.
 
-    A lock inside is told by the digest of its answers, as in labels: how a directory is rendered changes none.
+    A lock inside is reported by the digest of its answers, as in labels: how a directory is rendered changes none.
     """
     found = subjects.observe(subject, platform, directory, stdin, SCHEMES, probes)
     try:
-        digest = write.digest(own.lock(found))
+        digest = write.digest(embedded(found))
     except LockError:
         return found
     held = tuple(one.replace(version=digest) for one in found.features.get(_SEEN, ()))
     return found.replace(features={**found.features, _SEEN: held})
 
 
+def embedded(inventory: Inventory) -> Lock:
+    """The lock inside an image. Raises LockError where there is none, or one that was edited."""
+    if not inventory.lock:
+        raise LockError(
+            "there is no lock in it",
+            expected=f"/{LOCK}, as in a rendered image",
+            help="name a lock with `--lock FILE`, or say what is wanted: `--expect python==3.11.*`",
+        )
+    return read.parse(inventory.lock.encode(), "/" + LOCK)
+
+
 def identity(subject: str, directory: str = "") -> str:
-    """What a subject is at this moment, as `subjects.identity`, of a lock as well."""
+    """The identity of a subject at this moment, as `subjects.identity`, of a lock as well."""
     return subjects.identity(subject, directory, SCHEMES)
 
 
 def is_subject(text: str, path: str) -> bool:
-    """Whether a word names a subject, by its scheme or because what lies at `path` is no text, and not a lock."""
+    """True if a word names a subject, by its scheme or because what lies at `path` is neither text nor a lock."""
     if subjects.is_named(text, SCHEMES) or os.path.isdir(path):
         return True
     try:
@@ -96,8 +106,6 @@ def _seen(value: str, where: str) -> Seen:
 
 
 def _read(asked: Asked) -> Inventory:
-    from toolmatrix.lock import read
-
     path, sharp, wanted = asked.place.rpartition("#")
     if not sharp:
         path, wanted = asked.place, ""

@@ -26,8 +26,10 @@ _ORDER = (CUBIN, OBJECT, PTX_TEXT)
 _UNLOADED = {LTO: "link", TILE: "tile", OPTIX: "optix"}
 
 
-class Verdict(Value):
-    """Whether a device runs some code. `image` is the one it takes; `why` pairs each of the others with a reason.
+class DeviceAnswer(Value):
+    """The answer whether a device runs some code.
+
+    `image` is the one that it takes, `why` pairs each of the others with a reason.
 
     A reason is major, minor, newer, own, family, tegra, other, features, link, tile, optix, outside, device or
     unknown. `stage` puts the part together that decides, in the plan of that number.
@@ -43,27 +45,27 @@ class Verdict(Value):
     facts: tuple[str, ...] = ()
 
 
-def verdict(index: Index, device: str, code: Code) -> Verdict | None:
-    """The verdict on the code of one plan: that of its worst part; None where there is no code at all.
+def answer(index: Index, device: str, code: Code) -> DeviceAnswer | None:
+    """The answer for the code of one plan: that of its worst part; None where there is no code at all.
 
     Nobody can say what a device runs that is in no table.
     """
     if device.partition(":")[0] not in index.component("device").versions:
-        return Verdict(device=device, answer=UNKNOWN, why=((device, "device"),))
+        return DeviceAnswer(device=device, answer=UNKNOWN, why=((device, "device"),))
     held = [of_part(index, device, part) for part in code.parts]
     if not held and code.outside:
         why = tuple((path, "outside") for path in code.outside)
-        return Verdict(device=device, answer=UNKNOWN, why=why)
+        return DeviceAnswer(device=device, answer=UNKNOWN, why=why)
     return worst(held)
 
 
-def worst(held: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that decides for several that must all hold."""
+def worst(held: Sequence[DeviceAnswer]) -> DeviceAnswer | None:
+    """The answer that decides for several that must all hold."""
     return min(held, key=lambda one: one.answer, default=None)
 
 
-def of_part(index: Index, device: str, part: Part) -> Verdict:
-    """The verdict on code of which one image is enough."""
+def of_part(index: Index, device: str, part: Part) -> DeviceAnswer:
+    """The answer for code of which one image is enough."""
     name, _, features = device.partition(":")
     images = sorted(
         dict.fromkeys(part.images),
@@ -78,7 +80,7 @@ def of_part(index: Index, device: str, part: Part) -> Verdict:
     for image in images:
         found = facts.runs(index, name, image.arch) if image.kind in _ORDER else ()
         if found and not _clash(image.arch, features):
-            return Verdict(
+            return DeviceAnswer(
                 device=device,
                 answer=PTX if image.kind == PTX_TEXT else CODE,
                 plan=part.plan,
@@ -89,7 +91,7 @@ def of_part(index: Index, device: str, part: Part) -> Verdict:
             )
         why.append((image.arch, reason(index, name, image)))
         unsure = unsure or why[-1][1] in ("tile", "unknown")
-    return Verdict(
+    return DeviceAnswer(
         device=device,
         answer=UNKNOWN if unsure else NO,
         plan=part.plan,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 
+from toolmatrix.codes import plans as codes
 from toolmatrix.judge.stage_facts import admits
 from toolmatrix.judge.stage_images import DEVICE_LINKS, LTO
 
@@ -17,12 +18,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.finding import Finding, Ground
     from toolmatrix.judge.stage_images import Code
-    from toolmatrix.judge.stage_setting import Setting
+    from toolmatrix.judge.stages import PlanContext
     from toolmatrix.stages.model import Plan, Stage
-
-HOST, PROGRAM, SOURCE, LEAK, SHELL, LINEINFO, NO_DLINK, HALF_LTO, IDLE = (
-    *("TM210", "TM211", "TM212", "TM213", "TM214", "TM215", "TM216", "TM217", "TM218"),
-)
 
 _HOST = re.compile(r"--(clang|gnu|microsoft)_version=(\d{4,6})$")
 # Digits of a version that has two for the minor and two for the patch release.
@@ -57,44 +54,42 @@ _PREPARING = ("preprocess", "cudafe", "hash")
 _TEMP = re.compile(r"(?:^|[/\\])tmpxft_[^/\\]*$")
 
 
-def findings(setting: Setting, code: Code) -> Iterator[Finding]:
+def findings(context: PlanContext, code: Code) -> Iterator[Finding]:
     """Everything about the words of one plan."""
     for judge in (host_compiler, programs, sources, leaks, shell, lineinfo, idle):
-        yield from judge(setting)
-    yield from device_link(setting, code)
-    yield from lto(setting, code)
+        yield from judge(context)
+    yield from device_link(context, code)
+    yield from lto(context, code)
 
 
-def host_compiler(setting: Setting) -> Iterator[Finding]:
-    """The host compiler that the front end was told of, against the limits of the toolkit. `names`: it, how it stands.
-
-    `unchecked` is a plan that switches the check off; `disputed` one about which the sources disagree.
-    """
+def host_compiler(context: PlanContext) -> Iterator[Finding]:
+    """The host compiler that the front end was told of, against the limits of the toolkit."""
     found = {
         match[1]: (match[2], stage)
-        for stage in reversed(setting.plan.stages)
+        for stage in reversed(context.plan.stages)
         for match in filter(None, map(_HOST.match, stage.argv))
     }
     kind = next((name for name in _COMPILERS if name in found), None)
-    if kind is None or setting.toolkit.component != "cuda":
+    if kind is None or context.toolkit.component != "cuda":
         return
     packed, stage = found[kind]
     compiler, version = _COMPILERS[kind], _unpacked(packed)
-    ground, limits, facts, rivals = _limits(setting, compiler, version)
+    ground, limits, facts, rivals = _limits(context, compiler, version)
     if not limits:
         return
-    off = any(_UNCHECKED in one.argv for one in setting.plan.stages)
+    off = any(_UNCHECKED in one.argv for one in context.plan.stages)
     how = "disputed" if rivals else "unchecked" if off else ""
-    yield setting.finding(
-        HOST,
-        {"": "error", "unchecked": "warning", "disputed": "info"}[how],
-        stage.id,
-        names=(compiler, version, how),
+    finding = codes.HostCompilerRefused(
+        severity={"": "error", "unchecked": "warning", "disputed": "info"}[how],
+        compiler=compiler,
+        version=version,
+        how=how,
         grounds=ground,
         expected=f"{compiler} {' | '.join(limits)}",
         actual=f"{compiler} {version}",
         facts=(*facts, *rivals),
     )
+    yield context.placed(finding, stage.id)
 
 
 def _unpacked(packed: str) -> str:
@@ -107,17 +102,17 @@ def _unpacked(packed: str) -> str:
 _Limits = tuple[tuple["Ground", ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
-def _limits(setting: Setting, compiler: str, version: str) -> _Limits:
+def _limits(context: PlanContext, compiler: str, version: str) -> _Limits:
     """What keeps a host compiler out: the hard fact, the limits as selectors, the facts and those that let it pass."""
     if compiler == "msvc":
-        rows = setting.toolkit.rows("cuda-msvc")
+        rows = context.toolkit.rows("cuda-msvc")
         barred = rows and not any(admits(cells["msvc"], version) for _, cells in rows)
         held = dict.fromkeys(cells["msvc"] for _, cells in rows) if barred else {}
         return (), tuple(held), tuple(row for row, _ in rows), ()
-    ground = setting.toolkit.refusal(compiler, version, {"machine": machine(setting.plan)})
+    ground = context.toolkit.refusal(compiler, version, {"machine": machine(context.plan)})
     if ground is None:
         return (), (), (), ()
-    return (ground,), ground.values, ground.facts, setting.toolkit.rivals(compiler, version)
+    return (ground,), ground.values, ground.facts, context.toolkit.rivals(compiler, version)
 
 
 def machine(plan: Plan) -> str:
@@ -135,72 +130,69 @@ def _values(plan: Plan, option: str) -> list[str]:
     ]
 
 
-def programs(setting: Setting) -> Iterator[Finding]:
+def programs(context: PlanContext) -> Iterator[Finding]:
     """Programs that clang names without a place, since it found them nowhere, and those that are not here."""
     bare: dict[str, Stage] = {}
-    for stage in setting.plan.stages:
-        sought = _NO_NAME if setting.here is None else _NO_PLACE
+    for stage in context.plan.stages:
+        sought = _NO_NAME if context.here is None else _NO_PLACE
         if stage.argv and not sought.search(stage.argv[0]):
             bare.setdefault(stage.argv[0], stage)
-    nvcc = setting.plan.tool == "nvcc"
+    nvcc = context.plan.tool == "nvcc"
     for program, stage in bare.items():
-        if setting.here and not setting.here.has_program(program, setting.plan.env.get("PATH", "")):
+        if context.here and not context.here.has_program(program, context.plan.env.get("PATH", "")):
             severity = "error"
-        elif not setting.here and not nvcc:
+        elif not context.here and not nvcc:
             severity = "warning"
         else:
             continue
-        yield setting.finding(
-            PROGRAM, severity, stage.id, names=(program,), expected="a program that is found"
+        finding = codes.ProgramMissing(
+            severity=severity, program=program, expected="a program that is found"
         )
+        yield context.placed(finding, stage.id)
 
 
-def sources(setting: Setting) -> Iterator[Finding]:
+def sources(context: PlanContext) -> Iterator[Finding]:
     """Files that are not there: nvcc leaves the full name of a source relative, clang says so; either may exit with 0.
 
     Of a plan made here each file that the command line names is looked for.
     """
-    told: set[str] = set()
-    for stage in setting.plan.stages:
+    missing: dict[str, tuple[int | None, int]] = {}
+    for stage in context.plan.stages:
         pairs = zip(stage.argv, stage.argv[1:], strict=False)
         for path in (word for option, word in pairs if option == "--orig_src_path_name"):
-            if path not in told and not _ABSOLUTE.match(path):
-                told.add(path)
-                yield setting.finding(SOURCE, "error", stage.id, names=(path,), actual=path)
-    for said in setting.plan.diagnostics:
+            if not _ABSOLUTE.match(path):
+                missing.setdefault(path, (stage.id, 0))
+    for said in context.plan.diagnostics:
         for path in _MISSING.findall(said.text):
-            if path not in told:
-                told.add(path)
-                yield setting.finding(SOURCE, "error", None, said.line, names=(path,), actual=path)
-    if setting.here is None:
-        return
-    for stage in setting.plan.stages:
-        for path in stage.inputs:
-            if (
-                path in (setting.asked or ())
-                and path not in told
-                and not setting.here.has_file(path)
-            ):
-                told.add(path)
-                yield setting.finding(SOURCE, "error", stage.id, names=(path,), actual=path)
+            missing.setdefault(path, (None, said.line))
+    if context.here is not None:
+        for stage in context.plan.stages:
+            for path in stage.inputs:
+                if path in (context.asked or ()) and not context.here.has_file(path):
+                    missing.setdefault(path, (stage.id, 0))
+    for path, place in missing.items():
+        finding = codes.InputMissing(severity="error", path=path, actual=path)
+        yield context.placed(finding, *place)
 
 
-def leaks(setting: Setting) -> Iterator[Finding]:
-    """Variables of the caller that nvcc takes for its own. `names`: the variable, then the words that are foreign."""
-    env = setting.plan.env
+def leaks(context: PlanContext) -> Iterator[Finding]:
+    """Variables of the caller that nvcc takes for its own, with the words that are not of its profile."""
+    env = context.plan.env
     roots = [env[name] for name in _ROOTS if env.get(name)]
     for name in _LEAKING if roots else ():
         foreign = [word for word in _split(env.get(name, "")) if not _own(word, roots)]
         if foreign:
             reader = next(
-                (one.id for one in setting.plan.stages if set(foreign) & set(one.argv)), None
+                (one.id for one in context.plan.stages if set(foreign) & set(one.argv)), None
             )
-            yield setting.finding(
-                LEAK, "warning", reader, names=(name, *foreign), actual=env[name].strip()
+            finding = codes.VariableLeaks(
+                severity="warning", variable=name, foreign=tuple(foreign), actual=env[name].strip()
             )
+            yield context.placed(finding, reader)
     for name in _ADDED:
         if env.get(name, "").strip('" '):
-            yield setting.finding(LEAK, "info", None, names=(name,), actual=env[name])
+            added = codes.VariableLeaks(severity="info", variable=name, actual=env[name])
+            yield context.placed(added, None)
 
 
 def _split(value: str) -> list[str]:
@@ -232,66 +224,72 @@ def _same(long: str, part: str) -> bool:
     return long.replace(" ", "").upper().startswith(shortened[1].upper())
 
 
-def shell(setting: Setting) -> Iterator[Finding]:
+def shell(context: PlanContext) -> Iterator[Finding]:
     """Words that the shell expands before a program sees them: nvcc quotes `"` alone and hands the line to `sh -c`."""
-    if setting.plan.tool != "nvcc" or "\\" in setting.plan.env.get("_HERE_", ""):
+    if context.plan.tool != "nvcc" or "\\" in context.plan.env.get("_HERE_", ""):
         return
     found: dict[str, Stage] = {}
-    for stage in setting.plan.stages:
+    for stage in context.plan.stages:
         for word in stage.argv[1:]:
             if _EXPANDED.search(word):
                 found.setdefault(word, stage)
     for word, stage in found.items():
-        yield setting.finding(SHELL, "warning", stage.id, names=(word,), actual=word)
+        finding = codes.ShellExpands(severity="warning", word=word, actual=word)
+        yield context.placed(finding, stage.id)
 
 
-def lineinfo(setting: Setting) -> Iterator[Finding]:
+def lineinfo(context: PlanContext) -> Iterator[Finding]:
     """`-G` beside `-lineinfo`: the former switches off what the latter asks for."""
-    for stage in setting.plan.stages:
+    for stage in context.plan.stages:
         if stage.kind == "ptxas" and {"-g", "--generate-line-info"} <= set(stage.argv):
-            yield setting.finding(LINEINFO, "warning", stage.id, names=("-G", "-lineinfo"))
+            yield context.placed(codes.LineInfoLost(severity="warning"), stage.id)
             return
 
 
-def device_link(setting: Setting, code: Code) -> Iterator[Finding]:
+def device_link(context: PlanContext, code: Code) -> Iterator[Finding]:
     """Relocatable device code that is linked without a device link: the host link then misses its registration."""
-    stages = setting.plan.stages
+    stages = context.plan.stages
     link = next((stage for stage in stages if stage.kind == "link"), None)
     device = any(stage.kind in DEVICE_LINKS for stage in stages)
     if link is not None and not device and any(part.relocatable for part in code.parts):
-        yield setting.finding(NO_DLINK, "error", link.id, expected="a device link before the link")
+        finding = codes.NoDeviceLink(severity="error", expected="a device link before the link")
+        yield context.placed(finding, link.id)
 
 
-def lto(setting: Setting, code: Code) -> Iterator[Finding]:
-    """LTO in one half. `names`: which. Intermediate alone is refused by nvlink ("LTO objects found, use -dlto"); beside
+def lto(context: PlanContext, code: Code) -> Iterator[Finding]:
+    """LTO in one half. Intermediate alone is refused by nvlink ("LTO objects found, use -dlto"); beside
     PTX or a cubin it is left unused. At link time alone it finds nothing to work on (nvcc --help, -dlto).
     """
-    links = [stage for stage in setting.plan.stages if stage.kind == "nvlink"]
+    links = [stage for stage in context.plan.stages if stage.kind == "nvlink"]
     compiled = [part for part in code.linked if part.archs(LTO)]
     wanted = [stage for stage in links if {"-dlto", "-lto"} & set(stage.argv)]
     if compiled and links and not wanted:
         alone = any({image.kind for image in part.images} == {LTO} for part in compiled)
-        severity = "error" if alone else "warning"
-        yield setting.finding(HALF_LTO, severity, links[0].id, names=("compile",), expected="-dlto")
+        finding = codes.HalfLto(
+            severity="error" if alone else "warning", half="compile", expected="-dlto"
+        )
+        yield context.placed(finding, links[0].id)
     if code.linked and wanted and not compiled and not code.outside:
-        yield setting.finding(HALF_LTO, "warning", wanted[0].id, names=("link",))
+        yield context.placed(codes.HalfLto(severity="warning", half="link"), wanted[0].id)
 
 
-def idle(setting: Setting) -> Iterator[Finding]:
+def idle(context: PlanContext) -> Iterator[Finding]:
     """Preparing stages that only write temp files from which nothing comes; none where preparing is all there is."""
-    stages = setting.plan.stages
+    stages = context.plan.stages
     if all(stage.kind in _PREPARING for stage in stages):
         return
     useful = {stage.id for stage in stages if not _passing(stage)}
-    for before, after in sorted(setting.plan.edges, reverse=True):
+    for before, after in sorted(context.plan.edges, reverse=True):
         if after in useful:
             useful.add(before)
     lost = [stage for stage in stages if stage.id not in useful]
     if lost:
-        names = tuple(dict.fromkeys(stage.tool for stage in lost))
-        yield setting.finding(
-            IDLE, "info", lost[0].id, names=names, actual=" ".join(str(stage.id) for stage in lost)
+        finding = codes.IdleStages(
+            severity="info",
+            tools=tuple(dict.fromkeys(stage.tool for stage in lost)),
+            actual=" ".join(str(stage.id) for stage in lost),
         )
+        yield context.placed(finding, lost[0].id)
 
 
 def _passing(stage: Stage) -> bool:

@@ -2,28 +2,104 @@
 
 from __future__ import annotations
 
-from toolmatrix.finding import Finding
-from toolmatrix.judge import stage_archs, stage_cover, stage_devices, stage_flags
-from toolmatrix.judge.stage_images import codes
-from toolmatrix.judge.stage_setting import Setting
+from toolmatrix.codes import plans as codes
+from toolmatrix.errors import Position
+from toolmatrix.judge import stage_archs, stage_cover, stage_devices, stage_flags, stage_images
+from toolmatrix.judge.stage_facts import SASS, Toolkit
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeVar
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.judge.stage_devices import Verdict
-    from toolmatrix.judge.stage_setting import Here
-    from toolmatrix.stages.model import Plan
+    from toolmatrix.finding import Finding
+    from toolmatrix.judge.stage_devices import DeviceAnswer
+    from toolmatrix.stages.model import Plan, Stage
 
-RUNS_NOT, BY_PTX, BY_CODE, CANNOT_SAY = "TM220", "TM221", "TM222", "TM223"
+    Found = TypeVar("Found", bound=Finding)
 
-_ANSWERS = {
-    stage_devices.NO: (RUNS_NOT, "error"),
-    stage_devices.UNKNOWN: (CANNOT_SAY, "warning"),
-    stage_devices.PTX: (BY_PTX, "info"),
-    stage_devices.CODE: (BY_CODE, "info"),
+_ANSWERS: dict[int, tuple[type[codes.DeviceFinding], str]] = {
+    stage_devices.NO: (codes.RunsNot, "error"),
+    stage_devices.UNKNOWN: (codes.CannotTell, "warning"),
+    stage_devices.PTX: (codes.RunsByPtx, "info"),
+    stage_devices.CODE: (codes.RunsByCode, "info"),
 }
+# What nvcc puts before and behind the words of its command line (NVIDIA, nvcc, environment variables).
+_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+
+
+class Here(Value):
+    """The machine that a plan will run on.
+
+    `has_program(program, PATH)` takes an empty PATH where none is known.
+    """
+
+    has_program: Callable[[str, str], bool]
+    has_file: Callable[[str], bool]
+
+
+class PlanContext:
+    """A plan with its toolkit, and what else its judges share.
+
+    `asked` are the words of the driver's command line, None where they are not known. `here` is given only for a plan
+    that belongs to this machine.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        index: Index,
+        *,
+        number: int = 0,
+        path: str = "",
+        asked: Sequence[str] | None = None,
+        here: Here | None = None,
+    ) -> None:
+        self.plan = plan
+        self.index = index
+        self.number = number
+        self.path = path
+        self.asked = None if asked is None else (*asked, *_more(plan))
+        self.here = here
+        self.toolkit = Toolkit(index, *toolkit_of(plan))
+        self.lines: dict[int | None, int] = {one.id: one.line for one in plan.stages}
+        self.archs: dict[str, Stage] = {}
+        for stage in plan.stages:
+            if stage.arch:
+                self.archs.setdefault(stage.arch, stage)
+
+    def placed(self, finding: Found, stage: int | None, line: int = 0) -> Found:
+        """A finding of this plan, at the line given, at that of its stage, or where the plan begins."""
+        line = line or self.lines.get(stage, self.plan.line)
+        return finding.replace(
+            component=self.toolkit.component,
+            releases=self.toolkit.releases,
+            plan=self.number,
+            stage=stage,
+            where=Position(self.path, line) if self.path else None,
+        )
+
+
+def toolkit_of(plan: Plan) -> tuple[str, str]:
+    """The component of the matrix that makes the code of a plan, and its version.
+
+    CUDA for nvcc, and for clang the CUDA that it was given (`-target-sdk-version`, a word of cc1 for NVIDIA); clang
+    itself for what it makes for AMD.
+    """
+    if plan.tool == "nvcc":
+        return "cuda", plan.version
+    for stage in plan.stages:
+        if (stage.arch or "").startswith(SASS):
+            versions = [word for word in stage.argv if word.startswith("-target-sdk-version=")]
+            return "cuda", versions[0].partition("=")[2] if versions else ""
+    return "clang", plan.version
+
+
+def _more(plan: Plan) -> list[str]:
+    """The words that nvcc adds to its command line from its environment."""
+    return [word.strip('"') for name in _FLAGS for word in plan.env.get(name, "").split()]
 
 
 def findings(
@@ -55,57 +131,50 @@ def all_findings(
     finding about one plan has its number; one about all has none.
     """
     held: list[Finding] = []
-    verdicts: dict[str, list[Verdict]] = {device: [] for device in dict.fromkeys(devices)}
-    for number, (plan, code) in enumerate(zip(plans, codes(plans), strict=True)):
-        setting = Setting(plan, index, number=number, path=path, asked=asked, here=here)
-        held += stage_archs.findings(setting)
-        held += stage_cover.findings(setting, code.parts)
-        held += stage_flags.findings(setting, code)
-        for device, known in verdicts.items():
-            verdict = stage_devices.verdict(index, device, code)
-            if verdict is not None:
-                known.append(verdict)
-                held.append(_device(setting, verdict))
-    return [*held, *_total(verdicts)]
+    answers: dict[str, list[DeviceAnswer]] = {device: [] for device in dict.fromkeys(devices)}
+    for number, (plan, code) in enumerate(zip(plans, stage_images.codes(plans), strict=True)):
+        context = PlanContext(plan, index, number=number, path=path, asked=asked, here=here)
+        held += stage_archs.findings(context)
+        held += stage_cover.findings(context, code.parts)
+        held += stage_flags.findings(context, code)
+        for device, known in answers.items():
+            answer = stage_devices.answer(index, device, code)
+            if answer is not None:
+                known.append(answer)
+                held.append(_device(context, answer))
+    return [*held, *_total(answers)]
 
 
-def _device(setting: Setting, verdict: Verdict) -> Finding:
-    """`names`: the device, then the image that it takes, and where PTX is compiled the driver for it; or, where it
-    takes none, each image with the word why not.
-    """
-    code, severity = _ANSWERS[verdict.answer]
-    names: tuple[str, ...] = (verdict.image,) if verdict.image else ()
-    facts = verdict.facts
-    if code == BY_PTX:
-        driver, row = stage_devices.driver(setting.index, setting.toolkit.releases)
-        names, facts = (verdict.image, driver), (*facts, *([row] if row else ()))
-    else:
-        names += tuple(word for pair in verdict.why for word in pair if not verdict.image)
-    stage = verdict.stage if verdict.plan == setting.number else None
-    return setting.finding(
-        code,
-        severity,
-        stage,
-        names=(verdict.device, *names),
-        expected="relocatable" if verdict.relocatable else "",
-        actual=verdict.image or " ".join(image for image, _ in verdict.why),
+def _device(context: PlanContext, answer: DeviceAnswer) -> Finding:
+    """The finding about one device and one plan."""
+    code, severity = _ANSWERS[answer.answer]
+    driver, facts = "", answer.facts
+    if code is codes.RunsByPtx:
+        driver, row = stage_devices.driver(context.index, context.toolkit.releases)
+        facts = (*facts, *([row] if row else ()))
+    finding = code(
+        severity=severity,
+        device=answer.device,
+        image=answer.image,
+        why=answer.why,
+        driver=driver,
+        expected="relocatable" if answer.relocatable else "",
+        actual=answer.image or " ".join(image for image, _ in answer.why),
         facts=facts,
     )
+    return context.placed(finding, answer.stage if answer.plan == context.number else None)
 
 
-def _total(verdicts: dict[str, list[Verdict]]) -> Iterator[Finding]:
-    """For each device the worst of several verdicts, or that there is none.
-
-    `names`: the device, how many plans hold code, and how many of them it runs.
-    """
-    for device, held in verdicts.items():
+def _total(answers: dict[str, list[DeviceAnswer]]) -> Iterator[Finding]:
+    """For each device the worst of several answers, or that there is none."""
+    for device, held in answers.items():
         decides = stage_devices.worst(held)
         if len(held) != 1:
             code, severity = _ANSWERS[decides.answer if decides else stage_devices.UNKNOWN]
-            runs = sum(one.answer >= stage_devices.PTX for one in held)
-            yield Finding(
-                code=code,
+            yield code(
                 severity=severity,
-                names=(device, str(len(held)), str(runs)),
+                device=device,
+                holding=len(held),
+                running=sum(one.answer >= stage_devices.PTX for one in held),
                 facts=tuple(dict.fromkeys(fact for one in held for fact in one.facts)),
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import Ground, Way
-from toolmatrix.judge import told
+from toolmatrix.judge import doubts
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, conflict, solve
 from toolmatrix.solve.grounds import grounds, silence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
-    from toolmatrix.judge.told import Doubt
+    from toolmatrix.judge.doubts import Doubt
     from toolmatrix.solve.parts import TestedRows
 
     Release = tuple[str, str]
@@ -33,7 +33,7 @@ PART = 24
 """Releases handed to a process at a time: some tenths of a second of work."""
 
 
-class Refused(Value):
+class Unanswered(Value):
     """A way in which there is no answer; `size` counts the lines of the core, those of the request too.
 
     With a size of 0 there is one, and the grounds are what nobody knows and it rests on: it is neither yes nor no.
@@ -44,8 +44,8 @@ class Refused(Value):
     size: int
 
 
-class Verdict(Value):
-    """What became of one release in each way that was tried: answers and what is odd about them, or why there is none.
+class ReleaseOutcome(Value):
+    """One release in each way that was tried: answers and doubts about them, or the reason for none.
 
     `lost` is set when no target, accelerator or way at all has an answer, and then says why not on the first.
     """
@@ -53,8 +53,8 @@ class Verdict(Value):
     component: str
     version: str
     answered: tuple[Way, ...]
-    refused: tuple[Refused, ...]
-    unread: tuple[Refused, ...] = ()
+    refused: tuple[Unanswered, ...]
+    unread: tuple[Unanswered, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     lost: tuple[Ground, ...] | None = None
 
@@ -153,30 +153,30 @@ def promised(index: Index) -> Way:
     return Way(target=target, from_="source", accelerator=accelerator)
 
 
-def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Verdict:
+def judge_release(index: Index, release: Release, luck: dict[str, int]) -> ReleaseOutcome:
     """Ask for one release in every way that counts."""
     component, version = release
     answered: list[Way] = []
-    refused: list[Refused] = []
-    unread: list[Refused] = []
-    doubts: list[Doubt] = []
+    refused: list[Unanswered] = []
+    unread: list[Unanswered] = []
+    doubtful: list[Doubt] = []
     framework = index.header["components"][component]["framework"]
     for way in ways(index, component) if framework else ():
         found = attempt(index, request(index, release, way))
         if isinstance(found, Assembly):
             refused.append(refusal(way, found))
         elif found.unread:
-            unread.append(Refused(way=way, grounds=silence(found), size=0))
+            unread.append(Unanswered(way=way, grounds=silence(found), size=0))
         else:
             answered.append(way)
-            doubts += told.doubts(release, way, found)
-    return Verdict(
+            doubtful += doubts.of_answer(release, way, found)
+    return ReleaseOutcome(
         component=component,
         version=version,
         answered=tuple(answered),
         refused=tuple(refused),
         unread=tuple(unread),
-        doubts=tuple(doubts),
+        doubts=tuple(doubtful),
         lost=None if answered or unread else search(index, release, luck),
     )
 
@@ -198,7 +198,7 @@ def search(index: Index, release: Release, luck: dict[str, int]) -> tuple[Ground
     return refusal(tried[0], found).grounds if isinstance(found, Assembly) else None
 
 
-def refusal(way: Way, assembly: Assembly) -> Refused:
+def refusal(way: Way, assembly: Assembly) -> Unanswered:
     """The grounds of a shortest core of a problem without an answer, and its number of lines.
 
     That an installed release is one of its builds, and a build one of a release, is no ground.
@@ -214,7 +214,7 @@ def refusal(way: Way, assembly: Assembly) -> Refused:
     )
     held = hard or held
     size = len(held) + sum(assembly.reason(number).ask is not None for number in core)
-    return Refused(way=way, grounds=held, size=size)
+    return Unanswered(way=way, grounds=held, size=size)
 
 
 def possible(index: Index, asked: Request) -> bool:
@@ -244,7 +244,7 @@ class Worker:
         self.overlays = list(overlays)
         self.env = dict(env)
 
-    def __call__(self, part: Sequence[Release]) -> list[Verdict]:
+    def __call__(self, part: Sequence[Release]) -> list[ReleaseOutcome]:
         key = (tuple(self.overlays), tuple(sorted(self.env.items())))
         if key not in _OPENED:
             _OPENED[key] = open_index(self.overlays, self.env)
@@ -261,16 +261,16 @@ def first_framework(index: Index) -> str:
     return next((name for name, part in components.items() if part["framework"]), "")
 
 
-def counts(index: Index, verdicts: Sequence[Verdict]) -> dict[str, int]:
+def counts(index: Index, outcomes: Sequence[ReleaseOutcome]) -> dict[str, int]:
     """What was looked at, in numbers."""
     components = index.header["components"]
-    frameworks = [verdict for verdict in verdicts if components[verdict.component]["framework"]]
+    frameworks = [outcome for outcome in outcomes if components[outcome.component]["framework"]]
     return {
-        "releases": len(verdicts),
-        "reached": sum(verdict.lost is None for verdict in verdicts),
+        "releases": len(outcomes),
+        "reached": sum(outcome.lost is None for outcome in outcomes),
         "frameworks": len(frameworks),
         "ways": len(ways(index)),
-        "answers": sum(len(verdict.answered) for verdict in frameworks),
-        "refusals": sum(len(verdict.refused) for verdict in frameworks),
-        "unknown": sum(len(verdict.unread) for verdict in frameworks),
+        "answers": sum(len(outcome.answered) for outcome in frameworks),
+        "refusals": sum(len(outcome.refused) for outcome in frameworks),
+        "unknown": sum(len(outcome.unread) for outcome in frameworks),
     }

@@ -1,14 +1,15 @@
-"""What a diagnosis is: the causes found in a log, who is involved, and the way out. A judge makes it."""
+"""A diagnosis: the causes found in a log, the components involved, and the way out. A judge makes it."""
 
 from __future__ import annotations
 
+from toolmatrix.finding import Finding
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolmatrix.finding import Finding
+    from toolmatrix.finding import Words
     from toolmatrix.logs.log import Followed
 
 
@@ -34,15 +35,15 @@ class Fix(Value):
     answer: Mapping[str, str]
 
 
-class Cause(Value):
-    """One diagnosed failure: the finding, who is involved, the line of the log, and how to mend it.
+class Cause(Finding):
+    """One diagnosed failure: the components involved, the line of the log, and how to mend it.
 
-    `allowed` are releases of the first side that the facts let go with the second, as far as they are known.
-    `follows` is the line of what it is a consequence of, 0 for a cause.
+    Its code is that of the signature that matched. `allowed` are releases of the first side that the facts let go with
+    the second, as far as they are known. `follows` is the line of what it is a consequence of, 0 for a cause.
     """
 
+    code: str
     signature: str
-    finding: Finding
     what: str
     between: tuple[Involved, ...]
     text: str
@@ -53,6 +54,12 @@ class Cause(Value):
     fix: Fix | None = None
     allowed: tuple[str, tuple[str, ...]] | None = None
     follows: int = 0
+
+    def sentence(self, _words: Words) -> str:
+        return f"{self.what}: {self.actual}"
+
+    def help(self) -> str:
+        return self.do
 
 
 class Diagnosis(Value):

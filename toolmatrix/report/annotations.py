@@ -1,4 +1,4 @@
-"""What GitHub shows beside a step: workflow commands, at most ten of a kind, then how many more there are."""
+"""Findings and verdicts as CI systems read them: GitHub's workflow commands, and SARIF 2.1.0 for code scanning."""
 
 from __future__ import annotations
 
@@ -8,34 +8,43 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from toolmatrix.errors import Position
 
+# GitHub drops what exceeds this many annotations of a kind in a step (GitHub, workflow commands).
 PER_KIND = 10
-"""GitHub drops what exceeds this many annotations of a kind in a step."""
+SARIF = "2.1.0"
 _COMMANDS = dict(zip(SEVERITIES, ("error", "warning", "notice"), strict=True))
+_LEVELS = dict(zip(SEVERITIES, ("error", "warning", "note"), strict=True))
 
 
 class Annotation(Value):
-    """One line to show: its severity, code, text, and where in the repository."""
+    """One line to show, and where in the repository.
+
+    SARIF has more room: it adds `help`, `properties`, and `logical`, a name of a place that is in no repository.
+    """
 
     severity: str
     code: str
     text: str
     where: Position | None = None
+    help: str = ""
+    properties: Mapping[str, object] = {}
+    logical: str = ""
 
 
 def commands(annotations: Iterable[Annotation]) -> list[str]:
-    """The lines of the commands, the worst first."""
-    held = list(annotations)
+    """The lines of the workflow commands, the worst first; at most ten of a kind, then how many more there are."""
+    given = list(annotations)
     lines = []
     for severity, command in _COMMANDS.items():
-        mine = [one for one in held if one.severity == severity]
-        shown = mine if len(mine) <= PER_KIND else mine[: PER_KIND - 1]
+        own = [one for one in given if one.severity == severity]
+        shown = own if len(own) <= PER_KIND else own[: PER_KIND - 1]
         lines += [_line(command, one) for one in shown]
-        if len(shown) < len(mine):
-            more = terminal.plural(len(mine) - len(shown), f"more {severity}")
+        if len(shown) < len(own):
+            more = terminal.plural(len(own) - len(shown), f"more {severity}")
             lines.append(f"::{command} title=toolmatrix::and {more}")
     return lines
 
@@ -53,3 +62,59 @@ def escaped(text: str, more: str = "") -> str:
     for letter in "%\r\n" + more:
         text = text.replace(letter, f"%{ord(letter):02X}")
     return text
+
+
+def sarif(annotations: Iterable[Annotation]) -> dict[str, Any]:
+    """The SARIF log of one run, with a rule for each code that is named."""
+    from toolmatrix import __version__
+    from toolmatrix.report.rules import load_rules
+
+    pages = load_rules()
+    given = list(annotations)
+    codes = sorted({one.code for one in given})
+    rules = [
+        {
+            "id": code,
+            "name": pages[code].name.title().replace(" ", "").replace(",", ""),
+            "shortDescription": {"text": pages[code].name},
+            "fullDescription": {"text": pages[code].what},
+            "help": {"text": pages[code].remedy},
+            "defaultConfiguration": {"level": _LEVELS[pages[code].severity]},
+        }
+        for code in codes
+    ]
+    return {
+        "$schema": f"https://json.schemastore.org/sarif-{SARIF}.json",
+        "version": SARIF,
+        "runs": [
+            {
+                "tool": {"driver": {"name": "toolmatrix", "version": __version__, "rules": rules}},
+                # Columns count letters, as our positions do; the default would be UTF-16 units.
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(one, codes.index(one.code)) for one in given],
+            }
+        ],
+    }
+
+
+def _result(one: Annotation, rule: int) -> dict[str, Any]:
+    place: dict[str, Any] = {}
+    if one.where:
+        # A URI has slashes on every system.
+        physical: dict[str, Any] = {"artifactLocation": {"uri": one.where.path.replace("\\", "/")}}
+        if one.where.line:
+            physical["region"] = {
+                "startLine": one.where.line,
+                "startColumn": one.where.column or 1,
+            }
+        place["physicalLocation"] = physical
+    if one.logical:
+        place["logicalLocations"] = [{"fullyQualifiedName": one.logical}]
+    return {
+        "ruleId": one.code,
+        "ruleIndex": rule,
+        "level": _LEVELS[one.severity],
+        "message": {"text": f"{one.text}. {one.help}" if one.help else one.text},
+        "locations": [place] if place else [],
+        "properties": dict(one.properties),
+    }

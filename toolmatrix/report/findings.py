@@ -1,7 +1,9 @@
-"""Findings in words, as the document `toolmatrix.findings/1`, and as what GitHub shows."""
+"""Findings about the matrix and about plans: as documents, in words, and as what CI systems show."""
 
 from __future__ import annotations
 
+from toolmatrix.codes.matrix import Undecided
+from toolmatrix.codes.plans import DeviceFinding
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.report import claims, cores, terminal
 from toolmatrix.report.annotations import Annotation, commands
@@ -17,29 +19,90 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.findings/1"
+COLOURS = {"error": "error", "warning": "partial", "info": "unknown"}
 _FROM = {"source": "from source", "wheel": "as wheel"}
-# Words of releases that a sentence holds where all of them would fill a page.
-_NAMES = 12
 _WITH = {"": "", "none": " without an accelerator"}
-_HELP = {
-    "TM104": "",
-    "TM105": "`toolmatrix why-not '{ask}'{way}` shows the whole reason",
-    "TM120": "`toolmatrix resolve '{ask}'{way}` shows the answer and what it rests on",
-    "TM301": "`toolmatrix facts '{fact}'` shows the claim that does not decide",
-    "TM302": "install a newer toolmatrix, or add newer facts with `--matrix FILE`",
-    "TM304": "remove it, or let a fact name it",
-    "TM305": "correct the name, or add what it names",
-    "TM306": "`toolmatrix why-not '{ask}'` shows the whole reason",
-    "TM307": "correct the date",
-    "TM310": "read the source again and change the date, or the fact and the date",
-    "TM311": "`toolmatrix facts '{fact}'` shows the row; correct a date, or what the row is worth",
-    "TM312": "enter the fact that names it, or `toolmatrix explain` the answer to see where it is from",
-    "TM313": "add what is missing with its source, or that nobody can say, with evidence `unknown`",
-}
+
+
+class IndexWords:
+    """Words for releases and ways in the order of an index; see `finding.Words`."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+
+    def named(self, component: str, releases: Sequence[str]) -> str:
+        """`tensorflow 2.6.0-2.6.5`, or the component alone where all of its releases are meant."""
+        return f"{component} {claims.ranged(self.index, component, releases)}".strip()
+
+    def ways(self, ways: Sequence[Way]) -> str:
+        """`on arm and amd as wheel`, `on x86 from source with cuda and on arm`."""
+        every = tuple(reversed(self.index.component("from").versions))
+        by_place: dict[tuple[str, str], list[str]] = {}
+        for way in ways:
+            by_place.setdefault((way.target, way.accelerator), []).append(way.from_)
+        by_kind: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for (target, accelerator), held in by_place.items():
+            by_kind.setdefault((accelerator, tuple(held)), []).append(target)
+        return terminal.listing(
+            [
+                f"on {terminal.listing(targets)}"
+                + ("" if held == every else f" {_FROM.get(held[0], held[0])}")
+                + _WITH.get(accelerator, f" with {accelerator}")
+                for (accelerator, held), targets in by_kind.items()
+            ]
+        )
+
+
+def document(index: Index, findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Findings as JSON values; those about plans say which invocation and stage they are about."""
+    words = IndexWords(index)
+    return [
+        {
+            "code": finding.code,
+            "severity": finding.severity,
+            "component": finding.component or None,
+            "releases": list(finding.releases),
+            "ways": [
+                {"target": way.target, "from": way.from_, "accelerator": way.accelerator or None}
+                for way in finding.ways
+            ],
+            "expected": finding.expected or None,
+            "actual": finding.actual or None,
+            "where": place(finding.where),
+            "text": finding.sentence(words),
+            "because": reasons(index, finding),
+            "help": finding.help(),
+            "facts": list(finding.facts),
+        }
+        for finding in findings
+    ]
+
+
+def plan_document(index: Index, findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Findings about plans as JSON values: with their invocation, their stage, and what they are about."""
+    return [
+        entry | {"plan": finding.plan, "stage": finding.stage, "names": list(finding.names)}
+        for finding, entry in zip(findings, document(index, findings), strict=True)
+    ]
+
+
+def place(where: Position | None) -> dict[str, Any] | None:
+    """A place as JSON values."""
+    if where is None:
+        return None
+    return {"path": where.path, "line": where.line or None, "column": where.column or None}
+
+
+def reasons(index: Index, finding: Finding) -> list[str]:
+    """The grounds of a finding in words."""
+    if isinstance(finding, Undecided):
+        return [claims.silence(index, ground) for ground in finding.grounds]
+    own = (finding.component, finding.releases)
+    return [cores.ground_text(index, ground, own) for ground in finding.grounds]
 
 
 class Report:
-    """Findings with the index they speak about, ordered for reading: what is worst first."""
+    """Findings about the matrix, the worst first."""
 
     def __init__(
         self,
@@ -55,19 +118,16 @@ class Report:
             return severity, finding.code, places.get(finding.component, -1), finding.names
 
         self.index = index
-        self.findings = sorted(findings, key=order)
-        self.counts = dict(counts)
         self.subject = subject
+        self.findings = sorted(findings, key=order)
+        self.entries = document(index, self.findings)
+        found = [finding.severity for finding in self.findings]
+        self.summary = {name + "s": found.count(name) for name in SEVERITIES} | dict(counts)
 
     @property
     def failed(self) -> bool:
-        """Whether an error is among them."""
-        return any(finding.severity == "error" for finding in self.findings)
-
-    def summary(self) -> dict[str, int]:
-        """How many of each severity, and what was looked at."""
-        held = [finding.severity for finding in self.findings]
-        return {name + "s": held.count(name) for name in SEVERITIES} | self.counts
+        """True if an error is among them."""
+        return self.summary["errors"] > 0
 
     def document(self, subject: str) -> dict[str, Any]:
         """Everything as JSON values."""
@@ -77,45 +137,25 @@ class Report:
             "schema": SCHEMA,
             "subject": subject,
             "matrix": head(self.index),
-            "findings": [self.entry(finding) for finding in self.findings],
-            "summary": self.summary(),
-        }
-
-    def entry(self, finding: Finding) -> dict[str, Any]:
-        """One finding as JSON values."""
-        return {
-            "code": finding.code,
-            "severity": finding.severity,
-            "component": finding.component or None,
-            "releases": list(finding.releases),
-            "ways": [
-                {
-                    "target": way.target,
-                    "from": way.from_,
-                    "accelerator": way.accelerator or None,
-                }
-                for way in finding.ways
-            ],
-            "expected": finding.expected or None,
-            "actual": finding.actual or None,
-            "where": place(finding.where),
-            "text": what(self.index, finding),
-            "because": reasons(self.index, finding),
-            "help": help_of(finding),
-            "facts": list(finding.facts),
+            "findings": self.entries,
+            "summary": self.summary,
         }
 
     def text(self, screen: Terminal) -> str:
         """Everything in words; the last lines carry the point."""
         notes = claims.Notes(self.index)
-        lines = [line for finding in self.findings for line in self._lines(finding, notes, screen)]
+        lines = [
+            line
+            for finding, entry in zip(self.findings, self.entries, strict=True)
+            for line in self._lines(finding, entry, notes, screen)
+        ]
         if notes.numbers:
             lines += ["", *notes.lines()]
         return "\n".join([*lines, *([""] if lines else []), self.closing()]) + "\n"
 
     def closing(self) -> str:
-        """What was looked at and what came of it."""
-        counts = self.summary()
+        """The numbers of what was looked at, and the verdict."""
+        counts = self.summary
         looked = (
             f"solved {terminal.plural(counts['frameworks'], 'release')} of frameworks in "
             f"{terminal.plural(counts['ways'], 'way')}: {terminal.plural(counts['answers'], 'answer')}, "
@@ -128,163 +168,145 @@ class Report:
         verdict = "no" if self.failed else "yes"
         return f"{looked}\n{verdict}: {self.subject} has {terminal.listing(found) or 'no findings'}"
 
-    def _lines(self, finding: Finding, notes: claims.Notes, screen: Terminal) -> Iterator[str]:
-        colour = {"error": "error", "warning": "partial", "info": "unknown"}[finding.severity]
-        head = screen.style(f"{finding.severity}[{finding.code}]", colour)
-        yield from terminal.wrap(
-            f"{head}: {what(self.index, finding)}", screen.width, indent="  ", first=""
-        )
+    def _lines(
+        self, finding: Finding, entry: Mapping[str, Any], notes: claims.Notes, screen: Terminal
+    ) -> Iterator[str]:
+        yield from _first_line(entry, "", screen)
         ids = self.index.ids
-        for ground, told in zip(finding.grounds, reasons(self.index, finding), strict=True):
+        for ground, reason in zip(finding.grounds, entry["because"], strict=True):
             mark = notes.mark(self.index.record(ids[fact]).source for fact in ground.facts)
             evidence = f" ({ground.evidence})" if ground.evidence else ""
             yield from terminal.wrap(
-                f"{told}{evidence} {mark}", screen.width, indent="    ", first="  "
+                f"{reason}{evidence} {mark}", screen.width, indent="    ", first="  "
             )
         if finding.where is not None and not finding.grounds:
             yield f"  --> {finding.where}"
-        if finding.severity != "info" and help_of(finding):
-            yield from terminal.wrap(
-                f"help: {help_of(finding)}", screen.width, indent="        ", first="  "
-            )
+        if finding.severity != "info":
+            yield from _help(entry, screen)
 
-    def github(self) -> str:
-        """Workflow commands: at most ten of a kind, then how many more there are."""
-        lines = commands(
+    def annotations(self) -> list[Annotation]:
+        """The findings, each with its reasons on one line."""
+        return [
             Annotation(
                 severity=finding.severity,
                 code=finding.code,
-                text=in_full(self.index, finding),
+                text=_in_full(entry),
                 where=finding.where,
+                help=entry["help"],
+                properties={"facts": entry["facts"]},
             )
-            for finding in self.findings
-        )
+            for finding, entry in zip(self.findings, self.entries, strict=True)
+        ]
+
+    def github(self) -> str:
+        """Workflow commands: at most ten of a kind, then how many more there are."""
+        lines = commands(self.annotations())
         return "".join(line + "\n" for line in [*lines, self.closing().replace("\n", "; ")])
 
     def markdown(self) -> str:
         """The table for the summary of a GitHub step."""
         rows = [
-            f"| {finding.severity} | {finding.code} | {in_full(self.index, finding).replace('|', chr(92) + '|')} |"
-            for finding in self.findings
+            f"| {entry['severity']} | {entry['code']} | {_in_full(entry).replace('|', chr(92) + '|')} |"
+            for entry in self.entries
         ]
         head = ["| severity | code | finding |", "|---|---|---|"]
         return "\n".join([*(head if rows else []), *rows, "", *self.closing().splitlines()]) + "\n"
 
 
-def place(where: Position | None) -> dict[str, Any] | None:
-    """A place as JSON values."""
-    if where is None:
-        return None
-    return {"path": where.path, "line": where.line or None, "column": where.column or None}
+def _in_full(entry: Mapping[str, Any]) -> str:
+    because = " and ".join(entry["because"])
+    return f"{entry['text']}, because {because}" if because else str(entry["text"])
 
 
-def in_full(index: Index, finding: Finding) -> str:
-    """A finding with its reasons on one line."""
-    told = reasons(index, finding)
-    return what(index, finding) + (f", because {' and '.join(told)}" if told else "")
+def _first_line(entry: Mapping[str, Any], marks: str, screen: Terminal) -> list[str]:
+    head = screen.style(f"{entry['severity']}[{entry['code']}]", COLOURS[entry["severity"]])
+    return terminal.wrap(f"{head}: {entry['text']}{marks}", screen.width, indent="  ", first="")
 
 
-def what(index: Index, finding: Finding) -> str:
-    """A finding in one sentence."""
-    named = (
-        f"{finding.component} {claims.ranged(index, finding.component, finding.releases)}".strip()
+def _help(entry: Mapping[str, Any], screen: Terminal) -> list[str]:
+    if not entry["help"]:
+        return []
+    return terminal.wrap(f"help: {entry['help']}", screen.width, indent="        ", first="  ")
+
+
+def plan_text(index: Index, findings: Sequence[Finding], screen: Terminal) -> str:
+    """Findings about plans in words, the worst first, then the devices, then the sources; empty without findings."""
+    notes = claims.Notes(index)
+    judged = sorted(
+        (finding for finding in findings if not isinstance(finding, DeviceFinding)),
+        key=lambda one: (SEVERITIES.index(one.severity), one.plan or 0, one.code),
     )
-    names = finding.names
-    if finding.code in ("TM104", "TM105"):
-        tail = "" if finding.code == "TM104" else ", and no short reason is recorded"
-        return f"no answer for {named} {ways_text(index, finding.ways)}{tail}"
-    if finding.code == "TM120":
-        return f"cannot say whether {named} has an answer {ways_text(index, finding.ways)}"
-    if finding.code == "TM306":
-        return f"nobody can reach {named}: no target, accelerator or way has an answer"
-    if finding.code == "TM301":
-        about, rival, deciding, weaker, better = names
-        why = " as the other is set aside" if finding.actual else ""
-        return (
-            f"sources disagree about {about} for {named}: "
-            f"{rival} ({weaker}) says otherwise than {deciding} ({better}), which decides{why}"
-        )
-    if finding.code == "TM302":
-        return f"the matrix was reviewed on {finding.actual}, {names[0]} days ago"
-    if finding.code == "TM304":
-        return f"nothing uses the {names[0]} `{names[1]}`"
-    if finding.code == "TM305":
-        return f"{names[0]} names `{names[1]}`, which is not there"
-    if finding.code == "TM307":
-        return f"the source `{names[0]}` was read on {finding.actual}, which is yet to come"
-    if finding.code == "TM311":
-        component, version = names
-        return (
-            f"a row about {named} is said to have been tested with {component} {version}, "
-            f"which came out on {finding.actual}, after {finding.expected}"
-        )
-    if finding.code == "TM312":
-        return _unnamed(index, finding, named)
-    if finding.code == "TM313":
-        return _missing(finding, terminal.few(named, _NAMES))
-    count = terminal.plural(len(finding.facts), "fact")
-    return f"{names[0]} was read on {finding.actual}, {names[1]} days ago; {count} rest on it"
+    lines: list[str] = []
+    for finding, entry in zip(judged, document(index, judged), strict=True):
+        lines += _first_line(entry, _marks(index, finding, notes), screen)
+        if finding.where is not None:
+            stage = "" if finding.stage is None else f" (stage {finding.stage + 1})"
+            lines.append(f"  --> {finding.where}{stage}")
+        lines += _help(entry, screen)
+    held = [finding for finding in findings if isinstance(finding, DeviceFinding)]
+    if held:
+        lines += [*([""] if lines else []), *_devices(index, held, notes, screen)]
+    if notes.numbers:
+        lines += ["", *notes.lines(screen.width)]
+    return "".join(line + "\n" for line in lines)
 
 
-def _unnamed(index: Index, finding: Finding, named: str) -> str:
-    component, *versions = finding.names
-    chosen = f"{component} {claims.ranged(index, component, versions)}".strip()
-    why = f"is there by facts of {finding.actual} alone" if finding.actual else "is there by chance"
-    return (
-        f"no fact of {finding.component} names the {component} in the answer for {named} "
-        f"{ways_text(index, finding.ways)}: {chosen} {why}"
+def _marks(index: Index, finding: Finding, notes: claims.Notes) -> str:
+    """The weakest evidence of the facts behind a finding, and the numbers of their sources."""
+    from toolmatrix.facts import evidence as words
+
+    ids = index.ids
+    records = [index.record(ids[name]) for name in finding.facts if name in ids]
+    if not records:
+        return ""
+    worst = records[0].evidence
+    for record in records:
+        worst = words.weaker(worst, record.evidence)
+    return f" ({worst}) {notes.mark(record.source for record in records)}"
+
+
+def _devices(
+    index: Index, findings: Sequence[DeviceFinding], notes: claims.Notes, screen: Terminal
+) -> list[str]:
+    """A paragraph for each device, with what several plans say where there are any; the last line carries the point."""
+    lines: list[str] = []
+    decided: list[DeviceFinding] = []
+    longest = max(len(finding.device) for finding in findings)
+    for device in dict.fromkeys(finding.device for finding in findings):
+        own = [one for one in findings if one.device == device]
+        total = next((one for one in own if one.plan is None), None)
+        decided.append(total or own[0])
+        answer = decided[-1].answer
+        head = f"device {device:<{longest}}  {terminal.pad(screen.style(answer, answer), 9)}"
+        blank = " " * len(terminal.visible(head))
+        for sentence in _of_device(index, total, [one for one in own if one is not total], notes):
+            lines += terminal.wrap(sentence, screen.width, indent=blank, first=head)
+            head = blank
+    return [*lines, "", _closing(decided)]
+
+
+def _of_device(
+    index: Index, total: DeviceFinding | None, own: Sequence[DeviceFinding], notes: claims.Notes
+) -> Iterator[str]:
+    """The sentences about one device: about all plans, then about each, those that say the same together."""
+    words = IndexWords(index)
+    if total:
+        yield total.sentence(words)
+    same: dict[str, list[str]] = {}
+    for one in own:
+        sentence = one.sentence(words) + _marks(index, one, notes)
+        same.setdefault(sentence, []).append(str((one.plan or 0) + 1))
+    for sentence, numbers in same.items():
+        several = "s" * (len(numbers) > 1)
+        where = f"invocation{several} {terminal.listing(numbers)}: " if total else ""
+        yield where + sentence
+
+
+def _closing(decided: Sequence[DeviceFinding]) -> str:
+    named: dict[str, list[str]] = {}
+    for finding in decided:
+        named.setdefault(finding.answer, []).append(finding.device)
+    words = (("yes", "runs on"), ("no", "not on"), ("unknown", "not known for"))
+    return ", ".join(
+        f"{verb} {terminal.listing(named[answer])}" for answer, verb in words if answer in named
     )
-
-
-def _missing(finding: Finding, named: str) -> str:
-    kind, about, *rest = finding.names
-    if kind == "machine":
-        return f"{named} is offered for {about} as wheel, and no build of it for that is known"
-    one, accelerator = rest
-    if kind == "toolkit":
-        return (
-            f"no fact says which toolkit the {accelerator} builds of {named} for {about} "
-            f"on the channel `{one}` need"
-        )
-    return (
-        f"{one} does not say which {about} goes with {named}, "
-        f"and does for other rows{_WITH.get(accelerator, f' with {accelerator}')}"
-    )
-
-
-def help_of(finding: Finding) -> str:
-    """What to do next."""
-    ask = f"{finding.component}=={finding.releases[-1]}" if finding.releases else ""
-    way = ""
-    for first in finding.ways[:1]:
-        way = f" --target {first.target} --from {first.from_}"
-        way += f" --accelerator {first.accelerator}" if first.accelerator else ""
-    fact = finding.facts[0] if finding.facts else ""
-    return _HELP[finding.code].replace("{ask}", ask).replace("{way}", way).replace("{fact}", fact)
-
-
-def ways_text(index: Index, ways: Sequence[Way]) -> str:
-    """`on arm and amd as wheel`, `on x86 from source with cuda and on arm`."""
-    every = tuple(reversed(index.component("from").versions))
-    by_place: dict[tuple[str, str], list[str]] = {}
-    for way in ways:
-        by_place.setdefault((way.target, way.accelerator), []).append(way.from_)
-    by_kind: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (target, accelerator), held in by_place.items():
-        by_kind.setdefault((accelerator, tuple(held)), []).append(target)
-    return terminal.listing(
-        [
-            f"on {terminal.listing(targets)}"
-            + ("" if held == every else f" {_FROM.get(held[0], held[0])}")
-            + _WITH.get(accelerator, f" with {accelerator}")
-            for (accelerator, held), targets in by_kind.items()
-        ]
-    )
-
-
-def reasons(index: Index, finding: Finding) -> list[str]:
-    """The grounds of a finding in words."""
-    if finding.code == "TM120":
-        return [claims.silence(index, ground) for ground in finding.grounds]
-    mine = (finding.component, finding.releases)
-    return [cores.ground_text(index, ground, mine) for ground in finding.grounds]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from toolmatrix import wording
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+few, listing, plural = wording.few, wording.listing, wording.plural
 
 DEFAULT_WIDTH = 80
 NARROWEST = 20
@@ -147,26 +150,6 @@ def wrap(text: str, width: int, *, indent: str = "", first: str | None = None) -
     if line or not lines:
         lines.append((indent if lines else start) + line)
     return lines
-
-
-def plural(count: int, one: str, many: str = "") -> str:
-    """`1 fact`, `2 facts`, `3 matches`."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
-
-
-def listing(words: Sequence[str], last: str = "and") -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} {last} {words[-1]}"
-
-
-def few(text: str, most: int) -> str:
-    """At most so many of the words of a text, and how many more there are."""
-    words = text.split()
-    if len(words) <= most:
-        return text
-    return f"{' '.join(words[:most]).rstrip(',')} and {len(words) - most} more"
 
 
 def numbered(keys: Iterable[str]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Verdicts about images and machines: in words, as the document `toolmatrix.verdicts/1`, and as what GitHub shows.
+"""Verdicts about images and machines: in words, for CI systems, as JUnit, and as one HTML file that loads nothing.
 
 What was read out of an image is written by strangers: it passes through `terminal.printable` before it is shown.
 """
@@ -6,23 +6,21 @@ What was read out of an image is written by strangers: it passes through `termin
 from __future__ import annotations
 
 from toolmatrix.errors import Position
-from toolmatrix.finding import FAIL, PASS, SEVERITY_OF, SKIP, UNKNOWN, WARN, WORDS, Verdict, outcome
+from toolmatrix.finding import FAIL, OUTCOMES, PASS, SEVERITY_OF, SKIP, UNKNOWN, WARN
 from toolmatrix.report import terminal
 from toolmatrix.report.annotations import Annotation, commands
 from toolmatrix.report.terminal import printable
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
+    from xml.etree.ElementTree import Element
 
+    from toolmatrix.finding import Judged, Verdict
     from toolmatrix.report.terminal import Terminal
 
-SCHEMA = "toolmatrix.verdicts/1"
-
-# Fields that a document has under the same name.
-_PLAIN = ("kind", "name", "seen_by", "help", "evidence", "reason", "code")
+SCHEMA = "toolmatrix.validation/1"
 _COLOURS = {PASS: "yes", WARN: "partial", FAIL: "no", SKIP: "unknown", UNKNOWN: "unknown"}
 _COUNTED = {WARN: "warned", FAIL: "failed", UNKNOWN: "unknown", SKIP: "skipped"}
 _MARKUP = frozenset("\\`*_[]<>|&!~#@")
@@ -30,91 +28,18 @@ _MARKUP = frozenset("\\`*_[]<>|&!~#@")
 _LONGEST = 40
 # Letters of a digest that are enough for people: `sha256:` and twelve more.
 _DIGEST = 19
-
-
-class Judged(Value):
-    """One subject with its verdicts, and what it was held against: a lock (path, digest, target) or expectations."""
-
-    subject: str
-    verdicts: tuple[Verdict, ...]
-    platform: str = ""
-    digest: str = ""
-    lock: str = ""
-    lock_digest: str = ""
-    target: str = ""
-
-    @property
-    def outcome(self) -> str:
-        """yes, no or unknown."""
-        return outcome(self.verdicts)
-
-    def summary(self) -> dict[str, int]:
-        """How many checks came to each word; `checked` are those that were not skipped."""
-        held = [verdict.word for verdict in self.verdicts]
-        counts = {word.lower(): held.count(word) for word in WORDS}
-        return counts | {"checked": len(held) - counts[SKIP]}
-
-
-def document(judged: Judged) -> dict[str, Any]:
-    """Everything as JSON values."""
-    lock = {"path": judged.lock, "digest": judged.lock_digest, "target": judged.target}
-    return {
-        "schema": SCHEMA,
-        "subject": judged.subject,
-        "platform": judged.platform or None,
-        "digest": judged.digest or None,
-        "lock": lock if judged.lock else None,
-        "outcome": judged.outcome,
-        "summary": judged.summary(),
-        "verdicts": [entry(verdict) for verdict in judged.verdicts],
-    }
-
-
-def entry(verdict: Verdict) -> dict[str, Any]:
-    """One verdict as JSON values."""
-    return {
-        "verdict": verdict.word,
-        **{name: getattr(verdict, name) or None for name in _PLAIN},
-        "severity": SEVERITY_OF.get(verdict.word),
-        "expected": verdict.wanted or None,
-        "actual": verdict.found or None,
-        "where": {
-            "path": verdict.where or None,
-            "layer": verdict.layer or None,
-            "instruction": verdict.made_by or None,
-        },
-        "others": [{"version": version, "where": where} for version, where in verdict.others],
-        "facts": list(verdict.facts),
-    }
-
-
-def restored(body: Mapping[str, Any]) -> Judged:
-    """A subject out of its document. Raises KeyError or TypeError for what is none."""
-    lock = body["lock"] or {"path": "", "digest": "", "target": ""}
-    return Judged(
-        subject=body["subject"],
-        platform=body["platform"] or "",
-        digest=body["digest"] or "",
-        lock=lock["path"],
-        lock_digest=lock["digest"],
-        target=lock["target"],
-        verdicts=tuple(map(_restored, body["verdicts"])),
-    )
-
-
-def _restored(held: Mapping[str, Any]) -> Verdict:
-    where = held["where"]
-    return Verdict(
-        word=held["verdict"],
-        wanted=held["expected"] or "",
-        found=held["actual"] or "",
-        where=where["path"] or "",
-        layer=where["layer"] or "",
-        made_by=where["instruction"] or "",
-        others=tuple((one["version"], one["where"]) for one in held["others"]),
-        facts=tuple(held["facts"]),
-        **{name: held[name] or "" for name in _PLAIN},
-    )
+# The element that tells each word; what passed or warned has none.
+_JUNIT = {FAIL: "failure", UNKNOWN: "error", SKIP: "skipped"}
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
+    "table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .5rem;"
+    "border-bottom:1px solid #8884;vertical-align:top;overflow-wrap:anywhere}"
+    ".FAIL{color:#b00020}.pass{color:#0a6b2c}.warn,.unknown{color:#8a5a00}.skip{opacity:.7}"
+    "@media(prefers-color-scheme:dark){body{background:#111;color:#eee}.FAIL{color:#ff8a8a}"
+    ".pass{color:#7ddc9a}.warn,.unknown{color:#f0c060}}"
+)
+_COLUMNS = ("verdict", "check", "found", "wanted", "how it was seen", "code", "what to do")
 
 
 def text(judged: Judged, screen: Terminal) -> str:
@@ -122,6 +47,12 @@ def text(judged: Judged, screen: Terminal) -> str:
     lines = [_head(judged), *terminal.columns(_rows(judged.verdicts, screen)), _closing(judged)]
     helps = [line for one in judged.verdicts for line in _help(one, screen)]
     return "\n".join([*lines, *([""] if helps else []), *helps]) + "\n"
+
+
+def text_of_all(many: Sequence[Judged], screen: Terminal) -> str:
+    """Several subjects in words, and how many there were; one alone is not counted."""
+    parts = [text(judged, screen) for judged in many]
+    return "\n".join([*parts, *([closing_of_all(many) + "\n"] if len(many) != 1 else [])])
 
 
 def _head(judged: Judged) -> str:
@@ -173,7 +104,7 @@ def _help(one: Verdict, screen: Terminal) -> Iterator[str]:
 
 
 def closing_of_all(many: Sequence[Judged]) -> str:
-    """How many subjects there were, and what came of them."""
+    """The number of subjects by their outcome."""
     words = [judged.outcome for judged in many]
     names = {"yes": "passed", "no": "failed", "unknown": "unknown"}
     told = [f"{words.count(word)} {name}" for word, name in names.items() if word in words]
@@ -191,20 +122,42 @@ def sentence(judged: Judged, one: Verdict) -> str:
     return printable(f"{judged.subject}: {found}{where}{wanted}{why}")
 
 
-def github(many: Sequence[Judged]) -> str:
-    """Workflow commands; they point at the lock, for an image has no line."""
-    found = [
+def document(many: Sequence[Judged]) -> dict[str, Any]:
+    """Several subjects as the document `toolmatrix.validation/1`."""
+    words = [judged.outcome for judged in many]
+    return {
+        "schema": SCHEMA,
+        "subjects": [judged.to_json() for judged in many],
+        "summary": {word: words.count(word) for word in OUTCOMES} | {"subjects": len(many)},
+    }
+
+
+def annotated(many: Sequence[Judged]) -> list[Annotation]:
+    """What did not pass; it lies in the lock, for an image has no line, and in SARIF at a path of the image."""
+    return [
         Annotation(
             severity=SEVERITY_OF[one.word],
             code=one.code,
             text=sentence(judged, one),
             where=Position(printable(judged.lock), 1) if judged.lock else None,
+            help=printable(one.help),
+            properties={
+                "facts": list(one.facts),
+                "layer": printable(one.layer),
+                "instruction": printable(one.made_by),
+            },
+            logical="!".join(printable(part) for part in (judged.subject, one.where) if part),
         )
         for judged in many
         for one in judged.verdicts
-        if one.word not in (PASS, SKIP)
+        if one.word != PASS
     ]
-    return "".join(line + "\n" for line in [*commands(found), closing_of_all(many)])
+
+
+def github(many: Sequence[Judged]) -> str:
+    """Workflow commands; a skip is not worth one of the few that GitHub shows."""
+    shown = (one for one in annotated(many) if one.severity != SEVERITY_OF[SKIP])
+    return "".join(line + "\n" for line in [*commands(shown), closing_of_all(many)])
 
 
 def markdown(many: Sequence[Judged]) -> str:
@@ -224,3 +177,89 @@ def markdown(many: Sequence[Judged]) -> str:
 def _cell(text: str) -> str:
     """A text in which neither Markdown nor HTML finds anything of its own."""
     return "".join(f"&#{ord(letter)};" if letter in _MARKUP else letter for letter in text)
+
+
+def junit(many: Sequence[Judged]) -> str:
+    """A suite for each subject and a case for each check; XML cannot hold control letters, so they are escaped."""
+    from xml.etree import ElementTree as ET
+
+    root = ET.Element("testsuites", name="toolmatrix")
+    for judged in many:
+        counts = judged.summary()
+        suite = ET.SubElement(
+            root,
+            "testsuite",
+            name=printable(judged.subject),
+            tests=str(len(judged.verdicts)),
+            failures=str(counts["fail"]),
+            errors=str(counts["unknown"]),
+            skipped=str(counts["skip"]),
+        )
+        for one in judged.verdicts:
+            _case(suite, judged, one)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
+
+
+def _case(suite: Element, judged: Judged, one: Verdict) -> None:
+    from xml.etree import ElementTree as ET
+
+    names = {"classname": printable(f"toolmatrix.{one.kind}"), "name": printable(one.name)}
+    case = ET.SubElement(suite, "testcase", names)
+    if one.word in _JUNIT:
+        said = {"message": sentence(judged, one)} | ({"type": one.code} if one.word != SKIP else {})
+        told = ET.SubElement(case, _JUNIT[one.word], said)
+        told.text = printable(one.help)
+    elif one.word == WARN:
+        ET.SubElement(case, "system-out").text = sentence(judged, one)
+
+
+def html(many: Sequence[Judged]) -> str:
+    """One page: what failed first, a table for each subject."""
+    from html import escape
+
+    order = {"no": 0, "unknown": 1, "yes": 2}
+    parts = [_section(judged) for judged in sorted(many, key=lambda one: order[one.outcome])]
+    title = escape(closing_of_all(many))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title><style>{_STYLE}</style></head>\n"
+        f"<body><h1>{title}</h1>\n{''.join(parts)}</body></html>\n"
+    )
+
+
+def _section(judged: Judged) -> str:
+    from html import escape
+
+    def cells(tag: str, texts: Sequence[str]) -> str:
+        return "".join(f"<{tag}>{escape(printable(text))}</{tag}>" for text in texts)
+
+    rows = [f'<tr class="{one.word}">{cells("td", _texts(one))}</tr>\n' for one in judged.verdicts]
+    against = f"{judged.lock} {judged.target}".strip()
+    about = " · ".join(part for part in (judged.platform, judged.digest, against) if part)
+    return (
+        f"<h2>{escape(printable(judged.subject))}</h2><p>{escape(printable(about))}</p>\n"
+        f"<table><thead><tr>{cells('th', _COLUMNS)}</tr></thead>\n"
+        f"<tbody>{''.join(rows)}</tbody></table>\n"
+    )
+
+
+def _texts(one: Verdict) -> tuple[str, ...]:
+    how = " ".join(part for part in (one.reason, one.where, one.made_by) if part)
+    also = "".join(f"; also {version} at {where}" for version, where in one.others)
+    help = "" if one.word in (PASS, SKIP) else one.help
+    return (
+        one.word,
+        one.name,
+        one.found + also,
+        one.wanted,
+        how or one.seen_by,
+        one.code,
+        help,
+    )
+
+
+FORMS = {"junit": junit, "github": github, "html": html}
+"""The forms of several subjects that need no terminal."""

@@ -1,5 +1,6 @@
-"""The results of a long run as JSON Lines, so that what was killed in the middle goes on where it stopped.
+"""Subjects validated in processes of their own, and the results of a long run as JSON Lines.
 
+A run that was killed in the middle goes on where it stopped.
 Each line is one document `toolmatrix.verdicts/1` with the key of its run, which is what decides besides the subject,
 and with what the subject was: a name may stand for another image by now. A line is on the disk before the next subject
 is taken; one that was cut off is taken away, and lines of another run are left alone.
@@ -11,18 +12,55 @@ import json
 import os
 from contextlib import suppress
 
-from toolmatrix.cli.judging import Attempt, refused
-from toolmatrix.errors import OutputError, Position, UsageError
-from toolmatrix.report import verdicts
+from toolmatrix.errors import BoundReached, OutputError, Position, UsageError
+from toolmatrix.finding import PLAIN, VERDICTS, Judged, Verdict
+from toolmatrix.judge.pool import Pool
+from toolmatrix.judge.validator import Attempt, refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from io import FileIO
+    from typing import Any
 
     from typing_extensions import Self
 
-    from toolmatrix.cli.worker import Outcome
-    from toolmatrix.report.verdicts import Judged
+    from toolmatrix.judge.pool import Bounds, Outcome
+    from toolmatrix.judge.validator import Validator
+
+
+def validate(validator: Validator, subject: str, bounds: Bounds) -> Judged:
+    """The verdicts about one subject, or that a bound was reached. Raises ToolmatrixError."""
+    with Pool(validator.judge, bounds) as pool:
+        ((_, outcome),) = pool.outcomes({subject: (subject,)})
+    if isinstance(outcome.error, BoundReached):
+        return refused(subject, outcome.error)
+    judged: Judged = outcome.result()
+    return judged
+
+
+def validate_all(
+    validator: Validator,
+    subjects: Sequence[str],
+    bounds: Bounds,
+    jobs: int,
+    resume: str,
+    each: Callable[[Judged], None],
+) -> list[Judged]:
+    """The verdicts about every subject; `each` is called with those about one as soon as they are known.
+
+    The subjects that the file `resume` has results of are not validated again, if they are still the same.
+    """
+    found: dict[str, Judged] = {}
+    with (
+        Results(resume, validator.key) as results,
+        Pool(validator.attempt, bounds, jobs) as pool,
+    ):
+        known = {name: results.identity(name) if resume else None for name in subjects}
+        for name, outcome in pool.outcomes({name: (name, known[name]) for name in subjects}):
+            found[name] = results.settled(name, outcome)
+            each(found[name])
+    return [found[name] for name in subjects]
 
 
 class Results:
@@ -35,7 +73,7 @@ class Results:
         self.path = path
         self.key = key
         self.done: dict[str, tuple[str, Judged]] = {}
-        """By subject what it was, and what was said of it."""
+        """By subject its identity and its verdicts."""
         self.whole = 0
         self.file: FileIO | None = None
 
@@ -64,17 +102,17 @@ class Results:
         try:
             body = json.loads(line)
             if body["run"] == self.key:
-                self.done[body["subject"]] = body.get("identity", ""), verdicts.restored(body)
+                self.done[body["subject"]] = body.get("identity", ""), _judged(body)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise UsageError(
                 "this is no file of results",
                 where=Position(self.path, number),
-                expected=f"lines of `{verdicts.SCHEMA}`",
+                expected=f"lines of `{VERDICTS}`",
                 help="name a file that `--resume` wrote, or a new one",
             ) from None
 
     def identity(self, name: str) -> str:
-        """What a subject was when it was judged; empty where there is no result of it."""
+        """The identity of a subject when it was judged; empty where there is no result of it."""
         return self.done[name][0] if name in self.done else ""
 
     def settled(self, name: str, outcome: Outcome) -> Judged:
@@ -92,7 +130,7 @@ class Results:
         """Put one result on the disk, whole or not at all."""
         if self.file is None:
             return
-        body = verdicts.document(judged) | {
+        body = judged.to_json() | {
             "run": self.key,
             "subject": name,
             "identity": identity,
@@ -120,3 +158,32 @@ class Results:
     def __exit__(self, *_: object) -> None:
         if self.file is not None:
             self.file.close()
+
+
+def _judged(body: Mapping[str, Any]) -> Judged:
+    """A subject out of its document. Raises KeyError or TypeError for anything else."""
+    lock = body["lock"] or {"path": "", "digest": "", "target": ""}
+    return Judged(
+        subject=body["subject"],
+        platform=body["platform"] or "",
+        digest=body["digest"] or "",
+        lock=lock["path"],
+        lock_digest=lock["digest"],
+        target=lock["target"],
+        verdicts=tuple(map(_verdict, body["verdicts"])),
+    )
+
+
+def _verdict(body: Mapping[str, Any]) -> Verdict:
+    where = body["where"]
+    return Verdict(
+        word=body["verdict"],
+        wanted=body["expected"] or "",
+        found=body["actual"] or "",
+        where=where["path"] or "",
+        layer=where["layer"] or "",
+        made_by=where["instruction"] or "",
+        others=tuple((one["version"], one["where"]) for one in body["others"]),
+        facts=tuple(body["facts"]),
+        **{name: body[name] or "" for name in PLAIN},
+    )

@@ -10,7 +10,7 @@ import pytest
 from tests.judge import small
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
 from toolmatrix.finding import Way
-from toolmatrix.judge import told
+from toolmatrix.judge import doubts as doubts_of
 from toolmatrix.solve.resolve import Choice, Cite
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def test_nobody_tested_what_came_later(
 ) -> None:
     choices = [choice("app", "1", (0, "artifact")), choice("kit", version, (1, evidence))]
     records: list[ClaimRecord | ReleaseRecord] = [RELEASE, claim("app", kind, "row#kit")]
-    doubts = list(told.younger(choices, WAY, records.__getitem__, lambda *key: DAYS.get(key, "")))
+    doubts = list(
+        doubts_of.younger(choices, WAY, records.__getitem__, lambda *key: DAYS.get(key, ""))
+    )
     assert [(one.subject, one.release, one.version, one.days) for one in doubts] == (
         [("app", "1", "2", ("2020-01-01", "2021-06-01"))] if found else []
     )
@@ -109,7 +111,7 @@ def test_a_toolkit_is_named_by_what_was_asked_for(
         claim("app", "requires", "app/1#lib"),
         claim(owner, kind, "row#kit"),
     ]
-    doubts = told.unnamed(("app", "1"), choices, WAY, records.__getitem__, COMPONENTS)
+    doubts = doubts_of.unnamed(("app", "1"), choices, WAY, records.__getitem__, COMPONENTS)
     assert [(one.component, one.facts) for one in doubts] == (
         [("kit", ("row#kit",))] if found else []
     )
@@ -123,14 +125,14 @@ def test_a_framework_that_is_needed_speaks_for_itself() -> None:
     ]
     records: list[ClaimRecord | ReleaseRecord] = [RELEASE, claim("lib", "requires", "row#kit")]
     args = ("app", "1"), choices, WAY, records.__getitem__
-    assert list(told.unnamed(*args, COMPONENTS)) == []
+    assert list(doubts_of.unnamed(*args, COMPONENTS)) == []
     plain = COMPONENTS | {"lib": COMPONENTS["lib"] | {"framework": False, "accelerators": []}}
-    assert [one.component for one in told.unnamed(*args, plain)] == ["kit"]
+    assert [one.component for one in doubts_of.unnamed(*args, plain)] == ["kit"]
 
 
 def find(held: Small, code: str) -> list[Finding]:
     """The findings with one code in what people would be told."""
-    return [one for one in told.findings(held.verdicts(), held.matrix) if one.code == code]
+    return [one for one in doubts_of.findings(held.outcomes(), held.matrix) if one.code == code]
 
 
 LATER = (
@@ -201,6 +203,6 @@ def test_builds_name_their_toolkits(make: Callable[..., Small]) -> None:
 
 
 def test_doubts_travel_between_processes(make: Callable[..., Small]) -> None:
-    held = make(*small.BUILDS, facts=NEEDED).verdicts()
+    held = make(*small.BUILDS, facts=NEEDED).outcomes()
     assert any(verdict.doubts for verdict in held)
     assert pickle.loads(pickle.dumps(held)) == held  # noqa: S301 - its own bytes

@@ -1,4 +1,4 @@
-"""What the programs of an image are asked: the probes that recipes have for components, and what flags change."""
+"""The probes for the programs of an image: those that recipes have for components, and those of what flags change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A process that does one piece of work after another, each within bounds of time, of processor time and of memory."""
+"""A pool of processes, each doing one piece of work after another within bounds of time, processor time and memory.
+
+`concurrent.futures` would not do: it neither ends a worker whose work takes too long nor bounds what one may take.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,17 @@ from contextlib import contextmanager, suppress
 
 from toolmatrix import pack
 from toolmatrix.errors import BoundReached, ToolmatrixError
-from toolmatrix.report.terminal import plural
 from toolmatrix.value import Value
+from toolmatrix.wording import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from multiprocessing.connection import Connection
+    from types import FrameType
     from typing import Any, NoReturn
+
+    from typing_extensions import Self
 
     Line = Connection[Any, Any]
     Work = Callable[..., Any]
@@ -29,7 +35,7 @@ _GRACE = 30
 
 
 class Bounds(Value):
-    """What a piece of work may take: seconds, seconds of processor time, and MiB of memory."""
+    """Bounds of a piece of work: seconds, seconds of processor time, and MiB of memory."""
 
     seconds: int
     processor: int
@@ -37,16 +43,16 @@ class Bounds(Value):
 
     def reached(self, option: str) -> BoundReached:
         """The error for the bound that an option sets."""
-        told = {
+        bounds = {
             "--timeout": f"longer than {plural(self.seconds, 'second')}",
             "--cpu-time": f"more than {plural(self.processor, 'second')} of processor time",
             "--memory": f"more than {self.memory} MiB of memory, or than the system gives",
         }
-        return BoundReached(f"it takes {told[option]}", help=f"raise the bound with `{option}`")
+        return BoundReached(f"it takes {bounds[option]}", help=f"raise the bound with `{option}`")
 
 
 class Outcome(Value):
-    """What came of a piece of work: a value, or an error, and of a defect where it showed."""
+    """The result of a piece of work: a value, or an error, and for a defect its traceback."""
 
     value: Any = None
     error: Exception | None = None
@@ -60,7 +66,7 @@ class Outcome(Value):
 
 
 class _Shown(Exception):
-    """Where a defect showed in another process, as the text of its traceback."""
+    """The traceback of a defect in another process, as text."""
 
 
 class _ProcessorBound(BaseException):
@@ -93,18 +99,18 @@ class Worker:
             self.line.send(task)
 
     def outcome(self) -> Outcome:
-        """What came of it, waited for until the deadline; a worker that a bound stopped is ended."""
+        """Its result, waited for until the deadline; a worker that a bound stopped is ended."""
         try:
             if self.line.poll(max(0.0, self.deadline - time.monotonic())):
-                held: Outcome = self.line.recv()
+                made: Outcome = self.line.recv()
             else:
-                held = Outcome(error=self.bounds.reached("--timeout"))
+                made = Outcome(error=self.bounds.reached("--timeout"))
         except (EOFError, OSError):
             return Outcome(error=_ended(self.end()))
-        if isinstance(held.error, BoundReached):
+        if isinstance(made.error, BoundReached):
             self.end()
         self.deadline = 0.0
-        return held
+        return made
 
     def stop(self) -> None:
         """Tell it to end: by a signal where it is at work, else by giving it nothing to do."""
@@ -136,7 +142,7 @@ def _fork() -> int:
 
 
 def _ended(code: int) -> ToolmatrixError:
-    """Why a worker gave no answer."""
+    """The error of a worker that gave no answer."""
     if code == -signal.SIGKILL:
         return BoundReached(
             "the system killed the process that read it, as it does where memory runs out",
@@ -152,7 +158,7 @@ def _serve(line: Line, work: Work, bounds: Bounds, lifeline: int) -> NoReturn:
 
     code = 1
     try:
-        # Ctrl-C is heard by the process that talks to the user.
+        # A terminal sends Ctrl-C to every process of the group, and the one that talks to the user ends the others.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for number in ENDING:
             if callable(signal.getsignal(number)):
@@ -222,3 +228,74 @@ def _within(bounds: Bounds) -> Iterator[None]:
 
 def _stop(*_: object) -> NoReturn:
     raise _ProcessorBound
+
+
+class _Ended(BaseException):
+    """A signal that ends this process, once its workers are gone."""
+
+
+class Pool:
+    """At most `jobs` workers, started as they are needed; at the end none is left, whatever ends it."""
+
+    def __init__(self, work: Work, bounds: Bounds, jobs: int = 1) -> None:
+        self.work = work
+        self.bounds = bounds
+        self.jobs = jobs
+        self.idle: list[Worker] = []
+        self.busy: dict[Worker, str] = {}
+        self._handlers: dict[int, Any] = {}
+        self._caught = 0
+
+    def __enter__(self) -> Self:
+        # Nobody writes into it: a worker reads its end when this process is gone, even by SIGKILL.
+        self.lifeline = os.pipe()
+        for number in ENDING:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                with suppress(ValueError):  # only the main thread can
+                    self._handlers[number] = signal.signal(number, self._end)
+        return self
+
+    def _end(self, number: int, _frame: FrameType | None) -> None:
+        if not self._caught:
+            self._caught = number
+            raise _Ended
+
+    def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, Outcome]]:
+        """The result of each task by its name, in the order in which they are done."""
+        waiting = list(tasks.items())[::-1]
+        while waiting or self.busy:
+            while waiting and len(self.busy) < self.jobs:
+                name, task = waiting.pop()
+                worker = (
+                    self.idle.pop() if self.idle else Worker(self.work, self.bounds, self.lifeline)
+                )
+                self.busy[worker] = name
+                worker.begin(*task)
+            worker = self._first()
+            outcome = worker.outcome()
+            name = self.busy.pop(worker)
+            if not worker.line.closed:
+                self.idle.append(worker)
+            yield name, outcome
+
+    def _first(self) -> Worker:
+        """The worker that is done first, or whose time is over."""
+        from multiprocessing.connection import wait
+
+        soonest = min(self.busy, key=lambda worker: worker.deadline)
+        patience = max(0.0, soonest.deadline - time.monotonic())
+        ready = wait([worker.line for worker in self.busy], patience)
+        return next((worker for worker in self.busy if worker.line in ready), soonest)
+
+    def __exit__(self, *_: object) -> None:
+        workers = [one for one in (*self.busy, *self.idle) if not one.line.closed]
+        for worker in workers:
+            worker.stop()
+        for worker in workers:
+            worker.end()
+        for end in self.lifeline:
+            os.close(end)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        if self._caught:
+            os.kill(os.getpid(), self._caught)

@@ -4,9 +4,9 @@ that nobody named.
 
 from __future__ import annotations
 
+from toolmatrix.codes.matrix import Anachronism, UnnamedToolkit
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import ClaimRecord
-from toolmatrix.finding import Finding
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.model import Matrix
     from toolmatrix.facts.records import ReleaseRecord
-    from toolmatrix.finding import Way
-    from toolmatrix.judge.sweep import Verdict
+    from toolmatrix.finding import Finding, Way
+    from toolmatrix.judge.sweep import ReleaseOutcome
     from toolmatrix.solve.resolve import Choice, Resolution
 
     Statement = Callable[[int], ClaimRecord | ReleaseRecord]
@@ -26,19 +26,17 @@ if TYPE_CHECKING:
     Day = Callable[[str, str], str]
     """The day on which a release of a component came out, empty where nobody knows."""
 
-YOUNGER, UNNAMED = "TM311", "TM312"
-
 VOUCHED = "tested"
-"""What a row is worth at least that somebody tested, ran or read out of a file."""
+"""The least evidence of a row that somebody tested, ran or read out of a file."""
 
 
 class Doubt(Value):
     """One release chosen that should not have been, or not with this evidence.
 
-    `subject` and `release` are what the doubted facts are about, `days` when that came out and when the chosen one did.
+    `subject` and `release` are what the doubted facts are about. `days` are when that came out and when the chosen one
+    did, where the latter is too young for the former; None where no fact names the chosen one.
     """
 
-    code: str
     way: Way
     subject: str
     release: str
@@ -46,10 +44,10 @@ class Doubt(Value):
     version: str
     evidence: str
     facts: tuple[str, ...]
-    days: tuple[str, str] = ("", "")
+    days: tuple[str, str] | None = None
 
 
-def doubts(release: tuple[str, str], way: Way, answer: Resolution) -> Iterator[Doubt]:
+def of_answer(release: tuple[str, str], way: Way, answer: Resolution) -> Iterator[Doubt]:
     """What is odd about the answer for a release, asked for in one way."""
     index = answer.assembly.index
 
@@ -79,7 +77,6 @@ def younger(choices: Sequence[Choice], way: Way, record: Statement, day: Day) ->
             written = day(subject, release) if release else ""
             if written and written < out:
                 yield Doubt(
-                    code=YOUNGER,
                     way=way,
                     subject=subject,
                     release=release,
@@ -108,7 +105,6 @@ def unnamed(
         owners = dict.fromkeys(owner for owner, _ in map(_says, cites[choice.component]) if owner)
         if choice.evidence == words.UNKNOWN or speaking.isdisjoint(owners):
             yield Doubt(
-                code=UNNAMED,
                 way=way,
                 subject=release[0],
                 release=release[1],
@@ -151,16 +147,16 @@ def _speaking(
     return found
 
 
-def findings(verdicts: Iterable[Verdict], matrix: Matrix) -> Iterator[Finding]:
-    """The doubts of all answers: releases and ways for which the same is doubted told once."""
+def findings(outcomes: Iterable[ReleaseOutcome], matrix: Matrix) -> Iterator[Finding]:
+    """The doubts of all answers: releases and ways for which the same is doubted are one finding."""
     same: dict[tuple[object, ...], list[Doubt]] = {}
-    for verdict in verdicts:
-        for doubt in verdict.doubts:
+    for outcome in outcomes:
+        for doubt in outcome.doubts:
             # What is inside is a fact about a file, whenever the file was made.
-            if doubt.code == YOUNGER and matrix.claims[doubt.facts[0]].carried:
+            if doubt.days and matrix.claims[doubt.facts[0]].carried:
                 continue
-            about = doubt.version if doubt.code == YOUNGER else _owners(doubt, matrix)
-            key = (doubt.code, doubt.subject, doubt.component, about)
+            about = doubt.version if doubt.days else _owners(doubt, matrix)
+            key = (bool(doubt.days), doubt.subject, doubt.component, about)
             same.setdefault(key, []).append(doubt)
     for held in same.values():
         yield _finding(held, matrix)
@@ -168,17 +164,31 @@ def findings(verdicts: Iterable[Verdict], matrix: Matrix) -> Iterator[Finding]:
 
 def _finding(held: Sequence[Doubt], matrix: Matrix) -> Finding:
     first = held[0]
-    late = first.code == YOUNGER
-    return Finding(
-        code=first.code,
+    facts = tuple(dict.fromkeys(fact for doubt in held for fact in doubt.facts))
+    releases = tuple(dict.fromkeys(doubt.release for doubt in held))
+    ways = tuple(dict.fromkeys(doubt.way for doubt in held))
+    if first.days:
+        return Anachronism(
+            severity="warning",
+            component=first.subject,
+            releases=releases,
+            ways=ways,
+            tested=first.component,
+            version=first.version,
+            expected=max(doubt.days[0] for doubt in held if doubt.days),
+            actual=first.days[1],
+            facts=facts,
+        )
+    return UnnamedToolkit(
         severity="warning",
         component=first.subject,
-        releases=tuple(dict.fromkeys(doubt.release for doubt in held)),
-        ways=tuple(dict.fromkeys(doubt.way for doubt in held)),
-        names=(first.component, *dict.fromkeys(doubt.version for doubt in held)),
-        expected=max(doubt.days[0] for doubt in held) if late else first.subject,
-        actual=first.days[1] if late else _owners(first, matrix),
-        facts=tuple(dict.fromkeys(fact for doubt in held for fact in doubt.facts)),
+        releases=releases,
+        ways=ways,
+        toolkit=first.component,
+        versions=tuple(dict.fromkeys(doubt.version for doubt in held)),
+        expected=first.subject,
+        actual=_owners(first, matrix),
+        facts=facts,
     )
 
 

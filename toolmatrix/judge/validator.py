@@ -1,31 +1,28 @@
-"""One subject observed and judged: what a process of its own can do as well as this one."""
+"""Subjects observed and checked against a baseline: a lock, expectations, or the lock inside an image."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from toolmatrix import __version__
-from toolmatrix.cli import probes
 from toolmatrix.errors import (
     BoundReached,
+    LockError,
     NothingMatched,
     Position,
     ToolmatrixError,
     ToolMissing,
     UsageError,
 )
-from toolmatrix.finding import FAIL, UNKNOWN, WARN, Verdict
+from toolmatrix.finding import FAIL, PASS, UNKNOWN, WARN, Judged, Verdict
 from toolmatrix.images.platforms import this_platform
 from toolmatrix.inventory.model import LOCK
-from toolmatrix.judge import expectations, images, locked, own
+from toolmatrix.judge import expectations, images, locked, probes
 from toolmatrix.judge.expectations import LABEL, BadExpectation, Expectation
-from toolmatrix.lock import write
-from toolmatrix.report.verdicts import Judged
+from toolmatrix.lock import read, write
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.inventory.model import Inventory
@@ -33,14 +30,21 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import Lock, LockedTarget
 
 
-class Yardstick(Value):
-    """What subjects are held against: expectations, and a lock with its path, its digest and the targets that count."""
+class Baseline(Value):
+    """The expectations that subjects are checked against: own ones, and a lock with the targets that count."""
 
     expected: tuple[Expectation, ...] = ()
     lock: Lock | None = None
     path: str = ""
     digest: str = ""
     targets: tuple[str, ...] = ()
+
+    def with_lock(self, path: str) -> Baseline:
+        """This one with the lock at a path, unless that is empty. Raises LockError."""
+        if not path:
+            return self
+        lock = read.read(path)
+        return self.replace(lock=lock, path=path, digest=write.digest(lock))
 
     def target(self, inventory: Inventory) -> str:
         """The target that an image was made for: the one named, of its label, or of its platform."""
@@ -91,11 +95,11 @@ class Yardstick(Value):
         """The targets of the lock, whatever environment asks for them; of one name the last."""
         return self.lock.held if self.lock else {}
 
-    def of(self, inventory: Inventory) -> Yardstick:
+    def of(self, inventory: Inventory) -> Baseline:
         """This one, or where it expects nothing the lock inside the image. Raises LockError for an image without."""
         if self.expected or self.lock is not None:
             return self
-        lock = own.lock(inventory)
+        lock = locked.embedded(inventory)
         return self.replace(lock=lock, path=f"/{LOCK}", digest=write.digest(lock))
 
 
@@ -105,18 +109,17 @@ def _platform(text: str) -> str:
 
 
 class Attempt(Value):
-    """What came of one subject, and what it was by then; without verdicts where those that were held still stand."""
+    """The verdicts about one subject, and its identity by then; None where those that were known still stand."""
 
     identity: str = ""
     judged: Judged | None = None
 
 
-class Bench(Value):
-    """Everything that judging a subject takes; it can be sent to another process."""
+class Validator(Value):
+    """Everything that checking a subject takes."""
 
-    matrices: tuple[str, ...]
-    env: Mapping[str, str]
-    yardstick: Yardstick
+    index: Index
+    baseline: Baseline
     directory: str = ""
     platform: str = ""
     only: tuple[str, ...] = ()
@@ -125,75 +128,66 @@ class Bench(Value):
 
     @property
     def key(self) -> str:
-        """What decides verdicts besides the subjects, as a digest."""
+        """A digest of what decides verdicts besides the subjects."""
         from hashlib import sha256
 
-        stick = self.yardstick
+        baseline = self.baseline
         matrix = self.index.header["digest"]
-        asked = (stick.digest, stick.targets, stick.expected, self.only, self.run, self.strict)
-        said = (__version__, matrix, *asked, self.platform or this_platform())
-        return sha256(repr(said).encode()).hexdigest()
-
-    @property
-    def index(self) -> Index:
-        """The matrix in force, opened once in each process."""
-        return _index(self.matrices, tuple(sorted(self.env.items())))
-
-    def open(self) -> None:
-        """Open the matrix here, so that processes that are started have it, and no subject pays for it."""
-        _ = self.index
+        asked = (baseline.digest, baseline.targets, baseline.expected)
+        options = (self.only, self.run, self.strict, self.platform or this_platform())
+        return sha256(repr((__version__, matrix, *asked, *options)).encode()).hexdigest()
 
     def judge(self, subject: str) -> Judged:
         """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed."""
         inventory = locked.observe(subject, self.platform, self.directory, None, self.asks)
-        stick = self.yardstick.of(inventory)
-        expected = list(stick.expected)
+        baseline = self.baseline.of(inventory)
+        expected = list(baseline.expected)
         target = ""
-        if stick.lock is not None:
-            target = stick.target(inventory)
-            expected += expectations.of_lock(self.index, stick.held[target], stick.digest)
+        if baseline.lock is not None:
+            target = baseline.target(inventory)
+            expected += expectations.of_lock(self.index, baseline.held[target], baseline.digest)
         found = images.judge(inventory, expected, self.index)
         return Judged(
             subject=subject,
             platform=inventory.platform,
             digest=inventory.digest,
-            lock=stick.path,
-            lock_digest=stick.digest,
+            lock=baseline.path,
+            lock_digest=baseline.digest,
             target=target,
-            verdicts=self._wanted(own.told(found, inventory, self.index, target)),
+            verdicts=self._wanted(_following(found, inventory, self.index, target)),
         )
 
     def asks(self, read: Inventory) -> Sequence[Probe]:
-        """What the programs of an image are asked that was read: what is expected of it, and nothing else."""
-        stick = self.yardstick.of(read)
-        wanted = stick.components
+        """The probes for the programs of an image that was read: those of what is expected of it, and no others."""
+        baseline = self.baseline.of(read)
+        wanted = baseline.components
         known = probes.of_index(self.index, wanted) if self.run else ()
-        return [one for one in known if one.name in wanted | stick.features]
+        return [one for one in known if one.name in wanted | baseline.features]
 
     def _wanted(self, found: Iterable[Verdict]) -> tuple[Verdict, ...]:
         """Those that `--only` names by kind or name."""
-        held = tuple(found)
-        kinds = {word for one in held for word in (one.kind, one.name)}
+        every = tuple(found)
+        kinds = {word for one in every for word in (one.kind, one.name)}
         odd = next((word for word in self.only if word not in kinds), "")
         if odd:
             raise NothingMatched(
                 f"no check is called `{odd}`",
-                expected="one of " + ", ".join(dict.fromkeys(one.kind for one in held)),
+                expected="one of " + ", ".join(dict.fromkeys(one.kind for one in every)),
                 found=f"`--only {odd}`",
             )
-        chosen = (one for one in held if not self.only or {one.kind, one.name} & {*self.only})
+        chosen = (one for one in every if not self.only or {one.kind, one.name} & {*self.only})
         return tuple(
             one.replace(word=FAIL) if self.strict and one.word == WARN else one for one in chosen
         )
 
-    def attempt(self, subject: str, held: str | None) -> Attempt:
-        """The verdicts, or the one that says why there are none, unless the subject still is what was `held`.
+    def attempt(self, subject: str, known: str | None) -> Attempt:
+        """The verdicts, or the one that says why there are none, unless the identity of the subject still is `known`.
 
         Nothing is identified where that is None, as nobody keeps results. Raises what another run may not meet though
         the subject is the same: an engine that does not answer, a bound that is reached.
         """
-        identity = "" if held is None else locked.identity(subject, self.directory)
-        if identity and identity == held:
+        identity = "" if known is None else locked.identity(subject, self.directory)
+        if identity and identity == known:
             return Attempt(identity=identity)
         try:
             judged = self.judge(subject)
@@ -220,15 +214,35 @@ def refused(subject: str, error: Exception) -> Judged:
     return Judged(subject=subject, verdicts=(verdict,))
 
 
-@lru_cache(maxsize=1)
-def _index(matrices: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> Index:
-    from toolmatrix.facts.store import open_index
+_FOLLOWS = "the lock in the image wants it so"
 
-    return open_index(matrices, dict(env))
+
+def _following(
+    verdicts: Iterable[Verdict], inventory: Inventory, index: Index, target: str
+) -> list[Verdict]:
+    """The verdicts; what fails only since the image follows a lock of its own says so, and asks for nothing."""
+    found = list(verdicts)
+    try:
+        own = locked.embedded(inventory)
+    except LockError:
+        return found
+    part = own.held.get(target)
+    if part is None or not any(one.word == FAIL for one in found):
+        return found
+    wanted = expectations.of_lock(index, part, write.digest(own))
+    follows = {
+        (one.kind, one.name) for one in images.judge(inventory, wanted, index) if one.word == PASS
+    }
+    return [
+        one.replace(reason=_FOLLOWS, help="")
+        if one.word == FAIL and one.kind == "component" and (one.kind, one.name) in follows
+        else one
+        for one in found
+    ]
 
 
 def expectations_of(words: Iterable[tuple[str, Position | None]]) -> tuple[Expectation, ...]:
-    """The expectations of some words with their places. Raises UsageError for one that expects nothing."""
+    """The expectations of some words with their places. Raises UsageError for a word that is not an expectation."""
     return tuple(_expectation(word, where) for word, where in words)
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.cli import judging, probes
 from toolmatrix.facts.store import open_index
 from toolmatrix.inventory.model import Inventory, Seen
+from toolmatrix.judge import probes, validator
 from toolmatrix.recipes import read, variables
 
 if TYPE_CHECKING:
@@ -91,12 +91,9 @@ def test_the_version_is_what_the_check_of_an_image_takes(
         ("arch==arm64", set()),
     ],
 )
-def test_only_what_is_expected_is_asked(cache: str, word: str, asked: set[str]) -> None:
+def test_only_what_is_expected_is_asked(index: Index, word: str, asked: set[str]) -> None:
     held = {name: (Seen(version="1", seen_by="x", where="y"),) for name in ("gcc", "numpy", "cuda")}
-    bench = judging.Bench(
-        matrices=(),
-        env={"XDG_CACHE_HOME": cache},
-        yardstick=judging.Yardstick(expected=judging.expectations_of([(word, None)])),
-    )
-    found = bench.asks(Inventory(subject="x", components=held))
+    expected = validator.expectations_of([(word, None)])
+    checks = validator.Validator(index=index, baseline=validator.Baseline(expected=expected))
+    found = checks.asks(Inventory(subject="x", components=held))
     assert {one.name for one in found} == asked

@@ -1,0 +1,1 @@
+"""The codes of findings: a class for each, with its fields, sentence and help; its page stands in rules.yaml."""

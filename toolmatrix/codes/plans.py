@@ -1,0 +1,431 @@
+"""Findings about plans of nvcc, hipcc and clang (`toolmatrix stages`), and which devices run what a plan makes."""
+
+from __future__ import annotations
+
+from toolmatrix.finding import Finding
+from toolmatrix.wording import listing, plural, quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolmatrix.finding import Words
+
+
+class PlanFinding(Finding):
+    """A finding about a plan; its component and releases are the toolkit of the plan."""
+
+    @property
+    def toolkit(self) -> str:
+        """`cuda 13.0.1 to 13.0.3`; a driver tells its version, which several releases may ship."""
+        ends = self.releases[:1] + self.releases[1:][-1:]
+        return f"{self.component} {' to '.join(ends)}" if ends else "this toolkit"
+
+
+class ArchRefused(PlanFinding):
+    """An arch that the toolkit does not take.
+
+    `standing` is dropped, new, unknown or empty; `first` and `last` are the nvcc that take it, `rocm` the ROCm.
+    """
+
+    code = "TM201"
+    arch: str
+    standing: str
+    first: str
+    last: str
+    rocm: str
+
+    def sentence(self, _words: Words) -> str:
+        refused = f"{self.toolkit} does not take the arch `{self.arch}`"
+        if self.standing == "unknown":
+            return f"{refused}, and nobody knows it"
+        if self.rocm:
+            return f"{refused}; code for it needs rocm {self.rocm}"
+        if self.standing == "dropped":
+            return f"{refused} any more: nvcc {self.last} was the last that did"
+        if self.standing == "new":
+            return f"{refused} yet: nvcc {self.first} was the first"
+        return refused + (f"; nvcc {self.first} to {self.last} did" if self.first else "")
+
+    def help(self) -> str:
+        if self.standing == "dropped" and self.last:
+            return f"leave the arch out, or take a toolkit that has nvcc {self.last}"
+        if self.standing == "new" and self.first:
+            return (
+                f"take a toolkit that has nvcc {self.first}, or PTX of an arch that this one takes"
+            )
+        return "take an arch that the toolkit takes"
+
+
+class ArchDeprecated(PlanFinding):
+    """Archs that the toolkit is about to drop."""
+
+    code = "TM202"
+    advice = "leave it out, or keep PTX of it for old devices as long as the toolkit takes it"
+    archs: tuple[str, ...]
+
+    def sentence(self, _words: Words) -> str:
+        return f"{self.toolkit} will drop {quoted(self.archs)}"
+
+
+class ArchByDefault(PlanFinding):
+    """A default arch: `how` is native, silent or perhaps, where nobody knows what was asked for."""
+
+    code = "TM203"
+    advice = "name the arch: `-arch=sm_NN` with nvcc, `--offload-arch=gfxNNN` with hipcc"
+    arch: str
+    how: str
+
+    def sentence(self, _words: Words) -> str:
+        if self.how == "perhaps":
+            return (
+                f"the only arch is the default of this toolkit: was it asked for? (`{self.arch}`)"
+            )
+        why = "`-arch=native` found no GPU" if self.how == "native" else "no arch was asked for"
+        return f"{why}, so the code is made for the default, `{self.arch}`"
+
+
+def _add_ptx(arch: str) -> str:
+    """The option for PTX that later devices run too: that of `a` and `f` archs goes nowhere else."""
+    number = arch.rpartition("_")[2].rstrip("af")
+    return f"add `-gencode arch=compute_{number},code=compute_{number}`"
+
+
+class NoPtx(PlanFinding):
+    """Cubins without PTX."""
+
+    code = "TM204"
+    archs: tuple[str, ...]
+
+    def sentence(self, _words: Words) -> str:
+        return (
+            f"no PTX beside {quoted(self.archs)}: no device of a later major version runs this code"
+        )
+
+    def help(self) -> str:
+        return _add_ptx(self.archs[-1])
+
+
+class OldPtx(PlanFinding):
+    """PTX that is older than the newest cubin."""
+
+    code = "TM205"
+    ptx: str
+    cubin: str
+
+    def sentence(self, _words: Words) -> str:
+        return f"the newest PTX is `{self.ptx}`, older than the cubin for `{self.cubin}`"
+
+    def help(self) -> str:
+        return _add_ptx(self.cubin)
+
+
+class TiedPtx(PlanFinding):
+    """PTX that is made for one device or family alone."""
+
+    code = "TM206"
+    archs: tuple[str, ...]
+
+    def sentence(self, _words: Words) -> str:
+        return f"the only PTX is {quoted(self.archs)}, which no later device runs"
+
+    def help(self) -> str:
+        return _add_ptx(self.archs[-1])
+
+
+class ArchTwice(PlanFinding):
+    """Archs that one fat binary holds more than once."""
+
+    code = "TM207"
+    advice = "name each arch once"
+    archs: tuple[str, ...]
+
+    def sentence(self, _words: Words) -> str:
+        return f"the same arch more than once: {quoted(self.archs)}"
+
+
+class ArchCovered(PlanFinding):
+    """Archs, each with the oldest other one whose code its devices run."""
+
+    code = "TM208"
+    advice = (
+        "leave the later ones out to save time and size, or keep them for code tuned to each device"
+    )
+    pairs: tuple[tuple[str, str], ...]
+
+    def sentence(self, _words: Words) -> str:
+        told = ", ".join(f"`{arch}` (`{other}`)" for arch, other in self.pairs)
+        return f"code that may be left out, for its devices run other code that is here: {told}"
+
+
+class EveryPtx(PlanFinding):
+    """PTX for every arch, where that of the `expected` one would do."""
+
+    code = "TM209"
+    archs: tuple[str, ...]
+
+    def sentence(self, _words: Words) -> str:
+        return f"PTX for every arch ({quoted(self.archs)}), where `{self.expected}` alone would do"
+
+    def help(self) -> str:
+        return f"keep the PTX of `{self.expected}` alone"
+
+
+class HostCompilerRefused(PlanFinding):
+    """A host compiler beyond the limits of the toolkit.
+
+    `how` is unchecked where the plan switches the check off, disputed where the sources disagree, else empty.
+    """
+
+    code = "TM210"
+    compiler: str
+    version: str
+    how: str
+
+    def sentence(self, _words: Words) -> str:
+        named = f"{self.compiler} {self.version} as host compiler"
+        if self.how == "disputed":
+            return f"sources disagree whether {self.toolkit} takes {named}"
+        tail = "; the check is switched off" if self.how else ""
+        return f"{self.toolkit} does not take {named}, only {self.expected}{tail}"
+
+    def help(self) -> str:
+        other = ", or switch the check off with `--allow-unsupported-compiler`"
+        return f"name another with `-ccbin` ({self.expected}){'' if self.how else other}"
+
+
+class ProgramMissing(PlanFinding):
+    """A program that is not found."""
+
+    code = "TM211"
+    advice = "install it, or put its directory on PATH"
+    program: str
+
+    def sentence(self, _words: Words) -> str:
+        return f"the program `{self.program}` is not found"
+
+
+_INPUTS = {
+    "object": (".o", ".obj"),
+    "library": (".a", ".lib", ".so"),
+    "device code": (".ptx", ".cubin", ".fatbin", ".bc"),
+}
+
+
+class InputMissing(PlanFinding):
+    """A file of the command line that is not there."""
+
+    code = "TM212"
+    advice = "look at the name and the working directory"
+    path: str
+
+    def sentence(self, _words: Words) -> str:
+        kinds = (kind for kind, ends in _INPUTS.items() if self.path.endswith(ends))
+        return f"the {next(kinds, 'source')} `{self.path}` is not there"
+
+
+class VariableLeaks(PlanFinding):
+    """A variable of the caller that nvcc takes for its own, and the words that it brings in.
+
+    Without words it is one that nvcc documents.
+    """
+
+    code = "TM213"
+    variable: str
+    foreign: tuple[str, ...] = ()
+
+    def sentence(self, _words: Words) -> str:
+        if not self.foreign:
+            return f"`{self.variable}` is set: nvcc adds {self.actual} to its command line"
+        return f"the variable `{self.variable}` of the caller adds {quoted(self.foreign)} to the commands"
+
+    def help(self) -> str:
+        return f"unset `{self.variable}` before nvcc is called" if self.foreign else ""
+
+
+class ShellExpands(PlanFinding):
+    """A word that the shell changes before a program sees it."""
+
+    code = "TM214"
+    advice = "take the name or value without `$` and backquote; nvcc cannot quote it"
+    word: str
+
+    def sentence(self, _words: Words) -> str:
+        return f"the shell expands `{self.word}` before the program sees it"
+
+
+class LineInfoLost(PlanFinding):
+    """`-G` beside `-lineinfo`."""
+
+    code = "TM215"
+    advice = "take one of the two"
+    options: tuple[str, ...] = ("-G", "-lineinfo")
+
+    def sentence(self, _words: Words) -> str:
+        return "`-G` switches off `-lineinfo`"
+
+
+class NoDeviceLink(PlanFinding):
+    """Relocatable device code that goes into a link without a device link."""
+
+    code = "TM216"
+    advice = "link with nvcc and without `-nodlink`, or with `-fgpu-rdc --hip-link`"
+
+    def sentence(self, _words: Words) -> str:
+        return "relocatable device code is linked without a device link"
+
+
+class HalfLto(PlanFinding):
+    """Link-time optimization in one half alone: `half` is compile or link."""
+
+    code = "TM217"
+    advice = "give `-dlto` to both halves"
+    half: str
+
+    def sentence(self, _words: Words) -> str:
+        if self.half == "compile":
+            return "device code is compiled for link-time optimization, and the device link does without"
+        return "the device link asks for link-time optimization, and nothing is compiled for it"
+
+
+class IdleStages(PlanFinding):
+    """Stages whose output nobody reads, by their tools; `actual` lists their ids."""
+
+    code = "TM218"
+    tools: tuple[str, ...]
+
+    def sentence(self, _words: Words) -> str:
+        count = len(self.actual.split())
+        verb = "writes" if count == 1 else "write"
+        return f"{plural(count, 'stage')} ({listing(self.tools)}) {verb} what nobody reads"
+
+
+class DeviceFinding(PlanFinding):
+    """A device on which the code of a plan runs or does not.
+
+    `image` is the code that it takes, `why` pairs each of the others with the word for why not. A finding without a
+    plan is about all plans of a log: `holding` of them hold device code, and the device runs `running`.
+    """
+
+    answer = ""
+    device: str
+    image: str = ""
+    why: tuple[tuple[str, str], ...] = ()
+    driver: str = ""
+    holding: int = 0
+    running: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The device, and what decides: the counts, the image, or each image with the word for why not."""
+        if self.plan is None:
+            return self.device, str(self.holding), str(self.running)
+        return self.device, *(
+            [self.image] if self.image else (word for pair in self.why for word in pair)
+        )
+
+    def sentence(self, _words: Words) -> str:
+        if self.plan is not None:
+            return self.own_sentence()
+        if not self.holding:
+            return "nothing here holds code that a device could load"
+        total = plural(self.holding, "invocation")
+        return f"{self.running} of {total} with device code run on it"
+
+    def own_sentence(self) -> str:
+        """The sentence of a finding about one plan."""
+        raise NotImplementedError
+
+    @property
+    def later(self) -> str:
+        """The condition of code that no device link has taken."""
+        return ", once a device link has taken it" if self.expected else ""
+
+    def reasons(self) -> str:
+        """The reasons why not, images with one reason together."""
+        by_reason: dict[str, list[str]] = {}
+        for image, why in self.why:
+            by_reason.setdefault(why, []).append(image)
+        return "; ".join(
+            f"{quoted(images)} {_agreeing(_WHY[why], images)}" for why, images in by_reason.items()
+        )
+
+
+_WHY = {
+    "major": "is for another major version",
+    "minor": "is for a higher minor version",
+    "newer": "is PTX for a newer device",
+    "own": "is tied to one device",
+    "family": "is tied to one family of devices",
+    "tegra": "does not go between Tegra and other devices",
+    "other": "is for another device",
+    "features": "wants other features of the device",
+    "link": "is intermediate code for a link",
+    "tile": "is tile intermediate, of which nothing is known here",
+    "optix": "is for OptiX alone",
+    "unknown": "is in no table",
+    "device": "is a device that nobody knows",
+    "outside": "is not made here",
+}
+_PLURAL = {"is": "are", "does": "do", "wants": "want"}
+
+
+def _agreeing(words: str, several: Sequence[str]) -> str:
+    """A predicate that agrees with one name or several."""
+    verb, _, rest = words.partition(" ")
+    return words if len(several) == 1 else f"{_PLURAL[verb]} {rest}"
+
+
+class RunsNot(DeviceFinding):
+    """A device that runs none of the code."""
+
+    code = "TM220"
+    advice = "make code for it, or keep PTX of an arch that is not newer"
+    answer = "no"
+
+    def own_sentence(self) -> str:
+        return f"no code for it: {self.reasons()}"
+
+
+class RunsByPtx(DeviceFinding):
+    """A device that runs PTX, by a driver that came with the toolkit or later."""
+
+    code = "TM221"
+    answer = "yes"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The device, the PTX and the driver."""
+        return super().names if self.plan is None else (self.device, self.image, self.driver)
+
+    def own_sentence(self) -> str:
+        series = ".".join(self.releases[0].split(".")[:2]) if self.releases else ""
+        of = f"{self.component} {series}" if series else "this toolkit"
+        came = f", with which {self.driver} came" if self.driver else ""
+        return (
+            f"by PTX `{self.image}`, which the driver compiles when it is loaded: "
+            f"it needs a driver of {of} or later{came}{self.later}"
+        )
+
+
+class RunsByCode(DeviceFinding):
+    """A device that runs code made for it."""
+
+    code = "TM222"
+    answer = "yes"
+
+    def own_sentence(self) -> str:
+        asks = ":" in self.image and ":" not in self.device
+        features = ", where it has these features" if asks else ""
+        return f"by the code for `{self.image}`{features}{self.later}"
+
+
+class CannotTell(DeviceFinding):
+    """A device of which nobody can say whether it runs the code."""
+
+    code = "TM223"
+    advice = "look at the objects themselves: `cuobjdump --list-elf --list-ptx`, `roc-obj-ls`"
+    answer = "unknown"
+
+    def own_sentence(self) -> str:
+        return f"nobody can say: {self.reasons()}"
