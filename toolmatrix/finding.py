@@ -7,6 +7,7 @@ lays them out. A verdict is what came of one check of an image or a machine, whe
 from __future__ import annotations
 
 from toolmatrix.value import Value
+from toolmatrix.wording import few, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 SEVERITIES = ("error", "warning", "info")
 VERDICTS = "toolmatrix.verdicts/1"
 """The schema of what came of all checks of a subject."""
+
+# Releases of a framework may be dozens, and a sentence with all of them fills a page.
+_FEW = 12
 
 
 class Way(Value):
@@ -65,12 +69,16 @@ if TYPE_CHECKING:
 
 
 class Finding(Value):
-    """One judged difference; a subclass adds the fields of its code.
+    """One judged difference; a subclass is a code and adds its fields.
+
+    `text` and `advice` are its sentence and its help. Any of its attributes has a place in them, and in the sentence
+    `{named}`, the component with its releases, `{some}`, the same with a few of them, and `{in_ways}`.
 
     `plan` and `stage` count from 0: the invocation of a driver in a log, and the stage of it.
     """
 
     code = ""
+    text = ""
     advice = ""
     severity: str
     component: str = ""
@@ -91,12 +99,31 @@ class Finding(Value):
         return tuple(_flat(getattr(self, field) for field in own))
 
     def sentence(self, words: Words) -> str:
-        """What was found, in one sentence."""
-        raise NotImplementedError
+        """The sentence that says what was found."""
+        return self.text.format_map(_Places(self, words))
 
     def help(self) -> str:
-        """What to do next; empty where there is nothing to do."""
-        return self.advice
+        """The sentence that says what to do next; empty where there is nothing to do."""
+        return self.advice.format_map(_Places(self))
+
+
+class _Places(dict[str, str]):
+    """The values for the places of a template, each made when the template asks for it; lists are quoted names."""
+
+    def __init__(self, finding: Finding, words: Words | None = None) -> None:
+        super().__init__()
+        self.finding = finding
+        self.words = words
+
+    def __missing__(self, place: str) -> str:
+        finding = self.finding
+        if self.words is not None and place in ("named", "some"):
+            named = self.words.named(finding.component, finding.releases)
+            return named if place == "named" else few(named, _FEW)
+        if self.words is not None and place == "in_ways":
+            return self.words.ways(finding.ways)
+        value = getattr(finding, place)
+        return quoted(value) if isinstance(value, tuple) else str(value)
 
 
 def _flat(values: Iterable[Any]) -> Iterator[str]:
@@ -109,8 +136,8 @@ def _flat(values: Iterable[Any]) -> Iterator[str]:
 
 PASS, WARN, FAIL, SKIP, UNKNOWN = "pass", "warn", "FAIL", "skip", "unknown"
 WORDS = (PASS, WARN, FAIL, SKIP, UNKNOWN)
-OUTCOMES = ("yes", "no", "unknown")
-"""The answers about a subject as a whole."""
+OUTCOMES = {"yes": 0, "no": 1, "unknown": 4}
+"""The answers about a subject as a whole, with the exit code of each."""
 EVIDENCE = "evidence"
 """The kind of a verdict that is reported beside the checks: it holds no promise, so that nothing passes by it."""
 SEVERITY_OF = {FAIL: "error", UNKNOWN: "warning", WARN: "warning", SKIP: "info"}
@@ -185,6 +212,11 @@ class Judged(Value):
     def outcome(self) -> str:
         """yes, no or unknown."""
         return outcome(self.verdicts)
+
+    @property
+    def exit_code(self) -> int:
+        """0, 1 or 4."""
+        return OUTCOMES[self.outcome]
 
     def summary(self) -> dict[str, int]:
         """The number of checks by word; `checked` are those that were not skipped."""

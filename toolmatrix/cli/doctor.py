@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from toolmatrix.cli import clock
-from toolmatrix.cli.validate import EXIT, show, targets
+from toolmatrix.cli.validate import show, targets
 from toolmatrix.errors import NothingMatched
 from toolmatrix.finding import Judged
 from toolmatrix.inventory import host
@@ -56,7 +56,7 @@ def run(context: Context) -> int:
         verdicts=tuple(machine.judge(machine_context, options.only)),
     )
     show(context, [judged])
-    return EXIT[judged.outcome]
+    return judged.exit_code
 
 
 def _list(context: Context) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.judge import locked, probes
+from toolmatrix.api import subjects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,17 +12,15 @@ if TYPE_CHECKING:
 def run(context: Context) -> int:
     """Print the inventory of a subject; raises SubjectError where it cannot be read."""
     options = context.options
-    found = locked.observe(
+    found = subjects.observed(
         context.arguments[0],
         options.platform,
         options.directory,
         getattr(context.stdin, "buffer", None),
-        None if options.no_run else lambda _: probes.of_index(context.index()),
+        None if options.no_run else context.index,
     )
     if options.format == "json":
         context.write_json(found.to_json())
     else:
-        from toolmatrix.report import inventory as report
-
-        context.write(report.text(found, context.terminal, everything=options.all))
+        context.write(found.text(context.terminal, everything=options.all))
     return 0

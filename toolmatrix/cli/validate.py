@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.finding import Judged
 
-EXIT = {"yes": 0, "no": 1, "unknown": 4}
 # Seconds for a subject where `--timeout` names none.
 _PATIENCE = 3600
 # Bytes of a file of subjects or expectations.
@@ -66,9 +65,8 @@ def run(context: Context) -> int:
     if options.format == "github":
         summarize(context, verdicts.markdown(many))
     show(context, many)
-    words = {judged.outcome for judged in many}
-    worst = next((word for word in ("no", "unknown") if word in words), "yes")
-    return 0 if options.format == "sarif" else EXIT[worst]
+    codes = {judged.exit_code for judged in many}
+    return 0 if options.format == "sarif" else 1 if 1 in codes else max(codes, default=0)
 
 
 def show(context: Context, many: Sequence[Judged]) -> None:

@@ -61,11 +61,9 @@ class ArchDeprecated(PlanFinding):
     """Archs that the toolkit is about to drop."""
 
     code = "TM202"
+    text = "{toolkit} will drop {archs}"
     advice = "leave it out, or keep PTX of it for old devices as long as the toolkit takes it"
     archs: tuple[str, ...]
-
-    def sentence(self, _words: Words) -> str:
-        return f"{self.toolkit} will drop {quoted(self.archs)}"
 
 
 class ArchByDefault(PlanFinding):
@@ -95,12 +93,8 @@ class NoPtx(PlanFinding):
     """Cubins without PTX."""
 
     code = "TM204"
+    text = "no PTX beside {archs}: no device of a later major version runs this code"
     archs: tuple[str, ...]
-
-    def sentence(self, _words: Words) -> str:
-        return (
-            f"no PTX beside {quoted(self.archs)}: no device of a later major version runs this code"
-        )
 
     def help(self) -> str:
         return _add_ptx(self.archs[-1])
@@ -110,38 +104,28 @@ class OldPtx(PlanFinding):
     """PTX that is older than the newest cubin."""
 
     code = "TM205"
+    text = "the newest PTX is `{ptx}`, older than the cubin for `{cubin}`"
     ptx: str
     cubin: str
-
-    def sentence(self, _words: Words) -> str:
-        return f"the newest PTX is `{self.ptx}`, older than the cubin for `{self.cubin}`"
 
     def help(self) -> str:
         return _add_ptx(self.cubin)
 
 
-class TiedPtx(PlanFinding):
+class TiedPtx(NoPtx):
     """PTX that is made for one device or family alone."""
 
     code = "TM206"
-    archs: tuple[str, ...]
-
-    def sentence(self, _words: Words) -> str:
-        return f"the only PTX is {quoted(self.archs)}, which no later device runs"
-
-    def help(self) -> str:
-        return _add_ptx(self.archs[-1])
+    text = "the only PTX is {archs}, which no later device runs"
 
 
 class ArchTwice(PlanFinding):
     """Archs that one fat binary holds more than once."""
 
     code = "TM207"
+    text = "the same arch more than once: {archs}"
     advice = "name each arch once"
     archs: tuple[str, ...]
-
-    def sentence(self, _words: Words) -> str:
-        return f"the same arch more than once: {quoted(self.archs)}"
 
 
 class ArchCovered(PlanFinding):
@@ -162,13 +146,9 @@ class EveryPtx(PlanFinding):
     """PTX for every arch, where that of the `expected` one would do."""
 
     code = "TM209"
+    text = "PTX for every arch ({archs}), where `{expected}` alone would do"
+    advice = "keep the PTX of `{expected}` alone"
     archs: tuple[str, ...]
-
-    def sentence(self, _words: Words) -> str:
-        return f"PTX for every arch ({quoted(self.archs)}), where `{self.expected}` alone would do"
-
-    def help(self) -> str:
-        return f"keep the PTX of `{self.expected}` alone"
 
 
 class HostCompilerRefused(PlanFinding):
@@ -198,11 +178,9 @@ class ProgramMissing(PlanFinding):
     """A program that is not found."""
 
     code = "TM211"
+    text = "the program `{program}` is not found"
     advice = "install it, or put its directory on PATH"
     program: str
-
-    def sentence(self, _words: Words) -> str:
-        return f"the program `{self.program}` is not found"
 
 
 _INPUTS = {
@@ -247,32 +225,26 @@ class ShellExpands(PlanFinding):
     """A word that the shell changes before a program sees it."""
 
     code = "TM214"
+    text = "the shell expands `{word}` before the program sees it"
     advice = "take the name or value without `$` and backquote; nvcc cannot quote it"
     word: str
-
-    def sentence(self, _words: Words) -> str:
-        return f"the shell expands `{self.word}` before the program sees it"
 
 
 class LineInfoLost(PlanFinding):
     """`-G` beside `-lineinfo`."""
 
     code = "TM215"
+    text = "`-G` switches off `-lineinfo`"
     advice = "take one of the two"
     options: tuple[str, ...] = ("-G", "-lineinfo")
-
-    def sentence(self, _words: Words) -> str:
-        return "`-G` switches off `-lineinfo`"
 
 
 class NoDeviceLink(PlanFinding):
     """Relocatable device code that goes into a link without a device link."""
 
     code = "TM216"
+    text = "relocatable device code is linked without a device link"
     advice = "link with nvcc and without `-nodlink`, or with `-fgpu-rdc --hip-link`"
-
-    def sentence(self, _words: Words) -> str:
-        return "relocatable device code is linked without a device link"
 
 
 class HalfLto(PlanFinding):
@@ -324,23 +296,20 @@ class DeviceFinding(PlanFinding):
             [self.image] if self.image else (word for pair in self.why for word in pair)
         )
 
-    def sentence(self, _words: Words) -> str:
+    def sentence(self, words: Words) -> str:
         if self.plan is not None:
-            return self.own_sentence()
+            return super().sentence(words)
         if not self.holding:
             return "nothing here holds code that a device could load"
         total = plural(self.holding, "invocation")
         return f"{self.running} of {total} with device code run on it"
-
-    def own_sentence(self) -> str:
-        """The sentence of a finding about one plan."""
-        raise NotImplementedError
 
     @property
     def later(self) -> str:
         """The condition of code that no device link has taken."""
         return ", once a device link has taken it" if self.expected else ""
 
+    @property
     def reasons(self) -> str:
         """The reasons why not, images with one reason together."""
         by_reason: dict[str, list[str]] = {}
@@ -380,17 +349,19 @@ class RunsNot(DeviceFinding):
     """A device that runs none of the code."""
 
     code = "TM220"
+    text = "no code for it: {reasons}"
     advice = "make code for it, or keep PTX of an arch that is not newer"
     answer = "no"
-
-    def own_sentence(self) -> str:
-        return f"no code for it: {self.reasons()}"
 
 
 class RunsByPtx(DeviceFinding):
     """A device that runs PTX, by a driver that came with the toolkit or later."""
 
     code = "TM221"
+    text = (
+        "by PTX `{image}`, which the driver compiles when it is loaded: "
+        "it needs a driver of {series} or later{came}{later}"
+    )
     answer = "yes"
 
     @property
@@ -398,34 +369,36 @@ class RunsByPtx(DeviceFinding):
         """The device, the PTX and the driver."""
         return super().names if self.plan is None else (self.device, self.image, self.driver)
 
-    def own_sentence(self) -> str:
+    @property
+    def series(self) -> str:
+        """The minor series of the toolkit: its drivers read the PTX of all of it."""
         series = ".".join(self.releases[0].split(".")[:2]) if self.releases else ""
-        of = f"{self.component} {series}" if series else "this toolkit"
-        came = f", with which {self.driver} came" if self.driver else ""
-        return (
-            f"by PTX `{self.image}`, which the driver compiles when it is loaded: "
-            f"it needs a driver of {of} or later{came}{self.later}"
-        )
+        return f"{self.component} {series}" if series else "this toolkit"
+
+    @property
+    def came(self) -> str:
+        """The driver that came with the series, where a fact names it."""
+        return f", with which {self.driver} came" if self.driver else ""
 
 
 class RunsByCode(DeviceFinding):
     """A device that runs code made for it."""
 
     code = "TM222"
+    text = "by the code for `{image}`{features}{later}"
     answer = "yes"
 
-    def own_sentence(self) -> str:
+    @property
+    def features(self) -> str:
+        """The condition of code that asks for features, on a device of which none were named."""
         asks = ":" in self.image and ":" not in self.device
-        features = ", where it has these features" if asks else ""
-        return f"by the code for `{self.image}`{features}{self.later}"
+        return ", where it has these features" if asks else ""
 
 
 class CannotTell(DeviceFinding):
     """A device of which nobody can say whether it runs the code."""
 
     code = "TM223"
+    text = "nobody can say: {reasons}"
     advice = "look at the objects themselves: `cuobjdump --list-elf --list-ptx`, `roc-obj-ls`"
     answer = "unknown"
-
-    def own_sentence(self) -> str:
-        return f"nobody can say: {self.reasons()}"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolmatrix.finding import Finding, Ground, Way
     from toolmatrix.judge.sweep import ReleaseOutcome, Unanswered
 
-    Code = type[ExplainedRefusal | Undecided]
+    Code = type[ExplainedRefusal | UnexplainedRefusal | Undecided]
 
 LONGEST = 7
 """Lines of a reason beyond which it explains nothing to anybody."""

@@ -51,7 +51,7 @@ class Bounds(Value):
         return BoundReached(f"it takes {bounds[option]}", help=f"raise the bound with `{option}`")
 
 
-class Outcome(Value):
+class WorkResult(Value):
     """The result of a piece of work: a value, or an error, and for a defect its traceback."""
 
     value: Any = None
@@ -98,15 +98,15 @@ class Worker:
         with suppress(OSError):  # its outcome tells that it is gone
             self.line.send(task)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> WorkResult:
         """Its result, waited for until the deadline; a worker that a bound stopped is ended."""
         try:
             if self.line.poll(max(0.0, self.deadline - time.monotonic())):
-                made: Outcome = self.line.recv()
+                made: WorkResult = self.line.recv()
             else:
-                made = Outcome(error=self.bounds.reached("--timeout"))
+                made = WorkResult(error=self.bounds.reached("--timeout"))
         except (EOFError, OSError):
-            return Outcome(error=_ended(self.end()))
+            return WorkResult(error=_ended(self.end()))
         if isinstance(made.error, BoundReached):
             self.end()
         self.deadline = 0.0
@@ -180,20 +180,20 @@ def _end_with_parent(lifeline: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _done(work: Work, task: tuple[object, ...], bounds: Bounds) -> Outcome:
+def _done(work: Work, task: tuple[object, ...], bounds: Bounds) -> WorkResult:
     try:
         with _within(bounds):
-            return Outcome(value=work(*task))
+            return WorkResult(value=work(*task))
     except MemoryError:
-        return Outcome(error=bounds.reached("--memory"))
+        return WorkResult(error=bounds.reached("--memory"))
     except _ProcessorBound:
-        return Outcome(error=bounds.reached("--cpu-time"))
+        return WorkResult(error=bounds.reached("--cpu-time"))
     except ToolmatrixError as error:
-        return Outcome(error=error)
+        return WorkResult(error=error)
     except Exception as error:  # noqa: BLE001 - a defect that this piece of work shows
         from traceback import format_exc
 
-        return Outcome(error=_sendable(error), traceback=format_exc())
+        return WorkResult(error=_sendable(error), traceback=format_exc())
 
 
 def _sendable(error: Exception) -> Exception:
@@ -260,7 +260,7 @@ class Pool:
             self._caught = number
             raise _Ended
 
-    def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, Outcome]]:
+    def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, WorkResult]]:
         """The result of each task by its name, in the order in which they are done."""
         waiting = list(tasks.items())[::-1]
         while waiting or self.busy:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from toolmatrix.judge.pool import Bounds, Outcome
+    from toolmatrix.judge.pool import Bounds, WorkResult
     from toolmatrix.judge.validator import Validator
 
 
@@ -115,7 +115,7 @@ class Results:
         """The identity of a subject when it was judged; empty where there is no result of it."""
         return self.done[name][0] if name in self.done else ""
 
-    def settled(self, name: str, outcome: Outcome) -> Judged:
+    def settled(self, name: str, outcome: WorkResult) -> Judged:
         """The verdicts about a subject, put on the disk where they are not there yet. Raises OutputError."""
         attempt = (
             outcome.value if outcome.error is None else Attempt(judged=refused(name, outcome.error))

@@ -1,0 +1,101 @@
+"""Subjects for Python: the answers are those of the commands, in words and as documents."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.test_validate import BAD, DOUBTFUL, GOOD, LOCK
+from toolmatrix.api import subjects
+from toolmatrix.cli.main import main
+from toolmatrix.errors import LockError, NothingMatched, UsageError
+from toolmatrix.facts.store import open_index
+from toolmatrix.lock import write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HELD = {"good": GOOD, "bad": BAD, "doubtful": DOUBTFUL}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: str) -> Path:
+    """A folder with saved inventories and, elsewhere, a lock that nobody finds by itself."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    for name, inventory in HELD.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(inventory.to_json()))
+    (tmp_path / "the.lock").write_text(write.text(LOCK))
+    return tmp_path
+
+
+def command(folder: Path, cache: str, *words: str) -> tuple[int, str]:
+    """The exit code of a command and what it prints into a pipe."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    env = {"HOME": str(folder), "XDG_CACHE_HOME": cache}
+    code = main(list(words), env, io.StringIO(), stdout, stderr)
+    assert stderr.getvalue() == ""
+    return code, stdout.getvalue()
+
+
+def test_an_inventory_is_that_of_the_command(folder: Path, cache: str) -> None:
+    found = subjects.inventory("good.json")
+    assert command(folder, cache, "inventory", "good.json") == (0, f"{found}\n")
+    written = command(folder, cache, "inventory", "good.json", "--json")[1]
+    assert found.to_json() == json.loads(written)
+    assert found.components == GOOD.components
+    everything = command(folder, cache, "inventory", "good.json", "--all")[1]
+    assert found.text(everything=True) == everything
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("name", "code"), [("good", 0), ("bad", 1), ("doubtful", 4)])
+def test_verdicts_are_those_of_the_command(folder: Path, cache: str, name: str, code: int) -> None:
+    subject = f"{name}.json"
+    found = subjects.validate(subject, lock=folder / "the.lock")
+    assert (found.exit_code, bool(found)) == (code, code == 0)
+    words = ("validate", subject, "--lock", str(folder / "the.lock"))
+    assert command(folder, cache, *words) == (code, f"{found}\n")
+    assert found.to_json() == json.loads(command(folder, cache, *words, "--json")[1])
+
+
+def test_expectations_are_words_as_on_the_command_line() -> None:
+    assert subjects.validate("good.json", expect="numpy==1.26.*").outcome == "yes"
+    wrong = subjects.validate("bad.json", expect=("numpy==1.26.*", "arch==arm64"))
+    assert [(one.name, one.word) for one in wrong.verdicts] == [
+        ("numpy", "FAIL"),
+        ("platform", "pass"),
+    ]
+    one = subjects.validate("bad.json", expect=("numpy==1.26.*", "arch==arm64"), only=["arch"])
+    assert [verdict.kind for verdict in one.verdicts] == ["arch"]
+
+
+def test_a_matrix_is_one_that_is_open_or_files(folder: Path, cache: str) -> None:
+    class Opened:
+        index = open_index((), {"XDG_CACHE_HOME": cache})
+
+    expect = "numpy==1.26.*"
+    assert subjects.validate("good.json", expect=expect, matrix=Opened())
+    (folder / "more.yaml").write_text("schema: toolmatrix.facts/1\nstatements: []\n")
+    assert subjects.validate("good.json", expect=expect, matrix=folder / "more.yaml")
+    assert subjects.validate("good.json", expect=expect, matrix=["more.yaml"])
+
+
+@pytest.mark.parametrize(
+    ("error", "asked"),
+    [
+        (LockError, {}),
+        (LockError, {"lock": "none.lock"}),
+        (UsageError, {"expect": "numpy"}),
+        (NothingMatched, {"lock": "the.lock", "target": "amd"}),
+        (NothingMatched, {"lock": "the.lock", "only": ["nothing"]}),
+    ],
+)
+def test_what_cannot_be_asked_is_an_error(
+    error: type[Exception], asked: dict[str, str | list[str]]
+) -> None:
+    with pytest.raises(error):
+        subjects.validate("good.json", **asked)  # type: ignore[arg-type]
