@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.judge import small
-from tests.judge.stage_cases import index, made
+from tests.judge.stage_cases import index, made, of_plan
 from toolmatrix import resources
 from toolmatrix.codes import matrix, plans
 from toolmatrix.errors import Position
 from toolmatrix.finding import Finding
-from toolmatrix.judge import lints, stages
+from toolmatrix.judge import lints
 from toolmatrix.report import findings
 from toolmatrix.report.rules import load_rules
 from toolmatrix.report.terminal import Terminal
@@ -84,7 +84,7 @@ def test_a_planted_code_is_found_in_every_form(cli: Cli, here: Path) -> None:
 
 def test_a_planted_code_is_found_beside_plans() -> None:
     plan = Planted(severity="warning", word="x", others=("y",), plan=0, stage=2)
-    found = [*stages.findings(made("elf:80"), index()), plan]
+    found = [*of_plan(made("elf:80"), index()), plan]
     entry = findings.plan_document(index(), found)[-1]
     assert (entry["code"], entry["plan"], entry["stage"]) == ("TM399", 0, 2)
     assert entry["names"] == ["x", "y"]

@@ -32,7 +32,19 @@ def plans(name: str) -> tuple[Plan, ...]:
 
 def judged(name: str, *devices: str, asked: Sequence[str] | None = None) -> list[Finding]:
     """What is found in a log of the corpus."""
-    return stages.all_findings(plans(name), index(), devices, path=f"{name}.log", asked=asked)
+    return stages.findings(plans(name), index(), devices, path=f"{name}.log", asked=asked)
+
+
+def of_plan(
+    plan: Plan,
+    index: Index,
+    devices: Sequence[str] = (),
+    *,
+    asked: Sequence[str] | None = None,
+    here: stages.Here | None = None,
+) -> list[Finding]:
+    """What is found in one plan."""
+    return stages.findings([plan], index, devices, asked=asked, here=here)
 
 
 def plan(

@@ -6,25 +6,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.judge.stage_cases import fatbinary, index, judged, made, plan
+from tests.judge.stage_cases import fatbinary, index, judged, made, of_plan, plan
 from toolmatrix.judge import stages
 from toolmatrix.judge.stage_devices import CODE, NO, PTX, UNKNOWN, of_part
-from toolmatrix.judge.stage_images import Image, Part, codes
+from toolmatrix.judge.stage_images import DeviceImage, DevicePart, codes
 
 NAMES = index().component("arch").versions
 DEVICES = index().component("device").versions
 KINDS = {"sm": "cubin", "co": "ptx", "gf": "object"}
-IMAGES = [Image(kind=KINDS[name[:2]], arch=name) for name in NAMES]
+IMAGES = [DeviceImage(kind=KINDS[name[:2]], arch=name) for name in NAMES]
 IMAGES += [
-    Image(kind="ptx", arch=name.replace("sm_", "compute_")) for name in NAMES if name[-1] in "af"
+    DeviceImage(kind="ptx", arch=name.replace("sm_", "compute_"))
+    for name in NAMES
+    if name[-1] in "af"
 ]
-IMAGES += [Image(kind="lto", arch="lto_80"), Image(kind="tile", arch="sm_100")]
-IMAGES += [Image(kind="object", arch="gfx90a:xnack+"), Image(kind="object", arch="amdgcnspirv")]
+IMAGES += [DeviceImage(kind="lto", arch="lto_80"), DeviceImage(kind="tile", arch="sm_100")]
+IMAGES += [
+    DeviceImage(kind="object", arch="gfx90a:xnack+"),
+    DeviceImage(kind="object", arch="amdgcnspirv"),
+]
 
 
-def part(*images: Image) -> Part:
-    """Code that is loaded as one."""
-    return Part(plan=0, stage=0, images=images)
+def part(*images: DeviceImage) -> DevicePart:
+    """DeviceCode that is loaded as one."""
+    return DevicePart(plan=0, stage=0, images=images)
 
 
 @pytest.mark.parametrize(
@@ -77,12 +82,12 @@ def test_the_rules(images: tuple[str, ...], device: str, answer: int, image: str
     ],
 )
 def test_the_rules_of_amd(arch: str, device: str, answer: int) -> None:
-    assert of_part(index(), device, part(Image(kind="object", arch=arch))).answer == answer
+    assert of_part(index(), device, part(DeviceImage(kind="object", arch=arch))).answer == answer
 
 
 @given(st.lists(st.sampled_from(IMAGES)), st.sampled_from(IMAGES), st.sampled_from(DEVICES))
 def test_more_code_never_makes_a_device_unable(
-    images: list[Image], more: Image, device: str
+    images: list[DeviceImage], more: DeviceImage, device: str
 ) -> None:
     before = of_part(index(), device, part(*images)).answer
     after = of_part(index(), device, part(*images, more)).answer
@@ -90,7 +95,7 @@ def test_more_code_never_makes_a_device_unable(
 
 
 @given(st.lists(st.sampled_from(IMAGES)), st.sampled_from(DEVICES))
-def test_the_order_of_images_says_nothing(images: list[Image], device: str) -> None:
+def test_the_order_of_images_says_nothing(images: list[DeviceImage], device: str) -> None:
     one = of_part(index(), device, part(*images))
     other = of_part(index(), device, part(*reversed(images)))
     assert (one.answer, one.image, sorted(one.why)) == (
@@ -103,14 +108,14 @@ def test_the_order_of_images_says_nothing(images: list[Image], device: str) -> N
 @given(
     st.lists(st.sampled_from(IMAGES)), st.sampled_from([name for name in DEVICES if "." in name])
 )
-def test_a_cubin_for_the_device_itself_always_runs(images: list[Image], device: str) -> None:
-    exact = Image(kind="cubin", arch="sm_" + device.replace(".", ""))
+def test_a_cubin_for_the_device_itself_always_runs(images: list[DeviceImage], device: str) -> None:
+    exact = DeviceImage(kind="cubin", arch="sm_" + device.replace(".", ""))
     found = of_part(index(), device, part(*images, exact))
     assert (found.answer, found.image.rstrip("af")) == (CODE, exact.arch)
 
 
 @given(st.lists(st.sampled_from(IMAGES), min_size=1), st.sampled_from(DEVICES))
-def test_an_answer_names_what_it_takes_or_why_not(images: list[Image], device: str) -> None:
+def test_an_answer_names_what_it_takes_or_why_not(images: list[DeviceImage], device: str) -> None:
     found = of_part(index(), device, part(*images))
     if found.answer in (PTX, CODE):
         assert found.image in {image.arch for image in images}
@@ -158,19 +163,19 @@ def test_whole_logs(name: str, expected: dict[str, str]) -> None:
 
 
 def test_a_device_that_nobody_knows_is_not_answered_with_no() -> None:
-    found = stages.findings(made("elf:80", "ptx:80"), index(), ["99.9"])
+    found = of_plan(made("elf:80", "ptx:80"), index(), ["99.9"])
     assert [(one.code, one.names) for one in found] == [("TM223", ("99.9", "99.9", "device"))]
 
 
 def test_ptx_wants_a_driver_of_its_toolkit() -> None:
-    (found,) = [one for one in stages.findings(made("ptx:80"), index(), ["9.0"]) if one.plan == 0]
+    (found,) = [one for one in of_plan(made("ptx:80"), index(), ["9.0"]) if one.plan == 0]
     assert found.names == ("9.0", "compute_80", "580.65.06")
     assert found.facts == ("device-runs/9.0#arch", "cuda-drivers/13.0.0")
 
 
 def test_a_device_must_run_every_part() -> None:
     held = plan(fatbinary("elf:80", "ptx:80"), fatbinary("elf:90"))
-    (found,) = [one for one in stages.findings(held, index(), ["8.0"]) if one.code[:4] == "TM22"]
+    (found,) = [one for one in of_plan(held, index(), ["8.0"]) if one.code[:4] == "TM22"]
     assert (found.code, found.stage, found.names) == ("TM220", 1, ("8.0", "sm_90", "major"))
 
 
@@ -201,6 +206,6 @@ def test_an_ordinary_link_leaves_the_code_of_the_objects_as_it_is() -> None:
 
 
 def test_the_total_is_the_worst_of_all_invocations() -> None:
-    found = stages.all_findings([made("elf:80", "ptx:80"), made("elf:80")], index(), ["9.0", "8.0"])
+    found = stages.findings([made("elf:80", "ptx:80"), made("elf:80")], index(), ["9.0", "8.0"])
     totals = {one.names: one.code for one in found if one.plan is None}
     assert totals == {("9.0", "2", "1"): "TM220", ("8.0", "2", "2"): "TM222"}

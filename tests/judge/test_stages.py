@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.judge.stage_cases import codes, fatbinary, index, judged, made, plan, plans
+from tests.judge.stage_cases import codes, fatbinary, index, judged, made, of_plan, plan, plans
 from tests.stages import corpus
 from toolmatrix.judge import stages
 from toolmatrix.judge.stages import Here
@@ -166,20 +166,20 @@ REACHED = {
 
 @pytest.mark.parametrize("code", REACHED)
 def test_each_code_is_reached(code: str) -> None:
-    assert code in codes(stages.findings(REACHED[code], index()))
+    assert code in codes(of_plan(REACHED[code], index()))
 
 
 def test_each_code_has_its_page_and_its_severity() -> None:
     pages = load_rules()
     told = [code for code in pages if code.startswith(("TM20", "TM21", "TM22"))]
-    devices = stages.all_findings(
+    devices = stages.findings(
         [made("elf:80", "ptx:80"), plan(("link", "", "g++ a.o"), files={0: (["a.o"], ["app"])})],
         index(),
         ["8.0", "9.0", "7.5"],
     )
     assert sorted({*REACHED, *codes(devices)}) == told
     for code, held in REACHED.items():
-        severities = {one.severity for one in stages.findings(held, index()) if one.code == code}
+        severities = {one.severity for one in of_plan(held, index()) if one.code == code}
         assert severities <= {pages[code].severity, "info", "error"}
 
 
@@ -199,7 +199,7 @@ def test_each_code_has_its_page_and_its_severity() -> None:
 def test_the_host_compiler_is_held_against_the_limits(
     words: str, severity: str | None, names: tuple[str, ...]
 ) -> None:
-    found = stages.findings(plan(("cudafe", "", f"cudafe++ {words}")), index())
+    found = of_plan(plan(("cudafe", "", f"cudafe++ {words}")), index())
     assert [(one.severity, one.names) for one in found] == ([(severity, names)] if severity else [])
 
 
@@ -208,7 +208,7 @@ def test_a_check_that_is_switched_off_only_warns() -> None:
         ("preprocess", "", "gcc -E -D__NV_NO_HOST_COMPILER_CHECK=1 k.cu"),
         ("cudafe", "", "cudafe++ --gnu_version=160100"),
     )
-    (found,) = stages.findings(held, index())
+    (found,) = of_plan(held, index())
     assert (found.code, found.severity, found.names[2]) == ("TM210", "warning", "unchecked")
 
 
@@ -218,7 +218,7 @@ def test_a_toolkit_that_nobody_knows_refuses_nothing() -> None:
         ("cudafe", "", "cudafe++ --gnu_version=990000"),
         version="99.1.1",
     )
-    assert stages.findings(held, index()) == []
+    assert of_plan(held, index()) == []
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_a_toolkit_that_nobody_knows_refuses_nothing() -> None:
     ],
 )
 def test_an_arch_was_dropped_or_came_later(version: str, arch: str, names: tuple[str, ...]) -> None:
-    (found,) = stages.findings(plan(("ptxas", arch, "ptxas"), version=version), index())
+    (found,) = of_plan(plan(("ptxas", arch, "ptxas"), version=version), index())
     assert (found.code, found.names) == ("TM201", names)
     assert found.grounds[0].subject == "cuda"
     assert found.facts
@@ -248,7 +248,7 @@ def test_an_arch_was_dropped_or_came_later(version: str, arch: str, names: tuple
     ],
 )
 def test_what_a_driver_refuses_is_found(text: str, arch: str) -> None:
-    (found,) = stages.findings(plan(said=[text, text], version=""), index())
+    (found,) = of_plan(plan(said=[text, text], version=""), index())
     assert (found.code, found.names[0]) == ("TM201", arch)
     assert found.where is None
 
@@ -261,13 +261,13 @@ def test_a_warning_that_speaks_of_all_archs_below_one_is_read() -> None:
         ("ptxas", "sm_80", "ptxas"),
         said=[said],
     )
-    (found,) = stages.findings(held.replace(version="12.6.85"), index())
+    (found,) = of_plan(held.replace(version="12.6.85"), index())
     assert (found.code, found.names, found.facts) == ("TM202", ("compute_70", "sm_70"), ())
 
 
 def test_targets_that_do_not_go_together_are_not_unknown() -> None:
     text = "clang: error: invalid offload arch combinations: 'gfx90a' and 'gfx90a:xnack+'"
-    assert stages.findings(plan(said=[text], tool="hipcc", version="21.1.8"), index()) == []
+    assert of_plan(plan(said=[text], tool="hipcc", version="21.1.8"), index()) == []
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_the_words_of_the_profile_are_told_from_others(
     env: dict[str, str], foreign: tuple[str, ...] | None
 ) -> None:
     here = {"_HERE_": "/cuda/bin", "TOP": "/cuda/bin/.."}
-    found = stages.findings(plan(("preprocess", "", "gcc -E k.cu"), env=here | env), index())
+    found = of_plan(plan(("preprocess", "", "gcc -E k.cu"), env=here | env), index())
     assert [one.names for one in found] == ([foreign] if foreign else [])
 
 
@@ -307,19 +307,19 @@ def test_the_toolkits_own_places_on_windows_are_not_the_callers(
 ) -> None:
     here = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v13.1\bin"
     env = {"_HERE_": here, "TOP": here + "/..", "LIBRARIES": libraries}
-    found = stages.findings(plan(("preprocess", "", "cl.exe -E k.cu"), env=env), index())
+    found = of_plan(plan(("preprocess", "", "cl.exe -E k.cu"), env=env), index())
     assert [one.names for one in found] == ([foreign] if foreign else [])
 
 
 @pytest.mark.parametrize("word", ["-DA=$HOME", "-DA=`id`", "$(id)", "-I${HOME}", "a$1.cu"])
 def test_the_shell_expands_these(word: str) -> None:
-    (found,) = stages.findings(plan(("preprocess", "", f"gcc {word}")), index())
+    (found,) = of_plan(plan(("preprocess", "", f"gcc {word}")), index())
     assert found.names == (word,)
 
 
 @pytest.mark.parametrize("words", ["gcc a$", "$CICC_PATH/cicc a", "gcc a'b -DA=50%"])
 def test_the_shell_leaves_these(words: str) -> None:
-    assert stages.findings(plan(("preprocess", "", words)), index()) == []
+    assert of_plan(plan(("preprocess", "", words)), index()) == []
 
 
 def test_a_program_is_sought_on_the_path_of_the_plan() -> None:
@@ -337,7 +337,7 @@ def test_a_program_is_sought_on_the_path_of_the_plan() -> None:
         env={"PATH": "/cuda/bin:/bin"},
     )
     here = Here(has_program=found, has_file=lambda _: True)
-    (one,) = stages.findings(held, index(), here=here)
+    (one,) = of_plan(held, index(), here=here)
     assert (one.code, one.severity, one.names, one.stage) == ("TM211", "error", ("ptxas",), 2)
     assert asked == [("gcc", "/cuda/bin:/bin"), ("ptxas", "/cuda/bin:/bin")]
 
@@ -346,7 +346,7 @@ def test_a_program_is_sought_where_its_path_says() -> None:
     here = Here(has_program=lambda program, _: "lld" not in program, has_file=lambda _: True)
     words = ("/llvm/bin/clang -cc1 k.hip", "/llvm/bin/lld k.o", "$X/cicc k.ii", "./own/lld k.o")
     held = plan(*(("other", "", one) for one in words), tool="clang", version="21.1.8")
-    (found,) = stages.findings(held, index(), here=here)
+    (found,) = of_plan(held, index(), here=here)
     assert (found.code, found.severity, found.names) == ("TM211", "error", ("/llvm/bin/lld",))
 
 
@@ -357,7 +357,7 @@ def test_a_file_of_the_command_line_is_sought() -> None:
         files={0: (["here.o", "gone.o", "unasked.o"], ["app"])},
     )
     asked = ("nvcc", "here.o", "gone.o", "-arch=sm_80", "-o", "app")
-    (found,) = stages.findings(held, index(), asked=asked, here=here)
+    (found,) = of_plan(held, index(), asked=asked, here=here)
     assert (found.code, found.severity, found.names, found.stage) == (
         "TM212",
         "error",
@@ -376,9 +376,7 @@ def test_a_file_of_the_command_line_is_sought() -> None:
     ],
 )
 def test_the_ptx_that_is_advised_runs_elsewhere_too(cubins: str, advice: str) -> None:
-    (found,) = (
-        one for one in stages.findings(made(*cubins.split()), index()) if one.code == "TM204"
-    )
+    (found,) = (one for one in of_plan(made(*cubins.split()), index()) if one.code == "TM204")
     assert found.help() == f"add `-gencode arch={advice},code={advice}`"
 
 
@@ -401,7 +399,7 @@ def test_both_halves_have_lto_or_none(
         fatbinary("elf:80", "ptx:80", more="-link"),
         files={1: (["k.o"], ["k.cubin"]), 0: ([], ["k.o"])},
     )
-    found = [one for one in stages.findings(held, index()) if one.code == "TM217"]
+    found = [one for one in of_plan(held, index()) if one.code == "TM217"]
     assert [one.severity for one in found] == ([severity] if severity else [])
 
 
@@ -412,5 +410,5 @@ def test_what_an_earlier_invocation_made_is_linked_with_what_it_is() -> None:
         files={0: ([], ["k.fatbin.c"]), 1: (["k.fatbin.c"], ["k.o"])},
     )
     link = plan(("link", "", "g++ k.o -o app"), files={0: (["k.o"], ["app"])})
-    found = stages.all_findings([compiled, link], index())
+    found = stages.findings([compiled, link], index())
     assert [(one.code, one.plan) for one in found] == [("TM216", 1)]

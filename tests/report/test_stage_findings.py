@@ -7,7 +7,7 @@ import json
 import jsonschema
 import pytest
 
-from tests.judge.stage_cases import index, judged, made
+from tests.judge.stage_cases import index, judged, made, of_plan
 from tests.judge.test_stages import REACHED
 from toolmatrix import resources
 from toolmatrix.judge import stages
@@ -37,7 +37,7 @@ runs on 8.6 and 9.0, not on 7.5"""
 
 
 def test_several_invocations_are_answered_together() -> None:
-    found = stages.all_findings([made("elf:80", "ptx:80")] * 2, index(), ["9.0"])
+    found = stages.findings([made("elf:80", "ptx:80")] * 2, index(), ["9.0"])
     assert words.plan_text(index(), found, SCREEN).partition("\n\n[1]")[0] == (
         """\
 device 9.0  yes      2 of 2 invocations with device code run on it
@@ -94,7 +94,7 @@ def test_what_a_toolkit_takes_is_said_with_who_took_it(version: str, arch: str, 
     held = REACHED["TM201"].replace(
         version=version, stages=(REACHED["TM201"].stages[0].replace(arch=arch),)
     )
-    (found,) = [one for one in stages.findings(held, index()) if one.code == "TM201"]
+    (found,) = [one for one in of_plan(held, index()) if one.code == "TM201"]
     assert found.sentence(words.IndexWords(index())) == said.format(
         f"does not take the arch `{arch}`"
     )
@@ -105,9 +105,7 @@ def test_every_code_has_words_and_fits_the_schema() -> None:
         schema = json.load(file)
     shape = {"$ref": "#/$defs/finding", "$defs": schema["$defs"]}
     held = [
-        one
-        for plan in REACHED.values()
-        for one in stages.findings(plan, index(), ["8.0", "7.5", "12.0"])
+        one for plan in REACHED.values() for one in of_plan(plan, index(), ["8.0", "7.5", "12.0"])
     ]
     for entry in words.plan_document(index(), held):
         jsonschema.validate(entry, shape)
@@ -118,5 +116,5 @@ def test_every_code_has_words_and_fits_the_schema() -> None:
 
 
 def test_findings_of_a_log_of_unknown_place_have_none() -> None:
-    (entry,) = words.plan_document(index(), stages.findings(made("elf:80"), index()))
+    (entry,) = words.plan_document(index(), of_plan(made("elf:80"), index()))
     assert (entry["where"], entry["plan"], entry["stage"]) == (None, 0, 0)

@@ -89,7 +89,7 @@ def observed(
     stdin: IO[bytes] | None,
     index: Callable[[], Index] | None,
 ) -> SubjectInventory:
-    """Observe a subject, also an archive on `stdin`; `index` is called only if programs are asked, which None forbids."""
+    """Observe a subject, also an archive on `stdin`; `index` is called only to ask programs, which None forbids."""
     asked = (lambda _: probes.of_index(index())) if index is not None else None
     found = locked.observe(subject, platform, directory, stdin, asked)
     return SubjectInventory(**{field: getattr(found, field) for field in found._fields})

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
-    from toolmatrix.judge.sweep import Release, ReleaseOutcome, Worker
-    from toolmatrix.report.findings import Report
+    from toolmatrix.judge.sweep import Release, ReleaseOutcome, Sweeper
+    from toolmatrix.report.findings import MatrixReport
 
 # Parts of the work that are worth starting a process for.
 _WORTHWHILE = 4
@@ -49,11 +49,11 @@ def run(context: Context) -> int:
     return 1 if report.failed else 0
 
 
-def judge(context: Context, index: Index, today: date) -> Report:
+def judge(context: Context, index: Index, today: date) -> MatrixReport:
     """Everything that can be found: by solving, and in the files as they stand."""
     from toolmatrix.facts import load
     from toolmatrix.judge import answers, doubts, gaps, lints, sweep
-    from toolmatrix.report.findings import Report
+    from toolmatrix.report.findings import MatrixReport
 
     only = context.options.only
     files = _files(context)
@@ -63,7 +63,7 @@ def judge(context: Context, index: Index, today: date) -> Report:
     matrix = load.load([_front(), *context.matrices]) if only else None
     parts = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
     outcomes: list[ReleaseOutcome] = []
-    with _Workers(sweep.Worker(context.matrices, env), parts) as workers:
+    with _Workers(sweep.Sweeper(context.matrices, env), parts) as workers:
         matrix = matrix or load.load([_front(), *context.matrices])
         progress = Progress(context, sum(map(len, parts)), "solving", "releases")
         for held in workers.results():
@@ -87,7 +87,7 @@ def judge(context: Context, index: Index, today: date) -> Report:
         if not only or (one.where and one.where.path in shown)
     ]
     counts = sweep.counts(index, outcomes)
-    return Report(index, found, counts, " and ".join(sorted(shown)) or "the matrix")
+    return MatrixReport(index, found, counts, " and ".join(sorted(shown)) or "the matrix")
 
 
 def _file(name: str, files: Sequence[str]) -> str:
@@ -135,7 +135,7 @@ def _files(context: Context) -> list[str]:
 class _Workers:
     """The parts of the work shared out over processes; where there can be none, done here."""
 
-    def __init__(self, worker: Worker, parts: list[list[Release]]) -> None:
+    def __init__(self, worker: Sweeper, parts: list[list[Release]]) -> None:
         self.worker = worker
         self.parts = parts
         self.pool: Executor | None = None

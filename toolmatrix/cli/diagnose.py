@@ -25,16 +25,16 @@ def run(context: Context) -> int:
     """Print what is known of the failures in a log; 1 when there is one, but 0 where a SARIF reader judges."""
     from toolmatrix.judge.diagnose import diagnose
     from toolmatrix.logs import signatures
-    from toolmatrix.report.diagnosis import Report
+    from toolmatrix.report.diagnosis import DiagnosisReport
 
     path = context.arguments[0]
-    book = signatures.load()
+    catalog = signatures.load()
     locked = _locked(context)
-    log = _observed(context, path, book)
+    log = _observed(context, path, catalog)
     index = context.index()
     limit = MOST if context.options.limit is None else context.options.limit
-    found = diagnose(index, book, log, locked, partial(_answer, context, index), limit)
-    report = Report(index, found, context.options.lock if locked else "")
+    found = diagnose(index, catalog, log, locked, partial(_answer, context, index), limit)
+    report = DiagnosisReport(index, found, context.options.lock if locked else "")
     form = context.options.format
     if form == "json":
         context.write_json(report.document())
@@ -48,7 +48,7 @@ def run(context: Context) -> int:
     return 1 if found.causes else 0
 
 
-def _observed(context: Context, path: str, book: Book) -> Log:
+def _observed(context: Context, path: str, catalog: Book) -> Log:
     from toolmatrix.logs.log import observe
 
     help = "`-` reads stdin"
@@ -56,7 +56,7 @@ def _observed(context: Context, path: str, book: Book) -> Log:
         closing(stage_log.unpacked(context, context.path(path), help)) as stream,
         stage_log.readable(path, help),
     ):
-        return observe(stage_log.as_utf8(stream), book, stage_log.called(path))
+        return observe(stage_log.as_utf8(stream), catalog, stage_log.called(path))
 
 
 def _locked(context: Context) -> Mapping[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.cli import ask
+from toolmatrix.cli.validate import targets
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.judge import locked
 from toolmatrix.judge.validator import Baseline
@@ -51,7 +51,7 @@ def run(context: Context) -> int:
 
 def _two_targets(context: Context, index: Index, locks: Sequence[Lock]) -> tuple[str, ...]:
     """The two targets to hold side by side: those said, else those of locks that have nothing else to compare."""
-    said = _said(context, index)
+    said = _said(context)
     if said:
         return said
     order = {name: place for place, name in enumerate(index.header["targets"])}
@@ -65,11 +65,9 @@ def _two_targets(context: Context, index: Index, locks: Sequence[Lock]) -> tuple
     return (names[0][0], names[1][0]) if alone and names[0] != names[1] else ()
 
 
-def _said(context: Context, index: Index) -> tuple[str, ...]:
+def _said(context: Context) -> tuple[str, ...]:
     """The two targets of `--target`; a setting says where things run, not what to compare."""
-    if context.origins["target"].kind != "flag":
-        return ()
-    said = tuple(dict.fromkeys(ask.settled(context, index).target))
+    said = tuple(dict.fromkeys(targets(context)))
     if said and len(said) != 2:
         raise UsageError(
             "two targets are compared",
@@ -156,7 +154,7 @@ def _explaining(
         return None, ()
     path = context.options.lock
     lock = read.read(context.path(path))
-    said = _said(context, context.index()) or (None, None)
+    said = _said(context) or (None, None)
     return lock, tuple(
         Baseline(lock=lock, path=path, targets=(name,) if name else ()).target(side)
         for name, side in zip(said, sides, strict=True)

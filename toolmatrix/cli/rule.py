@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.errors import NothingMatched
-from toolmatrix.report.rules import Rule, load_rules
+from toolmatrix.report.rules import CodePage, load_rules
 from toolmatrix.report.terminal import columns, wrap
 from toolmatrix.request.spelling import meant
 
@@ -31,7 +31,7 @@ def run(context: Context) -> int:
     return 0
 
 
-def _find(rules: dict[str, Rule], code: str) -> Rule:
+def _find(rules: dict[str, CodePage], code: str) -> CodePage:
     rule = rules.get(code.upper())
     if rule is None:
         raise NothingMatched(
@@ -41,11 +41,11 @@ def _find(rules: dict[str, Rule], code: str) -> Rule:
     return rule
 
 
-def _fields(rule: Rule) -> dict[str, str]:
+def _fields(rule: CodePage) -> dict[str, str]:
     return {name: getattr(rule, name) for name in rule._fields}
 
 
-def _page(rule: Rule, terminal: Terminal) -> str:
+def _page(rule: CodePage, terminal: Terminal) -> str:
     lines = [
         f"{terminal.style(rule.code, 'bold')} {rule.name} ({rule.severity}, since {rule.since})"
     ]

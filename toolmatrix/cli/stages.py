@@ -202,7 +202,7 @@ def judge(context: Context, told: Told, index: Index) -> list[Finding]:
 
     names = Names(index)
     here = Here(has_program=_is_found, has_file=lambda path: os.path.exists(context.path(path)))
-    return stages.all_findings(
+    return stages.findings(
         told.log.plans,
         index,
         tuple(_device(names, device) for device in context.options.device),

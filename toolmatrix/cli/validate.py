@@ -9,7 +9,7 @@ from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.progress import Progress, summarize
 from toolmatrix.errors import Position, UsageError
 from toolmatrix.judge import results
-from toolmatrix.judge.pool import Bounds
+from toolmatrix.judge.pool import WorkBounds
 from toolmatrix.judge.validator import Baseline, Validator, expectations_of
 from toolmatrix.report import verdicts
 
@@ -40,7 +40,7 @@ def run(context: Context) -> int:
         run=not options.no_run,
         strict=options.strict,
     )
-    bounds = Bounds(
+    bounds = WorkBounds(
         seconds=options.timeout or _PATIENCE,
         processor=options.cpu_time or OPTIONS["cpu_time"].default,
         memory=options.memory or OPTIONS["memory"].default,

@@ -18,7 +18,7 @@ LONGEST = 7
 """Lines of a reason beyond which it explains nothing to anybody."""
 
 
-class _Group(Value):
+class _Unanswered(Value):
     """Releases of one component that have no answer for one reason, in some ways."""
 
     component: str
@@ -78,7 +78,7 @@ def explained(refused: Unanswered) -> bool:
     )
 
 
-def _merged_releases(outcomes: Sequence[ReleaseOutcome]) -> list[_Group]:
+def _merged_releases(outcomes: Sequence[ReleaseOutcome]) -> list[_Unanswered]:
     """Releases without an answer in one way by facts about the same pairs of components."""
     same: dict[tuple[str, Way, Code, object], list[tuple[str, Unanswered]]] = {}
     for outcome in outcomes:
@@ -87,7 +87,7 @@ def _merged_releases(outcomes: Sequence[ReleaseOutcome]) -> list[_Group]:
             key = (outcome.component, held.way, _code(held), shapes)
             same.setdefault(key, []).append((outcome.version, held))
     return [
-        _Group(
+        _Unanswered(
             component=component,
             code=code,
             releases=tuple(version for version, _ in alike),
@@ -104,9 +104,9 @@ def _code(held: Unanswered) -> Code:
     return ExplainedRefusal if explained(held) else UnexplainedRefusal
 
 
-def _merged_ways(groups: Sequence[_Group]) -> list[_Group]:
+def _merged_ways(groups: Sequence[_Unanswered]) -> list[_Unanswered]:
     """Groups that differ in the way alone."""
-    same: dict[tuple[object, ...], _Group] = {}
+    same: dict[tuple[object, ...], _Unanswered] = {}
     for group in groups:
         key = (group.component, group.code, group.releases, group.grounds)
         known = same.get(key)

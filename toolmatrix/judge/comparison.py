@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from toolmatrix.inventory.model import Inventory
-    from toolmatrix.judge.porting import Book, Kind, Step
+    from toolmatrix.judge.porting import ComparedKind, DerivationStep, PortingCatalog
 
     Why = Callable[[str], tuple[str, str]]
     """Why a feature matters, and the source that says so; nothing where nobody knows."""
@@ -49,7 +49,7 @@ class _Item(Value):
     def value(self) -> str:
         return ", ".join(self.values)
 
-    def held(self, kind: Kind) -> Held:
+    def held(self, kind: ComparedKind) -> Held:
         """What is told of it; where only names count, that it is there."""
         value = "yes" if kind.by == "name" else self.value
         return Held(value=value, seen_by=self.seen.seen_by, where=self.seen.where)
@@ -58,15 +58,15 @@ class _Item(Value):
 class _Side:
     """One side: its items by name, and why it has none of what it was not asked for."""
 
-    def __init__(self, inventory: Inventory, book: Book) -> None:
+    def __init__(self, inventory: Inventory, catalog: PortingCatalog) -> None:
         self.inventory = inventory
-        self.book = book
+        self.catalog = catalog
         self.architecture = inventory.platform.partition("/")[2].partition("/")[0]
         self.skipped = {one.what: one.reason for one in inventory.skipped}
         self.items: dict[str, _Item] = {}
-        self.kinds: dict[str, Kind] = {}
+        self.kinds: dict[str, ComparedKind] = {}
         for name, item in self._found():
-            kind = book.kind(name)
+            kind = catalog.kind(name)
             if kind is not None:
                 known = self.items.get(name)
                 self.items[name] = _merged(known, item) if known else item
@@ -105,17 +105,17 @@ class _Side:
         """A feature under the name that it has for both sides."""
         manager = _manager(name)
         if manager:
-            plain = self.book.renamed.sub("", name.partition(":")[2])
-            name = f"package:{self.book.packages.get(plain, plain)}"
-        return self.book.same.get(name) or self.book.spelt(name, self.architecture)
+            plain = self.catalog.renamed.sub("", name.partition(":")[2])
+            name = f"package:{self.catalog.packages.get(plain, plain)}"
+        return self.catalog.same.get(name) or self.catalog.spelt(name, self.architecture)
 
     def _effects(self) -> Iterator[tuple[str, _Item]]:
-        for effect in self.book.effects:
+        for effect in self.catalog.effects:
             item = next(filter(None, map(self._step, effect.steps)), None)
             if item is not None:
                 yield f"effect:{effect.name}", item
 
-    def _step(self, step: Step) -> _Item | None:
+    def _step(self, step: DerivationStep) -> _Item | None:
         """What a step of an effect says; None where it does not speak."""
         features = dict(_seen(self.inventory.features))
         name = next((one for one in features if step.of and step.of.fullmatch(one)), "")
@@ -131,7 +131,7 @@ class _Side:
         """The value of something, nothing where this side has none of it."""
         return self.items[name].value if name in self.items else ""
 
-    def blind(self, name: str, kind: Kind) -> str | None:
+    def blind(self, name: str, kind: ComparedKind) -> str | None:
         """Why this side cannot tell of something that it does not have; None where having none is an answer."""
         feature, _, bare = name.partition(":")
         managers = _MANAGERS if feature == "package" else ()
@@ -143,8 +143,8 @@ class _Side:
 
     def compared(self, name: str, text: str) -> str:
         """A value as it is compared: spelt in common, and without what never counts."""
-        text = self.book.spelt(text, self.architecture)
-        for one in self.book.alike:
+        text = self.catalog.spelt(text, self.architecture)
+        for one in self.catalog.alike:
             if one.of.fullmatch(name):
                 text = one.drop.sub("", text)
         return text
@@ -157,7 +157,7 @@ class _Pairing:
         self.sides = sides
         self.told = told
         self.why = why
-        self.book = sides[0].book
+        self.catalog = sides[0].catalog
         self.names = sides[0].items.keys() | sides[1].items.keys()
         asked = {
             "architecture": [side.architecture for side in sides],
@@ -175,7 +175,7 @@ class _Pairing:
         """What either side has under a name."""
         return self.sides[0].items.get(name), self.sides[1].items.get(name)
 
-    def blind(self, name: str, kind: Kind) -> tuple[int, str] | None:
+    def blind(self, name: str, kind: ComparedKind) -> tuple[int, str] | None:
         """The side that lacks something only because it cannot tell of it, and why."""
         for place, (side, item) in enumerate(zip(self.sides, self.items(name), strict=True)):
             reason = self._unread(side, name) or side.blind(name, kind) if item is None else None
@@ -188,7 +188,7 @@ class _Pairing:
         is_read = not name.startswith("env:") or bool(self.why(name)[0])
         return None if is_read or side.subject != "machine" else _NOT_READ
 
-    def difference(self, name: str, kind: Kind) -> Difference:
+    def difference(self, name: str, kind: ComparedKind) -> Difference:
         """Something that is not the same, judged."""
         one, other = self.items(name)
         called = {item.called for item in (one, other) if item}
@@ -203,15 +203,15 @@ class _Pairing:
             verdict=verdict,
             why=why,
             source=source,
-            unit=self.book.unit(name),
+            unit=self.catalog.unit(name),
         )
 
     def _judged(self, name: str) -> Judgement:
         """By the first rule that speaks, else suspicious for the reason why it matters at all."""
-        rule = self.book.rule(self._pair(name))
+        rule = self.catalog.rule(self._pair(name))
         if rule is not None:
             return rule.verdict, rule.why, rule.source
-        effect = next((one for one in self.book.effects if f"effect:{one.name}" == name), None)
+        effect = next((one for one in self.catalog.effects if f"effect:{one.name}" == name), None)
         return SUSPICIOUS, *((effect.why, effect.source) if effect else self.why(name))
 
     def _pair(self, name: str) -> Pair:
@@ -239,7 +239,7 @@ class _Pairing:
             return None
         both = tuple(zip(self.sides, (one, other), strict=True))
         spelt = [
-            {self.book.spelt(v, side.architecture) for v in held.values} for side, held in both
+            {self.catalog.spelt(v, side.architecture) for v in held.values} for side, held in both
         ]
         if spelt[0] == spelt[1]:
             return EXPECTED, "each names its own architecture", ""
@@ -248,7 +248,7 @@ class _Pairing:
             return None
         dropped = (
             part
-            for part in self.book.alike
+            for part in self.catalog.alike
             if part.of.fullmatch(name) and any(map(part.drop.search, (*spelt[0], *spelt[1])))
         )
         part = next(dropped)
@@ -272,18 +272,18 @@ class _Pairing:
 def compare(
     one: Inventory,
     other: Inventory,
-    book: Book,
+    catalog: PortingCatalog,
     why: Why = lambda _name: ("", ""),
     locked: tuple[Inventory, Inventory] | None = None,
 ) -> Comparison:
     """Compare two inventories. `locked` are what a lock says of either side, so that what it explains is expected."""
-    told = (_Side(locked[0], book), _Side(locked[1], book)) if locked else None
-    pairing = _Pairing((_Side(one, book), _Side(other, book)), told, why)
+    told = (_Side(locked[0], catalog), _Side(locked[1], catalog)) if locked else None
+    pairing = _Pairing((_Side(one, catalog), _Side(other, catalog)), told, why)
     differences: list[Difference] = []
     same: list[tuple[str, str, str]] = []
     unseen: dict[tuple[str, str, int, str], list[str]] = {}
     kinds = pairing.sides[0].kinds | pairing.sides[1].kinds
-    order = {kind.kind: place for place, kind in enumerate(book.kinds)}
+    order = {kind.kind: place for place, kind in enumerate(catalog.kinds)}
     for name in sorted(kinds, key=lambda name: (order[kinds[name].kind], name)):
         kind = kinds[name]
         items = pairing.items(name)
@@ -323,7 +323,7 @@ def _merged(one: _Item, other: _Item) -> _Item:
     return one.replace(values=tuple(sorted({*one.values, *other.values})))
 
 
-def _equal(name: str, kind: Kind, one: _Item | None, other: _Item | None) -> bool:
+def _equal(name: str, kind: ComparedKind, one: _Item | None, other: _Item | None) -> bool:
     """Whether both sides have the same, as far as the coarser of the two tells."""
     if one is None or other is None:
         return False

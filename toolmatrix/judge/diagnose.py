@@ -32,12 +32,12 @@ _PLACE = re.compile(r"\{(\w+)(?::(\d))?\}")
 
 
 def diagnose(
-    index: Index, book: Book, log: Log, locked: Mapping[str, str], solve: Solve, limit: int = 0
+    index: Index, catalog: Book, log: Log, locked: Mapping[str, str], solve: Solve, limit: int = 0
 ) -> Diagnosis:
     """Judge every failure of a log; `locked` are releases of a lock, `limit` how many causes are told, 0 for all."""
     ranked = sorted(_consequent(log.matches), key=_rank)
     told = ranked[:limit] if limit else ranked
-    judge = _Judge(index, book, locked, solve)
+    judge = _Judge(index, catalog, locked, solve)
     return Diagnosis(
         subject=log.inventory.subject,
         lines=log.lines,
@@ -75,9 +75,11 @@ def _rank(told: tuple[Match, int]) -> tuple[bool, int, int]:
 class _Judge:
     """Looks up what belongs to a failure; requests that were solved are remembered."""
 
-    def __init__(self, index: Index, book: Book, locked: Mapping[str, str], solve: Solve) -> None:
+    def __init__(
+        self, index: Index, catalog: Book, locked: Mapping[str, str], solve: Solve
+    ) -> None:
         self.index = index
-        self.book = book
+        self.catalog = catalog
         self.locked = locked
         self.solve = solve
         self.solved: dict[tuple[str, ...], Mapping[str, str] | None] = {}
@@ -126,8 +128,8 @@ class _Judge:
             file = match.values.get("file", "")
             values |= {"library": part.component, "major": major(file), "bring": part.brings(file)}
         if values.get("other") and not values.get("package"):
-            values["other"] = self.book.called(values["other"]) or values["other"]
-        values["compiler"] = self.book.compiler(values.get("compiler", ""))
+            values["other"] = self.catalog.called(values["other"]) or values["other"]
+        values["compiler"] = self.catalog.compiler(values.get("compiler", ""))
         if values.get("value") and values.get("cpu_flag"):
             values["cpu_flag"] = f"{values['cpu_flag'].rstrip('=')}={values['value']}"
         if values.get("arch"):
@@ -141,14 +143,16 @@ class _Judge:
             values.get("library"),
             values.get("other"),
         }
-        shown = [name for name in self.book.programs if name in match.seen and name not in others]
+        shown = [
+            name for name in self.catalog.programs if name in match.seen and name not in others
+        ]
         called = [name for name in match.callers if name not in others]
         values["user"] = next(iter(called or (shown if len(shown) == 1 else ())), "")
         return {name: value for name, value in values.items() if value}
 
     def part(self, match: Match) -> Part | None:
         """Whose the missing library, header or symbol is."""
-        return self.book.part(match.values.get("file") or match.values.get("symbol") or "")
+        return self.catalog.part(match.values.get("file") or match.values.get("symbol") or "")
 
     def involved(self, role: str, match: Match, values: Mapping[str, str]) -> Involved:
         """Who stands in a place of `between`."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST_OTHERS = 8
 
 
-class Kind(Value):
+class WarningKind(Value):
     """A kind of evidence: how its features begin, its code, what it says and what to do; `each` value may be told."""
 
     feature: str
@@ -31,32 +31,32 @@ class Kind(Value):
 
 
 _KINDS = (
-    Kind(
+    WarningKind(
         feature=FOREIGN_PROGRAM,
         code="TM412",
         reason="a program for another processor",
         help="take the program of the platform of the image, or leave it out",
     ),
-    Kind(
+    WarningKind(
         feature=UNKEPT,
         code="TM413",
         reason="compiled without what the variables of the image promise",
         help="build it again with the flags, or take the flags out of the variables",
     ),
-    Kind(
+    WarningKind(
         feature=GONE,
         code="TM414",
         reason="what its record lists is gone",
         help="install the package again, or remove it with its package manager",
         each=True,
     ),
-    Kind(
+    WarningKind(
         feature=BY_VARIABLE,
         code="TM415",
         reason="found by way of LD_LIBRARY_PATH alone",
         help="list its directory in /etc/ld.so.conf.d and run ldconfig: a process without the variable does not start",
     ),
-    Kind(
+    WarningKind(
         feature=secrets.FEATURE,
         code="TM416",
         reason="a secret that everybody can read who has the image",
@@ -79,7 +79,7 @@ def warnings(inventory: Inventory) -> Iterator[Verdict]:
                     yield _warning(kind, feature, held, history.get(held[0].layer, ""))
 
 
-def _warning(kind: Kind, feature: str, several: list[Seen], made_by: str) -> Verdict:
+def _warning(kind: WarningKind, feature: str, several: list[Seen], made_by: str) -> Verdict:
     first, *others = several
     name, _, about = feature.partition(":")
     return Verdict(

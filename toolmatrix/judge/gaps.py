@@ -114,7 +114,7 @@ def _toolkit_of(component: Component) -> str:
     return component.accelerators[0]
 
 
-class _Group(Value):
+class _TableRows(Value):
     """Rows of one table that compute on the same."""
 
     table: str
@@ -124,12 +124,12 @@ class _Group(Value):
 def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[Finding]:
     """Columns about what computes on an accelerator, with cells in some rows for it and none in others."""
     accelerator_of = {build.id: build.attributes["accelerator"] for build in builds}
-    groups: dict[_Group, list[str]] = {}
+    groups: dict[_TableRows, list[str]] = {}
     for row in matrix.rows.values():
         if row.table not in ("statements", row.id):
             own = accelerator_of.get(row.id) or dict(row.cells).get("accelerator", "")
             for accelerator in own.split() or [""]:
-                group = _Group(table=row.table, accelerator=accelerator)
+                group = _TableRows(table=row.table, accelerator=accelerator)
                 groups.setdefault(group, []).append(row.id)
     told: dict[str, dict[str, str]] = {}
     inside = set()
@@ -153,7 +153,7 @@ def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[F
 def _lacking(
     matrix: Matrix,
     index: Index,
-    group: _Group,
+    group: _TableRows,
     about: str,
     rows: Sequence[str],
     facts: Sequence[str],

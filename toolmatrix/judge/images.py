@@ -6,13 +6,15 @@ that is coarser than what is wanted does not decide, and what could not be seen 
 
 from __future__ import annotations
 
+import re
+
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
 from toolmatrix.inventory import python, secrets
 from toolmatrix.inventory.model import DEFAULT_PLACE, DRIVER, RAN, RUNNING, WHICH, Seen
 from toolmatrix.judge import evidence
-from toolmatrix.judge.bring import bring
-from toolmatrix.judge.coarse import admits, compared
 from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, Expectation
+from toolmatrix.judge.precision import admits, compared
+from toolmatrix.logs import signatures
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -34,6 +36,7 @@ _SETTLE = (
 )
 
 
+_SONAME = re.compile(r"(?P<stem>.+)\.so\.(?P<major>[\w.]+)|(?P<old>.+)-(?P<number>[\d.]+)\.so")
 _ASK = "let it be run: as `docker:NAME`, without `--no-run`"
 
 
@@ -341,7 +344,7 @@ def _loaded(subject: Subject, expectation: Expectation, one: Soname | None) -> V
     by = f"needed by {one.needed_by[0]}" if one and one.needed_by else "nothing brings it"
     if expectation.name.startswith(DRIVER):
         return expectation.verdict(SKIP, reason="the driver of the host brings it")
-    package = bring(subject.inventory, expectation.name)
+    package = provider(subject.inventory, expectation.name)
     if one and one.others:
         others = ", ".join(one.others)
         help = f"{others} is of another major: take what was built for it, or install {package}"
@@ -373,6 +376,38 @@ def _seen(
 def _place(seen: Seen) -> str:
     """What is to be corrected: a file, or what a command starts."""
     return f"what `{seen.where}` starts" if seen.seen_by == RAN else seen.where
+
+
+def provider(inventory: Inventory, soname: str) -> str:
+    """The package that provides a soname, in the words of the image's package manager as far as that is known.
+
+    The vendors' packages are the table `parts` of matrix/signatures.yaml. Of distributions, rpm and apk find packages
+    by soname, and Debian names them after it.
+    """
+    if soname.startswith("/"):
+        return f"a build of it for the C library of this image, or what has {soname}"
+    part = signatures.part(signatures.parts(), soname)
+    found = [part.brings(soname)] if part is not None else []
+    managers = {name.partition(":")[0] for name in inventory.features}
+    if "rpm" in managers:
+        found.append(f"`dnf install '{soname}()(64bit)'`")
+    elif "apk" in managers:
+        found.append(f"`apk add so:{soname}`")
+    elif "dpkg" in managers and not found and (package := debian_package(soname)):
+        found.append(
+            f"{package} of the distribution, if it is called so: `apt-file search {soname}`"
+        )
+    return ", or ".join(found) or f"the package that brings {soname}"
+
+
+def debian_package(soname: str) -> str:
+    """The name of Debian's package of a soname, by its policy, section 8.1; empty for a name that is not a soname."""
+    found = _SONAME.fullmatch(soname)
+    if found is None:
+        return ""
+    stem, number = found["stem"] or found["old"], found["major"] or found["number"]
+    dash = "-" if found["old"] or stem[-1].isdigit() else ""
+    return f"{stem}{dash}{number}".lower().replace("_", "-")
 
 
 _JUDGES: dict[str, Callable[[Subject, Expectation], Iterator[Verdict]]] = {

@@ -34,8 +34,8 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 _GRACE = 30
 
 
-class Bounds(Value):
-    """Bounds of a piece of work: seconds, seconds of processor time, and MiB of memory."""
+class WorkBounds(Value):
+    """WorkBounds of a piece of work: seconds, seconds of processor time, and MiB of memory."""
 
     seconds: int
     processor: int
@@ -79,7 +79,7 @@ class Worker:
     It is a fork: it has the modules, the opened matrix and the standard input of this process.
     """
 
-    def __init__(self, work: Work, bounds: Bounds, lifeline: tuple[int, int]) -> None:
+    def __init__(self, work: Work, bounds: WorkBounds, lifeline: tuple[int, int]) -> None:
         from multiprocessing import Pipe
 
         self.bounds = bounds
@@ -152,7 +152,7 @@ def _ended(code: int) -> ToolmatrixError:
     return ToolmatrixError("the process that read it ended", found=how, help="report it")
 
 
-def _serve(line: Line, work: Work, bounds: Bounds, lifeline: int) -> NoReturn:
+def _serve(line: Line, work: Work, bounds: WorkBounds, lifeline: int) -> NoReturn:
     """Work until there is nothing more to do."""
     import threading
 
@@ -180,7 +180,7 @@ def _end_with_parent(lifeline: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _done(work: Work, task: tuple[object, ...], bounds: Bounds) -> WorkResult:
+def _done(work: Work, task: tuple[object, ...], bounds: WorkBounds) -> WorkResult:
     try:
         with _within(bounds):
             return WorkResult(value=work(*task))
@@ -205,7 +205,7 @@ def _sendable(error: Exception) -> Exception:
 
 
 @contextmanager
-def _within(bounds: Bounds) -> Iterator[None]:
+def _within(bounds: WorkBounds) -> Iterator[None]:
     """Hold this process to the bounds on processor time and memory, counted from here."""
     import resource
 
@@ -230,14 +230,14 @@ def _stop(*_: object) -> NoReturn:
     raise _ProcessorBound
 
 
-class _Ended(BaseException):
+class _Signalled(BaseException):
     """A signal that ends this process, once its workers are gone."""
 
 
 class Pool:
     """At most `jobs` workers, started as they are needed; at the end none is left, whatever ends it."""
 
-    def __init__(self, work: Work, bounds: Bounds, jobs: int = 1) -> None:
+    def __init__(self, work: Work, bounds: WorkBounds, jobs: int = 1) -> None:
         self.work = work
         self.bounds = bounds
         self.jobs = jobs
@@ -258,7 +258,7 @@ class Pool:
     def _end(self, number: int, _frame: FrameType | None) -> None:
         if not self._caught:
             self._caught = number
-            raise _Ended
+            raise _Signalled
 
     def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, WorkResult]]:
         """The result of each task by its name, in the order in which they are done."""

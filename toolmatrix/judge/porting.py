@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ALWAYS = "always"
 
 
-class Kind(Value):
+class ComparedKind(Value):
     """A kind of thing that is compared; the fields are those of the file."""
 
     kind: str
@@ -34,7 +34,7 @@ class Kind(Value):
         return next((part for part in found.groups() if part), name) if found else name
 
 
-class Step(Value):
+class DerivationStep(Value):
     """What an effect follows from: a feature or an architecture, and the value where it is not that of the feature."""
 
     of: re.Pattern[str] | None = None
@@ -42,13 +42,13 @@ class Step(Value):
     value: str = ""
 
 
-class Effect(Value):
+class DerivedProperty(Value):
     """A property that follows from several features; the first step that speaks decides."""
 
     name: str
     why: str
     source: str
-    steps: tuple[Step, ...]
+    steps: tuple[DerivationStep, ...]
 
 
 class Alike(Value):
@@ -74,7 +74,7 @@ class Pair(Value):
     holder: str | None = None
 
 
-class Rule(Value):
+class DifferenceRule(Value):
     """A judgement on differences; the fields are those of the file."""
 
     of: re.Pattern[str]
@@ -112,21 +112,21 @@ class Rule(Value):
         return high <= low * self.within
 
 
-class Book(Value):
+class PortingCatalog(Value):
     """Everything the file says."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ComparedKind, ...]
     ignored: tuple[re.Pattern[str], ...]
     same: Mapping[str, str]
-    effects: tuple[Effect, ...]
+    effects: tuple[DerivedProperty, ...]
     spellings: Mapping[str, tuple[tuple[str, str], ...]]
     alike: tuple[Alike, ...]
     units: tuple[tuple[re.Pattern[str], str], ...]
     packages: Mapping[str, str]
     renamed: re.Pattern[str]
-    rules: tuple[Rule, ...]
+    rules: tuple[DifferenceRule, ...]
 
-    def kind(self, name: str) -> Kind | None:
+    def kind(self, name: str) -> ComparedKind | None:
         """What kind of thing a name is; None for what is not compared."""
         if any(one.fullmatch(name) for one in self.ignored):
             return None
@@ -142,22 +142,22 @@ class Book(Value):
         """What the numbers of something count, nothing where they count nothing that has a unit."""
         return next((unit for pattern, unit in self.units if pattern.fullmatch(name)), "")
 
-    def rule(self, pair: Pair) -> Rule | None:
+    def rule(self, pair: Pair) -> DifferenceRule | None:
         """The first rule that speaks of a difference."""
         return next((rule for rule in self.rules if rule.fits(pair)), None)
 
 
 @lru_cache(maxsize=1)
-def load() -> Book:
-    """The book that comes with the program."""
+def load() -> PortingCatalog:
+    """The catalog that comes with the program."""
     import yaml
 
     with open(porting_path(), encoding="utf-8") as file:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         held = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
     sources = {name: f"{one['title']}, {one['at']}" for name, one in held["sources"].items()}
-    return Book(
-        kinds=tuple(Kind(**_made(fields, sources)) for fields in held["kinds"]),
+    return PortingCatalog(
+        kinds=tuple(ComparedKind(**_made(fields, sources)) for fields in held["kinds"]),
         ignored=tuple(re.compile(fields["of"]) for fields in held["ignored"]),
         same={fields["of"]: fields["as"] for fields in held["same"]},
         effects=tuple(_effect(fields, sources) for fields in held["effects"]),
@@ -166,7 +166,7 @@ def load() -> Book:
         units=tuple((re.compile(one["of"]), one["unit"]) for one in held["units"]),
         packages={name: several[0] for several in held["packages"] for name in several},
         renamed=re.compile(held["renamed"]["drop"]),
-        rules=tuple(Rule(**_made(fields, sources)) for fields in held["rules"]),
+        rules=tuple(DifferenceRule(**_made(fields, sources)) for fields in held["rules"]),
     )
 
 
@@ -183,16 +183,16 @@ def _made(fields: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, An
     return made | {"source": sources[fields["source"]]} if "source" in fields else made
 
 
-def _effect(fields: Mapping[str, Any], sources: Mapping[str, str]) -> Effect:
+def _effect(fields: Mapping[str, Any], sources: Mapping[str, str]) -> DerivedProperty:
     steps = [
-        Step(
+        DerivationStep(
             of=re.compile(step["of"]) if "of" in step else None,
             arch=step.get("arch", ""),
             value=step.get("is", ""),
         )
         for step in fields["steps"]
     ]
-    return Effect(
+    return DerivedProperty(
         name=fields["name"],
         why=fields["why"],
         source=sources[fields["source"]],

@@ -31,14 +31,14 @@ def of_index(index: Index, wanted: Collection[str] = ()) -> tuple[Probe, ...]:
 
 @lru_cache(maxsize=1)
 def _known(index: Index) -> tuple[Probe, ...]:
-    book = read.provisions(index)
-    return (*_of_components(book), *_of_flags(book.effects))
+    catalog = read.provisions(index)
+    return (*_of_components(catalog), *_of_flags(catalog.effects))
 
 
-def _of_components(book: Book) -> Iterator[Probe]:
+def _of_components(catalog: Book) -> Iterator[Probe]:
     """The probes of each provision, those of the first for a component in the first round."""
     asked: dict[str, dict[tuple[str, ...], int]] = {}
-    for provision in book.provisions:
+    for provision in catalog.provisions:
         held = asked.setdefault(provision.component, {})
         together = max(held.values(), default=-1) + 1
         for stands_in, probe, run in sorted(_runs(provision), key=lambda one: one[0]):

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from toolmatrix.judge.pool import Bounds, WorkResult
+    from toolmatrix.judge.pool import WorkBounds, WorkResult
     from toolmatrix.judge.validator import Validator
 
 
-def validate(validator: Validator, subject: str, bounds: Bounds) -> Judged:
+def validate(validator: Validator, subject: str, bounds: WorkBounds) -> Judged:
     """The verdicts about one subject, or that a bound was reached. Raises ToolmatrixError."""
     with Pool(validator.judge, bounds) as pool:
         ((_, outcome),) = pool.outcomes({subject: (subject,)})
@@ -42,7 +42,7 @@ def validate(validator: Validator, subject: str, bounds: Bounds) -> Judged:
 def validate_all(
     validator: Validator,
     subjects: Sequence[str],
-    bounds: Bounds,
+    bounds: WorkBounds,
     jobs: int,
     resume: str,
     each: Callable[[Judged], None],

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolmatrix.finding import Finding
-    from toolmatrix.judge.stage_images import Part
+    from toolmatrix.judge.stage_images import DevicePart
     from toolmatrix.judge.stages import PlanContext
 
 
-def findings(context: PlanContext, parts: Sequence[Part]) -> Iterator[Finding]:
+def findings(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Finding]:
     """Everything about the parts that this plan makes; what several parts have in common is said of the first.
 
     Code that is a file of its own has the one arch that was asked for, and tile code brings an intermediate of its own.
@@ -29,7 +29,7 @@ def findings(context: PlanContext, parts: Sequence[Part]) -> Iterator[Finding]:
             yield from _covered(context, part)
 
 
-def _ptx(context: PlanContext, part: Part) -> Iterator[Finding]:
+def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     cubins, texts = (tuple(dict.fromkeys(part.archs(kind))) for kind in (CUBIN, PTX_TEXT))
     plain = [arch for arch in texts if not _tied(arch)]
     if not cubins or part.archs(TILE):
@@ -69,7 +69,7 @@ def _tied(arch: str) -> bool:
     return facts.sass(arch)[-1:] in ("a", "f")
 
 
-def _twice(context: PlanContext, part: Part) -> Iterator[Finding]:
+def _twice(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     twice = [image for image in dict.fromkeys(part.images) if part.images.count(image) > 1]
     if twice:
         finding = ArchTwice(
@@ -81,7 +81,7 @@ def _twice(context: PlanContext, part: Part) -> Iterator[Finding]:
         yield context.placed(finding, part.stage)
 
 
-def _covered(context: PlanContext, part: Part) -> Iterator[Finding]:
+def _covered(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     """Archs whose devices run code for an older one."""
     pairs: list[tuple[str, str]] = []
     found: list[str] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.judge.stage_images import Code, Image, Part
+    from toolmatrix.judge.stage_images import DeviceCode, DeviceImage, DevicePart
 
 NO, UNKNOWN, PTX, CODE = 0, 1, 2, 3
 """How a device takes code, worst first: not at all, nobody can say, by PTX, by code made for it."""
@@ -45,7 +45,7 @@ class DeviceAnswer(Value):
     facts: tuple[str, ...] = ()
 
 
-def answer(index: Index, device: str, code: Code) -> DeviceAnswer | None:
+def answer(index: Index, device: str, code: DeviceCode) -> DeviceAnswer | None:
     """The answer for the code of one plan: that of its worst part; None where there is no code at all.
 
     Nobody can say what a device runs that is in no table.
@@ -64,7 +64,7 @@ def worst(held: Sequence[DeviceAnswer]) -> DeviceAnswer | None:
     return min(held, key=lambda one: one.answer, default=None)
 
 
-def of_part(index: Index, device: str, part: Part) -> DeviceAnswer:
+def of_part(index: Index, device: str, part: DevicePart) -> DeviceAnswer:
     """The answer for code of which one image is enough."""
     name, _, features = device.partition(":")
     images = sorted(
@@ -108,7 +108,7 @@ def _clash(arch: str, features: str) -> bool:
     return any(held.get(word[:-1], word[-1:]) != word[-1:] for word in arch.split(":")[1:] if word)
 
 
-def reason(index: Index, device: str, image: Image) -> str:
+def reason(index: Index, device: str, image: DeviceImage) -> str:
     """Why a device does not take an image, as a word."""
     if image.kind in _UNLOADED:
         return _UNLOADED[image.kind]

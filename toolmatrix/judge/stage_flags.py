@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolmatrix.finding import Finding, Ground
-    from toolmatrix.judge.stage_images import Code
+    from toolmatrix.judge.stage_images import DeviceCode
     from toolmatrix.judge.stages import PlanContext
     from toolmatrix.stages.model import Plan, Stage
 
@@ -54,7 +54,7 @@ _PREPARING = ("preprocess", "cudafe", "hash")
 _TEMP = re.compile(r"(?:^|[/\\])tmpxft_[^/\\]*$")
 
 
-def findings(context: PlanContext, code: Code) -> Iterator[Finding]:
+def findings(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
     """Everything about the words of one plan."""
     for judge in (host_compiler, programs, sources, leaks, shell, lineinfo, idle):
         yield from judge(context)
@@ -246,7 +246,7 @@ def lineinfo(context: PlanContext) -> Iterator[Finding]:
             return
 
 
-def device_link(context: PlanContext, code: Code) -> Iterator[Finding]:
+def device_link(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
     """Relocatable device code that is linked without a device link: the host link then misses its registration."""
     stages = context.plan.stages
     link = next((stage for stage in stages if stage.kind == "link"), None)
@@ -256,7 +256,7 @@ def device_link(context: PlanContext, code: Code) -> Iterator[Finding]:
         yield context.placed(finding, link.id)
 
 
-def lto(context: PlanContext, code: Code) -> Iterator[Finding]:
+def lto(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
     """LTO in one half. Intermediate alone is refused by nvlink ("LTO objects found, use -dlto"); beside
     PTX or a cubin it is left unused. At link time alone it finds nothing to work on (nvcc --help, -dlto).
     """

@@ -40,14 +40,14 @@ _LOOSE = {
 _CONTAINED = re.compile(r"\.(o|obj|a|lib)$", re.IGNORECASE)
 
 
-class Image(Value):
+class DeviceImage(Value):
     """Code for one arch; `arch` as the tool calls it, `lto_NN` for LTO intermediate."""
 
     kind: str
     arch: str
 
 
-class Part(Value):
+class DevicePart(Value):
     """Code that is loaded as one: a device runs it by any one of its images. `stage` is the one that puts it together.
 
     `relocatable` code still wants a device link, `linked` comes out of one, and what is `loose` is a file of its own.
@@ -55,7 +55,7 @@ class Part(Value):
 
     plan: int
     stage: int
-    images: tuple[Image, ...]
+    images: tuple[DeviceImage, ...]
     relocatable: bool = False
     linked: bool = False
     loose: bool = False
@@ -65,20 +65,20 @@ class Part(Value):
         return tuple(image.arch for image in self.images if image.kind == kind)
 
 
-class Code(Value):
+class DeviceCode(Value):
     """The device code of a plan. A device runs it that runs every part.
 
     `linked` are the relocatable parts that a device link took, `outside` the objects that are linked and not made.
     """
 
-    parts: tuple[Part, ...]
-    linked: tuple[Part, ...] = ()
+    parts: tuple[DevicePart, ...]
+    linked: tuple[DevicePart, ...] = ()
     outside: tuple[str, ...] = ()
 
 
-def codes(plans: Sequence[Plan]) -> list[Code]:
+def codes(plans: Sequence[Plan]) -> list[DeviceCode]:
     """The code of each plan; what an earlier plan put into an object belongs to a plan that links it, too."""
-    known: dict[str, list[Part]] = {}
+    known: dict[str, list[DevicePart]] = {}
     found = []
     for number, plan in enumerate(plans):
         held = list(_contained(number, plan)) or list(_loose(number, plan))
@@ -88,7 +88,7 @@ def codes(plans: Sequence[Plan]) -> list[Code]:
         links = [part for part in held if part.linked]
         parts = [*own, *dict.fromkeys(brought)]
         found.append(
-            Code(
+            DeviceCode(
                 parts=_joined(parts, links),
                 linked=tuple(part for part in parts if part.relocatable and links),
                 outside=tuple(path for path in wanted if path not in known),
@@ -100,7 +100,7 @@ def codes(plans: Sequence[Plan]) -> list[Code]:
     return found
 
 
-def _joined(parts: Sequence[Part], links: Sequence[Part]) -> tuple[Part, ...]:
+def _joined(parts: Sequence[DevicePart], links: Sequence[DevicePart]) -> tuple[DevicePart, ...]:
     """After a device link: its cubins, and the PTX that all relocatable parts have.
 
     If no cubin fits when it is loaded, the driver links anew from the PTX of every object, and fails where one of them
@@ -118,7 +118,7 @@ def _joined(parts: Sequence[Part], links: Sequence[Part]) -> tuple[Part, ...]:
     return (*apart, joined)
 
 
-def _contained(number: int, plan: Plan) -> Iterator[Part]:
+def _contained(number: int, plan: Plan) -> Iterator[DevicePart]:
     rdc = any("-fgpu-rdc" in stage.argv for stage in plan.stages)
     unlinked = rdc and not any(stage.kind in DEVICE_LINKS for stage in plan.stages)
     for stage in plan.stages:
@@ -126,7 +126,7 @@ def _contained(number: int, plan: Plan) -> Iterator[Part]:
         images = tuple(read(stage.argv)) if read else ()
         linked = "-link" in stage.argv and stage.kind == "fatbinary"
         if images or linked:
-            yield Part(
+            yield DevicePart(
                 plan=number,
                 stage=stage.id,
                 images=images,
@@ -135,7 +135,7 @@ def _contained(number: int, plan: Plan) -> Iterator[Part]:
             )
 
 
-def _images(argv: Iterable[str]) -> Iterator[Image]:
+def _images(argv: Iterable[str]) -> Iterator[DeviceImage]:
     """`--image3=kind=elf,sm=90a,file=F`, `--image=profile=sm_20@compute_20,file=F`, `--image=file=F,arch=gfx90a`."""
     for word in argv:
         head, _, rest = word.partition("=")
@@ -147,10 +147,10 @@ def _images(argv: Iterable[str]) -> Iterator[Image]:
             yield _named(name)
         elif fields.get("kind") in _KINDS and "sm" in fields:
             kind, prefix = _KINDS[fields["kind"]]
-            yield Image(kind=kind, arch=prefix + fields["sm"])
+            yield DeviceImage(kind=kind, arch=prefix + fields["sm"])
 
 
-def _bundled(argv: Iterable[str]) -> Iterator[Image]:
+def _bundled(argv: Iterable[str]) -> Iterator[DeviceImage]:
     """`-targets=host-x86_64-unknown-linux,hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+`."""
     for word in argv:
         head, _, rest = word.lstrip("-").partition("=")
@@ -160,23 +160,23 @@ def _bundled(argv: Iterable[str]) -> Iterator[Image]:
                 yield _named(name.removeprefix("unknown").removeprefix("-"))
 
 
-def _named(name: str) -> Image:
+def _named(name: str) -> DeviceImage:
     for kind, prefix in _KINDS.values():
         if name.startswith(prefix):
-            return Image(kind=kind, arch=name)
-    return Image(kind=OBJECT, arch=name)
+            return DeviceImage(kind=kind, arch=name)
+    return DeviceImage(kind=OBJECT, arch=name)
 
 
 _READERS = {"fatbinary": _images, "package": _images, "bundle": _bundled}
 
 
-def _loose(number: int, plan: Plan) -> Iterator[Part]:
+def _loose(number: int, plan: Plan) -> Iterator[DevicePart]:
     """Device code that is a file of its own: what no stage reads but to check it.
 
     Of several files any one is loaded.
     """
     consumed = {path for stage in plan.stages if stage.outputs for path in stage.inputs}
-    images: dict[Image, int] = {}
+    images: dict[DeviceImage, int] = {}
     for stage in plan.stages:
         for path in stage.outputs:
             suffix = path.rpartition(".")[2]
@@ -184,9 +184,11 @@ def _loose(number: int, plan: Plan) -> Iterator[Part]:
             if made and stage.arch and path not in consumed:
                 kind, prefix = made
                 bare = stage.arch.removeprefix(PTX).removeprefix(SASS)
-                images[Image(kind=kind, arch=prefix + bare if prefix else stage.arch)] = stage.id
+                images[DeviceImage(kind=kind, arch=prefix + bare if prefix else stage.arch)] = (
+                    stage.id
+                )
     if images:
-        yield Part(plan=number, stage=max(images.values()), images=tuple(images), loose=True)
+        yield DevicePart(plan=number, stage=max(images.values()), images=tuple(images), loose=True)
 
 
 def _objects(plan: Plan) -> Iterator[str]:

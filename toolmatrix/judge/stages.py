@@ -103,19 +103,6 @@ def _more(plan: Plan) -> list[str]:
 
 
 def findings(
-    plan: Plan,
-    index: Index,
-    devices: Sequence[str] = (),
-    *,
-    path: str = "",
-    asked: Sequence[str] | None = None,
-    here: Here | None = None,
-) -> list[Finding]:
-    """What is to be said about one plan; see `all_findings`."""
-    return all_findings([plan], index, devices, path=path, asked=asked, here=here)
-
-
-def all_findings(
     plans: Sequence[Plan],
     index: Index,
     devices: Sequence[str] = (),

@@ -1,7 +1,7 @@
 """Every release is asked for: of a framework in every way, which is on every target, from source and as a wheel, with
 everything that can compute there; of all else once. The answers are looked at as people would get them.
 
-Each release is judged by itself, so the work may be shared out over processes: `Worker` judges a part of it.
+Each release is judged by itself, so the work may be shared out over processes: `Sweeper` judges a part of it.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class _Unranked(Assembly):
         return isinstance(solve(self.problem(), order="index"), Conflict)
 
 
-class Worker:
+class Sweeper:
     """Judges parts of the work; the index is opened once in each process."""
 
     def __init__(self, overlays: Sequence[str], env: Mapping[str, str]) -> None:

@@ -30,7 +30,7 @@ _LONGEST = 200
 _ANSWERED = 6
 
 
-class Report:
+class DiagnosisReport:
     """A diagnosis with the index it speaks about; `lock` is the path of the lock it was checked against."""
 
     def __init__(self, index: Index, diagnosis: Diagnosis, lock: str = "") -> None:

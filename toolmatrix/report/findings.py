@@ -101,7 +101,7 @@ def reasons(index: Index, finding: Finding) -> list[str]:
     return [cores.ground_text(index, ground, own) for ground in finding.grounds]
 
 
-class Report:
+class MatrixReport:
     """Findings about the matrix, the worst first."""
 
     def __init__(

@@ -6,7 +6,7 @@ from toolmatrix.resources import rules_path
 from toolmatrix.value import Value
 
 
-class Rule(Value):
+class CodePage(Value):
     """The page of one code."""
 
     code: str
@@ -19,14 +19,14 @@ class Rule(Value):
     since: str
 
 
-def load_rules() -> dict[str, Rule]:
+def load_rules() -> dict[str, CodePage]:
     """All pages by code, in the order of the codes."""
     import yaml
 
     with open(rules_path(), encoding="utf-8") as file:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         pages = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
-    rules = {code: Rule(code=code, **_texts(page)) for code, page in pages.items()}
+    rules = {code: CodePage(code=code, **_texts(page)) for code, page in pages.items()}
     return dict(sorted(rules.items()))
 
 

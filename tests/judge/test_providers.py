@@ -8,7 +8,7 @@ import pytest
 
 from tests.judge.test_images import seen
 from toolmatrix.inventory.model import Inventory
-from toolmatrix.judge.bring import bring, debian_package
+from toolmatrix.judge.images import debian_package, provider
 
 
 def of(*managers: str) -> Inventory:
@@ -30,7 +30,7 @@ def of(*managers: str) -> Inventory:
     ],
 )
 def test_what_brings_a_library(manager: str, soname: str, told: str) -> None:
-    assert told in bring(of(manager), soname)
+    assert told in provider(of(manager), soname)
 
 
 @pytest.mark.parametrize(
