@@ -96,6 +96,20 @@ class Value(metaclass=_ValueType):
         return type(self)(**({field: getattr(self, field) for field in self._fields} | changes))
 
 
+class Document(Value):
+    """A value that is written as JSON field by field."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The value as documents hold it."""
+        return {field: _plain(getattr(self, field)) for field in self._fields}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value.to_json() if isinstance(value, Document) else value
+
+
 def _made(kind: type[Value], fields: tuple[Any, ...]) -> Value:
     """A value out of its pickle."""
     return kind(**dict(zip(kind._fields, fields, strict=True)))

@@ -82,7 +82,7 @@ def _listed(lock: Lock) -> str:
 
 
 def _port(context: Context, index: Index, held: Sequence[Named], targets: Sequence[str]) -> int:
-    from toolmatrix.report import port
+    from toolmatrix.report import claims, port
 
     sides = []
     for name, (path, lock) in zip(targets, (held[0], held[-1]), strict=True):
@@ -92,12 +92,12 @@ def _port(context: Context, index: Index, held: Sequence[Named], targets: Sequen
                 f"{path} holds no target `{name}`", expected=_listed(lock), found=f"`{name}`"
             )
         sides.append(port.Side(name=name, path=path, lock=lock, target=known[name]))
-    found = port.Port(index, sides[0], sides[1])
+    document = port.document(index, *sides)
     if context.options.format == "json":
-        context.write_json(port.document(found))
+        context.write_json(document)
     else:
-        context.write(port.text(found, context.terminal))
-    return int(context.options.exit_code and found.differs)
+        context.write(port.text(document, claims.Notes(index), context.terminal))
+    return int(context.options.exit_code and port.differs(document))
 
 
 def _environments(context: Context) -> int:

@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.value import Value
+from toolmatrix.value import Document, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolmatrix.lock.model import Backed, Lock, LockedTarget
+    from toolmatrix.lock.model import Backed, Lock, LockedFlags, LockedTarget
+
+FLAGS = ("cflags", "cxxflags", "nvcc", "hipcc")
 
 
-class Held(Value):
+class Held(Document):
     """The value of a component on one side, and what is behind it."""
 
     value: str
@@ -107,6 +109,16 @@ def _both(
     )
 
 
+def own_flags(flags: LockedFlags, others: LockedFlags) -> dict[str, list[str]]:
+    """The compiler flags that only the first has, each with the lists it stands in."""
+    found: dict[str, list[str]] = {}
+    for name in FLAGS:
+        for flag in getattr(flags, name):
+            if flag not in getattr(others, name):
+                found.setdefault(flag, []).append(name)
+    return found
+
+
 def components(target: LockedTarget | None) -> dict[str, Held]:
     """What a target holds, codegen archs and devices as one component each."""
     if target is None:
@@ -154,9 +166,7 @@ def _settings(target: LockedTarget | None) -> dict[str, Held]:
         "accelerator": target.accelerator,
         "from": target.from_,
         "platform": target.platform,
-        **{
-            name: " ".join(getattr(flags, name)) for name in ("cflags", "cxxflags", "nvcc", "hipcc")
-        },
+        **{name: " ".join(getattr(flags, name)) for name in FLAGS},
         **{f"env {name}": value for name, value in flags.env.items()},
         "cannot say": ", ".join(flags.missing),
     }

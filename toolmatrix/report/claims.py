@@ -5,7 +5,7 @@ Wording is made here and nowhere else, from records of the index; a table may br
 
 from __future__ import annotations
 
-from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
+from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.report import terminal
 
 TYPE_CHECKING = False
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import FactRecord
     from toolmatrix.finding import Ground
+    from toolmatrix.lock.model import LockedTarget
     from toolmatrix.solve.resolve import Choice, Cite
 
 _VERBS = {"requires": "requires", "offers": "offers"}
@@ -111,6 +113,33 @@ def reason(index: Index, choice: Choice) -> str:
     cite = best(index, choice)
     record = index.statement(cite.record)._replace(evidence=cite.evidence)
     return because(record, cite.rules, choice.component, choice.version)
+
+
+def carrier(index: Index, facts: Sequence[str], evidence: str) -> FactRecord | None:
+    """The record that carries the evidence of a locked value, None where the matrix has none of its facts."""
+    records = [index.record(index.ids[fact]) for fact in facts if fact in index.ids]
+
+    def rank(record: FactRecord) -> tuple[bool, bool, bool]:
+        # A lock lists facts without saying which of them decided. A claim says more than the row it stands in, one
+        # of the same evidence is likely the one, and what is `derived` was derived from a tested row.
+        other = record.evidence != evidence
+        return isinstance(record, RowRecord), other, other and record.kind != "tested"
+
+    return min(records, key=rank, default=None)
+
+
+def locked_reason(
+    record: FactRecord, target: LockedTarget | None, component: str, value: str
+) -> str:
+    """Why a record speaks for a value of a lock; empty for a row, which makes no claim."""
+    if isinstance(record, RowRecord):
+        return ""
+    rules = []
+    if record.kind == "tested" and isinstance(record, ClaimRecord) and target is not None:
+        chosen = target.components.get(record.subject)
+        # A lock lists no rules, but a row of another release than the chosen one can only speak by this one.
+        rules = ["same-minor"] if chosen and chosen.version != record.releases else []
+    return because(record, rules, component, value.removeprefix(">="))
 
 
 def disagreement(record: ClaimRecord) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolmatrix.facts.records import ClaimRecord, RowRecord
 from toolmatrix.report import claims, terminal
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import FactRecord
-    from toolmatrix.lock.compare import Change, Differences, Held
+    from toolmatrix.lock.compare import Change, Differences
     from toolmatrix.lock.model import Lock
     from toolmatrix.report.terminal import Terminal
 
@@ -23,6 +22,14 @@ _SIGNS = {"added": ("+", "yes"), "removed": ("-", "no"), "changed": ("~", "parti
 _NAMED = 4
 # A value of more letters does not widen the column of the others.
 _WIDE = 28
+
+
+class _Explained(Value):
+    """A change with why the new value is what it is, and the name of the source behind it, which only text cites."""
+
+    change: Change
+    why: str
+    source: str = ""
 
 
 def document(
@@ -45,39 +52,128 @@ def _side(path: str, lock: Lock) -> dict[str, Any]:
 
 def listed(index: Index, old: Lock, new: Lock, found: Differences) -> list[dict[str, Any]]:
     """Each difference as JSON values."""
-    told = _Told(index, old, new)
     return [
         {
-            "environment": change.environment,
-            "target": change.target,
-            "component": change.component,
-            "kind": change.kind,
-            "old": _held(change.old),
-            "new": _held(change.new),
-            "why": told.why(change),
+            "environment": part.change.environment,
+            "target": part.change.target,
+            "component": part.change.component,
+            "kind": part.change.kind,
+            "old": part.change.old and part.change.old.to_json(),
+            "new": part.change.new and part.change.new.to_json(),
+            "why": part.why,
         }
-        for change in told.sorted(found.changes)
+        for part in _explained(index, old, new, found)
     ]
 
 
-def _held(held: Held | None) -> dict[str, Any] | None:
-    if held is None:
-        return None
-    return {
-        "value": held.value,
-        "evidence": held.evidence,
-        "facts": list(held.facts),
-        "disputed": list(held.disputed),
-    }
+def _explained(index: Index, old: Lock, new: Lock, found: Differences) -> list[_Explained]:
+    """The changes by environment and target, components in the order of the matrix."""
+    components = {name: place for place, name in enumerate(index.header["components"])}
+    targets = {name: place for place, name in enumerate(index.header["targets"])}
+
+    def order(change: Change) -> tuple[str, int, str, int, str]:
+        target = targets.get(change.target, len(targets))
+        component = components.get(change.component, len(components))
+        return change.environment, target, change.target, component, change.component
+
+    return [_explain(index, old, new, change) for change in sorted(found.changes, key=order)]
+
+
+def _explain(index: Index, old: Lock, new: Lock, change: Change) -> _Explained:
+    """The reason of one change: the request, or a fact if the matrix still has it."""
+    before, after = _asked(old, change), _asked(new, change)
+    if after and after != before:
+        return _Explained(change=change, why="you asked")
+    if change.new is None:
+        return _Explained(change=change, why="you no longer ask for it" if before else "")
+    record = claims.carrier(index, change.new.facts, change.new.evidence)
+    if record is None:
+        return _Explained(change=change, why="")
+    target = new.environments[change.environment].targets[change.target]
+    record = record._replace(evidence=change.new.evidence)
+    why = claims.locked_reason(record, target, change.component, change.new.value)
+    return _Explained(change=change, why=why, source=record.source)
+
+
+def _asked(lock: Lock, change: Change) -> str:
+    environment = lock.environments.get(change.environment)
+    return environment.asked.get(change.component, "") if environment is not None else ""
 
 
 def text(index: Index, old: Lock, new: Lock, found: Differences, screen: Terminal) -> str:
     """Lines for people: what changed in each target, facts that moved, notes, and the total."""
-    told = _Told(index, old, new)
-    changes = told.sorted(found.changes)
-    blocks = [block for block in (told.changed(changes, screen), told.moved(changes)) if block]
-    closing = [*told.notes.lines(), _total(found)]
-    return "\n\n".join("\n".join(block) for block in [*blocks, closing]) + "\n"
+    notes = claims.Notes(index)
+    several = _several(old, new)
+    parts = _explained(index, old, new, found)
+    blocks = [_changed(parts, several, notes, screen), _moved(parts, several)]
+    closing = [*notes.lines(), _total(found)]
+    return "\n\n".join("\n".join(block) for block in [*blocks, closing] if block) + "\n"
+
+
+def _several(*locks: Lock) -> tuple[bool, bool]:
+    """Return whether the locks have more than one environment, and more than one target."""
+    environments = {name for lock in locks for name in lock.environments}
+    targets = {
+        target
+        for lock in locks
+        for environment in lock.environments.values()
+        for target in environment.targets
+    }
+    return len(environments) > 1, len(targets) > 1 or len(environments) > 1
+
+
+def _heading(change: Change, several: tuple[bool, bool]) -> str:
+    """The environment and target of a change, as far as there is more than one of them."""
+    words = zip((change.environment, change.target), several, strict=True)
+    return " ".join(word for word, shown in words if shown)
+
+
+def _changed(
+    parts: Iterable[_Explained], several: tuple[bool, bool], notes: claims.Notes, screen: Terminal
+) -> list[str]:
+    """One line for each value that differs, below a heading for each target."""
+    shown = [part for part in parts if part.change.kind != "moved"]
+    rows = []
+    for part in shown:
+        change = part.change
+        sign, colour = _SIGNS[change.kind]
+        before = change.old.value if change.old else ""
+        after = change.new.value if change.new else ""
+        mark = notes.mark([part.source]) if part.source else ""
+        rows.append((screen.style(sign, colour), change.component, before, after, part.why, mark))
+    lines: list[str] = []
+    last = ""
+    for part, line in zip(shown, _aligned(rows), strict=True):
+        heading = _heading(part.change, several)
+        if heading != last:
+            lines += ["", heading] if lines else [heading]
+            last = heading
+        lines.append(line)
+    return lines
+
+
+def _moved(parts: Iterable[_Explained], several: tuple[bool, bool]) -> list[str]:
+    """The same value on other facts."""
+    rows = []
+    for change in (part.change for part in parts):
+        if change.kind != "moved" or change.old is None or change.new is None:
+            continue
+        old, new = change.old, change.new
+        evidence = new.evidence
+        if old.evidence != evidence:
+            evidence = f"{old.evidence} -> {evidence}"
+        facts = _swapped(old.facts, new.facts) + _swapped(
+            old.disputed, new.disputed, "disputed by "
+        )
+        name = f"  {change.component} {new.value}"
+        rows.append((name, _heading(change, several), evidence, ", ".join(facts)))
+    return ["facts that moved below the same version", *terminal.columns(rows)] if rows else []
+
+
+def _swapped(old: Sequence[str], new: Sequence[str], word: str = "") -> list[str]:
+    return [f"- {word}{fact}" for fact in old if fact not in new] + [
+        f"+ {word}{fact}" for fact in new if fact not in old
+    ]
 
 
 def _total(found: Differences) -> str:
@@ -86,132 +182,6 @@ def _total(found: Differences) -> str:
     if 0 < len(found.same) <= _NAMED:
         same += f" ({', '.join(f'{name} {value}' for _, _, name, value in found.same)})"
     return ", ".join([*counts, same])
-
-
-class _Told:
-    """The changes of two locks in words, with the notes they cite."""
-
-    def __init__(self, index: Index, old: Lock, new: Lock) -> None:
-        self.index = index
-        self.old = old
-        self.new = new
-        self.notes = claims.Notes(index)
-        self.order = {name: place for place, name in enumerate(index.header["components"])}
-        self.targets = {name: place for place, name in enumerate(index.header["targets"])}
-        self.ids: dict[str, int] = index.ids
-
-    def sorted(self, changes: Sequence[Change]) -> list[Change]:
-        """By environment and target, components in the order of the matrix."""
-        last = len(self.order)
-        return sorted(
-            changes,
-            key=lambda change: (
-                change.environment,
-                self.targets.get(change.target, len(self.targets)),
-                change.target,
-                self.order.get(change.component, last),
-                change.component,
-            ),
-        )
-
-    def heading(self, change: Change) -> str:
-        """The environment and target of a change, as far as there is more than one of them."""
-        environments = {*self.old.environments, *self.new.environments}
-        targets = {
-            target
-            for lock in (self.old, self.new)
-            for environment in lock.environments.values()
-            for target in environment.targets
-        }
-        words = [change.environment] if len(environments) > 1 else []
-        return " ".join([*words, change.target] if len(targets) > 1 or words else [])
-
-    def changed(self, changes: Sequence[Change], screen: Terminal) -> list[str]:
-        """One line for each value that differs, below a heading for each target."""
-        rows: list[tuple[str, str, str, str, str, str]] = []
-        shown = [change for change in changes if change.kind != "moved"]
-        heads: list[tuple[int, str]] = []
-        for change in shown:
-            heading = self.heading(change)
-            if heading and (not heads or heads[-1][1] != heading):
-                heads.append((len(rows), heading))
-            sign, colour = _SIGNS[change.kind]
-            before = change.old.value if change.old else ""
-            after = change.new.value if change.new else ""
-            why, mark = self.why(change), self.mark(change)
-            rows.append((screen.style(sign, colour), change.component, before, after, why, mark))
-        lines = _aligned(rows)
-        for place, heading in reversed(heads):
-            lines[place:place] = ["", heading] if place else [heading]
-        return lines
-
-    def moved(self, changes: Sequence[Change]) -> list[str]:
-        """The same value on other facts."""
-        rows = []
-        for change in changes:
-            if change.kind != "moved" or change.old is None or change.new is None:
-                continue
-            before, after = change.old, change.new
-            same = before.evidence == after.evidence
-            evidence = after.evidence if same else f"{before.evidence} -> {after.evidence}"
-            facts = [f"- {fact}" for fact in before.facts if fact not in after.facts]
-            facts += [f"+ {fact}" for fact in after.facts if fact not in before.facts]
-            facts += [
-                f"- disputed by {fact}" for fact in before.disputed if fact not in after.disputed
-            ]
-            facts += [
-                f"+ disputed by {fact}" for fact in after.disputed if fact not in before.disputed
-            ]
-            name = f"{change.component} {after.value}"
-            heading = self.heading(change)
-            rows.append((f"  {name}", heading, evidence, ", ".join(facts)))
-        return ["facts that moved below the same version", *terminal.columns(rows)] if rows else []
-
-    def why(self, change: Change) -> str:
-        """Why the new value is what it is: the request, or a fact if the matrix still has it."""
-        before = self.asked(self.old, change)
-        after = self.asked(self.new, change)
-        if after and after != before:
-            return "you asked"
-        if change.new is None:
-            return "you no longer ask for it" if before else ""
-        record = self.record(change.new)
-        if record is None or isinstance(record, RowRecord):
-            return ""
-        rules = ["same-minor"] if self.widened(change, record) else []
-        return claims.because(record, rules, change.component, change.new.value.removeprefix(">="))
-
-    @staticmethod
-    def asked(lock: Lock, change: Change) -> str:
-        environment = lock.environments.get(change.environment)
-        return environment.asked.get(change.component, "") if environment is not None else ""
-
-    def mark(self, change: Change) -> str:
-        if change.new is None or self.why(change) == "you asked":
-            return ""
-        record = self.record(change.new)
-        return self.notes.mark([record.source]) if record is not None else ""
-
-    def record(self, held: Held) -> FactRecord | None:
-        """The claim that carries the evidence as far as a lock can tell: of the same word, else a row."""
-        records = [self.index.record(self.ids[fact]) for fact in held.facts if fact in self.ids]
-        if not records:
-            return None
-        claimed = [record for record in records if not isinstance(record, RowRecord)]
-        by_rank = [
-            *(record for record in claimed if record.evidence == held.evidence),
-            *(record for record in claimed if record.kind == "tested"),
-            *claimed,
-            *records,
-        ]
-        return by_rank[0]._replace(evidence=held.evidence)
-
-    def widened(self, change: Change, record: FactRecord) -> bool:
-        """Whether a row speaks for another release than its own."""
-        if not isinstance(record, ClaimRecord) or record.kind != "tested":
-            return False
-        held = self.new.environments[change.environment].targets[change.target].components
-        return record.subject in held and held[record.subject].version != record.releases
 
 
 def _aligned(rows: Sequence[tuple[str, str, str, str, str, str]]) -> list[str]:

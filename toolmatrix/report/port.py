@@ -12,17 +12,20 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import FactRecord
     from toolmatrix.lock.compare import Held
     from toolmatrix.lock.model import Lock, LockedTarget
+    from toolmatrix.report.claims import Notes
     from toolmatrix.report.terminal import Terminal
 
+    Row = tuple[tuple[str, ...], str]
+    """Cells, and the prose beside them."""
+
 SCHEMA = "toolmatrix.port/1"
-_FLAGS = ("cflags", "cxxflags", "nvcc", "hipcc")
+_KINDS = ("equal", "different", "only")
 # A cell of more letters does not widen its column.
 _WIDE = 28
 # With fewer columns than these left, prose begins on the next line.
@@ -38,126 +41,17 @@ class Side(Value):
     target: LockedTarget
 
 
-class Port:
-    """The comparison of two targets."""
-
-    def __init__(self, index: Index, one: Side, other: Side) -> None:
-        self.index = index
-        self.sides = (one, other)
-        self.ids = index.ids
-        held = [compare.components(side.target) for side in self.sides]
-        order = [name for name in index.header["components"] if any(name in part for part in held)]
-        order += sorted({*held[0], *held[1]} - {*order})
-        self.components = [
-            self.component(name, [part.get(name) for part in held]) for name in order
-        ]
-        self.flags = [part for side in self.sides for part in self.flags_of(side)]
-
-    def kind(self, kind: str) -> list[dict[str, Any]]:
-        return [part for part in self.components if part["kind"] == kind]
-
-    @property
-    def differs(self) -> bool:
-        """Whether anything is not the same on both."""
-        return bool(self.flags) or len(self.kind("equal")) < len(self.components)
-
-    def component(self, name: str, held: Sequence[Held | None]) -> dict[str, Any]:
-        """What the two hold of a component, and why."""
-        values = [part.value for part in held if part is not None]
-        kind = "only" if len(values) == 1 else "equal" if values[0] == values[1] else "different"
-        return {
-            "component": name,
-            "kind": kind,
-            "held": [
-                self.held(side, name, part)
-                for side, part in zip(self.sides, held, strict=True)
-                if part is not None
-            ],
-            "absent": [
-                {"target": side.name, "why": self.lacking(side, name)}
-                for side, part in zip(self.sides, held, strict=True)
-                if part is None
-            ],
-        }
-
-    def held(self, side: Side, name: str, held: Held) -> dict[str, Any]:
-        record = self.record(held.facts, held.evidence)
-        why = ""
-        if record is not None and not isinstance(record, RowRecord):
-            rules = ["same-minor"] if _widened(side.target, record) else []
-            why = claims.because(record, rules, name, held.value.removeprefix(">="))
-        return {
-            "target": side.name,
-            "value": held.value,
-            "evidence": held.evidence,
-            "facts": list(held.facts),
-            "why": why,
-            "source": record.source if record is not None else None,
-        }
-
-    def record(self, facts: Sequence[str], evidence: str) -> FactRecord | None:
-        """The claim that carries the evidence, as far as a lock can tell."""
-        records = [self.index.record(self.ids[fact]) for fact in facts if fact in self.ids]
-        records.sort(key=lambda one: (isinstance(one, RowRecord), one.evidence != evidence))
-        return records[0] if records else None
-
-    def lacking(self, side: Side, name: str) -> str:
-        """Why a target has none, where its accelerator is the reason."""
-        part = self.index.header["components"].get(name)
-        if part and part["accelerators"] and side.target.accelerator not in part["accelerators"]:
-            return f"accelerator {side.target.accelerator}"
-        if part and part["under"] and part["under"] not in side.target.components:
-            return f"no {part['under']} there"
-        return "nothing there needs it"
-
-    def flags_of(self, side: Side) -> Iterator[dict[str, Any]]:
-        """The flags that only this side has, each with the lists it stands in and the fact behind it."""
-        other = self.sides[side is self.sides[0]].target.flags
-        lists: dict[str, list[str]] = {}
-        for kind in _FLAGS:
-            for flag in getattr(side.target.flags, kind):
-                if flag not in getattr(other, kind):
-                    lists.setdefault(flag, []).append(kind)
-        for flag, kinds in lists.items():
-            facts, evidence, name = self.behind(side.target, flag)
-            record = self.record(facts, evidence)
-            claim = None if isinstance(record, RowRecord) else record
-            yield {
-                "flag": flag,
-                "target": side.name,
-                "lists": kinds,
-                "evidence": evidence or (record.evidence if record is not None else None),
-                "facts": facts,
-                "why": claims.because(claim, [], claim.component, name) if claim else "",
-                "source": record.source if record is not None else None,
-            }
-
-    def behind(self, target: LockedTarget, flag: str) -> tuple[list[str], str, str]:
-        """The facts of a flag, its evidence and what it is called there: by itself, or as the codegen arch it names."""
-        bare = flag.removeprefix("-Xcompiler=")
-        facts = [fact for fact in target.flags.facts if self.about(fact) == bare]
-        if facts:
-            return facts, "", bare
-        for name, part in target.archs.items():
-            if bare.endswith(f"={name}"):
-                return [*part.facts], part.evidence, name
-        return [], "", bare
-
-    def about(self, fact: str) -> str:
-        """The release that a fact is about."""
-        record = self.index.record(self.ids[fact]) if fact in self.ids else None
-        if isinstance(record, ClaimRecord):
-            return record.releases
-        return record.selector if isinstance(record, ReleaseRecord) else ""
-
-
-def document(port: Port) -> dict[str, Any]:
+def document(index: Index, one: Side, other: Side) -> dict[str, Any]:
     """The comparison as JSON values."""
-    sources = port.index.sources()
-
-    def cited(part: dict[str, Any]) -> dict[str, Any]:
-        return part | {"source": sources[part["source"]].at if part["source"] else None}
-
+    held = [(side, compare.components(side.target)) for side in (one, other)]
+    known = {name for _, part in held for name in part}
+    order = [name for name in index.header["components"] if name in known]
+    components = [
+        _component(index, name, [(side, part.get(name)) for side, part in held])
+        for name in (*order, *sorted(known.difference(order)))
+    ]
+    flags = [*_own_flags(index, one, other), *_own_flags(index, other, one)]
+    kinds = [part["kind"] for part in components]
     return {
         "schema": SCHEMA,
         "targets": [
@@ -169,108 +63,178 @@ def document(port: Port) -> dict[str, Any]:
                 "from": side.target.from_,
                 "matrix": {"digest": side.lock.matrix_digest, "date": side.lock.matrix_date},
             }
-            for side in port.sides
+            for side in (one, other)
         ],
-        "components": [
-            part | {"held": [cited(held) for held in part["held"]]} for part in port.components
-        ],
-        "flags": [cited(part) for part in port.flags],
-        "summary": {kind: len(port.kind(kind)) for kind in ("equal", "different", "only")}
-        | {"flags": len(port.flags)},
+        "components": components,
+        "flags": flags,
+        "summary": {kind: kinds.count(kind) for kind in _KINDS} | {"flags": len(flags)},
     }
 
 
-def text(port: Port, screen: Terminal) -> str:
+def differs(document: dict[str, Any]) -> bool:
+    """Return whether anything is not the same on both targets."""
+    return any(document["summary"][kind] for kind in ("different", "only", "flags"))
+
+
+def _component(index: Index, name: str, held: list[tuple[Side, Held | None]]) -> dict[str, Any]:
+    values = [part.value for _, part in held if part is not None]
+    return {
+        "component": name,
+        "kind": "only" if len(values) == 1 else "equal" if values[0] == values[1] else "different",
+        "held": [_held(index, side, name, part) for side, part in held if part is not None],
+        "absent": [
+            {"target": side.name, "why": _absence(index, side.target, name)}
+            for side, part in held
+            if part is None
+        ],
+    }
+
+
+def _held(index: Index, side: Side, name: str, held: Held) -> dict[str, Any]:
+    record = claims.carrier(index, held.facts, held.evidence)
+    return {
+        "target": side.name,
+        "value": held.value,
+        "evidence": held.evidence,
+        "facts": list(held.facts),
+        "why": claims.locked_reason(record, side.target, name, held.value) if record else "",
+        "source": index.source(record.source).at if record else None,
+    }
+
+
+def _absence(index: Index, target: LockedTarget, name: str) -> str:
+    part = index.header["components"].get(name)
+    if part and part["accelerators"] and target.accelerator not in part["accelerators"]:
+        return f"accelerator {target.accelerator}"
+    if part and part["under"] and part["under"] not in target.components:
+        return f"no {part['under']} there"
+    return "nothing there needs it"
+
+
+def _own_flags(index: Index, side: Side, other: Side) -> Iterator[dict[str, Any]]:
+    """The flags that only one side has, each with the lists it stands in and the fact behind it."""
+    for flag, lists in compare.own_flags(side.target.flags, other.target.flags).items():
+        facts, evidence, name = _behind(index, side.target, flag)
+        record = claims.carrier(index, facts, evidence)
+        yield {
+            "flag": flag,
+            "target": side.name,
+            "lists": lists,
+            "evidence": evidence or (record.evidence if record else None),
+            "facts": facts,
+            "why": ""
+            if record is None or isinstance(record, RowRecord)
+            else claims.because(record, [], record.component, name),
+            "source": index.source(record.source).at if record else None,
+        }
+
+
+def _behind(index: Index, target: LockedTarget, flag: str) -> tuple[list[str], str, str]:
+    """The facts of a flag, its evidence and the release it stands for: the flag itself, or a codegen arch."""
+    bare = flag.removeprefix("-Xcompiler=")
+    facts = [fact for fact in target.flags.facts if _release(index, fact) == bare]
+    if not facts:
+        for name, part in target.archs.items():
+            if bare.endswith(f"={name}"):
+                return [*part.facts], part.evidence, name
+    return facts, "", bare
+
+
+def _release(index: Index, fact: str) -> str:
+    """The release that a fact is about; empty where the matrix no longer has the fact."""
+    record = index.record(index.ids[fact]) if fact in index.ids else None
+    if isinstance(record, ClaimRecord):
+        return record.releases
+    return record.selector if isinstance(record, ReleaseRecord) else ""
+
+
+def text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
     """The comparison for people: grouped, each line with its evidence, why, and a note."""
-    notes = claims.Notes(port.index)
+    sides = document["targets"]
+    equal, different, only = (
+        [part for part in document["components"] if part["kind"] == kind] for kind in _KINDS
+    )
+    mine = {
+        side["name"]: [part for part in only if part["held"][0]["target"] == side["name"]]
+        for side in sides
+    }
     groups = [
-        ("equal", _equal(port, screen.width)),
-        ("different", _rows(_different(port, notes), screen.width)),
+        ("equal", _equal(equal, screen.width)),
+        ("different", _aligned(_different(different, notes), screen.width)),
     ]
     groups += [
-        (f"only on {side.name}", _rows(_only(port, side, notes), screen.width))
-        for side in port.sides
+        (f"only on {name}", _aligned(_only(parts, notes), screen.width))
+        for name, parts in mine.items()
     ]
-    groups.append(("flags that differ", _rows(_flags(port, notes), screen.width)))
-    blocks = ["\n".join(terminal.wrap(_heading(port), screen.width, indent="  ", first=""))]
-    for title, lines in groups:
-        if lines:
-            blocks.append("\n".join([screen.style(title, "bold"), *lines]))
-    only = [part["held"][0]["target"] for part in port.kind("only")]
-    counts = [f"{len(port.kind(kind))} {kind}" for kind in ("equal", "different")]
-    counts += [f"{only.count(side.name)} only on {side.name}" for side in port.sides]
-    counts.append(terminal.plural(len(port.flags), "flag"))
+    flags = (
+        (
+            (part["target"], part["flag"], " ".join(part["lists"]), part["evidence"] or ""),
+            _why(part, notes),
+        )
+        for part in document["flags"]
+    )
+    groups.append(("flags that differ", _aligned(flags, screen.width)))
+    blocks = ["\n".join(terminal.wrap(_heading(sides), screen.width, indent="  ", first=""))]
+    blocks += ["\n".join([screen.style(title, "bold"), *lines]) for title, lines in groups if lines]
+    counts = [f"{len(equal)} equal", f"{len(different)} different"]
+    counts += [f"{len(parts)} only on {name}" for name, parts in mine.items()]
+    counts.append(terminal.plural(len(document["flags"]), "flag"))
     blocks.append("\n".join([*notes.lines(screen.width), ", ".join(counts)]))
     return "\n\n".join(blocks) + "\n"
 
 
-def _heading(port: Port) -> str:
-    one, other = port.sides
-    told = [f"{one.name} -> {other.name}"]
-    for name, values in (
-        ("platform", (one.target.platform, other.target.platform)),
-        ("accelerator", (one.target.accelerator, other.target.accelerator)),
-        ("from", (one.target.from_, other.target.from_)),
-    ):
-        same = values[0] == values[1]
-        told.append(f"{name} {values[0]}" if same else f"{name} {values[0]} -> {values[1]}")
-    return ", ".join(told)
+def _heading(sides: list[dict[str, Any]]) -> str:
+    one, other = sides
+    parts = [f"{one['name']} -> {other['name']}"]
+    for name in ("platform", "accelerator", "from"):
+        changed = f" -> {other[name]}" if one[name] != other[name] else ""
+        parts.append(f"{name} {one[name]}{changed}")
+    return ", ".join(parts)
 
 
-def _equal(port: Port, width: int) -> list[str]:
+def _equal(parts: list[dict[str, Any]], width: int) -> list[str]:
     """All in one paragraph; what is known less well on one side says so."""
-    told = []
-    for part in port.kind("equal"):
+    names = []
+    for part in parts:
         one, other = part["held"]
         name = f"{part['component']} {one['value']}"
         if one["evidence"] != other["evidence"]:
             name += f" ({one['evidence']}, on {other['target']} {other['evidence']})"
-        told.append(name)
-    return terminal.wrap(", ".join(told), width, indent="  ") if told else []
+        names.append(name)
+    return terminal.wrap(", ".join(names), width, indent="  ") if names else []
 
 
-# Cells, and the prose behind them.
-_Row = tuple[tuple[str, ...], str]
-
-
-def _different(port: Port, notes: claims.Notes) -> Iterator[_Row]:
-    for part in port.kind("different"):
+def _different(parts: list[dict[str, Any]], notes: Notes) -> Iterator[Row]:
+    for part in parts:
         for place, held in enumerate(part["held"]):
             name = "" if place else part["component"]
             yield (name, held["target"], held["value"], held["evidence"]), _why(held, notes)
 
 
-def _only(port: Port, side: Side, notes: claims.Notes) -> Iterator[_Row]:
-    for part in port.kind("only"):
-        held = part["held"][0]
-        if held["target"] == side.name:
-            absent = part["absent"][0]
-            why = f"{_why(held, notes)}; {absent['target']}: {absent['why']}".removeprefix("; ")
-            yield (part["component"], held["value"], held["evidence"]), why
+def _only(parts: list[dict[str, Any]], notes: Notes) -> Iterator[Row]:
+    for part in parts:
+        (held,), (absent,) = part["held"], part["absent"]
+        why = f"{_why(held, notes)}; {absent['target']}: {absent['why']}".removeprefix("; ")
+        yield (part["component"], held["value"], held["evidence"]), why
 
 
-def _flags(port: Port, notes: claims.Notes) -> Iterator[_Row]:
-    for part in port.flags:
-        cells = part["target"], part["flag"], " ".join(part["lists"]), part["evidence"] or ""
-        yield cells, _why(part, notes)
-
-
-def _why(part: dict[str, Any], notes: claims.Notes) -> str:
+def _why(part: dict[str, Any], notes: Notes) -> str:
     """Why, without the name of what it is about, which stands before it."""
-    mark = notes.mark([part["source"]]) if part["source"] else ""
     named = part.get("value", part.get("flag", ""))
+    record = claims.carrier(notes.index, part["facts"], part["evidence"] or "")
+    mark = notes.mark([record.source]) if record else ""
     return f"{part['why'].removeprefix(f'{named} ')} {mark}".strip()
 
 
-def _rows(rows: Iterator[_Row], width: int) -> list[str]:
+def _aligned(rows: Iterable[Row], width: int) -> list[str]:
     """Cells in columns, the prose wrapped beside them."""
-    held = list(rows)
+    table = list(rows)
     widths = [
         max((len(cell) for cell in column if len(cell) <= _WIDE), default=0)
-        for column in zip(*(cells for cells, _ in held), strict=True)
+        for column in zip(*(cells for cells, _ in table), strict=True)
     ]
     lines: list[str] = []
-    for cells, prose in held:
+    for cells, prose in table:
         head = "  " + "  ".join(cell.ljust(wide) for cell, wide in zip(cells, widths, strict=True))
         indent = " " * (len(head) + 2)
         if width - len(indent) >= _READABLE:
@@ -278,11 +242,3 @@ def _rows(rows: Iterator[_Row], width: int) -> list[str]:
         else:
             lines += [head, *(terminal.wrap(prose, width, indent="      ") if prose else ())]
     return [line.rstrip() for line in lines]
-
-
-def _widened(target: LockedTarget, record: FactRecord) -> bool:
-    """Whether a row speaks for another release than its own."""
-    if not isinstance(record, ClaimRecord) or record.kind != "tested":
-        return False
-    held = target.components
-    return record.subject in held and held[record.subject].version != record.releases

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.stages import graph
-from toolmatrix.value import Value
+from toolmatrix.value import Document, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,20 +33,6 @@ KINDS = (
     "other",
 )
 """What a stage does; `other` is a program or a use of one that is not known."""
-
-
-class Document(Value):
-    """A value that is written as JSON field by field."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The value as documents hold it."""
-        return {field: _plain(getattr(self, field)) for field in self._fields}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [one.to_json() if isinstance(one, Document) else one for one in value]
-    return value
 
 
 class Stage(Document):
