@@ -5,8 +5,7 @@ from __future__ import annotations
 import heapq
 
 from toolmatrix.stages import graph
-from toolmatrix.stages.model import Document
-from toolmatrix.value import Value
+from toolmatrix.value import Document, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

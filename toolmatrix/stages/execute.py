@@ -14,7 +14,7 @@ from threading import Lock
 from toolmatrix.errors import ToolMissing
 from toolmatrix.stages.cost import urgency
 from toolmatrix.stages.drivers.dry_run import SHOWN, end_group
-from toolmatrix.stages.model import Document
+from toolmatrix.value import Document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

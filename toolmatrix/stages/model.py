@@ -112,9 +112,9 @@ class Plan(Document):
             "version": self.version or None,
             "hip": self.hip or None,
             "env": dict(self.env),
-            "stages": _plain(self.stages),
+            "stages": [stage.to_json() for stage in self.stages],
             "edges": [list(edge) for edge in self.edges],
-            "diagnostics": _plain(self.diagnostics),
+            "diagnostics": [one.to_json() for one in self.diagnostics],
         }
 
 

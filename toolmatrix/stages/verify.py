@@ -10,7 +10,7 @@ from pathlib import Path
 
 from toolmatrix.errors import ToolMissing, UsageError
 from toolmatrix.stages.drivers import dry_run
-from toolmatrix.stages.model import Document
+from toolmatrix.value import Document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
