@@ -144,9 +144,9 @@ class Allowed(Resolved):
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:  # noqa: ARG002 - nothing is derived
         """That nothing forbids it, and what is untested."""
         from toolmatrix.report import refusal
+        from toolmatrix.report.claims import Notes
 
-        index, soft = self.around.index, self.soft
-        return refusal.allowed_text(index, self.found, soft, screen, known=self.known)
+        return refusal.allowed_text(self.to_json(), Notes(self.around.index), screen)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.resolution/1` with `untested`, and `allowed` true or null."""
@@ -208,16 +208,9 @@ class NoAnswer(Outcome):
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
         """The reasons, a derivation of each to a depth, and the ways out."""
         from toolmatrix.report import refusal
+        from toolmatrix.report.claims import Notes
 
-        return refusal.text(
-            self.around.index,
-            self.refusal,
-            self._repairs(),
-            screen,
-            self.soft,
-            depth=depth,
-            carried=self.around.carried,
-        )
+        return refusal.text(self.to_json(), Notes(self.around.index), screen, depth=depth)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.conflict/1`."""
@@ -241,9 +234,9 @@ class Explanation(Outcome):
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
         """The chain from the component to the request, and what was not taken."""
         from toolmatrix.report import explanation
+        from toolmatrix.report.claims import Notes
 
-        index, choices = self.around.index, self.choices
-        return explanation.text(index, self.found, choices, screen, invert=self.invert, depth=depth)
+        return explanation.text(self.to_json(), Notes(self.around.index), screen, depth=depth)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.explanation/1`."""

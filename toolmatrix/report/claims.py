@@ -40,19 +40,27 @@ class Notes:
         ]
         return "".join(f"[{number}]" for number in sorted(found))
 
+    def cite(self, facts: Iterable[str]) -> str:
+        """The marks for the sources of facts, given by their ids."""
+        return self.mark(self.index.record(self.index.number(fact)).source for fact in facts)
+
     def lines(self, width: int = 0) -> list[str]:
         """Number, place, title, day it was read: one line per note, or several where it is wider than `width`."""
-        told = []
+        found = []
         for name, number in self.numbers.items():
             source = self.index.source(name)
             mark, place = f"[{number}] ", source.at
             title = f"{source.title}, read {source.read}"
             if not width or len(mark + place + title) + 2 <= width:
-                told.append(f"{mark}{place}  {title}")
+                found.append(f"{mark}{place}  {title}")
             else:
-                told += terminal.wrap(place, width, indent="    ", first=mark)
-                told += terminal.wrap(title, width, indent="    ")
-        return told
+                found += terminal.wrap(place, width, indent="    ", first=mark)
+                found += terminal.wrap(title, width, indent="    ")
+        return found
+
+    def text(self, width: int) -> str:
+        """The lines of all notes as one paragraph."""
+        return "\n".join(self.lines(width))
 
 
 def series(version: str) -> str:

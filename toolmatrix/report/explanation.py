@@ -8,10 +8,12 @@ from toolmatrix.solve.alternatives import alternatives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.report.claims import Notes
+    from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.alternatives import Alternative
     from toolmatrix.solve.resolve import Choice, Resolution
 
@@ -144,62 +146,42 @@ def _decides(index: Index, found: Resolution, choice: Choice) -> list[dict[str, 
 
 
 def text(
-    index: Index,
-    found: Resolution,
-    choices: Sequence[Choice],
-    screen: terminal.Terminal,
-    *,
-    invert: bool,
-    depth: int | None,
+    document: dict[str, Any], notes: Notes, screen: Terminal, *, depth: int | None = None
 ) -> str:
     """The explanation in words."""
-    notes = claims.Notes(index)
-    several = len(found.targets) > 1
-    parts = []
-    for choice in choices:
-        entry = _entry(index, found, choice, invert)
-        told = _lines(index, entry, choice, notes, several, depth)
-        parts.append(
-            "\n".join(
-                line
-                for part in told
-                for line in terminal.wrap(part, screen.width, indent="  ", first="")
-            )
+    several = len(document["request"]["targets"]) > 1
+    parts = [
+        "\n".join(
+            line
+            for sentence in _sentences(entry, notes, several, depth)
+            for line in terminal.wrap(sentence, screen.width, indent="  ", first="")
         )
-    return "\n\n".join([*parts, "\n".join(notes.lines(screen.width))]) + "\n"
+        for entry in document["explained"]
+    ]
+    return "\n\n".join([*parts, notes.text(screen.width)]) + "\n"
 
 
-def _lines(
-    index: Index,
-    entry: dict[str, Any],
-    choice: Choice,
-    notes: claims.Notes,
-    several: bool,
-    depth: int | None,
-) -> list[str]:
+def _sentences(
+    entry: dict[str, Any], notes: Notes, several: bool, depth: int | None
+) -> Iterator[str]:
     target = f" on {entry['target']}" if several else ""
-    told = [f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"]
+    yield f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"
     same: dict[str, list[str]] = {}
-    for part, cite in zip(entry["because"], choice.cites, strict=True):
-        source = index.statement(cite.record).source
-        same.setdefault(f"{part['text']} ({part['evidence']})", []).append(source)
-    for place, (reason, cited) in enumerate(same.items()):
-        told.append(f"{'And because' if place else 'Because'} {reason} {notes.mark(cited)}")
+    for part in entry["because"]:
+        same.setdefault(f"{part['text']} ({part['evidence']})", []).append(part["fact"])
+    for place, (reason, facts) in enumerate(same.items()):
+        yield f"{'And because' if place else 'Because'} {reason} {notes.cite(facts)}"
     if entry["chain"]:
-        told.append(f"needed by {', needed by '.join(entry['chain'])}, which you asked for")
-    told += [f"disputed: {part['says']} ({part['evidence']})  TM301" for part in entry["disputed"]]
-    told += [
-        f"decides {part['component']} {part['version']}: {part['why']} "
-        + notes.mark([index.record(index.number(part["fact"])).source])
-        for part in entry["decides"]
-    ]
+        yield f"needed by {', needed by '.join(entry['chain'])}, which you asked for"
+    for part in entry["disputed"]:
+        yield f"disputed: {part['says']} ({part['evidence']})  TM301"
+    for part in entry["decides"]:
+        mark = notes.cite([part["fact"]])
+        yield f"decides {part['component']} {part['version']}: {part['why']} {mark}"
     shown = entry["not_taken"] if depth is not None else entry["not_taken"][:_LINES]
-    told += [
-        f"not taken: {part['range'] if depth else terminal.few(part['range'], _NAMES)} ({part['why']})"
-        for part in shown
-    ]
+    for part in shown:
+        releases = part["range"] if depth else terminal.few(part["range"], _NAMES)
+        yield f"not taken: {releases} ({part['why']})"
     if len(shown) < len(entry["not_taken"]):
-        told.append(
-            f"... and {terminal.plural(len(entry['not_taken']) - len(shown), 'more group')} (--depth)"
-        )
-    return told
+        rest = terminal.plural(len(entry["not_taken"]) - len(shown), "more group")
+        yield f"... and {rest} (--depth)"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 
-from toolmatrix.report import answer, caveats, claims, cores, terminal
+from toolmatrix.report import answer, cores, terminal
 from toolmatrix.solve.repair import device_of
 
 TYPE_CHECKING = False
@@ -17,35 +17,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.report.claims import Notes
+    from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Resolution, Unsatisfiable
+    from toolmatrix.solve.resolve import Unsatisfiable
 
 SCHEMA = "toolmatrix.conflict/1"
-LIMIT = 12
-"""Lines of derivation printed for one core; the rest behind --depth."""
-
-
-def allowed_text(
-    index: Index,
-    found: Resolution,
-    soft: Sequence[dict[str, Any]],
-    screen: terminal.Terminal,
-    *,
-    known: bool,
-) -> str:
-    """What `why-not` says when nothing forbids the request."""
-    asked = " ".join(ask.text for ask in found.request.asks if ask.option in ("", "with"))
-    notes = claims.Notes(index)
-    parts = [f"{screen.style('yes', 'yes')}: nothing forbids `{asked}`"]
-    if not known:
-        unknown = screen.style("unknown", "unknown")
-        parts = [f"{unknown}: no fact forbids `{asked}`, and none vouches for it  TM120"]
-        parts += [part["text"] for part in caveats.unread(found)]
-    for number, reason in enumerate(soft, 1):
-        parts.append("\n".join(_reason(index, number, reason, notes, screen)))
-    parts.append("\n".join(notes.lines(screen.width)))
-    return "\n\n".join(part for part in parts if part) + "\n"
+# So many lines of the derivation of one core are printed; --depth shows the rest.
+_LIMIT = 12
 
 
 def command(request: Request, carried: Sequence[str] = ()) -> str:
@@ -54,20 +34,20 @@ def command(request: Request, carried: Sequence[str] = ()) -> str:
 
 
 def change_text(index: Index, repair: Repair) -> str:
-    """What a repair changes, in words."""
-    told = []
+    """The changes of a repair, in words."""
+    parts = []
     for old, new in repair.changes:
         if old.option == "align":
-            told.append(f"let {old.selector} differ between targets")
+            parts.append(f"let {old.selector} differ between targets")
         elif new is None:
-            told.append(f"drop {old.text}")
+            parts.append(f"drop {old.text}")
         elif old.option == "arch":
             device = device_of(index, old.selector)
             why = f": {new.selector} code also runs on {device} devices" if device else ""
-            told.append(f"make code for {new.selector} instead of {old.selector}{why}")
+            parts.append(f"make code for {new.selector} instead of {old.selector}{why}")
         else:
-            told.append(f"{new.text} instead of {old.text}")
-    return " and ".join(told)
+            parts.append(f"{new.text} instead of {old.text}")
+    return " and ".join(parts)
 
 
 def document(
@@ -78,7 +58,7 @@ def document(
     *,
     carried: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """A refusal as JSON values."""
+    """A refusal as JSON values; `carried` are options that each command needs besides its request."""
     return {
         "schema": SCHEMA,
         "matrix": answer.head(index),
@@ -102,79 +82,77 @@ def document(
 
 
 def text(
-    index: Index,
-    refusal: Unsatisfiable,
-    repairs: Sequence[Repair],
-    screen: terminal.Terminal,
-    soft: Sequence[dict[str, Any]] = (),
-    *,
-    depth: int | None = None,
-    carried: Sequence[str] = (),
+    document: dict[str, Any], notes: Notes, screen: Terminal, *, depth: int | None = None
 ) -> str:
     """A refusal in words: reasons, then what would allow it."""
-    notes = claims.Notes(index)
-    assembly = refusal.assembly
-    reasons = [*(cores.core_document(assembly, core) for core in refusal.cores), *soft]
-    counted = (
-        f", for {terminal.plural(len(reasons), 'independent reason')}" if len(reasons) > 1 else ""
-    )
+    count = len(document["cores"])
+    counted = f", for {terminal.plural(count, 'independent reason')}" if count > 1 else ""
+    several = len(document["request"]["targets"]) > 1
     parts = [screen.style("no", "no") + counted]
-    several = len(assembly.request.targets) > 1
-    for number, reason in enumerate(reasons, 1):
-        parts.append("\n".join(_reason(index, number, reason, notes, screen, several, depth)))
-    parts.append("\n".join(_ways_out(index, repairs, screen, carried)))
-    parts.append("\n".join(notes.lines(screen.width)))
+    for number, core in enumerate(document["cores"], 1):
+        parts.append(_derivation(number, core, notes, screen, several=several, depth=depth))
+    parts += ["\n".join(_repairs(document["repairs"], screen)), notes.text(screen.width)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _reason(
-    index: Index,
+def allowed_text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
+    """The answer of `why-not` when nothing forbids the request, from the resolution that it writes."""
+    asked = " ".join([*document["request"]["wanted"], *document["request"]["with"]])
+    if document["allowed"]:
+        parts = [f"{screen.style('yes', 'yes')}: nothing forbids `{asked}`"]
+    else:
+        unknown = screen.style("unknown", "unknown")
+        parts = [f"{unknown}: no fact forbids `{asked}`, and none vouches for it  TM120"]
+        parts += [part["text"] for part in document["unread"]]
+    for number, core in enumerate(document["untested"], 1):
+        parts.append(_derivation(number, core, notes, screen))
+    return "\n\n".join(part for part in (*parts, notes.text(screen.width)) if part) + "\n"
+
+
+def _derivation(
     number: int,
-    reason: dict[str, Any],
-    notes: claims.Notes,
-    screen: terminal.Terminal,
+    core: dict[str, Any],
+    notes: Notes,
+    screen: Terminal,
+    *,
     several: bool = False,
     depth: int | None = None,
-) -> list[str]:
-    """One core as prose; defaults are not told where there is one target and something else to tell."""
-    told = [
-        _told(index, line, notes, several)
-        for line in reason["lines"]
-        if several or not line["default"] or len(reason["lines"]) <= 2
+) -> str:
+    """One core as prose; `several` targets are named in each line, and any `depth` shows all lines."""
+    # A default says little where there is one target, unless hardly anything else is left to say.
+    lines = [
+        _line(line, notes, several=several)
+        for line in core["lines"]
+        if several or not line["default"] or len(core["lines"]) <= 2
     ]
-    shown = told if depth is not None else told[:LIMIT]
-    body = [f"{'and ' if place else 'Because '}{part}" for place, part in enumerate(shown)]
-    body[-1] += ","
-    if len(shown) < len(told):
-        body.append(f"... and {terminal.plural(len(told) - len(shown), 'more line')} (--depth)")
-    code = "TM101" if reason["kind"] == "hard" else "TM102"
-    body.append(reason.get("conclusion", "there is no answer."))
-    prefix = f"{number}. {reason['kind']}  "
+    shown = lines if depth is not None else lines[:_LIMIT]
+    sentences = [f"{'and ' if place else 'Because '}{line}" for place, line in enumerate(shown)]
+    sentences[-1] += ","
+    if len(shown) < len(lines):
+        rest = terminal.plural(len(lines) - len(shown), "more line")
+        sentences.append(f"... and {rest} (--depth)")
+    sentences.append(core.get("conclusion", "there is no answer."))
+    prefix = f"{number}. {core['kind']}  "
     indent = " " * len(prefix)
-    told = []
-    for place, part in enumerate(body):
-        first = indent if place else prefix
-        told += terminal.wrap(part, screen.width, indent=indent + "  ", first=first)
-    told[-1] += f"  {code}"
-    return told
+    found: list[str] = []
+    for sentence in sentences:
+        first = indent if found else prefix
+        found += terminal.wrap(sentence, screen.width, indent=indent + "  ", first=first)
+    return "\n".join(found) + ("  TM101" if core["kind"] == "hard" else "  TM102")
 
 
-def _told(index: Index, line: dict[str, Any], notes: claims.Notes, several: bool) -> str:
+def _line(line: dict[str, Any], notes: Notes, *, several: bool) -> str:
     if not line["facts"]:
         return str(line["text"])
-    mark = notes.mark(index.record(index.number(fact)).source for fact in line["facts"])
     target = f" on {line['target']}" if several else ""
-    return f"{line['text']}{target} ({line['evidence']}) {mark}"
+    return f"{line['text']}{target} ({line['evidence']}) {notes.cite(line['facts'])}"
 
 
-def _ways_out(
-    index: Index, repairs: Sequence[Repair], screen: terminal.Terminal, carried: Sequence[str]
-) -> list[str]:
+def _repairs(repairs: Sequence[dict[str, Any]], screen: Terminal) -> list[str]:
     if not repairs:
         return ["no single change, nor two, makes it possible"]
     found = ["to allow it (each of these was solved)"]
     for repair in repairs:
-        told = f"{change_text(index, repair)} (weakest evidence: {repair.resolution.evidence})"
-        found += terminal.wrap(told, screen.width, indent="  ")
-        found.append(f"    {command(repair.request, carried)}")
+        change = f"{repair['text']} (weakest evidence: {repair['evidence']})"
+        found += [*terminal.wrap(change, screen.width, indent="  "), f"    {repair['command']}"]
     return found
