@@ -210,14 +210,19 @@ class NoAnswer(Outcome):
         from toolmatrix.report import refusal
         from toolmatrix.report.claims import Notes
 
-        return refusal.text(self.to_json(), Notes(self.around.index), screen, depth=depth)
+        document = self._document(answers=False)
+        return refusal.text(document, Notes(self.around.index), screen, depth=depth)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.conflict/1`."""
+        return self._document()
+
+    def _document(self, *, answers: bool = True) -> dict[str, Any]:
         from toolmatrix.report import refusal
 
         index, carried = self.around.index, self.around.carried
-        return refusal.document(index, self.refusal, self._repairs(), self.soft, carried=carried)
+        found = self.refusal, self._repairs(), self.soft
+        return refusal.document(index, *found, carried=carried, answers=answers)
 
 
 class Explanation(Outcome):

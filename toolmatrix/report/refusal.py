@@ -57,8 +57,12 @@ def document(
     soft: Sequence[dict[str, Any]] = (),
     *,
     carried: Sequence[str] = (),
+    answers: bool = True,
 ) -> dict[str, Any]:
-    """A refusal as JSON values; `carried` are options that each command needs besides its request."""
+    """A refusal as JSON values; `carried` are options that each command needs besides its request.
+
+    Without `answers` the resolutions of the repairs are left out.
+    """
     return {
         "schema": SCHEMA,
         "matrix": answer.head(index),
@@ -74,8 +78,9 @@ def document(
                 "command": command(repair.request, carried),
                 "cost": repair.cost,
                 "evidence": repair.resolution.evidence,
-                "resolution": answer.document(index, repair.resolution),
             }
+            # Text does not show them, and they take a tenth of the time of a refusal.
+            | ({"resolution": answer.document(index, repair.resolution)} if answers else {})
             for repair in repairs
         ],
     }
@@ -84,7 +89,7 @@ def document(
 def text(
     document: dict[str, Any], notes: Notes, screen: Terminal, *, depth: int | None = None
 ) -> str:
-    """A refusal in words: reasons, then what would allow it."""
+    """A refusal in words, for which its document needs no answers: reasons, then what would allow it."""
     count = len(document["cores"])
     counted = f", for {terminal.plural(count, 'independent reason')}" if count > 1 else ""
     several = len(document["request"]["targets"]) > 1
