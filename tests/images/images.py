@@ -11,7 +11,7 @@ import struct
 import tarfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolmatrix.images import archive, oci
+from toolmatrix.images import archive, directory
 from toolmatrix.images.limits import Budget
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def from_archive(
 
 def from_layout(folder: Path, platform: str = "", look: Look = everything) -> tuple[Image, Tree]:
     """The image of a layout."""
-    return oci.read(str(folder), platform, look, Budget("layout"))
+    return directory.read_layout(str(folder), platform, look, Budget("layout"))
 
 
 def tree_of(*layers: Mapping[str, bytes | tarfile.TarInfo]) -> Tree:

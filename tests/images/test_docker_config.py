@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolmatrix.errors import ConfigError, UsageError
-from toolmatrix.images import docker_config, reference
+from toolmatrix.images import docker_config
 from toolmatrix.images.docker_config import Credential, DockerConfig
+from toolmatrix.images.registry import parse_reference
 from toolmatrix.images.registry_auth import challenges
 
 if TYPE_CHECKING:
@@ -94,18 +95,18 @@ def test_plain_http_is_for_this_machine_and_what_the_engine_is_told(
 
 
 def test_a_name_is_parted_as_docker_parts_it() -> None:
-    found = reference.parse("//a.b:5/c/d:v1@sha256:" + "0" * 64)
+    found = parse_reference("//a.b:5/c/d:v1@sha256:" + "0" * 64)
     assert (found.host, found.server, found.name, found.tag) == ("a.b:5", "a.b:5", "c/d", "v1")
     assert found.version == "sha256:" + "0" * 64
-    assert reference.parse("localhost/a__b.c-d").version == "latest"
-    assert reference.parse("[::1]:5000/a").host == "[::1]:5000"
+    assert parse_reference("localhost/a__b.c-d").version == "latest"
+    assert parse_reference("[::1]:5000/a").host == "[::1]:5000"
 
 
 @pytest.mark.parametrize("host", ["docker.io", "index.docker.io"])
 def test_a_registry_of_several_names_is_one(host: str) -> None:
-    found = reference.parse(f"//{host}/debian:12")
+    found = parse_reference(f"//{host}/debian:12")
     assert (found.server, found.name) == (HUB, "library/debian")
-    assert (found.host.partition(".")[2], reference.parse(f"{host}/a/b").name) == (
+    assert (found.host.partition(".")[2], parse_reference(f"{host}/a/b").name) == (
         "docker.io",
         "a/b",
     )
@@ -114,7 +115,7 @@ def test_a_registry_of_several_names_is_one(host: str) -> None:
 @given(st.text())
 def test_any_text_is_a_name_or_is_refused(text: str) -> None:
     try:
-        found = reference.parse(text)
+        found = parse_reference(text)
     except UsageError:
         return
     assert f"{found.name}" in text

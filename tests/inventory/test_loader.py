@@ -195,7 +195,7 @@ def by_loader(root: Path, variable: str) -> dict[str, str]:
 def by_reading(root: Path, variable: str) -> dict[str, str]:
     """The same by reading, in the order in which the loader goes."""
     look = Look(Budget("root"))
-    _, tree = directory.read(str(root), look, look.budget)
+    _, tree = directory.read_root(str(root), look, look.budget)
     config = {"config": {"Env": [f"LD_LIBRARY_PATH={variable}"] if variable else []}}
     search = LibrarySearch(View(Image(subject="root", config=config), tree))
     found: dict[str, str] = {}

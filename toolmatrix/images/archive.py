@@ -11,18 +11,18 @@ import posixpath
 import re
 
 from toolmatrix.images import image as images
-from toolmatrix.images import oci, streams
-from toolmatrix.images.image import Descriptor, Image, Listed, Manifest
+from toolmatrix.images import streams
+from toolmatrix.images.image import Descriptor, Listed, Manifest
 from toolmatrix.images.layer import contents, damaged, inner_path, is_tar, members, read_layer
 from toolmatrix.images.limits import LARGEST_DOCUMENT
 from toolmatrix.images.streams import Hashed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from tarfile import TarFile, TarInfo
     from typing import Any
 
+    from toolmatrix.images.image import Image
     from toolmatrix.images.layer import Layer, Look
     from toolmatrix.images.limits import Budget
     from toolmatrix.images.streams import Readable
@@ -92,15 +92,10 @@ class _Archive:
         if "index.json" in self.documents:
             index = images.parse(self.documents["index.json"], self.budget)
             found = images.listed(index, self._document, self.budget)
-            platform = platform or oci.default(found)
+            platform = platform or images.default(found)
         else:
             found = self._saved()
-        chosen, manifest = oci.pick(found, self._document, platform, self.budget)
-        image = Image(
-            subject=self.budget.subject, digest=chosen.blob.digest, indexed=chosen.platform
-        )
-        config = self._document(manifest.config)
-        return images.assemble(image, config, self._ordered(manifest.layers), self.budget)
+        return images.put_together(found, self._document, self._layer, platform, self.budget)
 
     def _saved(self) -> list[Listed]:
         """The images of a manifest.json, as Docker wrote it from 1.10 on."""
@@ -129,12 +124,11 @@ class _Archive:
             raise self._missing(asked.digest)
         return images.read_document(io.BytesIO(data), self.budget)
 
-    def _ordered(self, blobs: Sequence[Descriptor]) -> Iterator[Layer]:
-        for asked in blobs:
-            layer = self.layers.get(self._checked(asked))
-            if layer is None:
-                raise self._missing(asked.digest)
-            yield layer
+    def _layer(self, asked: Descriptor) -> Layer:
+        layer = self.layers.get(self._checked(asked))
+        if layer is None:
+            raise self._missing(asked.digest)
+        return layer
 
     def _checked(self, asked: Descriptor) -> str:
         """Where a blob stands; raises SubjectError for one that has another size than the descriptor says."""

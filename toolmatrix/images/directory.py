@@ -1,26 +1,108 @@
-"""A directory as the root of a system: looked at in place, without following any of its links outside."""
+"""Images and systems in a directory: the OCI image layout, what skopeo writes to `dir:`, and the root of a system.
+
+A layout has index.json and blobs by digest. The form of `skopeo copy` and `podman push` is that of
+https://github.com/containers/image, directory/directory_transport.go and directory_dest.go: a file `version` marks it,
+blobs are called by the hexadecimal part of their digest, and of an image for several platforms manifest.json is the
+list, with its manifests beside it. A root is looked at in place, without following any of its links outside.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
+from contextlib import closing
 
+from toolmatrix.errors import Position, SubjectError
+from toolmatrix.images import image as images
 from toolmatrix.images.image import Image
 from toolmatrix.images.layer import DIRECTORY, FILE, LINK, Entry, Layer
+from toolmatrix.images.streams import Hashed, blobs_identity, exhaust
 from toolmatrix.images.tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import IO
 
+    from toolmatrix.images.image import Descriptor
     from toolmatrix.images.layer import Look
     from toolmatrix.images.limits import Budget
 
+_INDEX, _MANIFEST = "index.json", "manifest.json"
+_BLOBS = os.path.join("blobs", "sha256")
+_MARK = re.compile(rb"Directory Transport Version: ([\w.]{1,20})")
+_KNOWN = b"1.1"
 # Where a running system mounts what are no files.
 _ELSEWHERE = ("proc", "sys", "dev")
 
 
-def read(path: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+def read_layout(path: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    """The image of a layout; raises SubjectError for one that is incomplete or damaged."""
+
+    def blob(asked: Descriptor) -> IO[bytes]:
+        name = os.path.join(path, _BLOBS, images.digest_hex(asked.digest, budget))
+        return opened(name, f"the blob {asked.digest}", budget)
+
+    with closing(opened(os.path.join(path, _INDEX), _INDEX, budget)) as stream:
+        index = images.read_document(stream, budget)
+    return images.by_digests(index, blob, platform, look, budget)
+
+
+def layout_identity(path: str) -> str:
+    """What a layout holds at this moment."""
+    return blobs_identity(os.path.join(path, _INDEX), os.path.join(path, _BLOBS))
+
+
+def is_copied(path: str) -> bool:
+    """Whether a directory is marked as one of these."""
+    return bool(_version(path))
+
+
+def _version(path: str) -> bytes:
+    place = os.path.join(path, "version")
+    if not os.path.isfile(place):
+        return b""
+    try:
+        with open(place, "rb") as file:
+            found = _MARK.match(file.read(100))
+    except OSError:
+        return b""
+    return found[1] if found else b""
+
+
+def copied_identity(path: str) -> str:
+    """What the directory holds at this moment."""
+    return blobs_identity(os.path.join(path, _MANIFEST), path)
+
+
+def read_copied(path: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    """The image of a directory; raises SubjectError for one that is incomplete, damaged, or of an unknown version."""
+    version = _version(path)
+    if version != _KNOWN:
+        raise budget.refusal(
+            "the directory is of an unknown version",
+            f"`Directory Transport Version: {_KNOWN.decode()}`",
+            f"`{version.decode()}`",
+            "copy it with `skopeo copy dir:... oci:...`",
+        )
+    whole = os.path.join(path, _MANIFEST)
+    with closing(opened(whole, _MANIFEST, budget)) as file:
+        stream = Hashed(file)
+        exhaust(stream)
+    top = stream.digest
+
+    def blob(asked: Descriptor) -> IO[bytes]:
+        name = images.digest_hex(asked.digest, budget)
+        listed = os.path.join(path, f"{name}.{_MANIFEST}")
+        place = next(filter(os.path.isfile, (listed,)), os.path.join(path, name))
+        return opened(whole if asked.digest == top else place, f"the blob {asked.digest}", budget)
+
+    index = {"manifests": [{"digest": top, "size": stream.count}]}
+    return images.by_digests(index, blob, platform, look, budget)
+
+
+def read_root(path: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
     """The files below a directory; raises SubjectError where it is none. What cannot be read is left out."""
     try:
         names = os.listdir(path)
@@ -62,3 +144,16 @@ def _entry(path: str, full: str, status: os.stat_result, look: Look) -> Entry | 
     with open(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
         held = look(path, status.st_size, stream)
     return Entry(FILE, size=status.st_size, mode=mode & 0o7777, held=held)
+
+
+def opened(path: str, what: str, budget: Budget) -> IO[bytes]:
+    """A file to read; raises SubjectError where it is missing or none."""
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise SubjectError(
+            "cannot read the image",
+            where=Position(budget.subject),
+            expected=what,
+            found=error.strerror or str(error),
+        ) from None

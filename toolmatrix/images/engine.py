@@ -6,13 +6,13 @@ https://docs.docker.com/reference/api/engine/ describes the interface, the Pytho
 from __future__ import annotations
 
 import errno
-import io
 import re
 from contextlib import closing, contextmanager
 from difflib import get_close_matches
 
 from toolmatrix.errors import Position, SubjectError, ToolMissing
 from toolmatrix.images import archive
+from toolmatrix.images.transport import causes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,10 +52,8 @@ def read(
 
     Raises ToolMissing where the engine ends on the way, and SubjectError for an image of another platform.
     """
-    with (
-        failures(budget.subject),
-        closing(_Saved(client.get_image(image["Id"], _CHUNK), budget.subject)) as stream,
-    ):
+    with failures(budget.subject):
+        stream = _Saved(client.get_image(image["Id"], _CHUNK), budget.subject)
         return archive.read(stream, platform, look, budget)
 
 
@@ -86,7 +84,9 @@ def failures(subject: str, otherwise: tuple[str, str] = _ENDED) -> Iterator[None
         ) from None
     except (DockerException, OSError) as error:  # what `requests` raises is an OSError
         what, help = _UNREACHABLE.get(_number(error), otherwise)
-        raise ToolMissing(what, where=Position(subject), found=_said(error), help=help) from None
+        raise ToolMissing(
+            what, where=Position(subject), found=_innermost(error), help=help
+        ) from None
 
 
 def find(client: Client, name: str, subject: str) -> dict[str, Any]:
@@ -119,44 +119,33 @@ def find(client: Client, name: str, subject: str) -> dict[str, Any]:
     return held
 
 
-class _Saved(io.RawIOBase):
-    """What the engine saves, as a file that is read once."""
+class _Saved:
+    """What the engine saves, as a stream; its chunks are larger than what is read at once."""
 
     def __init__(self, chunks: Iterator[bytes], subject: str) -> None:
-        super().__init__()
         self._chunks = chunks
         self._subject = subject
-        self._held = memoryview(b"")
+        self._chunk = memoryview(b"")
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Fill the buffer from the chunk at hand; raises ToolMissing where the engine ends on the way."""
-        while not self._held:
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end; raises ToolMissing where the engine ends on the way."""
+        while not self._chunk:
             with failures(self._subject):
                 chunk = next(self._chunks, None)
             if chunk is None:
-                return 0
-            self._held = memoryview(chunk)
-        size = min(len(buffer), len(self._held))
-        buffer[:size], self._held = self._held[:size], self._held[size:]
-        return size
+                return b""
+            self._chunk = memoryview(chunk)
+        data, self._chunk = self._chunk[:size], self._chunk[size:]
+        return bytes(data)
 
 
 def _number(error: BaseException) -> int:
     """The error of the system behind a failure, 0 where there is none."""
-    return next((one.errno for one in _behind(error) if isinstance(one, OSError) and one.errno), 0)
+    several = (one.errno for one in causes(error) if isinstance(one, OSError) and one.errno)
+    return next(several, 0)
 
 
-def _said(error: BaseException) -> str:
+def _innermost(error: BaseException) -> str:
     """The innermost reason of a failure."""
-    *_, last = _behind(error)
+    last = causes(error)[-1]
     return getattr(last, "strerror", None) or str(last)
-
-
-def _behind(error: BaseException | None) -> Iterator[BaseException]:
-    """A failure, and what it comes from."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from types import MappingProxyType
 
+from toolmatrix.images.layer import read_layer
 from toolmatrix.images.limits import LARGEST_DOCUMENT, MOST_LAYERS
-from toolmatrix.images.streams import Hashed
+from toolmatrix.images.platforms import this_platform
+from toolmatrix.images.streams import Hashed, Sized, first
 from toolmatrix.images.tree import Tree
 from toolmatrix.value import Value
 
@@ -19,12 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.images.layer import Layer
+    from toolmatrix.images.layer import Layer, Look
     from toolmatrix.images.limits import Budget
-    from toolmatrix.images.streams import Readable
+    from toolmatrix.images.streams import Closable, Readable
 
     Document = Mapping[str, Any]
     Fetch = Callable[["Descriptor"], Document]
+    Open = Callable[["Descriptor"], Closable]
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _DEEPEST_INDEX = 4
@@ -104,9 +108,7 @@ def digest_hex(digest: object, budget: Budget) -> str:
 def read_document(stream: Readable, budget: Budget, *, digest: str = "") -> Any:
     """JSON out of a stream; raises SubjectError if it is too large, damaged, or has another digest than the given."""
     hashed = Hashed(stream)
-    pieces: list[bytes] = []
-    while hashed.count <= LARGEST_DOCUMENT and (data := hashed.read()):
-        pieces.append(data)
+    data = first(LARGEST_DOCUMENT + 1, hashed)
     if hashed.count > LARGEST_DOCUMENT:
         raise budget.refusal(
             "a document of the image is too large",
@@ -115,7 +117,7 @@ def read_document(stream: Readable, budget: Budget, *, digest: str = "") -> Any:
         )
     if digest:
         check_digest(digest, hashed.digest, budget)
-    return parse(b"".join(pieces), budget)
+    return parse(data, budget)
 
 
 def parse(data: bytes, budget: Budget) -> Any:
@@ -247,12 +249,64 @@ def platform_of(held: object) -> str:
     return "/".join(part for part in parts if isinstance(part, str) and part)
 
 
-def choose(found: Sequence[tuple[str, Listed]], wanted: str, budget: Budget) -> Listed:
-    """The image of a platform, or the only one; raises SubjectError where that does not decide."""
-    fitting = [one for platform, one in found if not wanted or _fits(platform, wanted)]
+def by_digests(
+    index: object, blob: Open, platform: str, look: Look, budget: Budget
+) -> tuple[Image, Tree]:
+    """An image whose blobs can be opened by digest, each once and in order; all are verified.
+
+    Of several images that of this machine is taken where no platform is asked for.
+    """
+
+    def fetch(asked: Descriptor) -> Any:
+        with closing(blob(asked)) as stream:
+            sized = Sized(stream, asked.size, budget)
+            return read_document(sized, budget, digest=asked.digest)
+
+    def layer(asked: Descriptor) -> Layer:
+        with closing(blob(asked)) as stream:
+            found = read_layer(Hashed(Sized(stream, asked.size, budget)), budget, look)
+        check_digest(asked.digest, found.digest, budget)
+        return found
+
+    found = listed(index, fetch, budget)
+    return put_together(found, fetch, layer, platform or default(found), budget)
+
+
+def default(found: Sequence[Listed]) -> str:
+    """The platform of this machine where an index lists several images, and no one asks for another platform."""
+    return this_platform() if len(found) > 1 else ""
+
+
+def put_together(
+    found: Sequence[Listed],
+    fetch: Fetch,
+    layer: Callable[[Descriptor], Layer],
+    platform: str,
+    budget: Budget,
+) -> tuple[Image, Tree]:
+    """The image of a platform with its files, out of the images of an index.
+
+    `fetch` gives the document of a blob, `layer` the layer; layers are asked for from the bottom up. Raises
+    SubjectError where no single image is of the platform, or its layers are not those that its configuration names.
+    """
+    chosen = _chosen(found, fetch, platform, budget)
+    made = chosen.manifest or manifest(fetch(chosen.blob), budget)
+    if made is None:
+        raise budget.refusal("there is no image in it", "a manifest of an image", "an artifact")
+    image = Image(subject=budget.subject, digest=chosen.blob.digest, indexed=chosen.platform)
+    return _assembled(image, fetch(made.config), map(layer, made.layers), budget)
+
+
+def _chosen(found: Sequence[Listed], fetch: Fetch, wanted: str, budget: Budget) -> Listed:
+    """The image of a platform, or the only one; one that the index gives no platform has that of its configuration."""
+    named = [
+        (one.platform or (platform_of(fetch(one.manifest.config)) if one.manifest else ""), one)
+        for one in found
+    ]
+    fitting = [one for platform, one in named if not wanted or _fits(platform, wanted)]
     if len(fitting) == 1:
         return fitting[0]
-    held = ", ".join(sorted({platform or "unknown" for platform, _ in found})) or "none"
+    held = ", ".join(sorted({platform or "unknown" for platform, _ in named})) or "none"
     if not found:
         raise budget.refusal("there is no image in it", "a manifest of an image", "none")
     if not fitting:
@@ -273,13 +327,10 @@ def _fits(platform: str, wanted: str) -> bool:
     return mine[: len(theirs)] == theirs
 
 
-def assemble(
+def _assembled(
     image: Image, config: object, layers: Iterable[Layer], budget: Budget
 ) -> tuple[Image, Tree]:
-    """An image with its files, out of its configuration and its layers from the bottom up.
-
-    Raises SubjectError where the layers are not those that the configuration names.
-    """
+    """An image with its files, out of its configuration and its layers from the bottom up."""
     if not isinstance(config, dict):
         raise budget.refusal("the configuration is damaged", "an object", type(config).__name__)
     root = config.get("rootfs")

@@ -1,23 +1,26 @@
 """Images in a registry, read through the OCI distribution API as they come; nothing is kept on disk.
 
 https://github.com/opencontainers/distribution-spec/blob/main/spec.md, whose pull is two kinds of request: a manifest by
-tag or digest, and a blob by digest. Every digest and size is verified.
+tag or digest, and a blob by digest. Every digest and size is verified. Names are those of the grammar in
+https://github.com/distribution/reference/blob/main/reference.go, but there is no default host.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import re
 from contextlib import closing, contextmanager
 from functools import partial
 
-from toolmatrix.errors import RegistryFailed, SubjectError, ToolmatrixError
+from toolmatrix.errors import RegistryFailed, SubjectError, ToolmatrixError, UsageError
 from toolmatrix.images import image as images
-from toolmatrix.images import oci, reference
 from toolmatrix.images.docker_config import DockerConfig
 from toolmatrix.images.registry_auth import Access
 from toolmatrix.images.streams import BLOCK, Hashed
 from toolmatrix.images.transport import Transport, same_host
+from toolmatrix.resources import registries_path
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from toolmatrix.images.image import Descriptor, Image
     from toolmatrix.images.layer import Look
     from toolmatrix.images.limits import Budget
-    from toolmatrix.images.reference import Reference
     from toolmatrix.images.streams import Closable
     from toolmatrix.images.transport import Answer
     from toolmatrix.images.tree import Tree
@@ -37,6 +39,16 @@ LARGEST_MANIFEST = 4 << 20
 _ACCEPT = ", ".join(images.DOCUMENTS)
 # Letters of a registry's own words that an error quotes.
 _LONGEST_WORD = 200
+_LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_WORD = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_REFERENCE = re.compile(
+    rf"(?P<host>(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]{{1,5}})?)"
+    rf"/(?P<name>{_WORD}(?:/{_WORD})*)"
+    r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?",
+    re.ASCII,
+)
+# Letters of host and name together.
+_LONGEST_REFERENCE = 255
 
 
 def read(place: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
@@ -46,7 +58,7 @@ def read(place: str, platform: str, look: Look, budget: Budget) -> tuple[Image, 
     RegistryFailed.
     """
     with _opened(place, budget) as registry:
-        return oci.by_digests(registry.index(), registry.blob, platform, look, budget)
+        return images.by_digests(registry.index(), registry.blob, platform, look, budget)
 
 
 def identity(place: str, budget: Budget) -> str:
@@ -58,7 +70,7 @@ def identity(place: str, budget: Budget) -> str:
 @contextmanager
 def _opened(place: str, budget: Budget) -> Iterator[_Registry]:
     docker = DockerConfig(os.environ)
-    asked = reference.parse(place)
+    asked = parse_reference(place)
     with closing(Transport(asked.host, docker, budget.subject)) as line:
         yield _Registry(asked, line, Access(asked, docker, line, budget), budget)
 
@@ -192,3 +204,63 @@ class _Blob:
     def close(self) -> None:
         """Give the connection up."""
         self._answer.close()
+
+
+class Reference(Value):
+    """An image in a registry: the host of the API, what Docker's configuration calls it, and the image's name there."""
+
+    host: str
+    server: str
+    name: str
+    tag: str = ""
+    digest: str = ""
+
+    @property
+    def version(self) -> str:
+        """The digest, or else the tag: what the manifest is asked for by."""
+        return self.digest or self.tag
+
+
+def parse_reference(place: str) -> Reference:
+    """What stands behind `registry:`; raises UsageError for what names no host or no image."""
+    text = place.removeprefix("//")
+    found = _REFERENCE.fullmatch(text)
+    parts = found.groupdict("") if found else {}
+    host, name = parts.get("host", ""), parts.get("name", "")
+    if len(f"{host}/{name}") > _LONGEST_REFERENCE or not _is_host(host):
+        raise UsageError(
+            "this is no image of a registry",
+            expected="`registry://HOST[:PORT]/NAME[:TAG][@sha256:DIGEST]`, a host with a dot or a port, "
+            "or `localhost`, and a name in small letters",
+            found="a user's name or password" if _has_user(text) else f"`{text}`",
+            help="credentials come from Docker's configuration: `docker login HOST`"
+            if _has_user(text)
+            else "",
+        )
+    other: dict[str, Any] = next((one for one in _registries() if host in one["images"]), {})
+    if other and "/" not in name:
+        name = f"{other['official']}/{name}"
+    return Reference(
+        host=other.get("api", host),
+        server=other.get("credentials", host),
+        name=name,
+        tag=parts["tag"] or ("" if parts["digest"] else "latest"),
+        digest=parts["digest"],
+    )
+
+
+def _is_host(word: str) -> bool:
+    """Whether the first word of a name is a host: only then is it none of the repository's."""
+    return any(sign in word for sign in ".:") or word == "localhost"
+
+
+def _has_user(text: str) -> bool:
+    return "@" in text.partition("/")[0]
+
+
+def _registries() -> list[dict[str, Any]]:
+    """What is known of registries that have several names."""
+    import yaml
+
+    with open(registries_path(), encoding="utf-8") as file:
+        return yaml.safe_load(file)  # type: ignore[no-any-return]

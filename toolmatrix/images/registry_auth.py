@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.docker_config import Credential, DockerConfig
     from toolmatrix.images.limits import Budget
-    from toolmatrix.images.reference import Reference
+    from toolmatrix.images.registry import Reference
     from toolmatrix.images.transport import Answer, Transport
 
     Challenges = Mapping[str, Mapping[str, str]]

@@ -1,8 +1,11 @@
-"""Streams of blobs: told apart by their first bytes, unpacked on the way, counted and hashed."""
+"""Streams of blobs: told apart by their first bytes, unpacked on the way, counted and hashed; digests of files."""
 
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
+from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -286,3 +289,37 @@ def errors() -> tuple[type[Exception], ...]:
         *(tarfile.TarError, zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError, OSError),
         *(ValueError, OverflowError, IndexError, KeyError),
     )
+
+
+def file_identity(path: str) -> str:
+    """Size, time of the last change, and digest; empty for what is no file or cannot be read."""
+    try:
+        held = os.stat(path)
+        if not stat.S_ISREG(held.st_mode):
+            return ""
+        digest = _digest(path, (held.st_dev, held.st_ino, held.st_size, held.st_mtime_ns))
+    except OSError:
+        return ""
+    return f"{held.st_size} {held.st_mtime_ns} {digest}"
+
+
+@lru_cache(maxsize=1)
+def _digest(path: str, _state: tuple[int, ...]) -> str:
+    """The digest of a file; one that did not change meanwhile is not read again."""
+    with open(path, "rb") as file:
+        stream = Hashed(file)
+        exhaust(stream)
+    return stream.digest
+
+
+def blobs_identity(document: str, folder: str) -> str:
+    """A document that names blobs by their digests, with the sizes of those that are there; empty where it is not."""
+    try:
+        with open(document, "rb") as file:
+            made = hashlib.sha256(file.read())
+        with os.scandir(folder) as found:
+            there = sorted((one.name, one.stat().st_size) for one in found)
+    except OSError:
+        return ""
+    made.update(repr(there).encode())
+    return f"sha256:{made.hexdigest()}"

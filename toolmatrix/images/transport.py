@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.docker_config import DockerConfig
 
-_TIMEOUT = {"connect": 10, "read": 30}
+_TIMEOUT: dict[str, float] = {"connect": 10, "read": 30}
 """Seconds until a connection is there, and between two pieces of an answer."""
 PATIENCE: float = 300
 SLOWEST = 8 << 10
@@ -295,6 +295,8 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
         "plain HTTP is for this machine alone, and for `insecure-registries` of /etc/docker/daemon.json",
     ),
     (exceptions.NameResolutionError, "its name is not known", ""),
+    # Before the timeouts, of which urllib3 makes every connection that fails one.
+    (ConnectionRefusedError, "{}", ""),
     (exceptions.ConnectTimeoutError, "it takes no connection", ""),
     ((exceptions.TimeoutError, TimeoutError), "it stopped answering", ""),
     (exceptions.IncompleteRead, "it ended early", "try again"),
@@ -309,6 +311,7 @@ def causes(error: BaseException) -> list[BaseException]:
     inner: BaseException | None = error
     while inner is not None and inner not in found:
         found.append(inner)
-        several = (getattr(inner, "reason", None), *inner.args, inner.__cause__, inner.__context__)
+        behind = inner.__cause__ or (None if inner.__suppress_context__ else inner.__context__)
+        several = (getattr(inner, "reason", None), *inner.args, behind)
         inner = next((one for one in several if isinstance(one, BaseException)), None)
     return found

@@ -132,14 +132,6 @@ class Tree:
             return None
         return found[0] if found else None
 
-    def circles(self, path: str) -> bool:
-        """Whether a path leads into links that go in circles."""
-        try:
-            self._walk(path)
-        except LinkError:
-            return True
-        return False
-
     def entry(self, path: str, *, follow: bool = True) -> Entry | None:
         """What is at a path; links are followed."""
         try:

@@ -7,7 +7,7 @@ import sys
 from typing import NamedTuple
 
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
-from toolmatrix.images import identities
+from toolmatrix.images import streams
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import secrets
 
@@ -142,42 +142,42 @@ def _seen(asked: Asked, read: Callable[[Asked, Look, Budget], tuple[Image, Tree]
 
 
 def _file(asked: Asked) -> str:
-    return "" if asked.place == "-" else identities.of_file(asked.path)
+    return "" if asked.place == "-" else streams.file_identity(asked.path)
 
 
 def _archive(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
-    from toolmatrix.images import archive, oci
+    from toolmatrix.images import archive, directory
 
     if asked.place == "-":
         return archive.read(asked.stdin or sys.stdin.buffer, asked.platform, look, budget)
-    with oci.opened(asked.path, "an archive of an image", budget) as stream:
+    with directory.opened(asked.path, "an archive of an image", budget) as stream:
         return archive.read(stream, asked.platform, look, budget)
 
 
-def _oci(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
-    from toolmatrix.images import oci
+def _layout(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
+    from toolmatrix.images import directory
 
-    return oci.read(asked.path, asked.platform, look, budget)
+    return directory.read_layout(asked.path, asked.platform, look, budget)
 
 
-def _layout(asked: Asked) -> str:
-    from toolmatrix.images import oci
+def _layout_identity(asked: Asked) -> str:
+    from toolmatrix.images import directory
 
-    return oci.identity(asked.path)
+    return directory.layout_identity(asked.path)
 
 
 def _directory(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
-    from toolmatrix.images import copied, directory
+    from toolmatrix.images import directory
 
-    if copied.is_one(asked.path):
-        return copied.read(asked.path, asked.platform, look, budget)
-    return directory.read(asked.path, look, budget)
+    if directory.is_copied(asked.path):
+        return directory.read_copied(asked.path, asked.platform, look, budget)
+    return directory.read_root(asked.path, look, budget)
 
 
-def _copied(asked: Asked) -> str:
-    from toolmatrix.images import copied
+def _copied_identity(asked: Asked) -> str:
+    from toolmatrix.images import directory
 
-    return copied.identity(asked.path) if copied.is_one(asked.path) else ""
+    return directory.copied_identity(asked.path) if directory.is_copied(asked.path) else ""
 
 
 def _engine(asked: Asked) -> Inventory:
@@ -241,14 +241,14 @@ SCHEMES = {
     "oci": Scheme(
         "oci:DIR",
         "a directory in the OCI image layout",
-        lambda asked: _seen(asked, _oci),
-        _layout,
+        lambda asked: _seen(asked, _layout),
+        _layout_identity,
     ),
     "dir": Scheme(
         "dir:ROOT",
         "a directory as the root of a system, or what `skopeo copy` wrote to `dir:`",
         lambda asked: _seen(asked, _directory),
-        _copied,
+        _copied_identity,
     ),
     "host": Scheme("host", "the machine that this runs on", _host),
     "inventory": Scheme(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from toolmatrix.errors import LockError, NothingMatched, UsageError
-from toolmatrix.images import identities
+from toolmatrix.images import streams
 from toolmatrix.inventory import subjects
 from toolmatrix.inventory.model import LOCK, REST, Inventory, Seen, Skipped
 from toolmatrix.inventory.subjects import SCHEMES as OBSERVED
@@ -130,7 +130,7 @@ def _read(asked: Asked) -> Inventory:
 
 
 def _identity(asked: Asked) -> str:
-    return identities.of_file(os.path.join(asked.directory, _path(asked)))
+    return streams.file_identity(os.path.join(asked.directory, _path(asked)))
 
 
 def _path(asked: Asked) -> str:
