@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import tarfile
     from collections.abc import Callable, Iterator
 
-    from toolmatrix.logs.signatures import Book
+    from toolmatrix.logs.signatures import SignatureCatalog
 
 
 class Reader(NamedTuple):
@@ -150,7 +150,7 @@ def _databases() -> Iterator[bytes]:
 
 
 @cache
-def _book() -> Book:
+def _book() -> SignatureCatalog:
     return signatures.load()
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.logs import captured as logs
 from tests.stages import corpus
 from tests.test_lines import PREFIXES
-from toolmatrix.logs import log, sieve, signatures
+from toolmatrix.logs import log, matcher, signatures
 from toolmatrix.resources import schema_path, signatures_path
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ LINES = [(entry["signature"], entry["line"]) for entry in logs.failures()] + [
 UNLIKE = [(name, line) for name, entry in logs.variants().items() for line in entry["unlike"]]
 
 
-def observed(text: str) -> log.Log:
+def observed(text: str) -> log.ObservedLog:
     return log.observe(io.BytesIO(text.encode("utf-8", "surrogatepass")), BOOK, "x.log")
 
 
@@ -104,13 +104,13 @@ def test_lines_are_counted_as_they_stand(lines: list[str]) -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     text = "\n".join([*logs.noise(40), LINES[3][1], *logs.noise(40, 1), LINES[9][1], ""])
     whole = observed(text)
-    monkeypatch.setattr(sieve, "BLOCK", block)
+    monkeypatch.setattr(matcher, "BLOCK", block)
     assert observed(text) == whole
     assert whole.lines == 82
 
 
 def test_a_line_without_end_is_cut() -> None:
-    long = "x" * (3 * sieve.LONGEST) + "\n" + LINES[0][1] + "\n"
+    long = "x" * (3 * matcher.LONGEST) + "\n" + LINES[0][1] + "\n"
     seen = observed(long)
     assert (seen.lines, [match.line for match in seen.matches]) == (2, [2])
 
@@ -135,7 +135,7 @@ def test_what_is_kept_of_a_long_log_is_bounded() -> None:
     )
     stream = Endless(text.encode(), 3)
     seen = log.observe(stream, BOOK, "x")
-    assert stream.asked == sieve.BLOCK
+    assert stream.asked == matcher.BLOCK
     assert len(seen.matches) == log.MATCHES
     assert seen.more == 3 * (3000 - log.MATCHES)
     assert len(seen.inventory.components) <= 2001

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
-    from toolmatrix.logs.log import Log
-    from toolmatrix.logs.signatures import Book
+    from toolmatrix.logs.log import ObservedLog
+    from toolmatrix.logs.signatures import SignatureCatalog
 
 MOST = 10
 """So many causes are told where `--limit` says nothing."""
@@ -48,7 +48,7 @@ def run(context: Context) -> int:
     return 1 if found.causes else 0
 
 
-def _observed(context: Context, path: str, catalog: Book) -> Log:
+def _observed(context: Context, path: str, catalog: SignatureCatalog) -> ObservedLog:
     from toolmatrix.logs.log import observe
 
     help = "`-` reads stdin"

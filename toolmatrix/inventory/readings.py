@@ -54,7 +54,7 @@ class Reading(Value):
     places: tuple[Place, ...]
 
 
-class Book(Value):
+class ReadingCatalog(Value):
     """What is read of a machine: readings, and variables of the environment with why they matter."""
 
     readings: tuple[Reading, ...]
@@ -71,14 +71,14 @@ class Book(Value):
 
 
 @lru_cache(maxsize=1)
-def load() -> Book:
+def load() -> ReadingCatalog:
     """The readings that come with the program."""
     import yaml
 
     with open(machine_path(), encoding="utf-8") as file:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         held = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
-    return Book(
+    return ReadingCatalog(
         readings=tuple(map(_reading, held["readings"])),
         environment={
             name: several["why"] for several in held["environment"] for name in several["names"]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Ground
-    from toolmatrix.logs.log import Log, Match
-    from toolmatrix.logs.signatures import Book, Part, Signature
+    from toolmatrix.logs.log import Match, ObservedLog
+    from toolmatrix.logs.signatures import Provided, Signature, SignatureCatalog
 
     Solve = Callable[[Sequence[str]], Mapping[str, str] | None]
     """Answers the words of a request with the releases chosen, None where it does not resolve."""
@@ -32,7 +32,12 @@ _PLACE = re.compile(r"\{(\w+)(?::(\d))?\}")
 
 
 def diagnose(
-    index: Index, catalog: Book, log: Log, locked: Mapping[str, str], solve: Solve, limit: int = 0
+    index: Index,
+    catalog: SignatureCatalog,
+    log: ObservedLog,
+    locked: Mapping[str, str],
+    solve: Solve,
+    limit: int = 0,
 ) -> Diagnosis:
     """Judge every failure of a log; `locked` are releases of a lock, `limit` how many causes are told, 0 for all."""
     ranked = sorted(_consequent(log.matches), key=_rank)
@@ -76,7 +81,7 @@ class _Judge:
     """Looks up what belongs to a failure; requests that were solved are remembered."""
 
     def __init__(
-        self, index: Index, catalog: Book, locked: Mapping[str, str], solve: Solve
+        self, index: Index, catalog: SignatureCatalog, locked: Mapping[str, str], solve: Solve
     ) -> None:
         self.index = index
         self.catalog = catalog
@@ -126,7 +131,11 @@ class _Judge:
         part = self.part(match)
         if part is not None:
             file = match.values.get("file", "")
-            values |= {"library": part.component, "major": major(file), "bring": part.brings(file)}
+            values |= {
+                "library": part.component,
+                "major": major(file),
+                "bring": part.providers(file),
+            }
         if values.get("other") and not values.get("package"):
             values["other"] = self.catalog.called(values["other"]) or values["other"]
         values["compiler"] = self.catalog.compiler(values.get("compiler", ""))
@@ -150,7 +159,7 @@ class _Judge:
         values["user"] = next(iter(called or (shown if len(shown) == 1 else ())), "")
         return {name: value for name, value in values.items() if value}
 
-    def part(self, match: Match) -> Part | None:
+    def part(self, match: Match) -> Provided | None:
         """Whose the missing library, header or symbol is."""
         return self.catalog.part(match.values.get("file") or match.values.get("symbol") or "")
 

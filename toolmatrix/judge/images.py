@@ -387,7 +387,7 @@ def provider(inventory: Inventory, soname: str) -> str:
     if soname.startswith("/"):
         return f"a build of it for the C library of this image, or what has {soname}"
     part = signatures.part(signatures.parts(), soname)
-    found = [part.brings(soname)] if part is not None else []
+    found = [part.providers(soname)] if part is not None else []
     managers = {name.partition(":")[0] for name in inventory.features}
     if "rpm" in managers:
         found.append(f"`dnf install '{soname}()(64bit)'`")

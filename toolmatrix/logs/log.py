@@ -1,13 +1,13 @@
 """Observing a log: the components and versions that show in it, and the lines that known failures leave.
 
-Only lines that hold one of the texts of the book are looked at (toolmatrix/logs/sieve.py). Patterns see them
+Only lines that hold one of the texts of the catalog are looked at (toolmatrix/logs/matcher.py). Patterns see them
 without prefixes and colours, and one that no pattern fits once more between the lines beside it, as it may be wrapped.
 """
 
 from __future__ import annotations
 
 from toolmatrix.inventory.model import Inventory, Seen
-from toolmatrix.logs.sieve import Sieve
+from toolmatrix.logs.matcher import MultiPatternMatcher
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterator, Mapping
 
-    from toolmatrix.logs.sieve import Hit, Stream
-    from toolmatrix.logs.signatures import Book, Pattern, Signature
+    from toolmatrix.logs.matcher import MatchedLine, Stream
+    from toolmatrix.logs.signatures import LinePattern, Signature, SignatureCatalog
 
 MATCHES = 1000
 """Different failures that are kept; further ones are counted."""
@@ -53,7 +53,7 @@ class Followed(Value):
     text: str
 
 
-class Log(Value):
+class ObservedLog(Value):
     """What was observed: an inventory, failures in the order of their first lines, and what followed from them.
 
     `lines` were read; `followed` holds the first consequence and `following` counts all; `more` are failures left out.
@@ -67,32 +67,32 @@ class Log(Value):
     more: int = 0
 
 
-def observe(stream: Stream, book: Book, subject: str) -> Log:
+def observe(stream: Stream, catalog: SignatureCatalog, subject: str) -> ObservedLog:
     """Read a log to its end; raises what the stream does."""
-    reader = _Reader(book, subject)
-    sieve = Sieve(reader.uses, reader.often)
-    for hit in sieve.hits(stream):
-        reader.look(hit)
-    return reader.log(sieve.lines)
+    reader = _LogReader(catalog, subject)
+    matcher = MultiPatternMatcher(reader.uses, reader.often)
+    for matched in matcher.hits(stream):
+        reader.look(matched)
+    return reader.log(matcher.lines)
 
 
 # The place of a pattern in the order in which they are tried, what it tells, and the pattern.
-_Use = tuple[int, str, "Signature | None", "Pattern"]
+_Use = tuple[int, str, "Signature | None", "LinePattern"]
 
 
-def _uses(book: Book) -> Iterator[tuple[str, Signature | None, Pattern]]:
+def _uses(catalog: SignatureCatalog) -> Iterator[tuple[str, Signature | None, LinePattern]]:
     """All patterns in the order in which they are tried."""
-    yield from (("witnesses", None, pattern) for pattern in book.witnesses)
-    for signature in book.signatures:
+    yield from (("witnesses", None, pattern) for pattern in catalog.witnesses)
+    for signature in catalog.signatures:
         yield from (("failures", signature, pattern) for pattern in signature.lines)
-    yield from (("consequences", None, pattern) for pattern in book.consequences)
+    yield from (("consequences", None, pattern) for pattern in catalog.consequences)
 
 
-class _Reader:
+class _LogReader:
     """The state of an observation; everything it keeps is bounded."""
 
-    def __init__(self, book: Book, subject: str) -> None:
-        self.book = book
+    def __init__(self, catalog: SignatureCatalog, subject: str) -> None:
+        self.catalog = catalog
         self.subject = subject
         self.components: dict[str, dict[str, Seen]] = {}
         self.latest: dict[str, Seen] = {}
@@ -103,7 +103,7 @@ class _Reader:
         self.more = 0
         self.looking_back = MATCHES
         self.uses: dict[str, list[_Use]] = {}
-        for order, use in enumerate(_uses(book)):
+        for order, use in enumerate(_uses(catalog)):
             self.uses.setdefault(use[2].has, []).append((order, *use))
         self.often = {
             text
@@ -113,48 +113,50 @@ class _Reader:
             )
         }
 
-    def look(self, hit: Hit) -> None:
-        """Try the patterns of the texts on a line, in the order of the book; on one that was wrapped as a whole."""
-        found = {use[0]: use for text in hit.texts for use in self.uses[text]}
+    def look(self, matched: MatchedLine) -> None:
+        """Try the patterns of the texts on a line, in the order of the catalog; on one that was wrapped as a whole."""
+        found = {use[0]: use for text in matched.texts for use in self.uses[text]}
         uses = [found[order] for order in sorted(found)]
-        told = [self.tell(uses, hit, line) for line in hit.lines]
+        told = [self.tell(uses, matched, line) for line in matched.lines]
         failures = [use for use in uses if use[1] == "failures"]
         if failures and not any(told):
-            any(self.tell(failures, hit, *joined) for joined in hit.wrapped())
+            any(self.tell(failures, matched, *joined) for joined in matched.wrapped())
 
-    def tell(self, uses: list[_Use], hit: Hit, line: str, joint: int = 0) -> bool:
+    def tell(self, uses: list[_Use], matched: MatchedLine, line: str, joint: int = 0) -> bool:
         """Keep what a line tells, of two that were joined what goes over the joint; whether that was a failure."""
         for _, kind, signature, pattern in uses:
             if kind == "witnesses":
                 for found in pattern.line.finditer(line):
-                    self.witness(hit.number, found.groupdict())
+                    self.witness(matched.number, found.groupdict())
                 continue
             match = pattern.line.search(line)
             if match is None or (joint and not match.start() < joint < match.end()):
                 continue
-            if self.book.aside(line):
+            if self.catalog.aside(line):
                 return False
             if signature is not None:
-                self.failure(self.match(signature, hit, line, match))
+                self.failure(self.match(signature, matched, line, match))
             else:
                 self.following += 1
-                self.followed = self.followed or Followed(line=hit.number, text=line[:_SHOWN])
+                self.followed = self.followed or Followed(line=matched.number, text=line[:_SHOWN])
             return True
         return False
 
-    def match(self, signature: Signature, hit: Hit, line: str, match: re.Match[str]) -> Match:
+    def match(
+        self, signature: Signature, matched: MatchedLine, line: str, match: re.Match[str]
+    ) -> Match:
         """A failure as a line tells it."""
         values = {
             name.rstrip("_"): text.strip() for name, text in match.groupdict().items() if text
         }
-        callers = [self.book.called(values[name]) for name in ("by", "onnx") if name in values]
+        callers = [self.catalog.called(values[name]) for name in ("by", "onnx") if name in values]
         callers += self.callers(line)
         if not any(callers) and "user" in signature.roles and self.looking_back:
             self.looking_back -= 1
-            callers += self.callers(hit.above(_NEAR))
+            callers += self.callers(matched.above(_NEAR))
         return Match(
             signature=signature,
-            line=hit.number,
+            line=matched.number,
             text=line[:_SHOWN],
             values=values,
             seen=dict(self.latest),
@@ -165,11 +167,11 @@ class _Reader:
         """Whose files and sources a text names, the last first."""
         found = [
             (match.start(), match["by"])
-            for pattern in self.book.callers
+            for pattern in self.catalog.callers
             if pattern.has in text
             for match in pattern.line.finditer(text)
         ]
-        return [self.book.called(name) for _, name in sorted(found, reverse=True)]
+        return [self.catalog.called(name) for _, name in sorted(found, reverse=True)]
 
     def witness(self, number: int, groups: dict[str, str | None]) -> None:
         """Keep the versions that a line shows."""
@@ -177,7 +179,7 @@ class _Reader:
             groups = {str(groups["component"]): groups["version"]}
         for name, version in groups.items():
             if version:
-                component = self.book.called(name.replace("_", "-"))
+                component = self.catalog.called(name.replace("_", "-"))
                 seen = Seen(version=version, seen_by="log", where=f"{self.subject}:{number}")
                 kept = self.components.setdefault(component, {})
                 if len(kept) < _VERSIONS:
@@ -228,10 +230,10 @@ class _Reader:
                     return place
         return None
 
-    def log(self, lines: int) -> Log:
+    def log(self, lines: int) -> ObservedLog:
         """What was observed in so many lines; a component that showed only below a failure counts for it too."""
         first = {name: next(iter(kept.values())) for name, kept in self.components.items() if kept}
-        return Log(
+        return ObservedLog(
             inventory=Inventory(
                 subject=self.subject,
                 components={

@@ -1,4 +1,4 @@
-"""The book of signatures: how known failures and the versions of components look in logs (matrix/signatures.yaml)."""
+"""The catalog of signatures: known failures and versions as they look in logs (matrix/signatures.yaml)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BUILT_FOR = re.compile(r"\.so|\.cpython-|\.abi3|\.dll")
 _BETWEEN = re.compile(r"[^\w+]+|_")
 
 
-class Pattern(Value):
+class LinePattern(Value):
     """A regular expression over a clean line, and a text that a line must hold before it is worth trying."""
 
     has: str
@@ -33,7 +33,7 @@ class Signature(Value):
     code: str
     what: str
     between: tuple[str, ...]
-    lines: tuple[Pattern, ...]
+    lines: tuple[LinePattern, ...]
     do: str
     source: str
     evidence: str
@@ -50,26 +50,26 @@ class Signature(Value):
         return tuple(role.partition("|")[0] for role in self.between)
 
 
-class Part(Value):
-    """Names of libraries, headers and symbols by how they begin, the component whose they are, and what brings them."""
+class Provided(Value):
+    """Beginnings of libraries, headers and symbols, their component, and the packages that provide them."""
 
     component: str
     bring: str
     names: tuple[str, ...]
 
-    def brings(self, file: str) -> str:
-        """What brings a file of this part, a library by its soname."""
+    def providers(self, file: str) -> str:
+        """The packages that provide a file of this part, a library by its soname."""
         return self.bring.replace("{major}", major(file) or "*")
 
 
-class Book(Value):
-    """Everything the file says."""
+class SignatureCatalog(Value):
+    """Everything the file says, in the order in which patterns are tried."""
 
     signatures: tuple[Signature, ...]
-    witnesses: tuple[Pattern, ...]
-    callers: tuple[Pattern, ...]
-    consequences: tuple[Pattern, ...]
-    parts: tuple[Part, ...]
+    witnesses: tuple[LinePattern, ...]
+    callers: tuple[LinePattern, ...]
+    consequences: tuple[LinePattern, ...]
+    parts: tuple[Provided, ...]
     aliases: Mapping[str, str]
     programs: tuple[str, ...]
     compilers: Mapping[str, str]
@@ -79,7 +79,7 @@ class Book(Value):
         """Whether a line only speaks of a failure: a command, a test that passed, a probe."""
         return any(pattern.search(line) for pattern in self.asides)
 
-    def part(self, name: str) -> Part | None:
+    def part(self, name: str) -> Provided | None:
         """Whose a library, header or symbol is."""
         return part(self.parts, name)
 
@@ -113,7 +113,7 @@ def major(file: str) -> str:
     return file.partition(".so.")[2].partition(".")[0]
 
 
-def part(parts: Iterable[Part], name: str) -> Part | None:
+def part(parts: Iterable[Provided], name: str) -> Provided | None:
     """Whose a library, header or symbol is: the part with the longest beginning that fits, None for a stranger."""
     best, found = 0, None
     for given in dict.fromkeys((name, "lib" + name)):
@@ -125,13 +125,13 @@ def part(parts: Iterable[Part], name: str) -> Part | None:
 
 
 @cache
-def parts() -> tuple[Part, ...]:
+def parts() -> tuple[Provided, ...]:
     """The parts alone, which tell of a library whose it is without any log."""
     return _parts(_read())
 
 
-def _parts(held: Mapping[str, Any]) -> tuple[Part, ...]:
-    return tuple(Part(**fields | {"names": tuple(fields["names"])}) for fields in held["parts"])
+def _parts(held: Mapping[str, Any]) -> tuple[Provided, ...]:
+    return tuple(Provided(**fields | {"names": tuple(fields["names"])}) for fields in held["parts"])
 
 
 def _read(path: str = "") -> dict[str, Any]:
@@ -143,10 +143,10 @@ def _read(path: str = "") -> dict[str, Any]:
     return held
 
 
-def load(path: str = "") -> Book:
-    """The book that comes with the program, or that at `path`."""
+def load(path: str = "") -> SignatureCatalog:
+    """The catalog that comes with the program, or that at `path`."""
     held = _read(path)
-    return Book(
+    return SignatureCatalog(
         signatures=tuple(_signature(fields) for fields in held["signatures"]),
         witnesses=_patterns(held["witnesses"]),
         callers=_patterns(held["callers"]),
@@ -164,5 +164,5 @@ def _signature(fields: Mapping[str, Any]) -> Signature:
     return Signature(**{**fields, **lists, "lines": _patterns(fields["lines"])})
 
 
-def _patterns(held: Iterable[Mapping[str, str]]) -> tuple[Pattern, ...]:
-    return tuple(Pattern(has=one["has"], line=re.compile(one["line"])) for one in held)
+def _patterns(held: Iterable[Mapping[str, str]]) -> tuple[LinePattern, ...]:
+    return tuple(LinePattern(has=one["has"], line=re.compile(one["line"])) for one in held)

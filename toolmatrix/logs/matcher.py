@@ -2,7 +2,8 @@
 
 A text is found by its whole words; case, and which characters stand between them, do not matter, so that a message that
 somebody wrapped is found too. A block is split into words once, and only the texts whose longest word it holds are
-looked for: more texts cost no more time.
+looked for: more texts cost no more time. One alternation of `re` over the same 369 texts reads a tenth as fast, and
+finds no message that was wrapped; see benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _ESCAPED = re.compile(rb"\\u001b\[[0-9;]*m")
 _NEXT_LINE = re.compile(r"\r\n|[\n\r]")
 
 
-class Hit:
+class MatchedLine:
     """A line that holds texts: its number, counted from 1, and what it says."""
 
     __slots__ = ("_end", "_start", "_text", "lines", "number", "texts")
@@ -82,8 +83,8 @@ class Hit:
         return b"\n".join(held.rsplit(b"\n", lines + 1)[1:]).decode("utf-8", "replace")
 
 
-class Sought:
-    """A text as it is looked for: words in whatever case, but as it stands where other characters are at its ends."""
+class Pattern:
+    """A text that is looked for: words in whatever case, but as it stands where other characters are at its ends."""
 
     __slots__ = ("exact", "text", "words")
 
@@ -118,7 +119,7 @@ class Sought:
             at = held.find(sought, at + step, last)
 
 
-class Sieve:
+class MultiPatternMatcher:
     """Looks for texts of at least one word; `lines` were read so far.
 
     Of those that stand `often` in a log and tell the same each time, a block yields the first that differ and the last.
@@ -127,32 +128,33 @@ class Sieve:
     def __init__(self, texts: Iterable[str], often: Container[str] = ()) -> None:
         self.lines = 0
         self.often = often
-        self.sought: dict[bytes, list[Sought]] = {}
-        for sought in map(Sought, texts):
-            self.sought.setdefault(max(sought.words.split(), key=len), []).append(sought)
-        self.words = frozenset(self.sought)
+        self.patterns: dict[bytes, list[Pattern]] = {}
+        for pattern in map(Pattern, texts):
+            # The longest word is the rarest, so most blocks hold none of it.
+            self.patterns.setdefault(max(pattern.words.split(), key=len), []).append(pattern)
+        self.words = frozenset(self.patterns)
 
-    def hits(self, stream: Stream) -> Iterator[Hit]:
+    def hits(self, stream: Stream) -> Iterator[MatchedLine]:
         """The lines that hold a text, in their order; raises what the stream raises."""
         for text, start, end in _pieces(stream):
             counted = start
             for begin, finish, texts in self._found(text, start, end):
                 self.lines += text.count(b"\n", counted, begin)
                 counted = max(counted, begin)
-                yield Hit(self.lines + 1, texts, text, begin, finish)
+                yield MatchedLine(self.lines + 1, texts, text, begin, finish)
             self.lines += text.count(b"\n", counted, end)
 
     def _found(self, text: bytes, start: int, end: int) -> list[tuple[int, int, list[str]]]:
         words = b" " + text[start:].translate(_WORDS) + b" "
         found: dict[int, tuple[int, list[str]]] = {}
         for word in self.words.intersection(words.split()):
-            for sought in self.sought[word]:
-                often = sought.text in self.often
-                for at in sought.places(text, words, start, end, often):
+            for pattern in self.patterns[word]:
+                often = pattern.text in self.often
+                for at in pattern.places(text, words, start, end, often):
                     begin, finish = _line(text, at)
                     texts = found.setdefault(begin, (finish, []))[1]
-                    if not texts or texts[-1] != sought.text:
-                        texts.append(sought.text)
+                    if not texts or texts[-1] != pattern.text:
+                        texts.append(pattern.text)
         return [(begin, *rest) for begin, rest in sorted(found.items())]
 
 
