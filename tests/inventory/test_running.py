@@ -20,10 +20,10 @@ from tests.images.images import hard_link
 from toolmatrix.cli.main import main
 from toolmatrix.errors import ToolMissing
 from toolmatrix.images import engine as engines
-from toolmatrix.images.containers import LABEL, Bounds
+from toolmatrix.images.containers import LABEL, ProgramBounds
 from toolmatrix.inventory import running
 from toolmatrix.inventory.model import Inventory, Seen
-from toolmatrix.inventory.running import Probe
+from toolmatrix.inventory.running import ProgramProbe
 
 if TYPE_CHECKING:
     import tarfile
@@ -51,7 +51,7 @@ KINDS = (
     *("hangs", "noise", "verbose", "forks", "eats", "writes", "calls", "rights", "user"),
     *("fails", "mute", "colours", "gcc", "cc"),
 )
-BOUNDS = Bounds(seconds=4, memory=128 << 20, processes=16)
+BOUNDS = ProgramBounds(seconds=4, memory=128 << 20, processes=16)
 STATUS = b"""Package: gcc-12
 Status: install ok installed
 Version: 12.2.0-14
@@ -136,12 +136,12 @@ def left(engine: Engine, *options: str) -> list[str]:
     ).split()
 
 
-def probe(name: str, *arguments: str, **given: Any) -> Probe:
+def probe(name: str, *arguments: str, **given: Any) -> ProgramProbe:
     """A question to a program of the zoo."""
-    return Probe(name=name, run=(name, *arguments), about=(name,), **given)
+    return ProgramProbe(name=name, run=(name, *arguments), about=(name,), **given)
 
 
-def answers(*probes: Probe, bounds: Bounds = BOUNDS, image: str = ZOO) -> Inventory:
+def answers(*probes: ProgramProbe, bounds: ProgramBounds = BOUNDS, image: str = ZOO) -> Inventory:
     """What running adds to reading, which saw every component that is asked for."""
     components = {name: () for one in probes for name in one.about}
     read = Inventory(subject=f"docker:{image}", components=components)
@@ -193,7 +193,7 @@ class TestAnswers:
 
     def test_a_later_round_stands_in(self) -> None:
         first, second, third = (
-            Probe(name="gcc", run=(name,), about=("gcc",), round=number)
+            ProgramProbe(name="gcc", run=(name,), about=("gcc",), round=number)
             for number, name in enumerate(("nowhere", "gcc", "user"))
         )
         found = answers(first, second, third)
@@ -375,5 +375,5 @@ def test_an_engine_that_ends_meanwhile_is_told(
         )
         killer = subprocess.Popen(["sh", "-c", f"sleep 5; kill -9 {process}"])
         with pytest.raises(ToolMissing, match="the engine ended on the way"):
-            answers(probe("hangs"), bounds=Bounds(seconds=60))
+            answers(probe("hangs"), bounds=ProgramBounds(seconds=60))
         killer.wait()

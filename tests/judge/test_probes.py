@@ -13,7 +13,7 @@ from toolmatrix.recipes import read, variables
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
-    from toolmatrix.inventory.running import Probe
+    from toolmatrix.inventory.running import ProgramProbe
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def index(cache: str) -> Index:
     return open_index((), {"XDG_CACHE_HOME": cache})
 
 
-def of(index: Index, name: str) -> list[Probe]:
+def of(index: Index, name: str) -> list[ProgramProbe]:
     """The probes of one component or feature."""
     return [one for one in probes.of_index(index) if one.name == name]
 

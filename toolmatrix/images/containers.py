@@ -39,7 +39,7 @@ _REFUSALS = (
 )
 
 
-class Bounds(Value):
+class ProgramBounds(Value):
     """What one program may take: seconds; bytes of memory, of /tmp and of what it prints; processes."""
 
     seconds: float = 30
@@ -56,7 +56,7 @@ class Started(Value):
     reason: str = ""
 
 
-class _Ended(BaseException):
+class _SignalCaught(BaseException):
     """A signal that ends this process, once its containers are removed."""
 
 
@@ -89,12 +89,12 @@ class _Signals:
         self.caught = self.caught or number
         if self._waiting:
             self._waiting = False
-            raise _Ended
+            raise _SignalCaught
 
     def obey(self) -> None:
         """Obey the signal that was kept, if one was."""
         if self.caught:
-            raise _Ended
+            raise _SignalCaught
 
     @contextmanager
     def obeyed(self) -> Iterator[None]:
@@ -108,7 +108,7 @@ class _Signals:
 
 
 @contextmanager
-def opened(client: Client, image: Mapping[str, Any], bounds: Bounds) -> Iterator[Containers]:
+def opened(client: Client, image: Mapping[str, Any], bounds: ProgramBounds) -> Iterator[Containers]:
     """The containers of one image: at the end none is left, and a signal is obeyed after that."""
     _sweep(client)
     owner = _owner(os.getpid())
@@ -116,7 +116,7 @@ def opened(client: Client, image: Mapping[str, Any], bounds: Bounds) -> Iterator
     try:
         signals.take()
         yield Containers(client, image, bounds, owner, signals)
-    except _Ended:
+    except _SignalCaught:
         pass
     finally:
         _remove(client, owner)
@@ -130,7 +130,7 @@ class Containers:
         self,
         client: Client,
         image: Mapping[str, Any],
-        bounds: Bounds,
+        bounds: ProgramBounds,
         owner: str,
         signals: _Signals,
     ) -> None:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from toolmatrix.images.layer import Layer
     from toolmatrix.images.limits import Budget
 
-    Names = dict[str, "Node"]
+    Names = dict[str, "TreeNode"]
 
 # Links that Linux follows in one path, see path_resolution(7).
 _MOST_LINKS = 40
 
 
-class Node:
+class TreeNode:
     """A place in the tree: its entry, and what is below it where that is a directory."""
 
     __slots__ = ("below", "entry")
@@ -38,7 +38,7 @@ class Tree:
     """A merged file system. Paths have no leading slash; the root is the empty path."""
 
     def __init__(self) -> None:
-        self.root = Node(Entry(DIRECTORY))
+        self.root = TreeNode(Entry(DIRECTORY))
 
     def apply(self, layer: Layer, budget: Budget) -> None:
         """Put a layer on top; raises SubjectError where it writes through links that go in circles."""
@@ -76,7 +76,7 @@ class Tree:
         if held is not None and entry.kind == held.entry.kind == DIRECTORY:
             held.entry = entry
         else:
-            below[name] = Node(entry)
+            below[name] = TreeNode(entry)
 
     def _folder(self, path: str) -> Names:
         """The names in a directory, which is made where it is missing or something else stands there."""
@@ -88,20 +88,20 @@ class Tree:
             if held is not None and held.entry.kind == LINK:
                 held = self._node(f"{done}/{name}")
             if held is None or held.below is None:
-                held = node.below[name] = Node(Entry(DIRECTORY))
+                held = node.below[name] = TreeNode(Entry(DIRECTORY))
             node = held
             done = f"{done}/{name}"
         assert node.below is not None  # noqa: S101
         return node.below
 
-    def _node(self, path: str, *, follow: bool = True) -> Node | None:
+    def _node(self, path: str, *, follow: bool = True) -> TreeNode | None:
         found = self._walk(path, follow=follow)
         return found[1] if found else None
 
-    def _walk(self, path: str, *, follow: bool = True) -> tuple[str, Node] | None:
+    def _walk(self, path: str, *, follow: bool = True) -> tuple[str, TreeNode] | None:
         """The real path and node that a path leads to, as the kernel would go from `/`; raises LinkError."""
         todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
-        trail: list[tuple[str, Node]] = [("", self.root)]
+        trail: list[tuple[str, TreeNode]] = [("", self.root)]
         links = 0
         while todo:
             name = todo.pop()
@@ -188,5 +188,5 @@ class Tree:
             ]
 
 
-def _name(held: tuple[str, Node]) -> str:
+def _name(held: tuple[str, TreeNode]) -> str:
     return held[0]

@@ -9,9 +9,11 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
+    from typing import Any, TypeVar
 
     from toolmatrix.images.streams import Readable
+
+    _Made = TypeVar("_Made", bound=Value)
 
 SCHEMA = "toolmatrix.inventory/1"
 LOCK = "usr/share/toolmatrix/toolmatrix.lock"
@@ -65,10 +67,6 @@ class Seen(Value):
     layer: str = ""
     default: bool = False
 
-    def to_json(self) -> dict[str, Any]:
-        """The sighting as `toolmatrix.inventory/1` holds it."""
-        return {field: getattr(self, field) for field in self._fields}
-
 
 class Soname(Value):
     """A shared library that a file needs, as the loader would look it up.
@@ -120,22 +118,67 @@ class Inventory(Value):
             "digest": self.digest or None,
             "components": _listed(self.components),
             "features": _listed(self.features),
-            "sonames": [
-                {
-                    "name": one.name,
-                    "needed_by": list(one.needed_by),
-                    "found": one.found,
-                    "others": list(one.others),
-                }
-                for one in self.sonames
-            ],
+            "sonames": list(map(_fields, self.sonames)),
             "history": [
                 {"layer": layer, "instruction": instruction} for layer, instruction in self.history
             ],
-            "skipped": [{"what": one.what, "reason": one.reason} for one in self.skipped],
+            "skipped": list(map(_fields, self.skipped)),
             "lock": self.lock or None,
         }
 
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Inventory:
+        """An inventory out of its document; raises KeyError, TypeError or AttributeError for another one."""
+        return cls(
+            subject=_text(body["subject"]),
+            platform=_text(body.get("platform") or ""),
+            digest=_text(body.get("digest") or ""),
+            components=_read(body["components"]),
+            features=_read(body["features"]),
+            sonames=tuple(_made(Soname, one) for one in body["sonames"]),
+            history=tuple(
+                (_text(one["layer"]), _text(one["instruction"])) for one in body.get("history", ())
+            ),
+            skipped=tuple(_made(Skipped, one) for one in body["skipped"]),
+            lock=_text(body.get("lock") or ""),
+        )
+
 
 def _listed(held: Mapping[str, tuple[Seen, ...]]) -> dict[str, list[dict[str, Any]]]:
-    return {name: [seen.to_json() for seen in several] for name, several in held.items()}
+    return {name: list(map(_fields, several)) for name, several in held.items()}
+
+
+def _fields(one: Value) -> dict[str, Any]:
+    values = ((field, getattr(one, field)) for field in one._fields)
+    return {field: list(held) if isinstance(held, tuple) else held for field, held in values}
+
+
+def _read(held: Mapping[str, Any]) -> dict[str, tuple[Seen, ...]]:
+    return {name: tuple(_made(Seen, one) for one in several) for name, several in held.items()}
+
+
+def _made(kind: type[_Made], body: Mapping[str, Any]) -> _Made:
+    """A value out of its object. Fields of later versions are passed over: within /1 fields are added."""
+    made: dict[str, Any] = {}
+    for field, form in kind.__annotations__.items():
+        default = kind._defaults.get(field)
+        value = body[field] if default is None else body.get(field, default)
+        if form == "bool":
+            made[field] = value is True
+        elif form == "str":
+            made[field] = _text(value)
+        else:
+            made[field] = tuple(map(_text, _list(value)))
+    return kind(**made)
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"`{value}`, which is no list"[:200])
+    return list(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"`{value}`, which is no text"[:200])
+    return value

@@ -13,7 +13,7 @@ import shlex
 import time
 
 from toolmatrix.images import containers
-from toolmatrix.images.containers import NOT_THERE, Bounds
+from toolmatrix.images.containers import NOT_THERE, ProgramBounds
 from toolmatrix.inventory import programs
 from toolmatrix.inventory.model import RAN, RUNNING, WHICH, Seen, Skipped
 from toolmatrix.lines import without_colours
@@ -33,7 +33,7 @@ _AT_ONCE = 4
 _LONGEST = 200
 
 
-class Probe(Value):
+class ProgramProbe(Value):
     """A question to a program: which component or feature it is about, and the arguments that it is started with.
 
     The answer is the version behind `after`, or first of all numbers; of a feature the value in `values` by whether the
@@ -65,15 +65,15 @@ class Probe(Value):
         return found[1] if found else ""
 
 
-_BOUNDS = Bounds()
+_BOUNDS = ProgramBounds()
 
 
 def asked(
     client: Client,
     image: Mapping[str, Any],
     inventory: Inventory,
-    probes: Iterable[Probe],
-    bounds: Bounds = _BOUNDS,
+    probes: Iterable[ProgramProbe],
+    bounds: ProgramBounds = _BOUNDS,
 ) -> Inventory:
     """What was read of an image, and what its programs answer; raises ToolMissing where the engine ends on the way."""
     skipped = (one.what.removeprefix(WHICH) for one in inventory.skipped)
@@ -118,7 +118,9 @@ def asked(
     )
 
 
-def _answers(opened: Containers, probes: Sequence[Probe]) -> Iterator[tuple[Probe, str, str]]:
+def _answers(
+    opened: Containers, probes: Sequence[ProgramProbe]
+) -> Iterator[tuple[ProgramProbe, str, str]]:
     """Each probe with its value, or with the reason why there is none; some run at once."""
     for place in range(0, len(probes), _AT_ONCE):
         several = probes[place : place + _AT_ONCE]

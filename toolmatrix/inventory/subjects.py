@@ -6,7 +6,13 @@ import os
 import sys
 from typing import NamedTuple
 
-from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
+from toolmatrix.errors import (
+    NothingMatched,
+    Position,
+    SubjectError,
+    ToolmatrixError,
+    UsageError,
+)
 from toolmatrix.images import streams
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import secrets
@@ -20,10 +26,15 @@ if TYPE_CHECKING:
     from toolmatrix.images.tree import Tree
     from toolmatrix.inventory.look import Look
     from toolmatrix.inventory.model import Inventory
-    from toolmatrix.inventory.running import Probe
+    from toolmatrix.inventory.running import ProgramProbe
 
-    Ask = Callable[[Inventory], Sequence[Probe]]
+    Ask = Callable[[Inventory], Sequence[ProgramProbe]]
     """What programs are asked, by what was read."""
+
+
+# Bytes of an inventory's document; that of an image of 10 GB has a few million.
+_LARGEST_DOCUMENT = 256 << 20
+_HELP = "`toolmatrix inventory SUBJECT --json` writes one"
 
 
 class Asked(NamedTuple):
@@ -213,9 +224,49 @@ def _registered(asked: Asked) -> str:
 
 
 def _saved(asked: Asked) -> Inventory:
-    from toolmatrix.inventory import saved
+    """The inventory in a file; raises SubjectError for what is no sound one."""
+    path = asked.path
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_LARGEST_DOCUMENT + 1)
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise SubjectError("cannot read the inventory", where=Position(path), found=found) from None
+    if len(data) > _LARGEST_DOCUMENT:
+        raise SubjectError(
+            "the inventory is too large",
+            where=Position(path),
+            expected=f"at most {_LARGEST_DOCUMENT} bytes",
+        )
+    import json
 
-    return saved.read(asked.path)
+    from toolmatrix.inventory.model import SCHEMA, Inventory
+
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        raise SubjectError(
+            "the inventory is no JSON", where=Position(path), expected=f"`{SCHEMA}`", help=_HELP
+        ) from None
+    found = body.get("schema") if isinstance(body, dict) else None
+    if found != SCHEMA:
+        raise SubjectError(
+            "this is no inventory",
+            where=Position(path),
+            expected=f"`{SCHEMA}`",
+            found=f"`{found}`" if isinstance(found, str) else "another document",
+            help=_HELP,
+        )
+    try:
+        return Inventory.from_json(body)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SubjectError(
+            "the inventory lacks something, or holds something odd",
+            where=Position(path),
+            expected=f"what `{SCHEMA}` describes",
+            found=f"{type(error).__name__} at {error}",
+            help=_HELP,
+        ) from None
 
 
 def _host(asked: Asked) -> Inventory:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from toolmatrix.inventory import programs
-from toolmatrix.inventory.running import Probe
+from toolmatrix.inventory.running import ProgramProbe
 from toolmatrix.recipes import read, variables
 
 TYPE_CHECKING = False
@@ -24,18 +24,18 @@ _MACROS = ("-dM", "-E", "-x", "c", "/dev/null")
 _DEFINED = re.compile(r"(!?)defined\((\w+)\)")
 
 
-def of_index(index: Index, wanted: Collection[str] = ()) -> tuple[Probe, ...]:
+def of_index(index: Index, wanted: Collection[str] = ()) -> tuple[ProgramProbe, ...]:
     """Every probe that needs no value of an answer; those of `wanted` components are asked whatever reading saw."""
     return tuple(one.replace(wanted=one.name in wanted) for one in _known(index))
 
 
 @lru_cache(maxsize=1)
-def _known(index: Index) -> tuple[Probe, ...]:
+def _known(index: Index) -> tuple[ProgramProbe, ...]:
     catalog = read.provisions(index)
     return (*_of_components(catalog), *_of_flags(catalog.effects))
 
 
-def _of_components(catalog: Book) -> Iterator[Probe]:
+def _of_components(catalog: Book) -> Iterator[ProgramProbe]:
     """The probes of each provision, those of the first for a component in the first round."""
     asked: dict[str, dict[tuple[str, ...], int]] = {}
     for provision in catalog.provisions:
@@ -44,7 +44,7 @@ def _of_components(catalog: Book) -> Iterator[Probe]:
         for stands_in, probe, run in sorted(_runs(provision), key=lambda one: one[0]):
             if run not in held:
                 held[run] = max(held.values(), default=-1) + 1 if stands_in else together
-                yield Probe(
+                yield ProgramProbe(
                     name=provision.component,
                     run=run,
                     about=(provision.component,),
@@ -65,7 +65,7 @@ def _runs(provision: Provision) -> Iterator[tuple[bool, recipe.Probe, tuple[str,
             yield bool(probe.when) or name != words[0], probe, (name, *words[1:])
 
 
-def _of_flags(effects: Sequence[Effect]) -> Iterator[Probe]:
+def _of_flags(effects: Sequence[Effect]) -> Iterator[ProgramProbe]:
     """What flags set either way has a default, which the compiler tells by a macro."""
     names = [one.name for one in effects]
     for place, effect in enumerate(effects):
@@ -73,7 +73,7 @@ def _of_flags(effects: Sequence[Effect]) -> Iterator[Probe]:
         if found and names.count(effect.name) > 1 and effect.name not in names[:place]:
             values = (effect.expected, effect.otherwise)
             for number, name in enumerate(_NAMES):
-                yield Probe(
+                yield ProgramProbe(
                     name=effect.name,
                     run=(name, *_MACROS),
                     about=_COMPILERS,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.inventory.model import Inventory
-    from toolmatrix.inventory.running import Probe
+    from toolmatrix.inventory.running import ProgramProbe
     from toolmatrix.lock.model import Lock, LockedTarget
 
 
@@ -157,7 +157,7 @@ class Validator(Value):
             verdicts=self._wanted(_following(found, inventory, self.index, target)),
         )
 
-    def asks(self, read: Inventory) -> Sequence[Probe]:
+    def asks(self, read: Inventory) -> Sequence[ProgramProbe]:
         """The probes for the programs of an image that was read: those of what is expected of it, and no others."""
         baseline = self.baseline.of(read)
         wanted = baseline.components

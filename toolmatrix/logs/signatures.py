@@ -1,4 +1,4 @@
-"""The catalog of signatures: known failures and versions as they look in logs (matrix/signatures.yaml)."""
+"""The catalog of signatures: known failures and versions of components, as logs show them (matrix/signatures.yaml)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Signature(Value):
 
 
 class Provided(Value):
-    """Beginnings of libraries, headers and symbols, their component, and the packages that provide them."""
+    """Beginnings of names of libraries, headers and symbols, their component, and the packages that provide them."""
 
     component: str
     bring: str
