@@ -52,7 +52,7 @@ def read(stream: Readable, platform: str, look: Look, budget: Budget) -> tuple[I
 
 
 class _Archive:
-    """What an archive held: documents as bytes, layers read, links by name."""
+    """Contents of an archive: documents as bytes, layers read, links by name."""
 
     def __init__(self, look: Look, budget: Budget) -> None:
         self.look = look
@@ -131,7 +131,7 @@ class _Archive:
         return layer
 
     def _checked(self, asked: Descriptor) -> str:
-        """Where a blob stands; raises SubjectError for one that has another size than the descriptor says."""
+        """The path of a blob; raises SubjectError for one that has another size than the descriptor says."""
         path = self._path(asked.digest)
         size = self.sizes.get(path, asked.size)
         if asked.size not in (-1, size):
@@ -139,7 +139,7 @@ class _Archive:
         return path
 
     def _path(self, name: str) -> str:
-        """Where a digest or a name of manifest.json stands; links are followed once, as Docker writes them."""
+        """The path of a digest or of a name of manifest.json; links are followed once, as Docker writes them."""
         path = name.replace(":", "/", 1) if name.startswith("sha256:") else ""
         path = f"blobs/{path}" if path else name
         return self.links.get(path, path)

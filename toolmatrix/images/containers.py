@@ -40,7 +40,7 @@ _REFUSALS = (
 
 
 class ProgramBounds(Value):
-    """What one program may take: seconds; bytes of memory, of /tmp and of what it prints; processes."""
+    """Bounds of one program: seconds; bytes of memory, of /tmp and of what it prints; processes."""
 
     seconds: float = 30
     memory: int = 1 << 30
@@ -124,7 +124,7 @@ def opened(client: Client, image: Mapping[str, Any], bounds: ProgramBounds) -> I
 
 
 class Containers:
-    """What starts programs of one image, and waits for their end."""
+    """Programs of one image, each started in a container and waited for."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Containers:
         )
 
     def end(self, container: Started, deadline: float) -> tuple[str, str]:
-        """What a program printed, or the reason why that does not count; waits for it until the deadline."""
+        """The output of a program, or the reason why that does not count; waits for it until the deadline."""
         if not container.id:
             return "", container.reason
         code = self._wait(container.id, max(deadline - time.monotonic(), 0.1))
@@ -223,7 +223,7 @@ class Containers:
 
 
 def _failure(code: int, said: str) -> str:
-    """What a program said last before it failed."""
+    """The last line of a program before it failed."""
     if _FORMAT in said:
         return _FOREIGN
     last = next((line.strip() for line in reversed(said.split("\n")) if line.strip()), "")
@@ -231,7 +231,7 @@ def _failure(code: int, said: str) -> str:
 
 
 def _refusal(said: str) -> str:
-    """Why a program did not start."""
+    """The reason why a program did not start."""
     found = (reason for pattern, reason in _REFUSALS if re.search(pattern, said))
     return next(found, f"cannot be run: {said[-_LONGEST:]}")
 

@@ -50,12 +50,12 @@ def read_layout(path: str, platform: str, look: Look, budget: Budget) -> tuple[I
 
 
 def layout_identity(path: str) -> str:
-    """What a layout holds at this moment."""
+    """The identity of a layout's contents at this moment."""
     return blobs_identity(os.path.join(path, _INDEX), os.path.join(path, _BLOBS))
 
 
 def is_copied(path: str) -> bool:
-    """Whether a directory is marked as one of these."""
+    """Check whether a directory is marked as one of these."""
     return bool(_version(path))
 
 
@@ -72,7 +72,7 @@ def _version(path: str) -> bytes:
 
 
 def copied_identity(path: str) -> str:
-    """What the directory holds at this moment."""
+    """The identity of the directory's contents at this moment."""
     return blobs_identity(os.path.join(path, _MANIFEST), path)
 
 

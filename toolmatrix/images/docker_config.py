@@ -1,4 +1,4 @@
-"""What Docker's files say of registries: credentials, certificates, and which may be asked without encryption.
+"""Docker's files on registries: credentials, certificates, and those that may be asked without encryption.
 
 https://docs.docker.com/reference/cli/docker/ (config.json), https://docs.docker.com/engine/security/certificates/
 (certs.d), https://docs.docker.com/reference/cli/dockerd/#insecure-registries (daemon.json), and for helpers
@@ -35,7 +35,7 @@ _NO_USER = "<token>"
 
 
 class Credential(NamedTuple):
-    """How a user is known to a registry: by name and password, or by a token; its text shows none of it."""
+    """Credentials of a user at a registry: a name and password, or by a token; its text shows none of it."""
 
     user: str = ""
     password: str = ""
@@ -61,7 +61,7 @@ class DockerConfig:
         self.note = ""
 
     def credential(self, server: str) -> Credential:
-        """What is known for a registry, empty if nothing; `note` then says what went wrong on the way.
+        """The credential for a registry, empty if there is none; `note` then says what went wrong on the way.
 
         Raises ConfigError for a file that is damaged.
         """
@@ -76,7 +76,7 @@ class DockerConfig:
         return _credential(entry, self.path) if isinstance(entry, dict) else Credential()
 
     def _asked(self, helper: str, server: str) -> Credential | None:
-        """What a helper program answers; None where it has nothing or fails."""
+        """The answer of a helper program; None where it has nothing or fails."""
         import subprocess
 
         if not re.fullmatch(r"[\w.-]+", helper):
@@ -101,7 +101,7 @@ class DockerConfig:
         return Credential(identity=secret) if user == _NO_USER else Credential(user, secret)
 
     def may_be_plain(self, host: str) -> bool:
-        """Whether a host may be asked without encryption: this machine, and what the engine's file allows."""
+        """Check whether a host may be asked without encryption: this machine, and what the engine's file allows."""
         listed = _document(os.path.join(ETC, "daemon.json")).get("insecure-registries")
         allowed = listed if isinstance(listed, list) else []
         name = _bare(host)
@@ -110,7 +110,7 @@ class DockerConfig:
         )
 
     def trust(self, host: str) -> ssl.SSLContext:
-        """Whom to trust for a host: the system (SSL_CERT_FILE and SSL_CERT_DIR replace it) and Docker's directory.
+        """The trust for a host: the system's (SSL_CERT_FILE and SSL_CERT_DIR replace it) and Docker's directory.
 
         Raises ConfigError for a certificate that cannot be read.
         """
@@ -135,7 +135,7 @@ def _add(context: ssl.SSLContext, path: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine by its name or address; names are not looked up."""
+    """Check whether a host is this machine by its name or address; names are not looked up."""
     name = _bare(host)
     return name == "localhost" or any(_within(name, one) for one in _LOOPBACK)
 
@@ -147,7 +147,7 @@ def _bare(host: str) -> str:
 
 
 def _within(name: str, network: str) -> bool:
-    """Whether an address is in a network, if they are that."""
+    """Check whether an address is in a network, if they are that."""
     try:
         return ipaddress.ip_address(name) in ipaddress.ip_network(network, strict=False)
     except ValueError:

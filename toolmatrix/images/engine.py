@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolmatrix.images.tree import Tree
 
     Client = Any
-    """What speaks to an engine, a docker.APIClient."""
+    """A connection to an engine, a docker.APIClient."""
 
 # Seconds without a byte after which an engine is given up: before version 25 it writes the whole archive to its own
 # disk before it sends the first.
@@ -90,7 +90,7 @@ def failures(subject: str, otherwise: tuple[str, str] = _ENDED) -> Iterator[None
 
 
 def find(client: Client, name: str, subject: str) -> dict[str, Any]:
-    """What the engine says of the image `NAME` or `//NAME`; raises SubjectError where it has none of this name."""
+    """The engine's description of the image `NAME` or `//NAME`; raises SubjectError where it has none of this name."""
     from docker.errors import APIError, NotFound
 
     name = name.removeprefix("//")
@@ -120,7 +120,7 @@ def find(client: Client, name: str, subject: str) -> dict[str, Any]:
 
 
 class _Saved:
-    """What the engine saves, as a stream; its chunks are larger than what is read at once."""
+    """The archive that the engine saves, as a stream; its chunks are larger than what is read at once."""
 
     def __init__(self, chunks: Iterator[bytes], subject: str) -> None:
         self._chunks = chunks

@@ -1,4 +1,4 @@
-"""What an image says of itself: index, manifest and configuration, read as data and checked against their digests.
+"""Documents of an image: index, manifest and configuration, read as data and checked against their digests.
 
 Documents are those of https://github.com/opencontainers/image-spec and of `docker save` before version 25.
 """
@@ -72,7 +72,7 @@ class Image(Value):
 
 
 class Descriptor(Value):
-    """What a document says of a blob that it names: digest, bytes as stored, and media type.
+    """A document's description of a blob that it names: digest, bytes as stored, and media type.
 
     In archives before OCI a path stands for the digest, and the size is not known (-1).
     """
@@ -83,7 +83,7 @@ class Descriptor(Value):
 
 
 class Manifest(Value):
-    """Where the configuration and the layers of an image are, the layers from the bottom up."""
+    """Descriptors of the configuration and the layers of an image, the layers from the bottom up."""
 
     config: Descriptor
     layers: tuple[Descriptor, ...]
@@ -174,7 +174,7 @@ def listed(index: object, fetch: Fetch, budget: Budget) -> list[Listed]:
 
 
 def kind(document: object, budget: Budget) -> str:
-    """Whether a document is an `index` or a `manifest`; raises SubjectError for anything else."""
+    """Check whether a document is an `index` or a `manifest`; raises SubjectError for anything else."""
     if isinstance(document, dict):
         media = document.get("mediaType", "")
         if "manifests" in document and ("config" in document or "layers" in document):
@@ -320,7 +320,7 @@ def _chosen(found: Sequence[Listed], fetch: Fetch, wanted: str, budget: Budget) 
 
 
 def _fits(platform: str, wanted: str) -> bool:
-    """Whether a platform is the wanted one; one that is asked for without its variant takes any."""
+    """Check whether a platform is the wanted one; one that is asked for without its variant takes any."""
     mine, theirs = platform.split("/"), wanted.split("/")
     if mine[1:2] == theirs[1:2] == ["arm64"]:  # v8 is what arm64 means
         mine, theirs = ([one for one in words if one != "v8"] for words in (mine, theirs))
@@ -362,7 +362,7 @@ def _assembled(
 
 
 def _history(steps: object, layers: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Which instruction made which layer; instructions that made none are left out."""
+    """Pairs of a layer and the instruction that made it; instructions that made none are left out."""
     told = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
     made = [str(one.get("created_by", "")) for one in told if not one.get("empty_layer")]
     return tuple(zip(layers, made, strict=True)) if len(made) == len(layers) else ()

@@ -51,7 +51,7 @@ class Entry:
 
 
 class Layer(Value):
-    """What one layer adds and takes away, by paths without a leading slash.
+    """Additions and removals of one layer, by paths without a leading slash.
 
     `digest` is that of the blob as stored, `diff_id` that of it unpacked. `gone` are the paths that it removes from
     the layers below, `opaque` the directories of which it removes all that is below.
@@ -76,7 +76,7 @@ class _Header(tarfile.TarInfo):
 
 
 def is_tar(head: bytes) -> bool:
-    """Whether a file that begins so is a tar archive as POSIX and GNU mark it."""
+    """Check whether a file that begins so is a tar archive as POSIX and GNU mark it."""
     return head[257:262] == b"ustar"
 
 
@@ -94,7 +94,7 @@ def members(file: streams.Forward) -> Iterator[tuple[tarfile.TarFile, tarfile.Ta
 
 
 def contents(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Readable:
-    """What is in a regular file; without the buffer that tarfile puts around it, which would copy once more."""
+    """The contents of a regular file; without the buffer that tarfile puts around it, which would copy once more."""
     file = tar.extractfile(member)
     assert isinstance(file, io.BufferedReader)  # noqa: S101 - a regular file
     raw: Readable = file.raw

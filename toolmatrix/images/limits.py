@@ -1,4 +1,4 @@
-"""How much of an image is read: bounds that no honest image meets, and the count of what was used."""
+"""Limits of reading an image: bounds that no honest image meets, and the count of what was used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUSPICIOUS_SIZE = 1 << 30
 
 
 class Budget:
-    """What reading one subject has used so far; every method raises SubjectError beyond a bound."""
+    """Amounts that reading one subject has used so far; every method raises SubjectError beyond a bound."""
 
     __slots__ = ("entries", "held", "subject", "unpacked")
 
@@ -68,7 +68,7 @@ class Budget:
             )
 
     def can_hold(self, size: int) -> bool:
-        """Whether so many bytes more may be kept in memory; they are counted if so."""
+        """Check whether so many bytes more may be kept in memory; they are counted if so."""
         if self.held + size > MOST_HELD:
             return False
         self.held += size

@@ -39,7 +39,7 @@ MACHINES = {PROCESSORS[name].kernel: name for name in ("amd64", "arm64")}
 
 
 def processor(architecture: str) -> Processor:
-    """What an architecture is called; by its own name everywhere where nobody here knows it."""
+    """The names of an architecture; its own for all of them where it is not among PROCESSORS."""
     return PROCESSORS.get(architecture) or Processor(*[architecture] * 3)
 
 

@@ -88,7 +88,7 @@ class _Registry:
         self._held: dict[str, bytes] = {}
 
     def index(self) -> dict[str, Any]:
-        """What the name stands for, as the index of a layout would list it."""
+        """The image that the name stands for, as the index of a layout would list it."""
         with closing(self._get(f"manifests/{self._asked.version}", _ACCEPT)) as answer:
             media = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
             data, digest = self._whole(answer, media)
@@ -107,7 +107,7 @@ class _Registry:
         return {"manifests": [{"mediaType": own, "digest": digest, "size": len(data)}]}
 
     def blob(self, asked: Descriptor) -> Closable:
-        """What a descriptor names; raises SubjectError where the registry does not have it."""
+        """The blob that a descriptor names; raises SubjectError where the registry does not have it."""
         if asked.digest in self._held:
             return io.BytesIO(self._held[asked.digest])
         if asked.media not in images.DOCUMENTS:
@@ -222,7 +222,7 @@ class Reference(Value):
 
 
 def parse_reference(place: str) -> Reference:
-    """What stands behind `registry:`; raises UsageError for what names no host or no image."""
+    """The reference behind `registry:`; raises UsageError for one that names no host or no image."""
     text = place.removeprefix("//")
     found = _REFERENCE.fullmatch(text)
     parts = found.groupdict("") if found else {}
@@ -250,7 +250,7 @@ def parse_reference(place: str) -> Reference:
 
 
 def _is_host(word: str) -> bool:
-    """Whether the first word of a name is a host: only then is it none of the repository's."""
+    """Check whether the first word of a name is a host: only then is it none of the repository's."""
     return any(sign in word for sign in ".:") or word == "localhost"
 
 
@@ -259,7 +259,7 @@ def _has_user(text: str) -> bool:
 
 
 def _registries() -> list[dict[str, Any]]:
-    """What is known of registries that have several names."""
+    """The registries that have several names."""
     import yaml
 
     with open(registries_path(), encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""What a registry asks for before it answers: Basic, or a bearer token from the service that it names.
+"""Authorization that a registry asks for before it answers: Basic, or a bearer token from the service that it names.
 
 https://distribution.github.io/distribution/spec/auth/token/ and .../oauth/, RFC 9110 section 11 and RFC 6750.
 """
@@ -29,7 +29,7 @@ _CLIENT = "toolmatrix"
 
 
 class Access:
-    """How to answer a registry that asks who is there; credentials are looked up when it first asks."""
+    """Answers to a registry that asks who is there; credentials are looked up when it first asks."""
 
     def __init__(
         self, reference: Reference, docker: DockerConfig, line: Transport, budget: Budget
@@ -92,7 +92,7 @@ class Access:
 
 
 def challenges(values: Iterable[str]) -> Challenges:
-    """What WWW-Authenticate asks for: schemes in small letters with their parameters."""
+    """Schemes that WWW-Authenticate asks for, in small letters with their parameters."""
     found: dict[str, dict[str, str]] = {}
     own: dict[str, str] = {}
     for part in parse_http_list(", ".join(values)):

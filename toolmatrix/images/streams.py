@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolmatrix.images.limits import Budget
 
     class Readable(Protocol):
-        """What is needed of a stream: bytes in order."""
+        """A stream of bytes in order."""
 
         def read(self, size: int, /) -> bytes:
             """At most so many bytes, none at the end."""
@@ -129,7 +129,7 @@ class Forward:
         self._place = 0
 
     def tell(self) -> int:
-        """How many bytes lie behind."""
+        """The count of bytes that lie behind."""
         return self._place
 
     def seek(self, place: int, /) -> None:
@@ -213,7 +213,7 @@ class Unpacked:
 
 
 class _Stepwise:
-    """What a decompressor of bz2 or lzma makes of one packed stream after another, no more at a time than is asked."""
+    """Contents of packed streams, one after another; a decompressor of bz2 or lzma makes no more than is asked."""
 
     def __init__(self, packed: Counted, make: Callable[[], Any]) -> None:
         self._packed = packed
@@ -278,7 +278,7 @@ def _zstd(packed: Counted) -> Any:
 
 
 def errors() -> tuple[type[Exception], ...]:
-    """What the unpackers raise for damaged data."""
+    """The exceptions of the unpackers for damaged data."""
     import lzma
     import tarfile
     import zlib

@@ -83,7 +83,7 @@ class _Retry(Retry):
 
 
 class Answer:
-    """What a host answered: status, headers, and a body that is read piece by piece."""
+    """The answer of a host: status, headers, and a body that is read piece by piece."""
 
     def __init__(self, response: BaseHTTPResponse, url: str, line: Transport) -> None:
         self.status = response.status
@@ -278,7 +278,7 @@ class Transport:
 
 
 def same_host(one: str, other: str) -> bool:
-    """Whether two addresses have scheme, host and port in common: the reach of credentials."""
+    """Check whether two addresses have scheme, host and port in common: the reach of credentials."""
     return urlsplit(one)[:2] == urlsplit(other)[:2]
 
 

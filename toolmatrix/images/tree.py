@@ -133,7 +133,7 @@ class Tree:
         return found[0] if found else None
 
     def entry(self, path: str, *, follow: bool = True) -> Entry | None:
-        """What is at a path; links are followed."""
+        """The entry at a path; links are followed."""
         try:
             node = self._node(path, follow=follow)
         except LinkError:

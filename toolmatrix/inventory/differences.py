@@ -1,4 +1,4 @@
-"""What differs between two inventories, and whether that was to be expected."""
+"""Differences between two inventories, and whether each was to be expected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 
 
 class Held(Value):
-    """What one side has of something: its value, several joined by commas, and where that was seen first."""
+    """The value of something on one side, several joined by commas, and where that was seen first."""
 
     value: str
     seen_by: str = ""
@@ -39,7 +39,7 @@ class Difference(Value):
 
     @property
     def change(self) -> str:
-        """What happened to it on the way from the first side to the second."""
+        """The change that happened to it on the way from the first side to the second."""
         if self.old is None:
             return ADDED
         return REMOVED if self.new is None else CHANGED
@@ -64,5 +64,5 @@ class Comparison(Value):
     unseen: tuple[Unseen, ...]
 
     def count(self, verdict: str) -> int:
-        """How many differences have a verdict."""
+        """The number of differences that have a verdict."""
         return sum(one.verdict == verdict for one in self.differences)

@@ -1,4 +1,4 @@
-"""What an ELF file asks of the loader, and the symbol versions that it wants and gives.
+"""The requests of an ELF file to the loader, and the symbol versions that it wants and gives.
 
 System V gABI, chapters 4 and 5, and the Linux Standard Base, "Symbol Versioning". pyelftools reads the same, and the
 tests compare the two; at 7 ms a file it would take most of the time of an image, which holds thousands.
@@ -134,7 +134,7 @@ class File:
                 self.interpreter = self.text(offset).decode("utf-8", "surrogateescape")
 
     def offset(self, address: int) -> int:
-        """Where in the file an address lies."""
+        """The offset in the file of an address."""
         for start, offset, length in self.loads:
             if start <= address < start + length:
                 return offset + address - start
@@ -194,7 +194,7 @@ def gnu_hash(name: str) -> int:
 
 
 def dynamic_offset(head: bytes) -> int:
-    """Where the dynamic section of a file that begins so lies; 0 where it has none. Raises DamagedElf."""
+    """The offset of the dynamic section of a file that begins so; 0 where it has none. Raises DamagedElf."""
     import io
 
     return File(io.BytesIO(head)).dynamic[0]

@@ -44,7 +44,7 @@ _CHAR = {6: "signed", 8: "unsigned"}
 
 
 class Elf(Value):
-    """What an ELF file says.
+    """The contents of an ELF file that matter here.
 
     `options` are compiler options that were recorded, each with the section that tells. `char` is `signed` or
     `unsigned` where debug information tells. `told` are version texts that match what was looked for, `version` is a
@@ -134,7 +134,7 @@ def read_code(head: bytes, stream: Readable) -> Elf | None:
 
 
 class _Scan:
-    """What is looked for in every byte of a file."""
+    """Searches for version texts and device code in every byte of a file."""
 
     def __init__(self, told: re.Pattern[bytes] | None) -> None:
         self.pattern = told
@@ -152,7 +152,7 @@ class _Scan:
             self.before = data[-_OVERLAP:]
 
     def device(self) -> dict[str, Any]:
-        """What device code was found, when the file is at its end."""
+        """The archs of the device code that was found, when the file is at its end."""
         self.code.finish()
         return {
             "device": tuple(sorted(self.code.archs)),
@@ -161,7 +161,7 @@ class _Scan:
 
 
 class _Kept:
-    """Which pieces of a file are kept as it passes."""
+    """Pieces of a file that are kept as it passes."""
 
     def __init__(self, size: int) -> None:
         self.whole = size <= _WHOLE
@@ -185,7 +185,7 @@ class _Kept:
         self.tail = (self.tail + data)[-_TAIL:]
 
     def file(self) -> Any:
-        """What was kept, as a file."""
+        """The pieces that were kept, as a file."""
         head = b"".join(self.pieces)
         if self.whole:
             return io.BytesIO(head)

@@ -82,7 +82,7 @@ def _lacks_char(flag: str, options: set[str], elf: Elf) -> bool:
 
 
 def _lacks_arch(flag: str, options: set[str], _: Elf) -> bool:
-    """Whether other options were recorded and no such architecture, or one without the CRC32 that was promised."""
+    """Check whether other options were recorded and no such architecture, or one without the CRC32 promised."""
     named = [one for one in options if _MARCH.fullmatch(one)]
     if not options or flag in options:
         return False

@@ -66,7 +66,7 @@ class Machine:
         return os.environ.get(name, "")
 
     def names(self, path: str) -> list[str]:
-        """What a directory holds, sorted; nothing where it cannot be read."""
+        """The names in a directory, sorted; nothing where it cannot be read."""
         try:
             return sorted(os.listdir(self._inside(path)))
         except OSError:
@@ -80,7 +80,7 @@ class Machine:
         return shutil.which(program, path=f"{folders}:{_ROOTS_OWN}") or ""
 
     def run(self, *argv: str) -> str | None:
-        """What a program prints on stdout; None where it is missing, fails or takes too long."""
+        """The output of a program on stdout; None where it is missing, fails or takes too long."""
         import subprocess
 
         program = self.where(argv[0])
@@ -117,7 +117,7 @@ HERE = Machine()
 
 
 def observe(machine: Machine, directory: str = "/") -> Inventory:
-    """What a machine holds; the disk is that of `directory`."""
+    """The inventory of a machine; the disk is that of `directory`."""
     kernel = (machine.run("uname", "-m") or "").strip()
     arch = MACHINES.get(kernel, kernel)
     features: dict[str, tuple[Seen, ...]] = {}
@@ -213,7 +213,7 @@ def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
 
 
 def _is_proved(target: Any) -> bool:
-    """Whether features tell a processor of archspec from its parents, as they do not tell armv9.2a from armv8a."""
+    """Check whether features tell a processor of archspec from its parents; of armv9.2a and armv8a they do not."""
     inherited = {feature for parent in target.parents for feature in parent.features}
     return not target.parents or bool(target.features - inherited)
 

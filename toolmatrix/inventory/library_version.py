@@ -75,7 +75,7 @@ _FUNCTIONS: dict[str, tuple[str, str, Callable[[int], str]]] = {
 
 
 def _numbers(file: File, address: int, size: int) -> Iterator[int]:
-    """What a function stores and then returns, or the functions that it calls."""
+    """Numbers that a function, or one that it calls, stores before it returns."""
     code = file.at(address, min(size, _LARGEST))
     own = _stored(code, file.machine)
     if own is not None:
@@ -106,7 +106,7 @@ def _stored(code: bytes, machine: str) -> int | None:
 
 
 def _calls_x86(code: bytes, address: int) -> Iterator[int]:
-    """Where `call` may lead; a byte that only looks like one leads to what stores no number."""
+    """Targets of `call`; a byte that only looks like one leads to what stores no number."""
     place = code.find(b"\xe8")
     while 0 <= place <= len(code) - 5:
         (step,) = struct.unpack_from("<i", code, place + 1)

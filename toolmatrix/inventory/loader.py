@@ -141,7 +141,7 @@ class LibrarySearch:
         return found or self._first(self._beside(path), base)
 
     def _found(self, name: str, path: str, held: Dynamic, above: Iterable[str]) -> str:
-        """What a file finds by itself, or with the RPATH of those `above` that load it."""
+        """The library that a file finds by itself, or with the RPATH of those `above` that load it."""
         expanded = self.path.expanded
         variable = expanded(self.path.variable, path)
         if self.path.is_musl:
@@ -185,7 +185,7 @@ class LibrarySearch:
         return found
 
     def _beside(self, path: str) -> list[str]:
-        """Where a Python package has loaded libraries from before this one of its own."""
+        """Directories from which a Python package has loaded libraries before this one of its own."""
         site = _SITE.fullmatch(path)
         if site is None:
             return []
@@ -305,7 +305,7 @@ def _configured(view: View) -> Iterator[str]:
 
 
 def _lines(view: View, path: str) -> Iterator[tuple[str, str]]:
-    """What a file lists: directories, and patterns of files to include."""
+    """Entries of a file: directories, and patterns of files to include."""
     for line in view.tree.text(path).splitlines():
         words = line.partition("#")[0].replace(",", " ").replace(":", " ").split()
         if words[:1] == ["include"]:

@@ -1,4 +1,4 @@
-"""What is kept of a file as its layer passes: all of the few that observers declare, and what an ELF file says."""
+"""Contents that are kept as a layer passes: all of the few files that observers declare, and what an ELF file says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was observed of one subject: components with their versions, features, and what could not be seen."""
+"""Observations of one subject: components with their versions, features, and what could not be seen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.inventory/1"
 LOCK = "usr/share/toolmatrix/toolmatrix.lock"
-"""Where a rendered Dockerfile puts the lock inside an image."""
+"""The path at which a rendered Dockerfile puts the lock inside an image."""
 DEFAULT_PLACE = "default place"
 """The witness of `foreign-arch` for a file that is taken without asking: on PATH, by the loader, by an import."""
 GONE = "missing-files"
@@ -29,16 +29,16 @@ FOREIGN_PROGRAM = "foreign-program"
 BY_VARIABLE = "by-variable"
 """The feature of libraries that only LD_LIBRARY_PATH leads to."""
 DRIVER = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
-"""What the NVIDIA container toolkit mounts from the host; its list is the component table of libnvidia-container."""
+"""Libraries that the NVIDIA container toolkit mounts from the host, by the component table of libnvidia-container."""
 REST = "anything else"
-"""What a subject skips that tells nothing of what it does not hold, such as a lock."""
+"""The skip of a subject that says nothing of what it does not hold, such as a lock."""
 RAN = "ran"
 """The witness of what a program answered when it was run."""
 RUNNING = "running "
-"""What stands before the name of what was read, and did not answer when it was run, in `Skipped.what`."""
+"""The beginning of `Skipped.what` for a program that was read, and did not answer when it was run."""
 
 WHICH = "which "
-"""What stands before the name of a component in `Skipped.what` where reading cannot tell which one a user gets."""
+"""The beginning of `Skipped.what` for a component of which reading cannot tell the one that a user gets."""
 
 
 class FilePattern(NamedTuple):

@@ -117,7 +117,7 @@ def _architecture(view: View, record: Record, sites: Iterable[str]) -> None:
 
 
 def _is_program(view: View, path: str, elf: Elf) -> bool:
-    """Whether a file can be started: it asks for a loader, or may be run and is no library."""
+    """Check whether a file can be started: it asks for a loader, or may be run and is no library."""
     entry = view.tree.entry(path)
     may_run = entry is not None and bool(entry.mode & 0o111)
     is_library = bool(elf.dynamic.soname) or ".so" in path.rpartition("/")[2]
@@ -133,7 +133,7 @@ def _lock(view: View, record: Record) -> None:
 
 
 def _unread(view: View, record: Record, look: Look) -> None:
-    """What was left out, or could not be read to its end."""
+    """Skip files that were left out, or could not be read to their end."""
     for path in look.left_out[:_MOST_LISTED]:
         record.skip(path, "the files that are kept would be too large together")
     damaged = [(path, elf.damaged) for path, elf in view.elves.items() if elf.damaged]

@@ -52,7 +52,7 @@ _NAMES = 32 << 10
 _PTXAS = re.compile(rb"-arch (sm_\d+[af]?)\b")
 _TARGET = re.compile(rb"amdgcn-amd-amdhsa-\w*-(" + _GFX.pattern + rb")")
 _ABI, _FLAGS = 8, 48
-"""Where an ELF header has the version of the ABI, and its flags."""
+"""Offsets in an ELF header of the version of the ABI, and of its flags."""
 _CUDA_OLD, _CUDA_OLD_SPECIFIC = 7, 0x800
 """Up to this version of the ABI the arch is in the first byte of the flags, and arch-specific code has this flag."""
 
@@ -133,7 +133,7 @@ class Scan:
             place += header + length
 
     def _spend(self) -> bool:
-        """Whether one header more may be read; each is counted."""
+        """Check whether one header more may be read; each is counted."""
         self._left -= 1
         if self._left < 0:
             self.unread.add(f"there are more than {_MOST_HEADERS} headers of device code")

@@ -158,7 +158,7 @@ def stanzas(lines: Iterable[str]) -> Iterator[dict[str, str]]:
 
 
 def _is_installed(fields: dict[str, str]) -> bool:
-    """Whether a record is of a package that is there; one without a status is, as in status.d of distroless images."""
+    """Check whether a record is of an installed package; one without a status is, as in distroless images."""
     return fields.get("Status", "installed").split()[-1:] == ["installed"]
 
 
@@ -187,7 +187,7 @@ def of_dist(view: View, metadata: str) -> list[str]:
 
 
 def are_gone(view: View, files: Iterable[str]) -> bool:
-    """Whether nothing is left of what a record lists: no library where it lists some, else no file at all."""
+    """Check whether nothing is left of what a record lists: no library where it lists some, else no file at all."""
     listed = [path for path in files if not _SAYING_NOTHING.fullmatch(path)]
     telling = [path for path in listed if _LIBRARY.fullmatch(path)] or listed
     return bool(telling) and all(view.tree.entry(path) is None for path in telling)

@@ -48,7 +48,7 @@ _SCRIPT = "its version shows only when it is run"
 
 
 class Program(Value):
-    """How a program is called, what its own files are called, and where else its version stands.
+    """The names of a program and of its own files, and the other places where its version stands.
 
     `beside` are shell patterns below the directory that holds bin, `{}` being the number in the name of the file, each
     with a pattern for the version: in the contents of what matches where they were kept, else in its path. `tools` are
@@ -117,7 +117,7 @@ _PROGRAMS = (
 
 
 def names(component: str) -> tuple[str, ...]:
-    """What a user calls a component by, the name that is tried first before the others; nothing for a library."""
+    """The names that a user calls a component by, in the order of trying; empty for a library."""
     return next((one.names for one in _PROGRAMS if one.component == component), ())
 
 
@@ -157,7 +157,7 @@ def observe(view: View, record: Record) -> dict[str, Default]:
 
 
 def _silent(view: View, program: Program, default: Default | None) -> str:
-    """Why reading cannot tell which version a user gets who calls a program; empty where it can, or none is there."""
+    """The reason why reading cannot tell the version that a caller gets; empty where it can, or none is there."""
     if default is not None and not default.version:
         what = "a program" if default.real in view.elves else "no program of its own"
         return f"/{default.real} is {what}; {_SCRIPT}"
@@ -172,7 +172,7 @@ def _silent(view: View, program: Program, default: Default | None) -> str:
 
 
 def _is_own(view: View, path: str, pattern: str) -> bool:
-    """Whether a file is the program of these names, and not a script or another program under its name."""
+    """Check whether a file is the program of these names, and not a script or another program under its name."""
     return path in view.elves and re.fullmatch(r"(?:.*/)?" + pattern, path) is not None
 
 
@@ -260,14 +260,14 @@ def _own(elf: Elf | None, number: str) -> str:
 
 
 def _is_of(version: str, number: str) -> bool:
-    """Whether a version begins with a number, if there is one."""
+    """Check whether a version begins with a number, if there is one."""
     return not number or version == number or version.startswith(f"{number}.")
 
 
 def _beside(
     view: View, program: Program, prefix: str, number: str
 ) -> Iterator[tuple[str, str, str]]:
-    """What lies below the directory that holds bin and tells the version."""
+    """Versions in files below the directory that holds bin."""
     for pattern, text in program.beside:
         for path in view.tree.glob(f"{prefix}/{pattern.format(number)}"):
             entry = view.tree.entry(path)

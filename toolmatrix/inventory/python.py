@@ -120,7 +120,7 @@ def _put(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
 
 
 def _is_gone(view: View, name: str, path: str) -> bool:
-    """Whether nothing is left of a package, or not the file for which it is there."""
+    """Check whether nothing is left of a package, or not the file for which it is there."""
     files = packages.of_dist(view, path)
     starts = tuple(start for pattern, *_, start in _CARRIED if re.fullmatch(pattern, name))
     called = [one for one in files if one.rpartition("/")[2].startswith(starts)]

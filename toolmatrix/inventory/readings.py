@@ -26,7 +26,7 @@ _MOST = 4096
 
 
 class Place(Value):
-    """Where a value is read, a program with its arguments or a file, and how it stands there; see the data file."""
+    """The place of a value: a program with its arguments or a file, and its form there; see the data file."""
 
     run: tuple[str, ...]
     file: str
@@ -55,14 +55,14 @@ class Reading(Value):
 
 
 class ReadingCatalog(Value):
-    """What is read of a machine: readings, and variables of the environment with why they matter."""
+    """Everything that is read of a machine: readings, and variables of the environment with why they matter."""
 
     readings: tuple[Reading, ...]
     environment: Mapping[str, str]
     sources: Mapping[str, str]
 
     def why(self, name: str) -> tuple[str, str]:
-        """Why a feature matters and the source that says so, as far as a reading is behind it."""
+        """The reason why a feature matters and the source that says so, as far as a reading is behind it."""
         for reading in self.readings:
             form = re.escape(reading.name).replace(r"\{name\}", ".+")
             if not reading.component and re.fullmatch(form, name):
@@ -111,7 +111,7 @@ def _place(fields: Mapping[str, Any]) -> Place:
 
 
 def observe(machine: Machine) -> Iterator[tuple[Reading, str, Seen]]:
-    """What the readings find: the reading, the name of the feature or component, and the sighting."""
+    """Findings of the readings: the reading, the name of the feature or component, and the sighting."""
     for reading in load().readings:
         for name, seen in _found(machine, reading):
             yield reading, name, seen
@@ -163,7 +163,7 @@ def _values(place: Place, star: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _texts(machine: Machine, place: Place) -> Iterator[tuple[str, str, str]]:
-    """What `*` stands for, where it was read, and the text, of each file or of a program."""
+    """The text that `*` stands for, the place, and the contents, of each file or of a program."""
     if place.run:
         text = machine.run(*place.run)
         if text is not None:

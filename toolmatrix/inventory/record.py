@@ -1,4 +1,4 @@
-"""What observers write their sightings into, and what they look at: an image with its files in one pass."""
+"""The record of observers' sightings, and the view that they look at: an image with its files in one pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # The PATH of a container whose image sets none, as Docker and Podman have it.
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NO_PROCESSORS = frozenset(("", *DEVICES.values()))
-"""What files of device code have for an architecture."""
+"""The architectures of files of device code."""
 # Sightings of one value that are kept; a thousand files that say the same say it once.
 _MOST_SIGHTINGS = 16
 

@@ -56,7 +56,7 @@ class ProgramProbe(Value):
         return shlex.join(self.run)
 
     def told(self, output: str) -> str:
-        """What was printed as a value; empty where it is none."""
+        """The value in what was printed; empty where it has none."""
         if self.holds:
             return self.values[self.holds not in output]
         output = without_colours(output)
@@ -75,7 +75,7 @@ def asked(
     probes: Iterable[ProgramProbe],
     bounds: ProgramBounds = _BOUNDS,
 ) -> Inventory:
-    """What was read of an image, and what its programs answer; raises ToolMissing where the engine ends on the way."""
+    """An inventory with the answers of the image's programs; raises ToolMissing where the engine ends on the way."""
     skipped = (one.what.removeprefix(WHICH) for one in inventory.skipped)
     there = {*inventory.components, *skipped}
     left = [one for one in probes if one.wanted or there.intersection(one.about)]
@@ -158,5 +158,5 @@ def _rank(names: Sequence[str], name: str) -> int:
 
 
 def _agree(one: str, other: str) -> bool:
-    """Whether two versions are the same, or one begins the other."""
+    """Check whether two versions are the same, or one begins the other."""
     return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")

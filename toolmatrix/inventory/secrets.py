@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.model import Inventory
 
 MASK = "***"
-"""What stands in the place of a secret."""
+"""The text in the place of a secret."""
 FEATURE = "secret"
 """The feature that names what holds one."""
 _NAME = (
@@ -70,7 +70,7 @@ def hidden(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
 
 
 def _texts(inventory: Inventory, history: Iterable[str]) -> Iterator[tuple[str, str, Seen]]:
-    """What may hold secrets: the name of a variable where it is one, the text, and a sighting of it."""
+    """Texts that may hold secrets: the name of a variable where it is one, the text, and a sighting of it."""
     for name, several in inventory.features.items():
         if name.startswith(_SHOWN) or name in _ALSO_SHOWN:
             for seen in several:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.running import ProgramProbe
 
     Ask = Callable[[Inventory], Sequence[ProgramProbe]]
-    """What programs are asked, by what was read."""
+    """Questions to programs, by what was read."""
 
 
 # Bytes of an inventory's document; that of an image of 10 GB has a few million.
@@ -92,7 +92,7 @@ def observe(
 
 
 def identity(subject: str, directory: str = "", schemes: Mapping[str, Scheme] | None = None) -> str:
-    """What a subject is at this moment, told without reading it: two that have the same hold the same.
+    """The identity of a subject at this moment, without reading it: two that have the same hold the same.
 
     Empty for what only reading could tell, such as a directory or a machine, and for what cannot be reached.
     """
@@ -105,7 +105,7 @@ def identity(subject: str, directory: str = "", schemes: Mapping[str, Scheme] | 
 
 
 def is_named(subject: str, schemes: Mapping[str, Scheme]) -> bool:
-    """Whether a subject is written with its scheme: `SCHEME:PLACE`, or a scheme that has no place."""
+    """Check whether a subject is written with its scheme: `SCHEME:PLACE`, or a scheme that has no place."""
     name, colon, place = subject.partition(":")
     return name in schemes and bool(colon and place) != (schemes[name].form == name)
 
@@ -137,12 +137,12 @@ _PATHS: tuple[tuple[str, Callable[[str], bool]], ...] = (
 
 
 def _is_of(platform: str, wanted: str) -> bool:
-    """Whether a platform is the wanted one, variants aside."""
+    """Check whether a platform is the wanted one, variants aside."""
     return platform.split("/")[:2] == wanted.split("/")[:2]
 
 
 def _seen(asked: Asked, read: Callable[[Asked, Look, Budget], tuple[Image, Tree]]) -> Inventory:
-    """What is observed in a tree of files, read within one budget."""
+    """The inventory of a tree of files, read within one budget."""
     from toolmatrix.inventory.look import Look
     from toolmatrix.inventory.observe import observe
 

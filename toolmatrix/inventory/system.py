@@ -50,7 +50,7 @@ _RPM = ("rpm", "-qa", "--qf", "%{NAME}\\t%{VERSION}-%{RELEASE}\\n")
 
 
 def observe(machine: Machine, directory: str = "/") -> Inventory:
-    """What a machine holds; the disk is that of `directory`. What cannot be seen is skipped with its reason."""
+    """The inventory of a machine; the disk is that of `directory`. What cannot be seen is skipped with its reason."""
     found = host.observe(machine, directory)
     sites = [path for path in (machine.run(*_SITES) or "").splitlines() if path.startswith("/")]
     env = {name: value for name in readings.load().environment if (value := machine.variable(name))}
@@ -124,7 +124,7 @@ def _joined(
 
 
 def _never(sites: Iterable[str]) -> Iterator[Skipped]:
-    """What a machine has none of, or cannot be asked."""
+    """Things that a machine does not have, or cannot be asked."""
     yield Skipped(what="labels", reason="a machine has none")
     yield Skipped(
         what="libstdcxx", reason="it stands in a library, of which only the name is asked"

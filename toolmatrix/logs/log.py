@@ -54,7 +54,7 @@ class Followed(Value):
 
 
 class ObservedLog(Value):
-    """What was observed: an inventory, failures in the order of their first lines, and what followed from them.
+    """Observations of a log: an inventory, failures in the order of their first lines, and what followed from them.
 
     `lines` were read; `followed` holds the first consequence and `following` counts all; `more` are failures left out.
     """
@@ -164,7 +164,7 @@ class _LogReader:
         )
 
     def callers(self, text: str) -> list[str]:
-        """Whose files and sources a text names, the last first."""
+        """Components whose files and sources a text names, the last first."""
         found = [
             (match.start(), match["by"])
             for pattern in self.catalog.callers
@@ -231,7 +231,7 @@ class _LogReader:
         return None
 
     def log(self, lines: int) -> ObservedLog:
-        """What was observed in so many lines; a component that showed only below a failure counts for it too."""
+        """The observations in so many lines; a component that showed only below a failure counts for it too."""
         first = {name: next(iter(kept.values())) for name, kept in self.components.items() if kept}
         return ObservedLog(
             inventory=Inventory(

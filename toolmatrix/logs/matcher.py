@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Stream(Protocol):
-        """What a log is read from."""
+        """A stream that a log is read from."""
 
         def read(self, size: int, /) -> bytes:
             """At most about so many bytes, none at the end."""
@@ -96,7 +96,7 @@ class Pattern:
         self.exact = raw.strip() if len(words.strip()) < len(raw.strip()) else b""
 
     def places(self, text: bytes, words: bytes, start: int, end: int, often: bool) -> Iterator[int]:
-        """Where it stands between two places of a text; `words` are those of the text from the first of them on.
+        """Places of it between two places of a text; `words` are those of the text from the first of them on.
 
         Of one that stands there `often`, the first that differ in what follows, and the last.
         """
@@ -189,7 +189,7 @@ def _plain(text: bytes, start: int, end: int) -> tuple[bytes, int, int]:
 
 
 def _line(text: bytes, at: int) -> tuple[int, int]:
-    """Where the line around a place begins and ends; of a long one, where a part of it does."""
+    """Beginning and end of the line around a place; of a long one, where a part of it does."""
     start = text.rfind(b"\n", 0, at) + 1
     end = text.find(b"\n", at)
     start = max(start, text.rfind(b"\r", start, at) + 1)

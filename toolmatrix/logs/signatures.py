@@ -76,11 +76,11 @@ class SignatureCatalog(Value):
     asides: tuple[re.Pattern[str], ...]
 
     def aside(self, line: str) -> bool:
-        """Whether a line only speaks of a failure: a command, a test that passed, a probe."""
+        """Check whether a line only speaks of a failure: a command, a test that passed, a probe."""
         return any(pattern.search(line) for pattern in self.asides)
 
     def part(self, name: str) -> Provided | None:
-        """Whose a library, header or symbol is."""
+        """The part that a library, header or symbol belongs to."""
         return part(self.parts, name)
 
     def called(self, name: str) -> str:
@@ -114,7 +114,7 @@ def major(file: str) -> str:
 
 
 def part(parts: Iterable[Provided], name: str) -> Provided | None:
-    """Whose a library, header or symbol is: the part with the longest beginning that fits, None for a stranger."""
+    """The owner of a library, header or symbol: the part with the longest beginning that fits, None for a stranger."""
     best, found = 0, None
     for given in dict.fromkeys((name, "lib" + name)):
         for one in parts:
