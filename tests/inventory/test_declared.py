@@ -30,7 +30,7 @@ FILES = {
     "etc/bazel.bazelrc": b"build --copt=-mcrc32\n",
     "opt/lib/liba.so.1": elf(soname="liba.so.1"),
     "usr/bin/python3.11": elf(needed=["liba.so.1"]),
-    "usr/bin/gcc": elf(told=["12.2.0"]),
+    "usr/bin/gcc": elf(versions=["12.2.0"]),
     "usr/bin/bazel": elf(),
     "usr/include/python3.11/patchlevel.h": b'#define PY_VERSION "3.11.2"\n',
     "usr/lib/python3.11/_sysconfigdata_a.py": b"build_time_vars = {'OPT': '-O2'}",

@@ -122,7 +122,7 @@ def test_any_text_has_stanzas(text: str) -> None:
 
 PYTHON: Mapping[str, bytes | tarfile.TarInfo] = {
     "usr/bin/python3": link("python3.11"),
-    "usr/bin/python3.11": elf(told=["3.11.2", "14.0.0"]),
+    "usr/bin/python3.11": elf(versions=["3.11.2", "14.0.0"]),
     "usr/local/lib/python3.11/dist-packages/numpy-1.26.4.dist-info/METADATA": dist(
         "numpy", "1.26.4"
     ),
@@ -162,7 +162,7 @@ def test_a_shared_interpreter_tells_its_version_in_its_library() -> None:
         {
             "usr/local/bin/python3": link("python3.9"),
             "usr/local/bin/python3.9": elf(),
-            "usr/local/lib/libpython3.9.so.1.0": elf(told=["3.9.18"]),
+            "usr/local/lib/libpython3.9.so.1.0": elf(versions=["3.9.18"]),
         }
     )
     assert told(inventory, "python") == [("3.9.18", "beside it", True)]
@@ -192,8 +192,8 @@ def test_alternatives_decide_which_gcc_is_the_default() -> None:
             "usr/bin/gcc": link("/etc/alternatives/gcc"),
             "etc/alternatives/gcc": link("/usr/bin/gcc-11"),
             "usr/bin/gcc-11": link("x86_64-linux-gnu-gcc-11"),
-            "usr/bin/x86_64-linux-gnu-gcc-11": elf(told=["11.4.0"]),
-            "usr/bin/x86_64-linux-gnu-gcc-12": elf(told=["12.3.0"]),
+            "usr/bin/x86_64-linux-gnu-gcc-11": elf(versions=["11.4.0"]),
+            "usr/bin/x86_64-linux-gnu-gcc-12": elf(versions=["12.3.0"]),
         }
     )
     assert told(inventory, "gcc") == [("11.4.0", "elf", True), ("12.3.0", "elf", False)]
@@ -212,8 +212,8 @@ def test_a_program_that_tells_nothing_is_a_skip() -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        {"usr/bin/bazel": b"#!/bin/sh\n", "usr/bin/bazel-real": elf(told=["6.4.0"])},
-        {"usr/bin/bazel": elf(told=["6.4.0"])},
+        {"usr/bin/bazel": b"#!/bin/sh\n", "usr/bin/bazel-real": elf(versions=["6.4.0"])},
+        {"usr/bin/bazel": elf(versions=["6.4.0"])},
         {"usr/bin/bazel": elf(), "src/.bazelversion": b"6.4.0\n"},
         {
             "usr/bin/bazel": b"#!/bin/sh\n",
@@ -238,7 +238,7 @@ def test_the_label_in_the_archive_behind_bazel() -> None:
     data = b"\x7fELF\2\1\1".ljust(2000, b"\0") + stream.getvalue()
     found = Look(Budget("image.tar"))("usr/bin/bazel-real", len(data), io.BytesIO(data))
     assert isinstance(found, Elf)
-    assert found.told == ("6.4.0",)
+    assert found.versions == ("6.4.0",)
 
 
 def test_clang_is_the_one_of_its_own_directory() -> None:
@@ -247,7 +247,7 @@ def test_clang_is_the_one_of_its_own_directory() -> None:
             "usr/bin/clang": link("../lib/llvm-19/bin/clang"),
             "usr/lib/llvm-19/bin/clang": elf(),
             "usr/lib/llvm-19/lib/clang/19/include/a.h": b"",
-            "usr/lib/llvm-19/lib/libclang-cpp.so.19.1": elf(told=["1.2.13", "19.1.7"]),
+            "usr/lib/llvm-19/lib/libclang-cpp.so.19.1": elf(versions=["1.2.13", "19.1.7"]),
         }
     )
     assert told(inventory, "clang") == [("19.1.7", "beside it", True)]
@@ -281,7 +281,7 @@ def test_several_witnesses_of_cuda_and_what_is_in_use() -> None:
         {
             "usr/local/cuda": link("cuda-12.1"),
             "usr/local/cuda-12.1/version.json": CUDA,
-            "usr/local/cuda-12.1/bin/nvcc": elf(told=["12.1.105"]),
+            "usr/local/cuda-12.1/bin/nvcc": elf(versions=["12.1.105"]),
             "usr/local/cuda-12.1/lib64/libcudart.so.12.1.105": elf(soname="libcudart.so.12"),
             "usr/include/cudnn_version.h": CUDNN,
             "usr/lib/libnccl.so.2.18.1": elf(soname="libnccl.so.2"),

@@ -38,7 +38,7 @@ def test_what_stands_in_comes_later_and_by_every_name(index: Index) -> None:
     assert [one.round for one in found] == [0, 1, 2, 3]
     assert [one.run[0] for one in found] == ["python", "python3"] * 2
     assert {one.run[-1] for one in found} == {"numpy"}
-    assert found[-1].told("Name: numpy\nVersion: 1.19.5\n") == "1.19.5"
+    assert found[-1].answer("Name: numpy\nVersion: 1.19.5\n") == "1.19.5"
 
 
 def test_every_probe_of_a_recipe_is_asked_that_needs_no_answer(index: Index) -> None:
@@ -53,8 +53,8 @@ def test_every_probe_of_a_recipe_is_asked_that_needs_no_answer(index: Index) -> 
 def test_the_default_of_what_flags_set_either_way_is_asked(index: Index) -> None:
     found = of(index, "char")
     assert [one.run[0] for one in found] == ["cc", "gcc", "clang"]
-    assert found[0].told("#define __CHAR_UNSIGNED__ 1\n") == "unsigned"
-    assert found[0].told("#define __CHAR_BIT__ 8\n") == "signed"
+    assert found[0].answer("#define __CHAR_UNSIGNED__ 1\n") == "unsigned"
+    assert found[0].answer("#define __CHAR_BIT__ 8\n") == "signed"
     assert of(index, "crc32") == []
 
 
@@ -79,7 +79,7 @@ def test_only_wanted_components_are_asked_unseen(index: Index) -> None:
 def test_the_version_is_what_the_check_of_an_image_takes(
     index: Index, after: str, output: str, told: str
 ) -> None:
-    assert of(index, "python")[0].replace(after=after).told(output) == told
+    assert of(index, "python")[0].replace(after=after).answer(output) == told
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolmatrix.images.tree import Tree
 
 _BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})")
+# Docker calls a layer ID/layer.tar, Podman DIGEST.tar; in the OCI shape its name says nothing.
 _LAYER = re.compile(r"blobs/sha256/[0-9a-f]{64}|.*\.tar(\.gz|\.zst)?")
 _DOCUMENT = (b"{", b"[")
 _HELP = "`docker save NAME -o FILE` and `podman save` write one; a bare directory is `dir:ROOT`"
@@ -65,6 +66,7 @@ class _Archive:
     def add(self, tar: TarFile, member: TarInfo) -> None:
         """Take one entry of the archive."""
         path = inner_path(member.name, self.budget)
+        # Docker before version 25 writes a layer that stands in several images once, and links to it from the others.
         if member.issym():
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.linkname))
             self.links[path] = target
@@ -76,6 +78,8 @@ class _Archive:
     def _add(self, path: str, blob: Hashed, size: int) -> None:
         digest = _BLOB.fullmatch(path)
         head = blob.peek()
+        # Blobs of the OCI shape are known by their first bytes alone. A name in a tar header may begin with a brace, so
+        # the mark of tar, which lies behind it, decides.
         if head[:1] in _DOCUMENT and not is_tar(head) and size <= LARGEST_DOCUMENT:
             if self.budget.can_hold(size):
                 self.documents[path] = b"".join(iter(blob.read, b""))
@@ -103,9 +107,9 @@ class _Archive:
             raise self.budget.refusal(
                 "this is no archive of an image", "index.json or manifest.json", "neither", _HELP
             )
-        told = images.parse(self.documents["manifest.json"], self.budget)
+        listed = images.parse(self.documents["manifest.json"], self.budget)
         found: list[Listed] = []
-        for one in told if isinstance(told, list) else [told]:
+        for one in listed if isinstance(listed, list) else [listed]:
             config = one.get("Config") if isinstance(one, dict) else None
             layers = one.get("Layers") if isinstance(one, dict) else None
             names = [config, *layers] if isinstance(layers, list) else [None]

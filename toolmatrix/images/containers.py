@@ -74,6 +74,7 @@ class _Signals:
     def take(self) -> None:
         """Take what only the main thread can take, and nobody ignores."""
         for number in _SIGNALS:
+            # nohup ignores SIGHUP, and whoever started us so wants it to stay that way.
             if signal.getsignal(number) != signal.SIG_IGN:
                 with suppress(ValueError):
                     self._handlers[number] = signal.signal(number, self._keep)
@@ -152,8 +153,10 @@ class Containers:
                 command=list(run[1:]),
                 working_dir="/tmp",  # noqa: S108 - of the container, and empty
                 labels={LABEL: self._owner},
+                # A health check of the image would run other programs beside the one that is asked.
                 healthcheck={"test": ["NONE"]},
                 network_disabled=True,
+                # The client's proxies may hold a password, and would be variables of the container.
                 use_config_proxy=False,
                 host_config=self._limits(),
             )
@@ -190,7 +193,7 @@ class Containers:
             return "", container.reason
         code = self._wait(container.id, max(deadline - time.monotonic(), 0.1))
         state = self._client.inspect_container(container.id)["State"]
-        output = self._said(container.id, stdout=True)
+        output = self._printed(container.id, stdout=True)
         reason = ""
         if state.get("OOMKilled"):
             reason = f"was killed for taking more than {self.bounds.memory >> 20} MiB of memory"
@@ -199,7 +202,7 @@ class Containers:
         elif len(output) > self.bounds.output:
             reason = f"printed more than {self.bounds.output} bytes"
         elif code:
-            reason = _failure(code, self._said(container.id, stdout=False) or output)
+            reason = _failure(code, self._printed(container.id, stdout=False) or output)
         self._client.remove_container(container.id, force=True, v=True)
         return output, reason
 
@@ -217,23 +220,23 @@ class Containers:
                 self._client.kill(container)
             return None
 
-    def _said(self, container: str, *, stdout: bool) -> str:
-        said = self._client.logs(container, stdout=stdout, stderr=not stdout)
-        return bytes(said).decode("utf-8", "replace")
+    def _printed(self, container: str, *, stdout: bool) -> str:
+        printed = self._client.logs(container, stdout=stdout, stderr=not stdout)
+        return bytes(printed).decode("utf-8", "replace")
 
 
-def _failure(code: int, said: str) -> str:
+def _failure(code: int, printed: str) -> str:
     """The last line of a program before it failed."""
-    if _FORMAT in said:
+    if _FORMAT in printed:
         return _FOREIGN
-    last = next((line.strip() for line in reversed(said.split("\n")) if line.strip()), "")
+    last = next((line.strip() for line in reversed(printed.split("\n")) if line.strip()), "")
     return f"ended with {code}: {last[:_LONGEST]}" if last else f"ended with {code}"
 
 
-def _refusal(said: str) -> str:
+def _refusal(message: str) -> str:
     """The reason why a program did not start."""
-    found = (reason for pattern, reason in _REFUSALS if re.search(pattern, said))
-    return next(found, f"cannot be run: {said[-_LONGEST:]}")
+    found = (reason for pattern, reason in _REFUSALS if re.search(pattern, message))
+    return next(found, f"cannot be run: {message[-_LONGEST:]}")
 
 
 def _owner(process: int) -> str:
@@ -241,12 +244,13 @@ def _owner(process: int) -> str:
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         boot = file.read().strip()
     with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+        # Field 22 of proc(5), counted from behind the name, which may hold blanks and parentheses.
         started = file.read().rpartition(")")[2].split()[19]
     return f"{boot} {os.readlink('/proc/self/ns/pid')} {process} {started}"
 
 
 def _sweep(client: Client) -> None:
-    """Remove what processes left that were killed here; those of other machines and namespaces cannot be told."""
+    """Remove what processes left that were killed here; those of other machines and namespaces are not known."""
     here = _owner(os.getpid()).split()[:2]
     for owner in {
         one["Labels"][LABEL] for one in client.containers(all=True, filters={"label": LABEL})

@@ -93,6 +93,7 @@ def read_copied(path: str, platform: str, look: Look, budget: Budget) -> tuple[I
     top = stream.digest
 
     def blob(asked: Descriptor) -> IO[bytes]:
+        # Manifests of a list carry a suffix; the top one has a name of its own.
         name = images.digest_hex(asked.digest, budget)
         listed = os.path.join(path, f"{name}.{_MANIFEST}")
         place = next(filter(os.path.isfile, (listed,)), os.path.join(path, name))
@@ -141,6 +142,7 @@ def _entry(path: str, full: str, status: os.stat_result, look: Look) -> Entry | 
         return Entry(LINK, link=os.readlink(full))
     if not stat.S_ISREG(mode):
         return None
+    # Since it was looked at the file may have become a link out of the root, or a pipe that nobody writes to.
     with open(os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
         held = look(path, status.st_size, stream)
     return Entry(FILE, size=status.st_size, mode=mode & 0o7777, held=held)

@@ -90,12 +90,14 @@ class DockerConfig:
                 timeout=PATIENCE,
                 check=False,
             )
-            told = json.loads(ended.stdout[:_LARGEST]) if ended.returncode == 0 else {}
+            answer = json.loads(ended.stdout[:_LARGEST]) if ended.returncode == 0 else {}
         except (OSError, subprocess.TimeoutExpired, ValueError) as error:
             why = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "failed"
             self.note = f"docker-credential-{helper} {why}"
             return None
-        user, secret = (told.get(key) for key in ("Username", "Secret")) if told else (None, None)
+        user, secret = (
+            (answer.get(key) for key in ("Username", "Secret")) if answer else (None, None)
+        )
         if not isinstance(user, str) or not isinstance(secret, str):
             return None
         return Credential(identity=secret) if user == _NO_USER else Credential(user, secret)
@@ -127,6 +129,7 @@ def _add(context: ssl.SSLContext, path: str) -> None:
     """Take the certificate of an authority, `*.crt`, or of this client, `*.cert` with its key in clear."""
     try:
         if path.endswith(".cert"):
+            # Without a password OpenSSL asks for one on the terminal, and waits.
             context.load_cert_chain(path, f"{path.removesuffix('.cert')}.key", password="")
         else:
             context.load_verify_locations(path)
@@ -170,7 +173,11 @@ def _credential(entry: Mapping[str, Any], path: str) -> Credential:
         except ValueError as error:
             raise _unusable(path, "`auth`: a name and a password in base 64", error) from None
     return Credential(
-        user, password.strip("\0"), held.get("identitytoken", ""), held.get("registrytoken", "")
+        # Docker pads what it decodes with zeros, and cuts them off as well (decodeAuth of its configfile package).
+        user,
+        password.strip("\0"),
+        held.get("identitytoken", ""),
+        held.get("registrytoken", ""),
     )
 
 

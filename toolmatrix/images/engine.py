@@ -64,6 +64,7 @@ def connected(subject: str) -> Iterator[Client]:
 
     with failures(subject, _STOPPED):
         try:
+            # Else the package speaks ssh by paramiko, one more dependency, and not by the ssh that the user has set up.
             client = docker.from_env(version="auto", timeout=_PATIENCE, use_ssh_client=True).api
         except (KeyError, TypeError) as error:
             raise OSError(f"the context in force is damaged: {error!r}") from None

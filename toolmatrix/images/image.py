@@ -166,6 +166,7 @@ def listed(index: object, fetch: Fetch, budget: Budget) -> list[Listed]:
             raise budget.refusal(
                 "the index is nested too deeply", f"at most {_DEEPEST_INDEX} levels", "more"
             )
+        # The stack is emptied from its end, so that images come in the order of the index.
         for one in reversed(_list(document, "manifests", budget)):
             if _is_image(one):
                 platform = platform_of(one.get("platform")) or entry.platform
@@ -177,6 +178,7 @@ def kind(document: object, budget: Budget) -> str:
     """Check whether a document is an `index` or a `manifest`; raises SubjectError for anything else."""
     if isinstance(document, dict):
         media = document.get("mediaType", "")
+        # Without a media type such a document was an index to one client and a manifest to another, CVE-2021-41190.
         if "manifests" in document and ("config" in document or "layers" in document):
             raise budget.refusal(
                 "a document can be read in two ways", "an index or a manifest", "the keys of both"
@@ -201,6 +203,7 @@ def kind(document: object, budget: Budget) -> str:
 def _is_image(entry: object) -> bool:
     if not isinstance(entry, dict):
         return False
+    # BuildKit lists its attestations beside the images, as manifests for the platform unknown/unknown.
     notes = entry.get("annotations") or {}
     about = isinstance(notes, dict) and _REFERENCE_TYPE in notes
     return not about and platform_of(entry.get("platform")) != "unknown/unknown"
@@ -229,6 +232,7 @@ def descriptor(entry: object, budget: Budget) -> Descriptor:
     held = entry if isinstance(entry, dict) else {}
     digest, size, media = (held.get(key) for key in ("digest", "size", "mediaType"))
     digest_hex(digest, budget)
+    # JSON's true is an int to isinstance.
     if type(size) is not int or size < 0:
         raise budget.refusal("a descriptor does not tell a size", "`size` in bytes", f"{size!r}")
     return Descriptor(digest=str(digest), size=size, media=media if isinstance(media, str) else "")
@@ -363,6 +367,7 @@ def _assembled(
 
 def _history(steps: object, layers: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Pairs of a layer and the instruction that made it; instructions that made none are left out."""
-    told = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
-    made = [str(one.get("created_by", "")) for one in told if not one.get("empty_layer")]
+    listed = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
+    made = [str(one.get("created_by", "")) for one in listed if not one.get("empty_layer")]
+    # Builders may leave the history out, or squash layers and keep it: then nobody knows what belongs to what.
     return tuple(zip(layers, made, strict=True)) if len(made) == len(layers) else ()

@@ -84,12 +84,14 @@ def members(file: streams.Forward) -> Iterator[tuple[tarfile.TarFile, tarfile.Ta
     """The entries of a tar archive, one at a time and none kept; raises what tarfile raises."""
     with tarfile.open(
         fileobj=file,  # type: ignore[call-overload]
+        # `r:*` would unpack by itself, and neither count nor hash.
         mode="r:",
         tarinfo=_Header,
         errors="surrogateescape",
     ) as tar:
         while (member := tar.next()) is not None:
             yield tar, member
+            # tarfile keeps every header that it has read, by default for extracting.
             tar.members.clear()
 
 
@@ -123,6 +125,7 @@ def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
                     gone.append(f"{folder}/{name[4:]}".lstrip("/"))
             elif (entry := _entry(path, tar, member, budget, look)) is not None:
                 entries.append((path, entry))
+        # The diff id is that of all bytes, whatever stands behind the last file.
         _finish(file, packed, budget)
     except streams.errors() as error:
         raise damaged(budget, error) from None
@@ -150,9 +153,9 @@ def inner_path(name: str, budget: Budget) -> str:
 
 def damaged(budget: Budget, error: Exception) -> Exception:
     """The refusal of data that its reader could not make sense of."""
-    said = str(error) or type(error).__name__
+    message = str(error) or type(error).__name__
     return budget.refusal(
-        "the archive is damaged", "a tar archive, whole", said, "save or copy the image again"
+        "the archive is damaged", "a tar archive, whole", message, "save or copy the image again"
     )
 
 

@@ -21,6 +21,7 @@ MOST_HELD = 192 << 20
 """Bytes of file contents in memory."""
 MOST_PADDING = 16 << 20
 """Bytes of zeros after the end of an archive; tar pads to a record, 10 KiB by default."""
+# Deflate packs 1032 bytes into one at most and zstd many more; a small layer of zeros is honest at any ratio.
 SUSPICIOUS_RATIO = 400
 """Bytes unpacked per packed one, of which a layer of this size is no more a layer but a bomb."""
 SUSPICIOUS_SIZE = 1 << 30

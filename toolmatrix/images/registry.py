@@ -94,10 +94,10 @@ class _Registry:
             data, digest = self._whole(answer, media)
         document = images.parse(data, self._budget)
         images.kind(document, self._budget)
-        told = answer.headers.get("Docker-Content-Digest", "")
-        for promised in (self._asked.digest, told if told.startswith("sha256:") else ""):
-            if promised:
-                images.check_digest(promised, digest, self._budget)
+        promised = answer.headers.get("Docker-Content-Digest", "")
+        for expected in (self._asked.digest, promised if promised.startswith("sha256:") else ""):
+            if expected:
+                images.check_digest(expected, digest, self._budget)
         own = document.get("mediaType", media)
         if media in images.DOCUMENTS and own != media:
             raise self._budget.refusal(
@@ -108,6 +108,7 @@ class _Registry:
 
     def blob(self, asked: Descriptor) -> Closable:
         """The blob that a descriptor names; raises SubjectError where the registry does not have it."""
+        # It was fetched already, to learn the digest that the tag stands for.
         if asked.digest in self._held:
             return io.BytesIO(self._held[asked.digest])
         if asked.media not in images.DOCUMENTS:
@@ -125,6 +126,7 @@ class _Registry:
         body = Hashed(answer)
         data = bytearray()
         while piece := body.read(BLOCK):
+            # A manifest has no size that anybody promised, unlike a blob, whose descriptor tells it.
             data += piece
             if len(data) > LARGEST_MANIFEST:
                 raise self._too_large()
@@ -136,12 +138,13 @@ class _Registry:
         )
 
     def _get(self, path: str, accept: str, start: int = 0) -> Answer:
-        """The answer of the registry from a byte on, after it was told who asks if it wants to know."""
+        """The answer of the registry from a byte on, with authorization where it asks for it."""
         self._base = self._base or self._line.base()
         url = f"{self._base}/v2/{self._asked.name}/{path}"
         headers = {"Accept": accept, **({"Range": f"bytes={start}-"} if start else {})}
         wanted = 206 if start else 200
         answer = self._line.get(url, headers, self._authorization)
+        # Storage behind a redirect that asks for credentials does not get those of the registry.
         if answer.status == 401 and same_host(answer.url, url):
             answer.close()
             self._authorization = self._access.authorization(answer)
@@ -153,16 +156,16 @@ class _Registry:
 
     def _refused(self, answer: Answer, path: str, wanted: int) -> Exception:
         """The error for a status, with what the registry says itself."""
-        said = f"{answer.status} {self._said(answer)}".strip()
+        words = f"{answer.status} {self._words(answer)}".strip()
         if answer.status in (401, 403):
-            return self._access.denied(f"other credentials: {said}")
+            return self._access.denied(f"other credentials: {words}")
         if answer.status in (404, 410):
             return self._budget.refusal(
-                "the registry does not have it", f"`{self._asked.name}`, {path}", said
+                "the registry does not have it", f"`{self._asked.name}`, {path}", words
             )
-        return self._line.refusal("the registry fails", f"an answer with status {wanted}", said)
+        return self._line.refusal("the registry fails", f"an answer with status {wanted}", words)
 
-    def _said(self, answer: Answer) -> str:
+    def _words(self, answer: Answer) -> str:
         """Code and message of an error as the distribution specification has them, or nothing."""
         try:
             document = images.parse(answer.read(BLOCK), self._budget)

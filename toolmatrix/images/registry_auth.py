@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     Challenges = Mapping[str, Mapping[str, str]]
 
+# A token goes into a header as it is, where a line break in it would begin another header.
 _TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")
 _CLIENT = "toolmatrix"
 
@@ -73,18 +74,20 @@ class Access:
         realm = self._line.named(asked.get("realm", ""), by=by)
         scope = asked.get("scope") or f"repository:{self._reference.name}:pull"
         fields = {"service": asked.get("service", ""), "client_id": _CLIENT}
+        # Identity tokens are exchanged by the OAuth form alone, which older services do not know; all else goes by GET.
         if credential.identity:
             own = {"grant_type": "refresh_token", "refresh_token": credential.identity}
             answer = self._line.post(realm, {**fields, **own, "scope": scope})
         else:
+            # Each scope is a parameter of its own; in a challenge blanks part them.
             pairs = [*fields.items(), *(("scope", one) for one in scope.split())]
             joint = "&" if urlsplit(realm).query else "?"
             answer = self._line.get(f"{realm}{joint}{urlencode(pairs)}", {}, credential.basic)
         with closing(answer):
             if answer.status != 200:
                 raise self.denied(f"a token, which {_host(realm)} does not give: {answer.status}")
-            told = images.read_document(answer, self._budget)
-        held = told if isinstance(told, dict) else {}
+            document = images.read_document(answer, self._budget)
+        held = document if isinstance(document, dict) else {}
         token = held.get("token") or held.get("access_token")
         if not isinstance(token, str) or not _TOKEN.fullmatch(token):
             raise self.denied(f"a token, and {_host(realm)} answers without one")

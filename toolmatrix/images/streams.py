@@ -1,4 +1,4 @@
-"""Streams of blobs: told apart by their first bytes, unpacked on the way, counted and hashed; digests of files."""
+"""Streams of blobs: recognized by their first bytes, unpacked on the way, counted and hashed; digests of files."""
 
 from __future__ import annotations
 
@@ -84,6 +84,8 @@ class Counted:
         """At most so many bytes, none at the end."""
         size = BLOCK if size < 0 else size
         if self._head:
+            # Fewer bytes than were asked for are allowed; the head is not joined with what follows, which would copy
+            # it.
             data, self._head = self._head[:size], self._head[size:]
         else:
             data = self._stream.read(size)
@@ -143,6 +145,7 @@ class Forward:
         """So many bytes, fewer at the end."""
         data = self._held[self._taken : self._taken + size]
         self._taken += len(data)
+        # tarfile reads headers of 512 bytes: read by themselves each would cost a call of every layer below.
         while len(data) < size:
             wanted = size - len(data)
             more = self._stream.read(max(wanted, _AHEAD))
@@ -155,7 +158,7 @@ class Forward:
 
 
 def other_size(promised: int, found: str, budget: Budget) -> SubjectError:
-    """The refusal of content that is not as long as it was said to be."""
+    """The refusal of content that is not as long as its descriptor promises."""
     return budget.refusal(
         "content has another size than its descriptor says", f"{promised} bytes", found
     )
@@ -174,6 +177,7 @@ class Sized:
 
     def read(self, size: int, /) -> bytes:
         """At most so many bytes, none at the end."""
+        # One byte beyond the promise, to see that there is none.
         data = self._stream.read(min(size, self._size - self._count + 1))
         self._count += len(data)
         if self._count > self._size or (not data and self._count < self._size):
@@ -247,6 +251,7 @@ def _opened(packed: Counted, budget: Budget, *, archive: bool) -> tuple[str, Any
     if head.startswith(_GZIP):
         import gzip
 
+        # It goes on over members, of which eStargz and pigz write many.
         return "gzip", gzip.GzipFile(fileobj=packed, mode="rb")  # type: ignore[call-overload]
     if head.startswith(_ZSTD):
         return "zstd", _zstd(packed)
@@ -274,6 +279,7 @@ def _zstd(packed: Counted) -> Any:
     import zstandard
 
     made = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    # zstd:chunked, which Podman writes, is one frame after another.
     return made.stream_reader(packed, read_across_frames=True)  # type: ignore[arg-type]
 
 

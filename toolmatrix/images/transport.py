@@ -153,6 +153,7 @@ class Transport:
             answer.close()
             here, url = url, self._target(url, answer.headers.get("Location", ""))
             # Once gone they stay away, or the other host could send us back with them to where it likes.
+            # Once left out they stay out, or the other host could send them back to where it likes.
             if not same_host(here, url):
                 authorization = ""
         raise self.refusal(
@@ -170,6 +171,7 @@ class Transport:
             parts = urlsplit(url)
         except ValueError:
             parts = urlsplit("")
+        # Credentials in an address would reach logs, and a host that is written behind them reads like another one.
         user, _, host = parts.netloc.rpartition("@")
         plain = self._docker.may_be_plain(host) and urlsplit(by).scheme == "http"
         if user or not host or parts.scheme not in ("https", *(("http",) if plain else ())):

@@ -43,6 +43,7 @@ class Tree:
     def apply(self, layer: Layer, budget: Budget) -> None:
         """Put a layer on top; raises SubjectError where it writes through links that go in circles."""
         try:
+            # Whiteouts remove from lower layers alone, wherever among the entries they stand, image-spec layer.md.
             for path in layer.opaque:
                 node = self._node(path)
                 if node is not None and node.below:
@@ -63,6 +64,8 @@ class Tree:
             ) from None
 
     def _put(self, path: str, entry: Entry) -> None:
+        # tar writes the first name of a file with its contents, all later ones as links; a target may lie in a lower
+        # layer.
         if entry.kind == HARD_LINK:
             target = self._node(entry.link, follow=False)
             if target is None or target.entry.kind == DIRECTORY:
@@ -73,6 +76,7 @@ class Tree:
         if not name:
             return
         held = below.get(name)
+        # A directory over a directory replaces its mode and owner, and not what lies below it.
         if held is not None and entry.kind == held.entry.kind == DIRECTORY:
             held.entry = entry
         else:
@@ -106,6 +110,7 @@ class Tree:
         while todo:
             name = todo.pop()
             if name == "..":
+                # `..` of the root is the root, so no link leads out of the image.
                 if len(trail) > 1:
                     trail.pop()
                 continue

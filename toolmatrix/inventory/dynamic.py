@@ -35,6 +35,8 @@ CUDA, AMDGPU = "cuda", "amdgpu"
 DEVICES = {(190, 64, "<"): CUDA, (224, 64, "<"): AMDGPU, (247, 64, "<"): "bpf"}
 """Machines that are no processors: their files are data for those that load them."""
 
+# Types of segments (p_type) and tags of the dynamic section (d_tag). Sections are not read: strip may remove them, and
+# no loader looks at them.
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
 _SYMTAB, _GNU_HASH = 6, 0x6FFFFEF5
@@ -102,6 +104,7 @@ class File:
 
     def piece(self, place: int, size: int, *, short: bool = False) -> bytes:
         """So many bytes at a place."""
+        # Beyond 63 bits seek raises OverflowError instead of finding nothing.
         if place >= 1 << 62:
             raise DamagedElf(f"an offset of {place}")
         self.file.seek(place)
@@ -175,6 +178,7 @@ class File:
         (number,) = self.words("I", chains - 4 * (buckets - sought % buckets))
         for _ in range(_MOST if number >= first else 0):
             (found,) = self.words("I", chains + 4 * (number - first))
+            # The lowest bit of a hash is not part of it: it marks the end of a chain.
             if found | 1 == sought | 1:
                 text, _, _, section, value, size = self.words("IBBHQQ", symbols + 24 * number)
                 if section and self.text(names + text) == name.encode():
@@ -209,16 +213,16 @@ def read(file: IO[bytes] | Any) -> Dynamic:
         return Dynamic(interpreter=elf.interpreter)
     names = elf.offset(held[_STRTAB])
 
-    def told(tag: int) -> tuple[str, ...]:
+    def named(tag: int) -> tuple[str, ...]:
         found = (elf.text(names + value) for kind, value in tags if kind == tag)
         return tuple(name.decode("utf-8", "surrogateescape") for name in found)
 
     def folders(tag: int) -> tuple[str, ...]:
-        return tuple(folder for path in told(tag) for folder in path.split(":") if folder)
+        return tuple(folder for path in named(tag) for folder in path.split(":") if folder)
 
     return Dynamic(
-        needed=told(_NEEDED),
-        soname="".join(told(_SONAME)[:1]),
+        needed=named(_NEEDED),
+        soname="".join(named(_SONAME)[:1]),
         interpreter=elf.interpreter,
         rpath=folders(_RPATH),
         runpath=folders(_RUNPATH),
@@ -231,6 +235,7 @@ def _wanted(elf: File, held: dict[int, int], names: int) -> Iterator[bytes]:
     """The names of Verneed: one entry a library, each with a chain of versions."""
     if _VERNEED not in held:
         return
+    # Both chains may point back to themselves, so links are counted over all of them.
     place, left = elf.offset(held[_VERNEED]), _MOST
     for _ in range(min(held.get(_VERNEEDNUM, 0), _MOST)):
         _, count, _, first, following = elf.words("HHIII", place)

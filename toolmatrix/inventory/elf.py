@@ -28,7 +28,7 @@ MAGIC = dynamic.MAGIC
 _WHOLE = 24 << 20
 _TAIL = 2 << 20
 _DYNAMIC = 1 << 20
-_MOST_TOLD = 16
+_MOST_VERSIONS = 16
 # Bytes that are searched again with the next, so that no text is cut in two.
 _OVERLAP = 256
 
@@ -47,16 +47,16 @@ class Elf(Value):
     """The contents of an ELF file that matter here.
 
     `options` are compiler options that were recorded, each with the section that tells. `char` is `signed` or
-    `unsigned` where debug information tells. `told` are version texts that match what was looked for, `version` is a
+    `unsigned` where debug information tells. `versions` are texts that match what was looked for, `version` is a
     component and the version of it that a library has of itself. `device` are codegen archs of device code in it,
-    `unread` why some could not be told. `damaged` says why no more could be read.
+    `unread` why some are not known. `damaged` says why no more could be read.
     """
 
     machine: str
     dynamic: Dynamic = Dynamic()
     options: tuple[tuple[str, str], ...] = ()
     char: str = ""
-    told: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
     version: tuple[str, str] | None = None
     device: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
@@ -92,14 +92,19 @@ class Windows:
 
 
 def read(
-    head: bytes, stream: Readable, size: int, told: re.Pattern[bytes] | None, *, debug: bool = True
+    head: bytes,
+    stream: Readable,
+    size: int,
+    pattern: re.Pattern[bytes] | None,
+    *,
+    debug: bool = True,
 ) -> Elf:
     """An ELF file that begins with `head` and goes on in `stream`, which is read to its end.
 
-    `told` looks for version texts; without `debug` recorded options are not looked for. A file that is damaged gives
+    `pattern` finds version texts; without `debug` recorded options are not looked for. A file that is damaged gives
     what could be read of it, and says so.
     """
-    kept, scan = _Kept(size), _Scan(told)
+    kept, scan = _Kept(size), _Scan(pattern)
     data = head
     while data:
         kept.add(data)
@@ -109,7 +114,7 @@ def read(
     machine = dynamic.machine(head)
     if machine in (dynamic.CUDA, dynamic.AMDGPU) and kept.whole:
         scan.code.archs |= offload.archs_alone(machine, file.getvalue())
-    found: dict[str, Any] = {"told": tuple(scan.told), **scan.device()}
+    found: dict[str, Any] = {"versions": tuple(scan.versions), **scan.device()}
     try:
         found["dynamic"] = held = dynamic.read(file)
         found["version"] = library_version.read(dynamic.File(file), held.soname)
@@ -129,26 +134,26 @@ def read_code(head: bytes, stream: Readable) -> Elf | None:
     while data:
         scan.add(data)
         data = stream.read(BLOCK)
-    told = scan.device()
-    return Elf(machine="", **told) if any(told.values()) else None
+    device = scan.device()
+    return Elf(machine="", **device) if any(device.values()) else None
 
 
 class _Scan:
     """Searches for version texts and device code in every byte of a file."""
 
-    def __init__(self, told: re.Pattern[bytes] | None) -> None:
-        self.pattern = told
-        self.told: dict[str, None] = {}
+    def __init__(self, pattern: re.Pattern[bytes] | None) -> None:
+        self.pattern = pattern
+        self.versions: dict[str, None] = {}
         self.code = offload.Scan()
         self.before = b""
 
     def add(self, data: bytes) -> None:
         """Look at the next bytes, and again at the last of those before."""
         self.code.add(data)
-        if self.pattern is not None and len(self.told) < _MOST_TOLD:
+        if self.pattern is not None and len(self.versions) < _MOST_VERSIONS:
             data = self.before + data
             found = (one.decode("ascii", "replace") for one in self.pattern.findall(data))
-            self.told |= dict.fromkeys(found)
+            self.versions |= dict.fromkeys(found)
             self.before = data[-_OVERLAP:]
 
     def device(self) -> dict[str, Any]:
@@ -178,6 +183,7 @@ class _Kept:
         if self.whole or begin < _WHOLE:
             self.pieces.append(data)
             return
+        # The dynamic section lies with the data, behind the code: in a library of a gigabyte far from head and end.
         if self.start < 0:
             self.start = self._start()
         if self.start < self.count and begin < self.start + _DYNAMIC:
@@ -206,6 +212,7 @@ class _Kept:
 def _recorded(data: bytes) -> dict[str, Any]:
     """Compiler options by `-frecord-gcc-switches` and by debug information, and the sign of char."""
     names = _section_names(data)
+    # pyelftools takes milliseconds for a file; most have neither, which their section names tell.
     if _COMMAND_LINE.encode() not in names and not any(name in names for name in _DEBUG):
         return {}
     try:
@@ -241,6 +248,7 @@ def _by_sections(data: bytes) -> dict[str, Any]:
     if section is not None:
         words = re.split(rb"[\0\s]+", section.data()[: 1 << 20])
         options |= dict.fromkeys((word, _COMMAND_LINE) for word in _options(words))
+    # Without `strict` unwind tables alone, which every file has, count as debug information.
     producers, char = _debug(elf) if elf.has_dwarf_info(strict=True) else ([], "")
     for producer in producers:
         words = producer.split()

@@ -116,6 +116,7 @@ def _set(view: View) -> Iterator[tuple[str, str, str]]:
 
 def _words(text: str) -> list[str]:
     try:
+        # A variable may hold a quote without its other half, as nobody has run it.
         words = shlex.split(text)
     except ValueError:
         words = text.split()

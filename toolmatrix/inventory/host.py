@@ -86,6 +86,7 @@ class Machine:
         program = self.where(argv[0])
         if not program:
             return None
+        # Programs translate what they print, and numbers as well.
         env = {**os.environ, "LC_ALL": "C"}
         try:
             ended = subprocess.run(  # noqa: S603 - the programs are those of this module
@@ -158,10 +159,10 @@ def _unasked(machine: Machine) -> Iterator[Skipped]:
 def _engine(machine: Machine, arch: str) -> Iterator[tuple[str, Seen]]:
     """The container engine, and the platforms it can run: its own, and those that the kernel hands to an emulator."""
     try:
-        told = json.loads(machine.run("docker", "info", "--format", "{{json .}}") or "{}")
+        info = json.loads(machine.run("docker", "info", "--format", "{{json .}}") or "{}")
     except ValueError:
         return
-    version = told.get("ServerVersion") if isinstance(told, dict) else None
+    version = info.get("ServerVersion") if isinstance(info, dict) else None
     if not isinstance(version, str) or not version:
         return
     yield "engine", Seen(version=version, seen_by="docker info", where=machine.where("docker"))
@@ -175,6 +176,7 @@ def _engine(machine: Machine, arch: str) -> Iterator[tuple[str, Seen]]:
 def _processor(machine: Machine, kernel: str) -> Iterator[tuple[str, Seen]]:
     """The features of the first processor, its name by archspec, and how many there are."""
     path = "/proc/cpuinfo"
+    # Cores of one machine may differ, as in big.LITTLE; the first speaks for all.
     first, *_ = machine.text(path).partition("\n\n")
     pairs = (line.partition(":")[::2] for line in first.splitlines())
     held = {name.strip(): value.strip() for name, value in pairs}
@@ -194,6 +196,7 @@ def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
     from archspec.cpu.schema import TARGETS_JSON
 
     aliases = TARGETS_JSON["feature_aliases"].items()
+    # Kernels do not list what another feature includes, such as sse3 where there is ssse3.
     flags |= {name for name, rule in aliases if flags & {*rule.get("any_of", ())}}
     vendors = TARGETS_JSON["conversions"]["arm_vendors"]
     implementer = held.get("CPU implementer", "")
@@ -243,9 +246,9 @@ def _nvidia(machine: Machine) -> Iterator[tuple[str, Seen]]:
 
 def _amd(machine: Machine) -> Iterator[tuple[str, Seen]]:
     """The gfx of each GPU, by rocminfo or by the nodes of the kernel driver, which number them MMmmss."""
-    told = machine.run("rocminfo")
-    if told is not None:
-        for number, name in enumerate(re.findall(r"^ *Name: +(gfx\w+) *$", told, re.MULTILINE)):
+    printed = machine.run("rocminfo")
+    if printed is not None:
+        for number, name in enumerate(re.findall(r"^ *Name: +(gfx\w+) *$", printed, re.MULTILINE)):
             yield "device", Seen(version=name, seen_by="rocminfo", where=f"agent {number}")
         return
     for node in machine.names(_KFD):

@@ -133,6 +133,7 @@ class LibrarySearch:
         folder, slash, base = name.rpartition("/")
         if slash:
             return self._first(self.path.expanded((folder,), path), base)
+        # A library is taken once a process, by its name or soname; the first one that was loaded stays.
         if base in self.loaded:
             return self.loaded[base]
         found = self._found(base, path, held, ())
@@ -145,10 +146,13 @@ class LibrarySearch:
         expanded = self.path.expanded
         variable = expanded(self.path.variable, path)
         if self.path.is_musl:
+            # musl is one file; these names are kept for programs that ask for them.
             if _MUSL_OWN.match(name):
                 return next(iter(self.view.tree.glob("lib/ld-musl-*")), "")
             own = expanded((*held.rpath, *held.runpath), path)
             return self._first((*variable, *own, *above, *self.path.system), name)
+        # RUNPATH switches the RPATH of its file off, and is for this file alone; RPATH is for all that it loads, and
+        # goes before LD_LIBRARY_PATH.
         before = () if held.runpath else (*expanded(held.rpath, path), *above)
         cached = self.path.configured if _CACHED.fullmatch(name) else ()
         after = (*expanded(held.runpath, path), *cached, *self.path.system)

@@ -1,4 +1,4 @@
-"""An inventory out of an image's files: every observer asked in turn, and what they leave open told.
+"""An inventory out of an image's files: every observer asked in turn, and what they leave open.
 
 A file for another processor is nothing wrong in itself: cross compilers, emulators, firmware and test data are such.
 It is wrong where a program or library is taken without anybody asking which it is: on PATH, where the loader looks,
@@ -56,6 +56,8 @@ def observe(image: Image, tree: Tree, look: Look) -> Inventory:
     view = View(image, tree)
     record = Record(view)
     _configuration(view, record)
+    # Programs look up their versions among the packages, and Python its directories by the program: the order matters,
+    # also as the first witness counts as the better one.
     packages.observe(view, record)
     toolkits.observe(view, record)
     defaults = programs.observe(view, record)

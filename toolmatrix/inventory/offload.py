@@ -63,7 +63,7 @@ OVERLAP = 192 << 10
 class Scan:
     """Looks through a file as it passes for device code.
 
-    `archs` are `sm_`, `compute_` (PTX) and gfx names; `unread` says why some could not be told.
+    `archs` are `sm_`, `compute_` (PTX) and gfx names; `unread` says why some are not known.
     """
 
     def __init__(self) -> None:

@@ -77,6 +77,7 @@ _MOST_LISTED = 2000
 def observe(view: View, record: Record) -> None:
     """Put in every package as a feature such as `dpkg:libc6`, and components that packages name."""
     for manager, path, name, version in _packages(view):
+        # Images are made smaller by removing files behind the back of the manager, whose record stays.
         gone = manager == "dpkg" and are_gone(view, _of_package(view, name))
         put(record, manager, path, name, version, gone=gone)
     _unread(view, record)
@@ -159,6 +160,7 @@ def stanzas(lines: Iterable[str]) -> Iterator[dict[str, str]]:
 
 def _is_installed(fields: dict[str, str]) -> bool:
     """Check whether a record is of an installed package; one without a status is, as in distroless images."""
+    # A package that was removed keeps its record as long as its configuration is there (`deinstall ok config-files`).
     return fields.get("Status", "installed").split()[-1:] == ["installed"]
 
 
@@ -166,6 +168,7 @@ def owners(view: View, path: str, package: str) -> tuple[str, ...]:
     """The managers that list a file under a package, which nobody has put another file in the place of since."""
     entry = view.tree.entry(path)
     lists = [one for one in _dpkg(view, package) if path in _of_list(view, one)]
+    # A file that a later layer has replaced is not the package's, though its list still names it.
     fresh = (entry is not None and view.layers.get(one, "") == entry.layer for one in lists)
     return ("dpkg",) if any(fresh) else ()
 

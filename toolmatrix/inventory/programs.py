@@ -162,6 +162,7 @@ def _silent(view: View, program: Program, default: Default | None) -> str:
         what = "a program" if default.real in view.elves else "no program of its own"
         return f"/{default.real} is {what}; {_SCRIPT}"
     files = ((name, program.files) for name in program.names)
+    # A wrapper for g++ alone is enough to compile with another version than gcc has.
     for name, pattern in (*files, *program.tools):
         found = _default(view, (name,))
         if found is None or (default is not None and found.real == default.real):
@@ -203,6 +204,7 @@ def find(view: View, name: str) -> str:
     """The path at which a bare name is found; empty where it is not. Links that lead nowhere are passed by."""
     for folder in view.path():
         entry = view.tree.entry(f"{folder}/{name}")
+        # execvp(3) goes on to the next directory where a file may not be run.
         if entry is not None and entry.kind == "file" and entry.mode & 0o111:
             return f"{folder}/{name}"
     return ""
@@ -222,14 +224,14 @@ def _others(view: View, program: Program) -> list[str]:
 
 
 def _put(view: View, record: Record, program: Program, path: str, *, default: bool = True) -> str:
-    """Put in the version of a program; returned is what was told, or nothing."""
-    for version, seen_by, where in _told(view, record, program, path):
+    """Put in the version of a program; returned is that version, or nothing."""
+    for version, seen_by, where in _versions(view, record, program, path):
         record.component(program.component, version, seen_by, where, default=default)
         return version
     return ""
 
 
-def _told(
+def _versions(
     view: View, record: Record, program: Program, path: str
 ) -> Iterator[tuple[str, str, str]]:
     """Versions of a program with witness and place, the best first."""
@@ -255,8 +257,8 @@ def _told(
 
 def _own(elf: Elf | None, number: str) -> str:
     """The version text of a file; of several, that of the number in its name."""
-    told = elf.told if elf is not None else ()
-    return next((one for one in told if _is_of(one, number)), "")
+    versions = elf.versions if elf is not None else ()
+    return next((one for one in versions if _is_of(one, number)), "")
 
 
 def _is_of(version: str, number: str) -> bool:

@@ -115,6 +115,7 @@ def _put(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
             record.component(component, upstream(version, numbers), "wheel", path)
     local = re.fullmatch(r"(cu|rocm)([\d.]+)", version.partition("+")[2])
     if name.startswith("torch") and local:
+        # cu121 is 12.1 and cu92 is 9.2: the last digit is the minor.
         number = local[2] if "." in local[2] else f"{local[2][:-1]}.{local[2][-1:]}"
         record.component(_LOCAL[local[1]], number, f"{name} +{local[0]}", path)
 
@@ -176,6 +177,7 @@ def sites(view: View, default: Default | None) -> list[str]:
         ]
         usual = [f"{folder}/{lib}/python{series}/site-packages" for lib in ("lib", "lib64")]
         found += [*usual, *debian]
+    # Debian's `site` looks in /usr/local before the packages of the distribution, whatever the order above.
     if "usr/local" in own:
         found.sort(key=lambda path: not path.startswith("usr/local/"))
     reals = (view.tree.real(path) for path in found)

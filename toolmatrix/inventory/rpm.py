@@ -38,6 +38,7 @@ _NDB_PAGE, _NDB_BLOCK, _NDB_FIRST = 4096, 16, 2
 """Bytes of a page of slots and of a block of data; the header takes the place of the first two slots."""
 
 _BDB_MAGIC, _BDB_META = 0x061561, b"\x08"
+# P_HASH_UNSORTED, P_HASH and P_OVERFLOW; below, H_KEYDATA and H_OFFPAGE.
 _BDB_HASH, _BDB_OVERFLOW = (2, 13), 7
 _BDB_INLINE, _BDB_ELSEWHERE = 1, 3
 _BDB_HEADER = 26
@@ -100,6 +101,7 @@ def header(blob: bytes) -> tuple[str, str] | None:
             held[tag] = text.decode("utf-8", "replace")
         elif tag == _EPOCH and kind == _INT32:
             held[tag] = str(struct.unpack_from(">I", blob, start + offset)[0])
+        # rpm sorts the entries by their tags when it writes a header.
         elif tag > _EPOCH:
             break
     if _NAME not in held or _VERSION not in held:
@@ -135,6 +137,7 @@ def _sqlite(data: bytes) -> Iterator[bytes]:
         file.write(data)
         file.flush()
         try:
+            # `immutable` keeps SQLite from looking for a journal beside the file, and from locking it.
             made = sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)
             with closing(made):
                 allowed = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
@@ -168,6 +171,7 @@ def _bdb(data: bytes, order: str) -> Iterator[bytes]:
     (size,) = struct.unpack_from(f"{order}I", data, 20)
     if data[25:26] != _BDB_META or not 512 <= size <= 1 << 16:
         raise DamagedDatabase("it is no hash of Berkeley DB")
+    # Pages that two chains share would let a small file hold any amount of headers.
     used: set[int] = set()
     for start in range(size, len(data) - size + 1, size):
         page = data[start : start + size]

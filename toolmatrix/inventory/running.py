@@ -55,7 +55,7 @@ class ProgramProbe(Value):
         """The program with its arguments."""
         return shlex.join(self.run)
 
-    def told(self, output: str) -> str:
+    def answer(self, output: str) -> str:
         """The value in what was printed; empty where it has none."""
         if self.holds:
             return self.values[self.holds not in output]
@@ -96,8 +96,8 @@ def asked(
                     reason != NOT_THERE and there.intersection(probe.about)
                 ):
                     if probe.name not in silent or reason != NOT_THERE:
-                        told = f"`{probe.shown}` {reason}"
-                        silent[probe.name] = Skipped(what=f"{RUNNING}{probe.name}", reason=told)
+                        shown = f"`{probe.shown}` {reason}"
+                        silent[probe.name] = Skipped(what=f"{RUNNING}{probe.name}", reason=shown)
                 elif reason != NOT_THERE:  # it is as absent as reading found it
                     absent.add(probe.name)
     features = {one.name for one in left if one.holds}
@@ -124,16 +124,17 @@ def _answers(
     """Each probe with its value, or with the reason why there is none; some run at once."""
     for place in range(0, len(probes), _AT_ONCE):
         several = probes[place : place + _AT_ONCE]
+        # All are started before the first is waited for, so they share one deadline instead of adding theirs up.
         started = [opened.start(probe.run) for probe in several]
         end = time.monotonic() + opened.bounds.seconds
         for probe, container in zip(several, started, strict=True):
             output, reason = opened.end(container, end)
-            value = "" if reason else probe.told(output)
+            value = "" if reason else probe.answer(output)
             yield probe, value, reason or f"printed no version: {_line(output)}"
 
 
 def _line(text: str) -> str:
-    """The last line of a text, as far as it is told."""
+    """The last line of a text, as far as it is shown."""
     lines = text.split("\n")
     return next((one.strip() for one in reversed(lines) if one.strip()), "nothing")[:_LONGEST]
 

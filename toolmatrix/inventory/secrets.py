@@ -99,6 +99,7 @@ class _Mask:
 
     def __init__(self, known: set[str]) -> None:
         self.known = known
+        # The longest first: a secret that holds another is taken out whole.
         self.searched = sorted(known, key=lambda one: (-len(one), one))[:_MOST]
 
     def feature(self, name: str, several: Iterable[Seen]) -> tuple[Seen, ...]:
@@ -122,5 +123,5 @@ class _Mask:
 def instructions(config: Mapping[str, object]) -> list[str]:
     """The instructions in the history of a configuration that made no layer, such as ARG and ENV."""
     steps = config.get("history")
-    told = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
-    return [str(one.get("created_by", "")) for one in told if one.get("empty_layer")]
+    listed = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
+    return [str(one.get("created_by", "")) for one in listed if one.get("empty_layer")]

@@ -156,6 +156,7 @@ def _file(asked: Asked) -> str:
     return "" if asked.place == "-" else streams.file_identity(asked.path)
 
 
+# Each scheme imports its reader when it is used: docker and urllib3 take longer to import than most of the rest runs.
 def _archive(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
     from toolmatrix.images import archive, directory
 

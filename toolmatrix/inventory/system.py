@@ -54,6 +54,7 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     found = host.observe(machine, directory)
     sites = [path for path in (machine.run(*_SITES) or "").splitlines() if path.startswith("/")]
     env = {name: value for name in readings.load().environment if (value := machine.variable(name))}
+    # A tree in memory: observers of images read here the files of the machine, copied in by the same paths.
     view = View(_image(env), _tree(machine, sites))
     record = Record(view)
     for name, value in env.items():
@@ -65,13 +66,13 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     toolkits.observe(view, record)
     python.observe(view, record, [site.strip("/") for site in sites])
     flags.settings(view, record)
-    told = _readings(machine, record)
+    read = _readings(machine, record)
     return Inventory(
         subject=SUBJECT,
         platform=found.platform,
         components=_joined(found.components, listed(record.components)),
         features=_joined(found.features, listed(record.features)),
-        skipped=(*found.skipped, *record.skipped, *readings.unseen(machine, told), *_never(sites)),
+        skipped=(*found.skipped, *record.skipped, *readings.unseen(machine, read), *_never(sites)),
     )
 
 
@@ -109,12 +110,12 @@ def _paths(machine: Machine, pattern: str) -> Iterator[str]:
 
 def _readings(machine: Machine, record: Record) -> frozenset[str]:
     """Put in what the readings find; returned are the names of those that found something."""
-    told = set()
+    read = set()
     for reading, name, seen in readings.observe(machine):
         put = record.components if reading.component else record.features
         put.setdefault(name, {})[seen] = None
-        told.add(reading.name)
-    return frozenset(told)
+        read.add(reading.name)
+    return frozenset(read)
 
 
 def _joined(

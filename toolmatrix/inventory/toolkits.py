@@ -167,9 +167,9 @@ def _libraries(view: View, record: Record) -> None:
 
 def _distribution(view: View, record: Record) -> None:
     for path in _OS_RELEASE:
-        told = dict(_DISTRO.findall(view.tree.text(path)))
-        if "ID" in told:
-            name = told["ID"] + told.get("VERSION_ID", "")
+        fields = dict(_DISTRO.findall(view.tree.text(path)))
+        if "ID" in fields:
+            name = fields["ID"] + fields.get("VERSION_ID", "")
             record.component("distro", name, "os-release", path, default=True)
             break
     for named, data in view.files(_NUMPY):

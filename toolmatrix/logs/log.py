@@ -117,9 +117,9 @@ class _LogReader:
         """Try the patterns of the texts on a line, in the order of the catalog; on one that was wrapped as a whole."""
         found = {use[0]: use for text in matched.texts for use in self.uses[text]}
         uses = [found[order] for order in sorted(found)]
-        told = [self.tell(uses, matched, line) for line in matched.lines]
+        failed = [self.tell(uses, matched, line) for line in matched.lines]
         failures = [use for use in uses if use[1] == "failures"]
-        if failures and not any(told):
+        if failures and not any(failed):
             any(self.tell(failures, matched, *joined) for joined in matched.wrapped())
 
     def tell(self, uses: list[_Use], matched: MatchedLine, line: str, joint: int = 0) -> bool:
@@ -151,6 +151,7 @@ class _LogReader:
         }
         callers = [self.catalog.called(values[name]) for name in ("by", "onnx") if name in values]
         callers += self.callers(line)
+        # Looking back decodes kilobytes a failure, so a log of nothing but failures gets it for the first ones only.
         if not any(callers) and "user" in signature.roles and self.looking_back:
             self.looking_back -= 1
             callers += self.callers(matched.above(_NEAR))

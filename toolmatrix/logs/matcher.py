@@ -63,7 +63,7 @@ class MatchedLine:
     def __init__(self, number: int, texts: list[str], text: bytes, start: int, end: int) -> None:
         self.number = number
         self.texts = texts
-        self.lines = _said(text[start:end])
+        self.lines = _messages(text[start:end])
         self._text, self._start, self._end = text, start, end
 
     def wrapped(self) -> Iterator[tuple[str, int]]:
@@ -73,7 +73,7 @@ class MatchedLine:
         after = text[behind : _or(text.find(b"\n", behind), len(text))][:WINDOW]
         before = text[text.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start][-WINDOW:]
         for first, second in ((text[start:end], after), (before, text[start:end])):
-            head, tail = (" ".join(_said(part.rstrip(b"\r\n"))) for part in (first, second))
+            head, tail = (" ".join(_messages(part.rstrip(b"\r\n"))) for part in (first, second))
             if len(head) > _WRAPPED and tail:
                 yield f"{head.rstrip()} {tail.lstrip()}", len(head.rstrip())
 
@@ -164,8 +164,10 @@ def _pieces(stream: Stream) -> Iterator[tuple[bytes, int, int]]:
     while block := stream.read(BLOCK):
         whole = block.endswith(b"\n")
         text += block
+        # The last line is left for the next block, where the one behind it stands beside it.
         last = text.rfind(b"\n")
         end = text.rfind(b"\n", start, last) + 1 if last > start else 0
+        # A line longer than a block is gathered up to a bound, then looked at in parts.
         if end <= start:
             if len(text) - start < LONGEST:
                 continue
@@ -206,7 +208,7 @@ def _or(place: int, other: int) -> int:
     return other if place < 0 else place
 
 
-def _said(line: bytes) -> list[str]:
+def _messages(line: bytes) -> list[str]:
     """The lines that a program wrote, without what a log writer made of them."""
     if len(line) > _LONG_WORD:
         line = _LONG_WORDS.sub(rb"\1...\2", line)

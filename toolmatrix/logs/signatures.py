@@ -116,6 +116,7 @@ def major(file: str) -> str:
 def part(parts: Iterable[Provided], name: str) -> Provided | None:
     """The owner of a library, header or symbol: the part with the longest beginning that fits, None for a stranger."""
     best, found = 0, None
+    # Linkers report `-lcudart`, loaders `libcudart.so.12`.
     for given in dict.fromkeys((name, "lib" + name)):
         for one in parts:
             for start in one.names:
