@@ -19,10 +19,10 @@ from tests.cli.transcript import check, check_without
 from tests.golden import FOLDER, assert_golden
 from tests.stages.corpus import cases, members
 from tests.stages.real import program
-from toolmatrix.cli import stage_log
 from toolmatrix.cli.main import READER_GONE, main
 from toolmatrix.cli.parser import parse
 from toolmatrix.resources import schema_path
+from toolmatrix.stages import saved
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -422,4 +422,4 @@ def test_help_golden(real: Cli) -> None:
 
 
 def test_a_log_is_called_what_its_reader_calls_it() -> None:
-    assert (stage_log.called("-"), stage_log.called("a/b.log")) == ("stdin", "a/b.log")
+    assert (saved.called("-"), saved.called("a/b.log")) == ("stdin", "a/b.log")

@@ -14,8 +14,8 @@ import pytest
 
 from tests.stages import real as tools
 from tests.stages.corpus import members
-from toolmatrix.cli.stages import _arch_flags
 from toolmatrix.resources import schema_path
+from toolmatrix.stages.drivers.dry_run import arch_flags
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def valid(document: dict[str, Any]) -> dict[str, Any]:
 def test_archs_are_said_in_the_words_of_the_driver(
     archs: tuple[str, ...], family: str, flags: list[str]
 ) -> None:
-    assert _arch_flags(archs, family) == flags
+    assert arch_flags(archs, family) == flags
 
 
 @pytest.mark.process

@@ -6,7 +6,8 @@ import os.path
 from contextlib import closing
 from functools import partial
 
-from toolmatrix.cli import ask, stage_log
+from toolmatrix.cli import ask
+from toolmatrix.stages import saved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,10 +54,10 @@ def _observed(context: Context, path: str, catalog: SignatureCatalog) -> Observe
 
     help = "`-` reads stdin"
     with (
-        closing(stage_log.unpacked(context, context.path(path), help)) as stream,
-        stage_log.readable(path, help),
+        closing(saved.unpacked(context.path(path), context.stdin, help)) as stream,
+        saved.readable(path, help),
     ):
-        return observe(stage_log.as_utf8(stream), catalog, stage_log.called(path))
+        return observe(saved.as_utf8(stream), catalog, saved.called(path))
 
 
 def _locked(context: Context) -> Mapping[str, str]:

@@ -55,8 +55,8 @@ class Run(Document):
     floor: int = 0
 
 
-def run(replay: Replay, *, jobs: int, cwd: Path | None = None) -> Run:
-    """Run all steps in `cwd`, at most `jobs` at once; those on which most others wait go first.
+def run(replay: Replay, *, jobs: int = 0, cwd: Path | None = None) -> Run:
+    """Run all steps in `cwd`, at most `jobs` at once, 0 for one on each core; those that most others wait for go first.
 
     Raises ToolMissing, naming the stage and what it said, at the first that fails; whatever ends the run, no process
     that it started is left.
@@ -72,15 +72,22 @@ def run(replay: Replay, *, jobs: int, cwd: Path | None = None) -> Run:
         (place / directory).mkdir(parents=True, exist_ok=True)
     before = _load()
     started = time.perf_counter()
-    timings = _Runner(replay, place, jobs).run()
+    cores = _cores()
+    timings = _Runner(replay, place, jobs or cores).run()
     return Run(
         timings=tuple(sorted(timings, key=lambda timing: timing.stage)),
         wall=time.perf_counter() - started,
-        jobs=jobs,
-        cores=len(os.sched_getaffinity(0)),
+        jobs=jobs or cores,
+        cores=cores,
         load=(before, _load()),
         floor=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )
+
+
+def _cores() -> int:
+    """Cores that this process may use; not every system has affinity."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _load() -> float:

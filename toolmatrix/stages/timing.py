@@ -1,17 +1,18 @@
-"""The table that `nvcc -time FILE` writes: milliseconds on the clock for each phase."""
+"""What stages took: the table that `nvcc -time FILE` writes, for each phase, or what a run of a replay measured."""
 
 from __future__ import annotations
 
 import csv
+import json
 import re
 
-from toolmatrix.errors import Position, UsageError
+from toolmatrix.errors import LogError, Position, UsageError
 from toolmatrix.stages.fold import own_name
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolmatrix.stages.replay import Step
 
@@ -40,6 +41,42 @@ class Phase(Value):
     def kind(self) -> str:
         """The kind of stage that it is."""
         return next((kind for words, kind in _KINDS if words.match(self.name)), self.name)
+
+
+def seconds_of(
+    path: str, steps: Sequence[Step], note: Callable[[str], None]
+) -> tuple[Mapping[int, float], Mapping[int, int], str]:
+    """Seconds and bytes per stage id, and what the seconds are, from the CSV of nvcc or the JSON of a run.
+
+    `note` hears of rows that no step stands for. Raises LogError, UsageError.
+    """
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError as error:
+        raise LogError(
+            "cannot read the times", where=Position(path), found=error.strerror or ""
+        ) from None
+    if not text.lstrip().startswith("{"):
+        phases = read(text.splitlines(), path)
+        seconds, unknown = match(phases, steps)
+        for phase in unknown:
+            note(f"no stage of the plan is `{phase.name}` of {path}:{phase.line}")
+        return seconds, {}, "wall"
+    try:
+        (held,) = (plan["run"]["timings"] for plan in json.loads(text)["plans"])
+        return (
+            {int(one["stage"]): float(one["cpu"]) for one in held},
+            {int(one["stage"]): int(one["peak"]) for one in held},
+            "cpu",
+        )
+    except (ValueError, KeyError, TypeError):
+        raise LogError(
+            "this is no run of one plan",
+            where=Position(path),
+            expected="what `toolmatrix stages ... --run --json` printed",
+            help="`nvcc -time FILE ...` writes times as well",
+        ) from None
 
 
 def read(lines: Iterable[str], name: str) -> tuple[Phase, ...]:

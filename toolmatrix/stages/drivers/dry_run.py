@@ -61,6 +61,11 @@ FAMILIES = {
 # Which drivers compile a language, the first found is taken.
 _ASKED = {"cuda": ("nvcc", "clang"), "hip": ("hipcc", "clang")}
 
+# Words that say for which archs code is made.
+_ARCH_WORDS = (
+    *("-arch", "--gpu-architecture", "-gencode", "--generate-code"),
+    *("--offload-arch", "--cuda-gpu-arch"),
+)
 _NVIDIA_PLATFORM = ("nvidia", "nvcc")
 _PASSED_BY_ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 _OWN_TEMPS = re.compile(r"--?(keep|keep-dir|save-temps|objtemp|objdir)(=.*)?|-save-temps=.*")
@@ -111,22 +116,24 @@ def dry_run(
     flags: Sequence[str] = (),
     driver: str | None = None,
     *,
+    archs: Sequence[str] = (),
     work: str = "",
     limit: float = LIMIT,
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> DryRun:
-    """Ask the driver what it would do; see `DryRun`.
+    """Ask the driver what it would do, making code for `archs` as well as its flags say; see `DryRun`.
 
     The driver runs in `cwd`, since sources and flags may be relative; its temp files go to a fresh directory, which
     the text calls `work` (by default the first source's name with `.stages`). Raises ToolMissing where the driver is
     missing or does not finish in `limit` seconds, UsageError for one of no known kind.
     """
     given = dict(os.environ if environ is None else environ)
-    family, program = find(sources, flags, driver, given.get("PATH"))
+    family, program = find(sources, [*flags, *archs], driver, given.get("PATH"))
     notes = [f"`{program}` was asked: the first of its kind on PATH"] if driver is None else []
+    said = [*sources, *flags, *arch_flags(archs, family.name)]
     family, added = _platform(family, given, notes)
-    words, env = _without_stripped(family, [*sources, *flags], given, notes)
+    words, env = _without_stripped(family, said, given, notes)
     env |= added
     work = work or work_name(sources)
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as fresh:
@@ -216,6 +223,24 @@ def _candidates(sources: Sequence[str], flags: Sequence[str]) -> tuple[str, ...]
     names = _ASKED[language]
     spoken_to_clang = any(flag.startswith(("--cuda-", "--offload-")) for flag in flags)
     return names[::-1] if language == "cuda" and spoken_to_clang else names
+
+
+def names_archs(flags: Iterable[str]) -> bool:
+    """Whether flags of a driver say for which archs code is made."""
+    return any(word.startswith(_ARCH_WORDS) for word in flags)
+
+
+def arch_flags(archs: Sequence[str], family: str) -> list[str]:
+    """The driver's own flags for codegen archs: as `nvcc -arch=sm_NN` means it, SASS and the PTX that it is made of."""
+    if family != "nvcc":
+        return [f"--offload-arch={arch}" for arch in archs]
+    if len(archs) == 1:
+        return [f"-arch={archs[0]}"]
+    pairs = [(arch.replace("sm_", "compute_"), arch) for arch in archs]
+    return [
+        f"-gencode=arch={virtual},code={f'[{arch},{virtual}]' if arch != virtual else arch}"
+        for virtual, arch in pairs
+    ]
 
 
 def pairwise_value(words: Sequence[str], option: str) -> str:

@@ -1,4 +1,7 @@
-"""Saved logs: opened in whatever encoding they were saved, and refused with what they are where no driver speaks."""
+"""Saved logs: opened in whatever encoding they were saved, and refused with what they are where no driver speaks.
+
+A path `-` is stdin, which whoever runs the program hands over.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,9 @@ from toolmatrix.stages.log import lines_of, parse_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import TextIO
 
-    from toolmatrix.cli.context import Context
     from toolmatrix.stages.model import Log
 
 # How a text may begin, and what it is then written in; PowerShell saves what it redirects in UTF-16.
@@ -37,18 +39,22 @@ _HELP = (
 )
 
 
-def read(context: Context, path: str) -> Log:
-    """The plans of a log, `-` for stdin; raises LogError for one that cannot be read or in which no driver speaks."""
-    with closing(opened(context, path)) as stream:
-        lines = _Lines(stream)
-        with readable(path):
-            log = parse_log(lines)
+def read(path: str, stdin: TextIO | None = None) -> Log:
+    """The plans of a log. Raises LogError for one that cannot be read or in which no driver speaks."""
+    with closing(_opened(path, stdin)) as stream, readable(path):
+        return parse(lines_of(stream), path)
+
+
+def parse(lines: Iterable[str], path: str = "") -> Log:
+    """The plans of the lines of a log; `path` names it. Raises LogError where no driver speaks in it."""
+    heard = _Lines(lines)
+    log = parse_log(heard)
     if not log.plans:
         raise LogError(
             "no driver speaks in this log",
-            where=Position(called(path)),
+            where=Position(called(path)) if path else None,
             expected=_EXPECTED,
-            found=lines.found(),
+            found=heard.found(),
             help=_HELP,
         )
     return log
@@ -60,16 +66,16 @@ def called(path: str) -> str:
 
 
 class _Lines:
-    """The lines of a stream, and what it turned out to be."""
+    """The lines of a log, and what it turned out to be."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = lines
         self.count = 0
         self.binary = False
         self.first = ""
 
     def __iter__(self) -> Iterator[str]:
-        for line in lines_of(self.stream):
+        for line in self.lines:
             self.count += 1
             if not self.first:
                 self.first = line.strip()
@@ -77,7 +83,7 @@ class _Lines:
             yield line
 
     def found(self) -> str:
-        """What the stream is, in words."""
+        """What the log is, in words."""
         if not self.count:
             return "nothing: it is empty"
         if self.binary:
@@ -91,19 +97,23 @@ def _escaped(line: str) -> bool:
     return any("\udc80" <= letter <= "\udcff" for letter in line)
 
 
-def opened(context: Context, path: str, help: str = _STDIN) -> TextIO:
-    """A log, `-` for stdin, in whatever encoding it was saved; raises LogError for one that cannot be opened."""
-    if path == "-" and not isinstance(_piped(context), io.BufferedReader):
-        return io.StringIO(context.stdin.read())
-    return _text(unpacked(context, path, help))
+def _opened(path: str, stdin: TextIO | None) -> TextIO:
+    """A log in whatever encoding it was saved; raises LogError for one that cannot be opened."""
+    stream = unpacked(path, stdin)
+    encoding, errors = _encoding(stream)
+    return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
 
 
-def unpacked(context: Context, path: str, help: str = _STDIN) -> io.BufferedReader:
-    """The bytes of a log, `-` for stdin, without the compression its first bytes tell; raises LogError as `opened`."""
+def unpacked(path: str, stdin: TextIO | None = None, help: str = _STDIN) -> io.BufferedReader:
+    """The bytes of a log without the compression that its first bytes tell. Raises LogError."""
     try:
-        stream = _piped(context) if path == "-" else open(path, "rb")  # noqa: SIM115 - returned
-        if not isinstance(stream, io.BufferedReader):
-            return io.BufferedReader(io.BytesIO(context.stdin.read().encode()))
+        if path != "-" or stdin is None:
+            stream = open(path, "rb")  # noqa: SIM115 - returned
+        elif isinstance(piped := getattr(stdin, "buffer", None), io.BufferedReader):
+            stream = piped
+        else:
+            text = stdin.read().encode("utf-8", "surrogateescape")
+            stream = io.BufferedReader(io.BytesIO(text))
         start = stream.peek(6)
         for mark, module in _PACKED.items():
             if start.startswith(mark):
@@ -119,15 +129,6 @@ def as_utf8(stream: io.BufferedReader) -> io.BufferedReader | codecs.StreamRecod
     if name.startswith("utf-8"):
         return stream
     return codecs.EncodedFile(stream, "utf-8", name, "replace")
-
-
-def _piped(context: Context) -> object:
-    return getattr(context.stdin, "buffer", None)
-
-
-def _text(stream: io.BufferedReader) -> TextIO:
-    encoding, errors = _encoding(stream)
-    return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
 
 
 def _encoding(stream: io.BufferedReader) -> tuple[str, str]:

@@ -1,0 +1,453 @@
+"""What compiler drivers would run: out of a log or asked of a driver, judged, compared, replayed and costed.
+
+Each result prints as `toolmatrix stages` prints it and is the document that it writes; the command makes the same.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from toolmatrix.api.replays import PLAIN, Costed, Outcome, Ran
+from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
+from toolmatrix.stages import replay as replaying
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.finding import Finding
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.stages.compare import Comparison
+    from toolmatrix.stages.drivers.dry_run import DryRun
+    from toolmatrix.stages.model import Log, Plan
+    from toolmatrix.stages.replay import Replay
+    from toolmatrix.stages.verify import Reproduction
+
+    Words = str | Iterable[str]
+
+# Findings that say what a run cannot do without.
+_MISSING = {"TM211": ToolMissing, "TM212": UsageError}
+# Seconds that the graph program may take.
+_PATIENCE = 60
+
+
+class Wanted(Value):
+    """What is wanted of plans: devices that shall run them, a part of them, and where their files lie.
+
+    `only`, `until` and `since` are as in `replay.select`; `keep_dir` is where temp files stay.
+    """
+
+    device: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    until: str = ""
+    since: str = ""
+    directory: str = ""
+    keep_dir: str = ""
+
+    @property
+    def work(self) -> str:
+        """The directory of temp files as commands see it, empty where none was named."""
+        return os.path.relpath(self.keep_dir, self.directory or None) if self.keep_dir else ""
+
+    def part(self, plan: Plan) -> Plan:
+        """The stages of a plan that are wanted, with the ids that they have in the whole."""
+        if not (self.only or self.since or self.until):
+            return plan
+        chosen = replaying.select(
+            plan, only=self.only, until=self.until or None, since=self.since or None
+        )
+        return plan.replace(
+            stages=tuple(stage for stage in plan.stages if stage.id in chosen),
+            edges=tuple(edge for edge in plan.edges if chosen.issuperset(edge)),
+        )
+
+
+class Stages(Outcome):
+    """The plans of a log, or of a driver that was asked (`dry`), and how it failed if it did (`failure`)."""
+
+    def __init__(
+        self,
+        log: Log,
+        index: Callable[[], Index],
+        *,
+        where: str = "",
+        dry: DryRun | None = None,
+        failure: ToolMissing | None = None,
+        wanted: Wanted | None = None,
+    ) -> None:
+        self.log = log
+        # Graphs and scripts need no matrix, so it is opened by what does.
+        self.index = index
+        self.where = where
+        self.dry = dry
+        self.failure = failure
+        self.wanted = wanted or Wanted()
+        self._judged: list[Finding] | None = None
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The part of each plan that is wanted."""
+        return tuple(self.wanted.part(plan) for plan in self.log.plans)
+
+    @property
+    def has_stages(self) -> bool:
+        """Whether a driver came as far as its first command."""
+        return any(plan.stages for plan in self.log.plans)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What the matrix says of the plans, and of the devices that are wanted."""
+        if self._judged is None:
+            self._judged = self._findings(runs=self.dry is not None)
+        return self._judged
+
+    @property
+    def exit_code(self) -> int:
+        """0; 1 when a driver failed in the log or a finding is an error; 5 when the driver that was asked failed."""
+        if self.failure:
+            return self.failure.exit_code
+        wrong = any(one.severity == "error" for one in self.findings)
+        return int(wrong or self.failed)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a driver failed in the log."""
+        return any(one.severity == "error" for plan in self.log.plans for one in plan.diagnostics)
+
+    def _findings(self, *, runs: bool) -> list[Finding]:
+        from toolmatrix.judge import stages
+        from toolmatrix.judge.stages import Here
+
+        index, folder = self.index(), self.wanted.directory
+        here = Here(
+            has_program=_is_found,
+            has_file=lambda path: os.path.exists(os.path.join(folder, path)),
+        )
+        return stages.findings(
+            self.log.plans,
+            index,
+            tuple(_device(index, device) for device in self.wanted.device),
+            path=self.where,
+            asked=self.dry.asked if self.dry else None,
+            here=here if runs else None,
+        )
+
+    def text(self, screen: Terminal = PLAIN, *, full: bool = False, explain: bool = False) -> str:
+        """The plans as tables, with what the matrix says; `full` leaves nothing out, `explain` says what stages do."""
+        from toolmatrix.report import findings, stages
+
+        found = findings.plan_text(self.index(), self.findings, screen)
+        if self.failure and not self.has_stages:
+            return found
+        log = self.log.replace(plans=self.plans)
+        shown = stages.text(log, self.where, screen, full=full, explain=explain)
+        return f"{shown}\n{found}" if found else shown
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.stages/1`."""
+        from toolmatrix.report import answer, findings
+
+        index = self.index()
+        return self.log.replace(plans=self.plans).to_json() | {
+            "matrix": answer.head(index),
+            "findings": findings.plan_document(index, self.findings),
+        }
+
+    def drawn(self, form: str) -> str:
+        """The plans as `raw` commands, or as a graph: `dot`, `mermaid` or `svg`. Raises ToolMissing, KeyError."""
+        from toolmatrix.report import stage_graphs, stages
+
+        forms: Mapping[str, Callable[[Log], str]] = {
+            "raw": stages.raw,
+            "dot": stage_graphs.dot,
+            "mermaid": stage_graphs.mermaid,
+            "svg": lambda log: _as_svg(stage_graphs.dot(log)),
+        }
+        return forms[form](self.log.replace(plans=self.plans))
+
+    def compare(self, new: Stages) -> Compared:
+        """The differences between these plans and newer ones."""
+        return Compared(self, new)
+
+    def plan(self) -> Plan:
+        """The only plan, whole. Raises UsageError for several, and the failure of the driver."""
+        count = len(self.log.plans)
+        if count != 1:
+            raise UsageError(
+                f"the log tells of {count} runs of a driver",
+                expected="one, to replay or to cost it",
+                help="save the log of one run",
+            )
+        if self.failure:
+            raise self.failure
+        return self.log.plans[0]
+
+    def replay(self) -> Replay:
+        """The only plan, or the part that is wanted, made ready to run. Raises UsageError, NothingMatched."""
+        from toolmatrix.report.stage_table import sources
+        from toolmatrix.stages.drivers import dry_run
+
+        plan, wanted = self.plan(), self.wanted
+        work = self.dry.work if self.dry else wanted.work or dry_run.work_name(sources(plan))
+        return replaying.replay(
+            plan,
+            work=work,
+            only=wanted.only,
+            until=wanted.until or None,
+            since=wanted.since or None,
+            asked=self.dry.asked if self.dry else (),
+        )
+
+    def script(self) -> str:
+        """A POSIX shell script that replays the plan."""
+        from toolmatrix.stages import scripts
+
+        return scripts.script(self.replay())
+
+    def ninja(self, jobs: int = 0) -> str:
+        """A Ninja file that replays the plan, with at most `jobs` of the stages that need much memory at once."""
+        from toolmatrix.stages import scripts
+
+        return scripts.ninja(self.replay(), depth=jobs)
+
+    def cost(self, path: str, note: Callable[[str], None] = lambda _: None) -> Costed:
+        """What the plan costs by the CSV of `nvcc -time`, or the JSON of a run. Raises LogError, UsageError."""
+        from toolmatrix.stages import cost, timing
+
+        made = self.replay()
+        seconds, peaks, basis = timing.seconds_of(path, made.steps, note)
+        return Costed(self.plan(), made, cost.cost(made.steps, seconds, peaks, basis=basis))
+
+    def run(self, jobs: int = 0, *, verify: bool = False, timeout: float | None = None) -> Ran:
+        """Run the plan and measure it; `verify` compares what it makes with what the driver makes, in `timeout` s.
+
+        Raises ToolMissing, UsageError.
+        """
+        from toolmatrix.stages import cost, execute
+        from toolmatrix.stages import verify as verifying
+
+        if verify and self.dry is None:
+            raise UsageError(
+                "`--verify` asks the driver again",
+                expected="a source, not a log",
+                help="`toolmatrix stages FILE --verify -- FLAGS`",
+            )
+        made = self.replay()
+        self._refuse_what_is_missing()
+        place = Path(self.wanted.directory or os.curdir)
+        ours = not self.wanted.keep_dir and not (place / made.work).exists()
+        found: tuple[Reproduction, ...] = ()
+        try:
+            measured = execute.run(made, jobs=jobs, cwd=place)
+            if verify and self.dry:
+                limit = timeout or verifying.LIMIT
+                found = verifying.verify(self.dry, made, cwd=place, limit=limit)
+        finally:
+            if ours:
+                import shutil
+
+                shutil.rmtree(place / made.work, ignore_errors=True)
+        costs = cost.from_run(made, measured)
+        return Ran(self.plan(), made, costs, measured, found if verify else None)
+
+    def _refuse_what_is_missing(self) -> None:
+        """Raise ToolMissing for a program, UsageError for a source that is known not to be there."""
+        from toolmatrix.report.findings import IndexWords
+
+        for finding in self._findings(runs=True):
+            if finding.code in _MISSING and finding.severity == "error":
+                raise _MISSING[finding.code](
+                    f"nothing was run: {finding.sentence(IndexWords(self.index()))}",
+                    help=finding.help(),
+                )
+
+
+class Compared(Outcome):
+    """The differences of two logs; true where there are any."""
+
+    def __init__(self, old: Stages, new: Stages, names: tuple[str, str] = ("", "")) -> None:
+        from toolmatrix.stages.compare import compare
+
+        self.old = names[0] or old.where, old.log
+        self.new = names[1] or new.where, new.log
+        self.index = new.index
+        self.found: Comparison = compare(old.log, new.log)
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def text(self, screen: Terminal = PLAIN) -> str:
+        """What `toolmatrix stages diff` prints."""
+        from toolmatrix.judge import stage_archs
+        from toolmatrix.judge.stages import PlanContext
+        from toolmatrix.report import stage_diff
+
+        index = self.index()
+
+        def by_default(plan: Plan) -> bool:
+            return bool(stage_archs.defaults(PlanContext(plan, index)))
+
+        return stage_diff.text(self.old, self.new, self.found, screen, by_default)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.stage-differences/1`."""
+        from toolmatrix.report import stage_diff
+
+        return stage_diff.document(self.old, self.new, self.found)
+
+
+def stages(
+    log: str | os.PathLike[str] | Iterable[str] = (),
+    *,
+    sources: Words = (),
+    flags: Words = (),
+    driver: str = "",
+    arch: Words = (),
+    device: Words = (),
+    only: Words = (),
+    until: str = "",
+    since: str = "",
+    directory: str = "",
+    keep_dir: str = "",
+    matrix: Any = None,
+) -> Stages:
+    """The plans of a log, or of a driver that is asked what it would do with `sources` and `flags`.
+
+    `log` is the text of a log, its lines, or its path: a text has a line break in it. Raises LogError, ToolMissing,
+    UsageError.
+    """
+    from toolmatrix.api.requests import open_matrix
+    from toolmatrix.stages import saved
+
+    def index() -> Index:
+        opened: Index = open_matrix(matrix).index
+        return opened
+
+    wanted = Wanted(
+        device=_listed(device),
+        only=_listed(only),
+        until=until,
+        since=since,
+        directory=directory,
+        keep_dir=keep_dir,
+    )
+    if bool(log) is bool(sources):
+        raise UsageError("`stages` takes a log or sources", expected="one of them")
+    if sources:
+        words = _listed(flags)
+        found = ask(_listed(sources), words, driver, _listed(arch), index=index, wanted=wanted)
+    elif isinstance(log, os.PathLike) or (isinstance(log, str) and "\n" not in log):
+        path = os.fspath(log)
+        found = Stages(saved.read(path), index, where=path, wanted=wanted)
+    else:
+        lines = log.split("\n") if isinstance(log, str) else log
+        found = Stages(saved.parse(lines), index, where="log", wanted=wanted)
+    return found
+
+
+def _listed(words: Words) -> tuple[str, ...]:
+    return tuple(filter(None, words.split(","))) if isinstance(words, str) else tuple(words)
+
+
+def ask(
+    sources: Sequence[str],
+    flags: Sequence[str],
+    driver: str,
+    archs: Sequence[str] = (),
+    *,
+    index: Callable[[], Index],
+    wanted: Wanted,
+    timeout: float | None = None,
+    environ: Mapping[str, str] | None = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> Stages:
+    """What a driver says to some sources, flags, and codegen archs; `note` hears what was chosen or left out.
+
+    A driver that fails after its first words gives them, with its failure. Raises ToolMissing, UsageError.
+    """
+    from toolmatrix.stages.drivers import dry_run
+    from toolmatrix.stages.log import parse_log
+
+    dry = dry_run.dry_run(
+        sources,
+        flags,
+        driver or None,
+        archs=archs,
+        work=wanted.work,
+        limit=timeout or dry_run.LIMIT,
+        environ=environ,
+        cwd=Path(wanted.directory or os.curdir),
+    )
+    for text in dry.notes:
+        note(text)
+    failure = dry.failure()
+    log = parse_log(dry.text.split("\n"))
+    found = Stages(log, index, dry=dry, failure=failure, wanted=wanted)
+    if failure and log.plans:
+        # Runs that ended before they told their version have that of the driver.
+        version = dry_run.version(dry)
+        plans = tuple(one.replace(version=one.version or version) for one in log.plans)
+        found.log = log.replace(plans=plans)
+    elif not found.has_stages:
+        raise failure or ToolMissing(
+            f"`{dry.program}` printed no command",
+            found=dry.text.strip(),
+            help="some flags make a driver do something else than compile; leave them out",
+        )
+    return found
+
+
+def _device(index: Index, device: str) -> str:
+    """A device as the facts call it; a capability or gfx that they do not know stays as it is, to be told unknown."""
+    import re
+
+    from toolmatrix.request.names import Names
+
+    name, colon, features = device.partition(":") if device.startswith("gfx") else (device, "", "")
+    try:
+        return Names(index).device(name) + colon + features
+    except NothingMatched:
+        if re.fullmatch(r"\d+\.\d+|gfx\w+", name):
+            return device
+        raise
+
+
+def _is_found(program: str, path: str) -> bool:
+    """Whether a program is on the PATH that the driver printed, or on this process's where it printed none."""
+    import shutil
+
+    return shutil.which(program, path=path or None) is not None
+
+
+def _as_svg(graph: str) -> str:
+    """A graph in the DOT language as SVG; raises ToolMissing without graphviz."""
+    import shutil
+    import subprocess
+
+    program = shutil.which("dot")
+    if program is None:
+        raise ToolMissing(
+            "`dot` is not on PATH",
+            help="install graphviz (Debian and Ubuntu: `apt-get install graphviz`), or take `--dot` or `--mermaid`",
+        )
+    try:
+        made = subprocess.run(  # noqa: S603 - a program from PATH, no shell, the graph on its stdin
+            [program, "-Tsvg"],
+            input=graph.encode(),
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ToolMissing(
+            f"`dot` did not finish within {_PATIENCE} s and was ended",
+            help="draw a part with `--only`, `--since` or `--until`, or take `--dot`",
+        ) from None
+    if made.returncode:
+        said = made.stderr.decode("utf-8", "replace").strip()
+        raise ToolMissing(f"`dot` failed with exit code {made.returncode}", found=said)
+    return made.stdout.decode("utf-8")
