@@ -20,7 +20,7 @@ PLAIN = Terminal()
 """A pipe: 80 columns, no colours."""
 
 
-class Outcome:
+class Printed:
     """What prints as the command prints it."""
 
     def text(self, screen: Terminal = PLAIN) -> str:
@@ -31,7 +31,7 @@ class Outcome:
         return self.text().removesuffix("\n")
 
 
-class Costed(Outcome):
+class Costed(Printed):
     """What a plan costs: by arch, along its critical path, and on other numbers of cores."""
 
     def __init__(self, plan: Plan, replay: Replay, cost: Cost) -> None:

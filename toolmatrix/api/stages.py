@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from toolmatrix.api.replays import PLAIN, Costed, Outcome, Ran
+from toolmatrix.api.replays import PLAIN, Costed, Printed, Ran
 from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
 from toolmatrix.stages import replay as replaying
 from toolmatrix.value import Value
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
+    from toolmatrix.api.requests import OpenMatrix, Words
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
     from toolmatrix.report.terminal import Terminal
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from toolmatrix.stages.replay import Replay
     from toolmatrix.stages.verify import Reproduction
 
-    Words = str | Iterable[str]
+    Matrix = OpenMatrix | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | bytes | None
 
 # Findings that say what a run cannot do without.
 _MISSING = {"TM211": ToolMissing, "TM212": UsageError}
@@ -66,7 +67,7 @@ class Wanted(Value):
         )
 
 
-class Stages(Outcome):
+class Stages(Printed):
     """The plans of a log, or of a driver that was asked (`dry`), and how it failed if it did (`failure`)."""
 
     def __init__(
@@ -266,7 +267,7 @@ class Stages(Outcome):
                 )
 
 
-class Compared(Outcome):
+class Compared(Printed):
     """The differences of two logs; true where there are any."""
 
     def __init__(self, old: Stages, new: Stages, names: tuple[str, str] = ("", "")) -> None:
@@ -313,7 +314,7 @@ def stages(
     since: str = "",
     directory: str = "",
     keep_dir: str = "",
-    matrix: Any = None,
+    matrix: Matrix = None,
 ) -> Stages:
     """The plans of a log, or of a driver that is asked what it would do with `sources` and `flags`.
 
@@ -324,8 +325,7 @@ def stages(
     from toolmatrix.stages import saved
 
     def index() -> Index:
-        opened: Index = open_matrix(matrix).index
-        return opened
+        return open_matrix(matrix).index
 
     wanted = Wanted(
         device=_listed(device),
