@@ -38,7 +38,7 @@ FLOORS = (
     {"solve", "stages", "inventory", "lock", "recipes"},
     {"facts", "images"},
     {"codes"},
-    {"resources", "finding", "lines", "pack", "toml", "wording"},
+    {"resources", "finding", "lines", "outputs", "pack", "toml", "wording"},
     {"errors", "value", "__init__"},
 )
 

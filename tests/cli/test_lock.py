@@ -377,7 +377,7 @@ def test_a_lock_that_cannot_be_written_stays_as_it_was(
     def full(*_given: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("toolmatrix.cli.context.os.replace", full)
+    monkeypatch.setattr("toolmatrix.outputs.os.replace", full)
     outcome = lock("tensorflow==2.4.0")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("error[TM905]: cannot write the output\n")

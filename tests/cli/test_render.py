@@ -10,10 +10,10 @@ import pytest
 
 from tests.render.jobs import FIXTURES
 from toolmatrix.cli.commands import COMMANDS
-from toolmatrix.cli.context import replace_files
 from toolmatrix.cli.main import main
 from toolmatrix.errors import OutputError
 from toolmatrix.lock import read, write
+from toolmatrix.outputs import replace_files
 from toolmatrix.render import formats
 
 if TYPE_CHECKING:

@@ -4,40 +4,23 @@ from __future__ import annotations
 
 import os.path
 
+from toolmatrix.api import locks
 from toolmatrix.cli import ask, standing
-from toolmatrix.cli.context import replace_file
 from toolmatrix.cli.resolve import refuse
-from toolmatrix.errors import CannotSay, LockError, NothingMatched, UsageError
-from toolmatrix.facts.records import ClaimRecord
-from toolmatrix.lock import compare, make, read, write
-from toolmatrix.lock.model import Lock, LockedEnvironment, LockedTarget
-from toolmatrix.report import answer, caveats, differences
+from toolmatrix.errors import LockError, UsageError
+from toolmatrix.lock import compare, read, write
+from toolmatrix.outputs import replace_file
+from toolmatrix.report import differences
 from toolmatrix.report.terminal import plural
-from toolmatrix.request.names import Names
-from toolmatrix.solve.resolve import Unsatisfiable, resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+    from collections.abc import Callable, Iterable
 
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
-    from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Resolution
-
-    Keep = tuple[tuple[str, str, str], ...]
-
-SCHEMA = "toolmatrix.locked/1"
-
-
-class Refused(Exception):
-    """A request that has no answer, of the environment it is in."""
-
-    def __init__(self, environment: str, refusal: Unsatisfiable) -> None:
-        super().__init__(environment)
-        self.environment = environment
-        self.refusal = refusal
+    from toolmatrix.lock.model import Lock, LockedEnvironment
+    from toolmatrix.solve.request import Kept
 
 
 def run(context: Context) -> int:
@@ -47,7 +30,7 @@ def run(context: Context) -> int:
     index = context.index()
     try:
         return _check(context, index) if context.options.check else _write(context, index)
-    except Refused as refused:
+    except locks.Unsolved as refused:
         standing_for = f"environment `{refused.environment}`: " if refused.environment else ""
         told = "the lock is stale" if context.options.check else "nothing was written"
         context.say(f"{standing_for}no answer, {told}")
@@ -59,7 +42,7 @@ def _write(context: Context, index: Index) -> int:
     held = _held(context)
     wanted = standing.environments(context, held)
     keep = _keeping(context, index)
-    lock = solved(index, wanted, {name: _kept(index, keep, name) for name in wanted})
+    lock = solved(index, wanted, lambda name: keep.of(index, name) if keep else ())
     if options.format == "text" and (_output_is_said(context) or options.lock == "-"):
         return _elsewhere(context, lock)
     path = options.lock
@@ -71,7 +54,7 @@ def _write(context: Context, index: Index) -> int:
     found = compare.locks(old, lock) if old is not None else None
     if options.format == "json":
         status = "unchanged" if same else "written"
-        context.write_json(_document(index, path, lock, status, old, found, []))
+        context.write_json(locks.document(index, path, lock, status, old, found))
     else:
         if old is not None and found is not None and options.upgrade:
             context.write(differences.text(index, old, lock, found, context.terminal) + "\n")
@@ -98,14 +81,16 @@ def _check(context: Context, index: Index) -> int:
     held = read.read(context.options.lock)
     wanted = standing.environments(context, held)
     reasons = _requests_that_moved(held, wanted)
-    fresh = solved(index, wanted, {name: _marked(held, name) for name in wanted})
+    fresh = solved(index, wanted, lambda name: locks.marked(held, name))
     found = compare.locks(held, fresh)
     stale = bool(reasons) or found.any
     notes = _notes(index, held, found)
     if context.options.format == "json":
         status = "stale" if stale else "fresh"
         context.write_json(
-            _document(index, context.options.lock, held, status, held, found, reasons, new=fresh)
+            locks.document(
+                index, context.options.lock, held, status, held, found, reasons, new=fresh
+            )
         )
         return int(stale)
     if not stale:
@@ -163,110 +148,27 @@ def _requests_that_moved(held: Lock, wanted: standing.Environments) -> list[str]
     return told
 
 
-def solved(index: Index, wanted: standing.Environments, keeps: dict[str, Keep]) -> Lock:
-    """The answers of all environments; raises Refused for the first that has none."""
-    environments = {}
-    for name, part in wanted.items():
-        request = ask.build(part.context, index, part.arguments).replace(keep=keeps[name])
-        found = resolve(index, request)
-        if isinstance(found, Unsatisfiable):
-            raise Refused(name if len(wanted) > 1 else "", found)
-        if found.unread:
-            told = caveats.unread(found)
-            raise CannotSay(
-                "the request has no answer that could be written down",
-                expected="an answer that rests on facts",
-                found="; ".join(part["text"] for part in told),
-                help="`toolmatrix resolve` prints it with what nobody knows; a fact of your own decides it",
+def _keeping(context: Context, index: Index) -> locks.Keeping | None:
+    """The lock whose releases are preferred, and the components that may move all the same."""
+    options = context.options
+    if not (options.upgrade or options.keep):
+        return None
+    return locks.keeping(index, options.keep or options.lock, options.upgrade)
+
+
+def solved(
+    index: Index, wanted: standing.Environments, keep: Callable[[str], Kept] = lambda _: ()
+) -> Lock:
+    """The answers of all environments; `keep` has the releases that each prefers. Raises locks.Unsolved."""
+    return locks.solved(
+        index,
+        {
+            name: locks.Asked(
+                request=ask.build(part.context, index, part.arguments).replace(keep=keep(name)),
+                words=part.words,
             )
-        kept = [place[:2] for place in _decisive(index, request, found)]
-        environments[name] = make.environment(answer.document(index, found), part.words, kept)
-    return Lock(
-        matrix_digest=index.header["digest"],
-        matrix_date=index.header["date"],
-        environments=environments,
-    )
-
-
-def _decisive(index: Index, request: Request, found: Resolution) -> Keep:
-    """What of `keep` this answer rests on: what the request alone gives otherwise, or all if that is not enough."""
-    alone = resolve(index, request.replace(keep=())) if request.keep else found
-    if alone is found or isinstance(alone, Unsatisfiable):
-        return ()
-    followed = tuple(place for place in request.keep if _chosen(found, place) == place[2])
-    different = tuple(place for place in followed if _chosen(alone, place) != place[2])
-    again = resolve(index, request.replace(keep=different))
-    same = not isinstance(again, Unsatisfiable) and again.targets == found.targets
-    return different if same else followed
-
-
-def _chosen(found: Resolution, place: tuple[str, str, str]) -> str:
-    return found.chosen(place[0]).get(place[1], "") if place[0] in found.targets else ""
-
-
-def _keeping(context: Context, index: Index) -> tuple[Lock | None, set[str]]:
-    """The lock whose releases are ranked first, and the components that may move all the same."""
-    upgrade = context.options.upgrade
-    if not (upgrade or context.options.keep):
-        return None, set()
-    names = Names(index)
-    moving = {names.component(name.lower()) for name in upgrade}
-    path = context.options.keep or context.options.lock
-    kept = read.read(path)
-    held = {
-        name
-        for environment in kept.environments.values()
-        for target in environment.targets.values()
-        for name in target.components
-    }
-    for name in sorted(moving - held):
-        raise NothingMatched(
-            f"{path} holds no {name}",
-            expected="one of " + ", ".join(sorted(held)),
-            found=f"`--upgrade {name}`",
-        )
-    return kept, moving
-
-
-def _kept(index: Index, keep: tuple[Lock | None, set[str]], environment: str) -> Keep:
-    lock, moving = keep
-    found = lock.environment(environment) if lock is not None else None
-    if found is None:
-        return ()
-    return tuple(
-        (target, component, version)
-        for target, part in found.targets.items()
-        for component, version in part.chosen.items()
-        if component not in _moved(index, part, moving)
-    )
-
-
-def _moved(index: Index, held: LockedTarget, moving: set[str]) -> set[str]:
-    """What moves with some components: all that was chosen because of what they say, and so on."""
-    ids = index.ids
-    said_by = {
-        name: {
-            record.subject
-            for fact in part.facts
-            if fact in ids and isinstance(record := index.record(ids[fact]), ClaimRecord)
-        }
-        for name, part in held.components.items()
-    }
-    found = set(moving)
-    while more := {name for name in said_by if name not in found and said_by[name] & found}:
-        found |= more
-    return found
-
-
-def _marked(held: Lock, environment: str) -> Keep:
-    """What a lock says it was made to keep."""
-    if environment not in held.environments:
-        return ()
-    return tuple(
-        (target, component, part.version)
-        for target, held_target in held.environments[environment].targets.items()
-        for component, part in held_target.components.items()
-        if part.kept
+            for name, part in wanted.items()
+        },
     )
 
 
@@ -305,40 +207,3 @@ def _counted(lock: Lock) -> str:
     if len(lock.environments) > 1:
         told.insert(0, plural(len(lock.environments), "environment"))
     return ", ".join(told)
-
-
-def _document(
-    index: Index,
-    path: str,
-    lock: Lock,
-    status: str,
-    old: Lock | None,
-    found: compare.Differences | None,
-    reasons: list[str],
-    new: Lock | None = None,
-) -> dict[str, Any]:
-    listed = (
-        differences.listed(index, old, new or lock, found)
-        if old is not None and found is not None
-        else []
-    )
-    return {
-        "schema": SCHEMA,
-        "path": path,
-        "status": status,
-        "digest": write.digest(lock),
-        "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date},
-        "present_matrix": answer.head(index),
-        "environments": {
-            name: {
-                "request": list(environment.request),
-                "targets": {
-                    target: {"components": len(part.components), "evidence": part.evidence}
-                    for target, part in environment.targets.items()
-                },
-            }
-            for name, environment in lock.environments.items()
-        },
-        "reasons": reasons,
-        "differences": listed,
-    }

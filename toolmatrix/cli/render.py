@@ -5,13 +5,14 @@ from __future__ import annotations
 import os.path
 
 from toolmatrix import __version__
+from toolmatrix.api import locks
 from toolmatrix.cli import ask, standing
 from toolmatrix.cli import lock as locking
-from toolmatrix.cli.context import replace_files
 from toolmatrix.cli.options import BY_KEY, OPTIONS
 from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
 from toolmatrix.lock import read, write
+from toolmatrix.outputs import replace_files
 from toolmatrix.render import ours
 from toolmatrix.report.terminal import columns, plural
 from toolmatrix.request.fields import BadValue
@@ -58,7 +59,7 @@ def run(context: Context) -> int:
     made = _with(made, target=ask.settled(made, index).target)
     try:
         job = _job(made, index)
-    except locking.Refused as refused:
+    except locks.Unsolved as refused:
         context.say("no answer, nothing was written")
         return refuse(context, index, refused.refusal)
     files = {**_files(made, job), LOCK: job.lock_text}
@@ -259,7 +260,7 @@ def _solved(
     asking = _needing(context, rules)
     try:
         return _locked(asking, index), ()
-    except locking.Refused:
+    except locks.Unsolved:
         targets = asking.options.target
         if len(targets) < 2 or asking.options.align:
             raise
@@ -275,14 +276,14 @@ def _solved(
 def _has_answer(context: Context, index: Index, target: str) -> bool:
     try:
         _locked(_with(context, target=(target,)), index)
-    except locking.Refused:
+    except locks.Unsolved:
         return False
     return True
 
 
 def _locked(context: Context, index: Index) -> Lock:
     wanted = standing.environments(context, None)
-    return locking.solved(index, wanted, dict.fromkeys(wanted, ()))
+    return locking.solved(index, wanted)
 
 
 def _needing(context: Context, rules: Rules) -> Context:

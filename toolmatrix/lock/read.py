@@ -109,7 +109,7 @@ def check_known(lock: Lock, path: str, index: Index) -> None:
         for below, component, release in _named(held):
             if component not in index.header["components"]:
                 raise odd(path, (*keys, *below), "a component of the matrix", f"`{component}`")
-            if release not in index.section("c:" + component)["versions"]:
+            if release not in index.component(component).versions:
                 expected = f"a release of {component} that the matrix knows"
                 raise odd(path, (*keys, *below), expected, f"`{release}`")
         for floor, part in held.components.items():

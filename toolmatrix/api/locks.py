@@ -1,0 +1,250 @@
+"""Answers written down, or the reasons why there is none; `toolmatrix lock` makes the same."""
+
+from __future__ import annotations
+
+from toolmatrix.api.replays import PLAIN, Printed
+from toolmatrix.errors import CannotSay, NothingMatched
+from toolmatrix.facts.records import ClaimRecord
+from toolmatrix.lock import compare, make, read, write
+from toolmatrix.lock.model import DEFAULT, Lock, LockedTarget
+from toolmatrix.solve.resolve import Unsatisfiable, resolve
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+    from typing import Any
+
+    from typing_extensions import Unpack
+
+    from toolmatrix.api.answers import NoAnswer
+    from toolmatrix.api.requests import Options, Words
+    from toolmatrix.facts.index import Index
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.solve.request import Kept, Request
+    from toolmatrix.solve.resolve import Resolution
+
+SCHEMA = "toolmatrix.locked/1"
+
+
+class Unsolved(Exception):
+    """A request without an answer; `environment` is empty where there is only one."""
+
+    def __init__(self, environment: str, refusal: Unsatisfiable) -> None:
+        super().__init__(environment)
+        self.environment = environment
+        self.refusal = refusal
+
+
+class Asked(Value):
+    """One request, with the releases that it prefers, and the words that a lock keeps of it."""
+
+    request: Request
+    words: tuple[str, ...]
+
+
+class Keeping(Value):
+    """An earlier lock whose releases are preferred, but for components that may move."""
+
+    lock: Lock
+    moving: frozenset[str]
+
+    def of(self, index: Index, environment: str) -> Kept:
+        """The releases to prefer in an environment."""
+        found = self.lock.environment(environment)
+        return tuple(
+            (target, component, version)
+            for target, part in (found.targets if found else {}).items()
+            for component, version in part.chosen.items()
+            if component not in _moved(index, part, set(self.moving))
+        )
+
+
+class Locked(Printed):
+    """A lock; true, as there is an answer. It prints as the file that it is."""
+
+    def __init__(self, index: Index, lock: Lock) -> None:
+        self.index = index
+        self.lock = lock
+
+    @property
+    def digest(self) -> str:
+        """What files and images made from it name it by."""
+        return write.digest(self.lock)
+
+    def text(self, screen: Terminal = PLAIN) -> str:  # noqa: ARG002 - a file has no width
+        """The lock as a file holds it."""
+        return write.text(self.lock)
+
+    def to_json(self, path: str = "toolmatrix.lock") -> dict[str, Any]:
+        """The document `toolmatrix.locked/1` of a lock that is written to a path for the first time."""
+        return document(self.index, path, self.lock, "written")
+
+    def write(self, path: str | PathLike[str] = "toolmatrix.lock") -> None:
+        """Put the lock in its place, whole or not at all. Raises OutputError."""
+        import os
+
+        from toolmatrix.outputs import replace_file
+
+        replace_file(os.fspath(path), self.text())
+
+
+def lock(*wanted: str, upgrade: Words = (), **options: Unpack[Options]) -> Locked | NoAnswer:
+    """The answer to a request as a lock; with `keep` only the components of `upgrade` move. Raises ToolmatrixError."""
+    import os
+
+    from toolmatrix.api.answers import NoAnswer
+    from toolmatrix.api.requests import asked, fields
+
+    kept = os.fspath(options.pop("keep", ""))
+    place, request = asked(wanted, options)
+    said = {name: value for name, value in options.items() if name != "matrix"}
+    if kept:
+        names = upgrade.split(",") if isinstance(upgrade, str) else upgrade
+        request = request.replace(
+            keep=keeping(place.index, kept, tuple(names)).of(place.index, DEFAULT)
+        )
+    words = fields(wanted, said).words()
+    try:
+        return Locked(
+            place.index,
+            solved(place.index, {DEFAULT: Asked(request=request, words=words)}),
+        )
+    except Unsolved as unsolved:
+        return NoAnswer(place, unsolved.refusal)
+
+
+def solved(index: Index, wanted: Mapping[str, Asked]) -> Lock:
+    """The answers of all environments. Raises Unsolved for the first that has none, CannotSay where no fact decides."""
+    environments = {}
+    for name, part in wanted.items():
+        found = resolve(index, part.request)
+        if isinstance(found, Unsatisfiable):
+            raise Unsolved(name if len(wanted) > 1 else "", found)
+        if found.unread:
+            from toolmatrix.report import caveats
+
+            told = caveats.unread(found)
+            raise CannotSay(
+                "the request has no answer that could be written down",
+                expected="an answer that rests on facts",
+                found="; ".join(part["text"] for part in told),
+                help="`toolmatrix resolve` prints it with what nobody knows; a fact of your own decides it",
+            )
+        from toolmatrix.report import answer
+
+        kept = [place[:2] for place in _decisive(index, part.request, found)]
+        environments[name] = make.environment(answer.document(index, found), part.words, kept)
+    return Lock(
+        matrix_digest=index.header["digest"],
+        matrix_date=index.header["date"],
+        environments=environments,
+    )
+
+
+def _decisive(index: Index, request: Request, found: Resolution) -> Kept:
+    """What of `keep` this answer rests on: what the request alone gives otherwise, or all if that is not enough."""
+    alone = resolve(index, request.replace(keep=())) if request.keep else found
+    if alone is found or isinstance(alone, Unsatisfiable):
+        return ()
+    followed = tuple(place for place in request.keep if _chosen(found, place) == place[2])
+    different = tuple(place for place in followed if _chosen(alone, place) != place[2])
+    again = resolve(index, request.replace(keep=different))
+    same = not isinstance(again, Unsatisfiable) and again.targets == found.targets
+    return different if same else followed
+
+
+def _chosen(found: Resolution, place: tuple[str, str, str]) -> str:
+    return found.chosen(place[0]).get(place[1], "") if place[0] in found.targets else ""
+
+
+def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Keeping:
+    """The lock at a path, and the components of `upgrade` that may move. Raises LockError, NothingMatched."""
+    from toolmatrix.request.names import Names
+
+    names = Names(index)
+    moving = {names.component(name.lower()) for name in upgrade}
+    lock = read.read(path)
+    held = {
+        name
+        for environment in lock.environments.values()
+        for target in environment.targets.values()
+        for name in target.components
+    }
+    for name in sorted(moving - held):
+        raise NothingMatched(
+            f"{path} holds no {name}",
+            expected="one of " + ", ".join(sorted(held)),
+            found=f"`--upgrade {name}`",
+        )
+    return Keeping(lock=lock, moving=frozenset(moving))
+
+
+def _moved(index: Index, held: LockedTarget, moving: set[str]) -> set[str]:
+    """What moves with some components: all that was chosen because of what they say, and so on."""
+    ids = index.ids
+    said_by = {
+        name: {
+            record.subject
+            for fact in part.facts
+            if fact in ids and isinstance(record := index.record(ids[fact]), ClaimRecord)
+        }
+        for name, part in held.components.items()
+    }
+    found = set(moving)
+    while more := {name for name in said_by if name not in found and said_by[name] & found}:
+        found |= more
+    return found
+
+
+def marked(held: Lock, environment: str) -> Kept:
+    """What a lock says it was made to keep."""
+    if environment not in held.environments:
+        return ()
+    return tuple(
+        (target, component, part.version)
+        for target, held_target in held.environments[environment].targets.items()
+        for component, part in held_target.components.items()
+        if part.kept
+    )
+
+
+def document(
+    index: Index,
+    path: str,
+    lock: Lock,
+    status: str,
+    old: Lock | None = None,
+    found: compare.Differences | None = None,
+    reasons: Sequence[str] = (),
+    new: Lock | None = None,
+) -> dict[str, Any]:
+    """The document `toolmatrix.locked/1`; `old` and `found` are the lock that was there and what differs from it."""
+    from toolmatrix.report import answer, differences
+
+    listed = (
+        differences.listed(index, old, new or lock, found)
+        if old is not None and found is not None
+        else []
+    )
+    return {
+        "schema": SCHEMA,
+        "path": path,
+        "status": status,
+        "digest": write.digest(lock),
+        "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date},
+        "present_matrix": answer.head(index),
+        "environments": {
+            name: {
+                "request": list(environment.request),
+                "targets": {
+                    target: {"components": len(part.components), "evidence": part.evidence}
+                    for target, part in environment.targets.items()
+                },
+            }
+            for name, environment in lock.environments.items()
+        },
+        "reasons": list(reasons),
+        "differences": listed,
+    }
