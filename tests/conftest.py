@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from hypothesis import settings
 
+from tests import matrix
 from tests.engine import docker
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 pytest.register_assert_rewrite("tests.stages.laws", "tests.report.stage_laws")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let what tests start hear an interrupt: a shell that runs them in the background has them ignore it.
 
     Generated examples are the same on every run and have no deadline.
@@ -30,12 +31,20 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
     settings.load_profile("repeatable")
+    if not hasattr(config, "workerinput"):
+        matrix.make_folder()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what all processes of a run shared."""
+    if not hasattr(config, "workerinput"):
+        matrix.remove_folder()
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+def cache() -> str:
     """A cache directory that lives as long as the tests: with `XDG_CACHE_HOME=cache` the matrix is compiled once."""
-    return str(tmp_path_factory.mktemp("cache"))
+    return matrix.folder()
 
 
 @pytest.fixture(autouse=True)

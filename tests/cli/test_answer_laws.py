@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 import yaml
 
-from toolmatrix.facts.store import open_index
+from tests import matrix
 from toolmatrix.finding import Way
 from toolmatrix.judge import sweep
 from toolmatrix.report import variants
@@ -79,9 +79,9 @@ def _runs_one(device: tuple[int, int], arch: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def index() -> Index:
     """The built-in matrix."""
-    return open_index((), {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))})
+    return matrix.index()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.facts.store import open_index
+from tests import matrix
 from toolmatrix.facts.versions import Scale
 from toolmatrix.finding import Way
 from toolmatrix.judge import sweep
@@ -51,9 +51,9 @@ REFUSED = [
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def index() -> Index:
     """The built-in matrix."""
-    return open_index((), {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))})
+    return matrix.index()
 
 
 def resolved(index: Index, component: str, version: str, target: str, from_: str) -> dict[str, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tests import matrix
 from tests.stages import corpus
-from toolmatrix.facts.store import open_index
 from toolmatrix.judge import stages
 from toolmatrix.stages import graph, parse_log
 from toolmatrix.stages.model import Diagnostic, Plan, Stage
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from toolmatrix.finding import Finding
 
 
-@cache
 def index() -> Index:
     """The built-in matrix."""
-    return open_index((), {})
+    return matrix.index()
 
 
 @cache

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import matrix
 from toolmatrix.facts import yamlfile
-from toolmatrix.facts.store import open_index
 from toolmatrix.recipes import read
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ sources:
 
 
 @pytest.fixture(scope="session")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def index() -> Index:
     """The built-in matrix."""
-    return open_index((), {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))})
+    return matrix.index()
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from toolmatrix.facts.store import open_index
+from tests import matrix
 from toolmatrix.lock import read as locks
 from toolmatrix.lock import write
 from toolmatrix.recipes import read as recipes
@@ -24,10 +23,9 @@ FIXTURES = Path(__file__).parent / "fixtures"
 LOCKS = tuple(sorted(path.stem for path in FIXTURES.glob("*.lock")))
 
 
-@cache
 def index() -> Index:
     """The built-in matrix, compiled once."""
-    return open_index((), {"XDG_CACHE_HOME": mkdtemp(prefix="toolmatrix-test-")})
+    return matrix.index()
 
 
 @cache

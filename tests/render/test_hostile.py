@@ -298,8 +298,10 @@ def test_a_check_hands_words_to_commands_as_they_are(text: str, tmp_path: Path) 
     except RenderError:
         return
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "gcc").write_text(STUB)
-    (tmp_path / "bin" / "gcc").chmod(0o755)
+    # The word is handed to gcc alone; the real drivers of this machine would take a second to find their devices.
+    for program in ("gcc", "hipcc", "nvcc"):
+        (tmp_path / "bin" / program).write_text(STUB if program == "gcc" else "#!/bin/sh\nexit 1\n")
+        (tmp_path / "bin" / program).chmod(0o755)
     (tmp_path / "work").mkdir()
     (tmp_path / "check.sh").write_text(made[f"{TARGET}.check.sh"])
     subprocess.run(

@@ -1,0 +1,37 @@
+"""The built-in matrix, compiled once for all tests of a run, whichever of its processes they are in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import cache
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+from toolmatrix.facts.store import open_index
+
+if TYPE_CHECKING:
+    from toolmatrix.facts.index import Index
+
+_VARIABLE = "TESTS_OF_TOOLMATRIX_CACHE"
+
+
+def make_folder() -> None:
+    """Make the folder of the index; the processes of pytest-xdist inherit where it is."""
+    os.environ[_VARIABLE] = mkdtemp(prefix="toolmatrix-tests-")
+
+
+def remove_folder() -> None:
+    """Remove it, once, in the process that made it."""
+    shutil.rmtree(os.environ.pop(_VARIABLE), ignore_errors=True)
+
+
+def folder() -> str:
+    """Where the index is kept: with `XDG_CACHE_HOME` set to it a command finds it."""
+    return os.environ[_VARIABLE]
+
+
+@cache
+def index() -> Index:
+    """The built-in matrix."""
+    return open_index((), {"XDG_CACHE_HOME": folder()})
