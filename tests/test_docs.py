@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SCHEMAS = sorted(Path(schema_path("error")).parent.glob("*.schema.json"))
 
 EPOCH = "1796083200"  # 2026-12-01

@@ -1,6 +1,6 @@
 """Real images: the commands of docs/dockerfiles.md build them, and each proves what was resolved.
 
-They take minutes and need root, Docker's engine, mmdebstrap and qemu-user-static; `tests/run` installs them on Debian.
+They take minutes and need root, Docker's engine, mmdebstrap and qemu-user-static; `./tests/run --builds` installs them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.engine.docker import Engine
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.builds]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.builds, pytest.mark.timeout(7200)]
 
 PAGE = ROOT / "docs" / "dockerfiles.md"
 SECTIONS = {"tools": "## Building without a registry", "numpy": "### A package from its source"}
