@@ -1,0 +1,194 @@
+"""The state of a search, step by step: propagation against the plainest way to do it, and what is taken back."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from toolmatrix.solve.engine import Problem, ranking
+from toolmatrix.solve.engine.search import Search
+
+from . import oracle
+from .generate import scattered
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolmatrix.solve.engine import Nogood
+
+
+def at_rest(
+    domains: Sequence[int], nogoods: Sequence[Nogood], decided: Mapping[int, int]
+) -> list[int] | None:
+    """The domains after every nogood has removed what it can; None where one of them is violated.
+
+    `decided` are the candidates that decisions leave, by variable.
+    """
+    left = [domain & decided.get(place, -1) for place, domain in enumerate(domains)]
+    before: list[int] = []
+    while before != left:
+        before = list(left)
+        for terms in nogoods:
+            open_terms = [(v, mask) for v, mask in terms if left[v] & ~mask]
+            if not open_terms:
+                return None
+            if len(open_terms) == 1:
+                variable, mask = open_terms[0]
+                left[variable] &= ~mask
+    return left
+
+
+def started(problem: Problem) -> Search:
+    return Search(problem.domains, problem.nogoods, ranking(problem, "index"))
+
+
+def drawn(seed: int) -> Problem:
+    """A problem with nogoods of one to four terms."""
+    rng = Random(seed)
+    return scattered(seed, rng.randint(3, 6), rng.randint(2, 4), rng.randint(4, 16), 0, 4)
+
+
+def crossed(seed: int) -> Problem:
+    """A problem of which nothing follows at once: nogoods of two and three terms alone."""
+    rng = Random(seed)
+    return Problem(
+        [3] * 7,
+        [
+            tuple(
+                (v, rng.choice((1, 2, 4, 3, 5, 6)))
+                for v in rng.sample(range(7), rng.choice((2, 3)))
+            )
+            for _ in range(18 + seed % 9)
+        ],
+    )
+
+
+def decide(search: Search, variable: int, bit: int) -> int:
+    """Decide for a candidate; the decision excludes what is there besides, and nothing that comes back later."""
+    removed = search.domains[variable] & ~bit
+    search.remove(variable, removed, 1 << variable, ())
+    search.decisions[variable] = search.trail[-1]
+    return ~removed
+
+
+def assert_rests_on_what_it_names(
+    search: Search, problem: Problem, decided: Mapping[int, int]
+) -> None:
+    """Every event follows from the decisions that it names, and from no others."""
+    for _, variable, bits, needs, _ in search.trail:
+        assert not needs & ~sum(1 << place for place in decided)
+        named = {place: bit for place, bit in decided.items() if needs >> place & 1}
+        alone = at_rest(problem.domains, problem.nogoods, named)
+        assert alone is None or not alone[variable] & bits
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_what_is_decided_and_taken_back_leaves_what_plain_propagation_leaves(block: int) -> None:
+    for seed in range(40 * block, 40 * block + 40):
+        problem, rng = drawn(seed), Random(seed)
+        search, decided = started(problem), dict[int, int]()
+        if search.failed:
+            assert at_rest(problem.domains, problem.nogoods, {}) is None
+            continue
+        for _ in range(12):
+            clash = search.propagate()
+            expected = at_rest(problem.domains, problem.nogoods, decided)
+            assert (clash is None) == (expected is not None), seed
+            if expected is None:
+                if not decided:
+                    break
+                gone = rng.choice(sorted(decided))
+            else:
+                assert search.domains == expected, seed
+                assert_rests_on_what_it_names(search, problem, decided)
+                wide = [
+                    place
+                    for place, domain in enumerate(search.domains)
+                    if domain & domain - 1 and place not in decided
+                ]
+                if wide and rng.random() < 0.7:
+                    variable = rng.choice(wide)
+                    bits = [bit for bit in (1, 2, 4, 8) if search.domains[variable] & bit]
+                    decided[variable] = decide(search, variable, rng.choice(bits))
+                    continue
+                if not decided:
+                    break
+                gone = rng.choice(sorted(decided))
+            search.take_back(gone)
+            del decided[gone]
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_what_is_learned_follows_from_what_is_given(block: int) -> None:
+    for seed in range(40 * block, 40 * block + 40):
+        problem = crossed(seed) if seed % 2 else drawn(seed)
+        search = started(problem)
+        found = oracle.solutions(problem)
+        assert search.run() == bool(found), seed
+        for terms in search.nogoods[len(problem.nogoods) :]:
+            for values in found:
+                assert not all(mask >> values[v] & 1 for v, mask in terms), seed
+
+
+def test_a_search_gives_up_after_so_many_conflicts_and_goes_on_where_it_was() -> None:
+    most = 0
+    for seed in range(60):
+        problem = crossed(seed)
+        whole = started(problem)
+        end = whole.run()
+        conflicts = len(whole.antecedents) + whole.failed
+        for limit in range(conflicts):
+            search = started(problem)
+            assert search.run(limit) is None, seed
+            assert len(search.antecedents) == limit
+            assert search.run() is end
+            if end:
+                assert search.values() == whole.values()
+            else:
+                assert not oracle.solutions(problem, search.core())
+        assert started(problem).run(conflicts) is end
+        most = max(most, conflicts)
+    assert most == 3
+
+
+def test_a_learned_nogood_is_kept_with_what_it_was_made_of() -> None:
+    # Candidate 1 of the first leaves the second none: each half of it is excluded by one nogood.
+    given = [((0, 0b10), (1, 0b01)), ((0, 0b10), (1, 0b10))]
+    search = started(Problem([2, 2], given))
+    assert search.run() is True
+    assert search.values() == (0, 1)
+    assert search.nogoods == [*given, ((0, 0b10),)]
+    assert [used for used, _ in search.antecedents] == [[0, 1]]
+    assert search.domains == [0b01, 0b10]
+    assert search.core() == ()
+
+
+def test_nogoods_of_one_term_act_before_any_choice() -> None:
+    search = started(Problem([3, 2], [((0, 0b001),), ((0, 0b001),), ((0, 0b100),), ((1, 0),)]))
+    assert search.domains == [0b010, 0b11]
+    assert [
+        (variable, bits, needs, reason) for _, variable, bits, needs, reason in search.trail
+    ] == [
+        (0, 0b001, 0, (0,)),
+        (0, 0b100, 0, (2,)),
+    ]
+    failed = started(Problem([2, 2], [((0, 0b01),), ((0, 0b10),), ((1, 0b11),)]))
+    assert (failed.failed, failed.run(), failed.core()) == (True, False, (0, 1))
+
+
+def test_a_variable_is_settled_again_where_a_row_ranks_it_or_its_domain_grew() -> None:
+    search = started(Problem([2, 2], []))
+    assert search.run() is True
+    assert search.run() is True
+    assert [search.decisions[place][2] for place in (0, 1)] == [0b01, 0b01]
+    search.take_back(1)
+    assert search.domains == [0b10, 0b11]
+    assert search.run() is True
+    assert search.values() == (1, 1)
+
+
+def test_an_empty_domain_is_a_failure_from_the_start() -> None:
+    search = started(Problem([2, 2], [((0, 1),)], (), [3, 0]))
+    assert (search.failed, search.run(), search.core()) == (True, False, ())
