@@ -27,6 +27,7 @@ from toolmatrix.facts.compile import compile_matrix
 from toolmatrix.facts.load import load
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from toolmatrix.facts.compiled import Compiled
@@ -111,6 +112,9 @@ def test_the_order_of_aliases_and_of_attributes_says_nothing(tmp_path: Path) -> 
         ("7.*", "requires gcc 7 (tested)"),
         ("!=7.3.1", "requires gcc 7 8 9 (tested)"),
         ("<8.1", "requires gcc 7 8 (tested)"),
+        ("<=10.2", "requires gcc 7 8 9 (tested)"),
+        ("7.0.*", "requires gcc 7 (tested)"),
+        ("absent", "requires gcc absent (tested)"),
     ],
 )
 def test_a_bound_that_is_a_point_release_is_taken_as_its_series(
@@ -258,8 +262,15 @@ def test_a_build_beside_another_runs_where_the_code_of_its_own_archs_runs(tmp_pa
         ("unknown", "absent", ""),
     ],
 )
+@pytest.mark.parametrize(
+    "several", [lambda *of: of, lambda *of: reversed(of)], ids=["first", "last"]
+)
 def test_code_for_some_archs_runs_on_the_devices_that_take_one_of_them(
-    tmp_path: Path, code: str, devices: str, says: str
+    tmp_path: Path,
+    code: str,
+    devices: str,
+    says: str,
+    several: Callable[..., Iterable[dict[str, Any]]],
 ) -> None:
     front = WITH_VARIANTS.replace("  device: {title", f"  {ADDON}\n  device: {{title")
     addons = (
@@ -273,12 +284,30 @@ def test_code_for_some_archs_runs_on_the_devices_that_take_one_of_them(
     )  # fmt: skip
     apps = table(id="builds", defines="variants", columns=COLUMNS, rows=ROWS, evidence="artifact")
     narrow = {**RUNS, "id": "narrow", "rows": [{"device": "8.6", "arch": "sm_86"}]}
-    text = facts(channels=CHANNELS, tables=[RUNS, narrow, apps, own])
+    text = facts(channels=CHANNELS, tables=[*several(RUNS, narrow), apps, own])
     result = compile_matrix(load([write(tmp_path, text, front=front, names=MORE_NAMES + addons)]))
     found = [line for line in bound(result) if "limits device" in line]
     assert [line.partition("limits device ")[2].rpartition(" (")[0] for line in found] == [devices]
     cited = [one for part in result.bindings if part.component == "device" for _, one in part.cites]
     assert [one.claim.says for one in cited] == [says]
+
+
+def test_builds_that_go_with_no_known_build_are_refused_at_their_row(tmp_path: Path) -> None:
+    front = WITH_VARIANTS.replace("  device: {title", f"  {ADDON}\n  device: {{title")
+    names = MORE_NAMES + (
+        "  - {id: addons, component: addon, source: vendor, evidence: stated, where: list,"
+        " versions: {'1.0': {}}}\n"
+    )
+    row = {"addon": "1.0", "line": "cpu", "channel": "own", "machine": "x86_64", "id": "one"}
+    own = table(id="b", key="addon", defines="variants", matches=["app"], rows=[row], columns={})
+    apps = table(id="apps-built", defines="variants", columns=COLUMNS, rows=ROWS[:1])
+    text = facts(channels=CHANNELS, tables=[RUNS, apps, own])
+    assert refused(tmp_path, text, front=front, names=names).partition(": ")[2] == (
+        "`one#matches-app` names a version of app-variant that nobody released;"
+        " expected a known release of app-variant, such as 2.7.0+cu11@default/x86_64;"
+        " found `*+cpu@*`;"
+        " correct it, add the release with its source, or say `unreleased: true`"
+    )
 
 
 # who decides
@@ -318,6 +347,18 @@ def test_offers_are_pooled_for_each_set_of_releases(tmp_path: Path) -> None:
         [("2.6.5", "t1/2.6.1 2.6.5#gcc")],
     ]
     assert [part.alternatives for part in result.bindings] == [(), (), ()]
+
+
+def test_releases_of_which_the_same_places_speak_are_one_binding(tmp_path: Path) -> None:
+    result = offers(
+        tmp_path,
+        ({"app": "2.6.0 2.6.5 2.7.0", "gcc": "7"}, {}),
+        ({"app": "2.6.1", "gcc": "8"}, {}),
+    )
+    assert bound(result) == [
+        "app 2.6.0 2.6.5 2.7.0: limits gcc absent 7 (tested)",
+        "app 2.6.1: limits gcc absent 8 (tested)",
+    ]
 
 
 def test_offers_under_a_condition_keep_it(tmp_path: Path) -> None:

@@ -121,15 +121,31 @@ def test_what_is_decided_and_taken_back_leaves_what_plain_propagation_leaves(blo
 
 
 @pytest.mark.parametrize("block", range(5))
-def test_what_is_learned_follows_from_what_is_given(block: int) -> None:
+def test_what_is_learned_follows_from_what_is_given_and_the_best_is_found(block: int) -> None:
     for seed in range(40 * block, 40 * block + 40):
         problem = crossed(seed) if seed % 2 else drawn(seed)
         search = started(problem)
         found = oracle.solutions(problem)
         assert search.run() == bool(found), seed
+        if found:
+            assert search.values() == oracle.best(problem, found, "index"), seed
         for terms in search.nogoods[len(problem.nogoods) :]:
             for values in found:
                 assert not all(mask >> values[v] & 1 for v, mask in terms), seed
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_what_was_learned_is_propagated_like_what_was_given(block: int) -> None:
+    for seed in range(40 * block, 40 * block + 40):
+        problem, rng = crossed(seed), Random(seed)
+        search = started(problem)
+        if not search.run():
+            continue
+        for gone in rng.sample(sorted(search.decisions), len(search.decisions)):
+            search.take_back(gone)
+            assert search.propagate() is None
+            decided = {place: ~event[2] for place, event in search.decisions.items()}
+            assert search.domains == at_rest(problem.domains, search.nogoods, decided), seed
 
 
 def test_a_search_gives_up_after_so_many_conflicts_and_goes_on_where_it_was() -> None:
