@@ -43,8 +43,8 @@ also_copy = {copied}
 pytest_add_cli_args = ["-p", "no:cacheprovider"]
 pytest_add_cli_args_test_selection = {tests}
 use_git_change_detection = false
-timeout_multiplier = 6.0
-timeout_constant = 2.0
+timeout_multiplier = 5.0
+timeout_constant = 1.0
 """
 
 
