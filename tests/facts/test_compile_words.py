@@ -482,3 +482,40 @@ def test_a_rival_of_what_nobody_released_disputes_nothing(tmp_path: Path) -> Non
     columns = {"gcc": {"as": "tested", "rival": True, "unreleased": True}}
     rows = [{"app": "2.6.0", "gcc": "15", "id": "b"}, {"app": "2.6.0", "gcc": "8", "id": "a"}]
     assert disputed(one_table(tmp_path, *rows, columns=columns)) == []
+
+
+def test_columns_marked_as_rivals_are_rivals_within_each(tmp_path: Path) -> None:
+    columns = {name: {"as": "tested", "rival": True} for name in ("gcc", "python")}
+    row = {"app": "2.6.0", "gcc": "7", "python": "3.9"}
+    rows = [row | {"id": "a"}, row | {"id": "b", "app": "2.6.0 2.6.1"}]
+    assert disputed(one_table(tmp_path, *rows, columns=columns)) == []
+
+
+def test_what_is_offered_stops_no_other_decision(tmp_path: Path) -> None:
+    columns = {
+        "cuda": {"as": "requires"},
+        "gcc": {"as": "offers"},
+        "python": {"as": "requires"},
+    }
+    rows = [
+        {"app": "2.6.0", "cuda": "11.1", "gcc": "7", "python": "3.6", "id": "a"},
+        {"app": "2.6.0", "cuda": "12.0.0", "gcc": "8", "python": "3.9", "id": "b"},
+    ]
+    result = one_table(tmp_path, *rows, columns=columns)
+    assert bound(result) == [
+        "app 2.6.0: requires cuda 11.1 (tested)",
+        "app 2.6.0: limits gcc absent 7 8 (tested)",
+        "app 2.6.0: requires python 3.6 (tested)",
+    ]
+    assert disputed(result) == [
+        "app 2.6.0: b#cuda against a#cuda",
+        "app 2.6.0: b#python against a#python",
+    ]
+
+
+def test_names_stand_in_the_order_of_their_ranks(tmp_path: Path) -> None:
+    names = NAMES.replace(
+        "{x86_64: {rank: 2}, aarch64: {rank: 1}}", "{x86_64: {rank: 1}, aarch64: {rank: 2}}"
+    )
+    scales = compile_matrix(load([write(tmp_path, names=names)])).scales
+    assert scales["machine"].versions == ("x86_64", "aarch64")

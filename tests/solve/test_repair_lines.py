@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 MORE = (
     ("{accelerator: rocm}", "limits: {machine: x86_64}", "stated"),
     ("{duo: '1.0'}", "requires: {tool: '>=2', cuda: '>=12'}", "stated"),
-    ("{tool: '*'}", "limits: {from: source}", "stated"),
+    ("{tool: '3.0', colour: c3}", "tested: {cuda: '*'}", "stated"),
+    ("{quad: '1.0.0.1'}", "limits: {colour: c2}", "stated"),
 )
 
 
@@ -31,10 +33,12 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
         f"  - {{id: s{place}, when: {when}, {says}, evidence: {evidence}, source: vendor, where: text}}\n"
         for place, (when, says, evidence) in enumerate((*STATEMENTS, *MORE))
     )
-    names = listed("duo", "1.0").replace('"1.0": {rank: 1}', '"1.0": {}')
+    names = listed("duo", "1.0") + listed("quad", "1.0.0.1", "1.0.0.2")
+    names = re.sub(r"{rank: \d}", "{}", names)
     facts = FACTS.replace("statements:\n", f"{names}statements:\n")
     (folder / "facts.yaml").write_text(facts + "".join(lines))
-    front = FRONT.replace("  tool: {", "  duo: {title: Duo, scheme: pep440}\n  tool: {")
+    more = "".join(f"  {name}: {{title: {name}, scheme: pep440}}\n" for name in ("duo", "quad"))
+    front = FRONT.replace("  tool: {", f"{more}  tool: {{")
     (folder / "front.yaml").write_text(front)
     return open_index((str(folder / "front.yaml"),), {"XDG_CACHE_HOME": str(folder)})
 
@@ -95,3 +99,27 @@ def test_a_weaker_evidence_is_a_line_about_no_component(index: Index) -> None:
         )
     ]
     assert found.request.min_evidence == "stated"
+
+
+def test_the_nearest_release_is_offered_whatever_the_request_prefers(index: Index) -> None:
+    nearest = [("app==3.0 -> app==2.1", 22), ("tool==1.0.2 -> tool==2.0", 23)]
+    asks = ask("colour==c3"), ask("app==3.0"), ask("tool==1.0.2")
+    for prefer in ("", "newest", "oldest"):
+        assert ways(index, *asks, prefer=prefer) == nearest
+
+
+def test_numbers_behind_the_third_cost_as_the_third(index: Index) -> None:
+    assert ways(index, ask("quad==1.0.0.1"), ask("colour==c1")) == [
+        ("colour==c1 -> colour==c2", 2),
+        ("quad==1.0.0.1 -> quad==1.0.0.2", 3),
+    ]
+
+
+def test_four_ways_are_offered_and_what_was_a_default_is_said(index: Index) -> None:
+    default, held = ask("--distro d1", implied=True), ask("colour==c1", "with")
+    made = Request(asks=(ask("pin==1.0"), default, held, *context("x86", {})), targets=("x86",))
+    refusal = resolve(index, made)
+    assert isinstance(refusal, Refusal)
+    found = repairs(index, refusal)
+    assert len(found) == 4
+    assert [[new.implied for _, new in one.changes if new] for one in found] == [[False, False]] * 4
