@@ -134,6 +134,8 @@ else:
         _make = classmethod(tuple.__new__)
 
         def __new__(cls, *values, **given):
+            if not given:
+                return tuple.__new__(cls, values)
             return tuple.__new__(cls, (*values, *map(given.pop, cls._fields[len(values) :])))
 
         def __getnewargs__(self):

@@ -8,43 +8,41 @@ engine prefers among equals, as a component nobody needs is best absent.
 from __future__ import annotations
 
 from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.facts.records import Binding
 from toolmatrix.solve import preferences
 from toolmatrix.solve.engine import Problem
-from toolmatrix.solve.parts import SEVERAL, Reason, RowHead, Variable, told
+from toolmatrix.solve.parts import SEVERAL, Reason, RowHead, Statement, Variable, told
+from toolmatrix.solve.request import Ask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import Binding
-    from toolmatrix.facts.versions import Scale
+    from toolmatrix.solve.engine import Nogood
     from toolmatrix.solve.parts import TestedRow, TestedRows
-    from toolmatrix.solve.request import Ask, Request
+    from toolmatrix.solve.request import Request
 
 
-class Assembly:
-    """A problem with what its variables, nogoods and supports mean."""
+class Reached:
+    """What a request can reach: its variables, in the order in which the engine decides them.
 
-    def __init__(self, index: Index, request: Request, *, silent: bool = False) -> None:
-        """`silent` leaves out what only says that nobody knows."""
+    `remaining` is, by target, what the request leaves of each component reached, `asked` the same of those it names,
+    `multi_instance` the numbers of the codegen archs and devices that a target has several of.
+    """
+
+    def __init__(self, index: Index, request: Request) -> None:
         self.index = index
         self.request = request
-        self.silent = silent
         self.header = index.header
         self.component = index.component
-        self.places = {name: place for place, name in enumerate(self.header["components"])}
-        self.variables: list[Variable] = []
+        self.scale = index.scale
+        self.asked = _asked(index, request)
         self.remaining: dict[str, dict[str, int]] = {target: {} for target in request.targets}
-        """By target, what the request leaves of each component reached."""
         self.by_name: dict[tuple[str, str], list[Variable]] = {}
-        self.nogoods: list[tuple[tuple[int, int], ...]] = []
-        self.unread: list[int] = []
-        """The nogoods that only say that nobody knows."""
-        self._reasons: list[tuple[Any, ...]] = []
-        self._parts: dict[tuple[str, int], dict[str, Variable]] = {}
-        self.reach()
+        for target in request.targets:
+            _reach(self, target)
+        self.variables = _arranged(self)
         self.multi_instance = {
             target: {
                 name: numbers
@@ -56,66 +54,11 @@ class Assembly:
             }
             for target in request.targets
         }
-        self.arrange()
-        self.restrict()
-        self.bind()
-        self._sheaves: dict[str, list[TestedRows]] = {}
-        if request.min_evidence:
-            from toolmatrix.solve import demand
-
-            for terms, one, other, target in demand.nogoods(self):
-                self.nogoods.append(terms)
-                self._reasons.append(("evidence", target, one, other))
-
-    def silenced(self) -> Assembly:
-        """The same without what only says that nobody knows."""
-        if self.request.min_evidence:
-            return Assembly(self.index, self.request, silent=True)
-        other = object.__new__(Assembly)
-        other.__dict__.update(self.__dict__)
-        unread = set(self.unread)
-        other.nogoods, other._reasons = (
-            [part for number, part in enumerate(parts) if number not in unread]
-            for parts in (self.nogoods, self._reasons)
-        )
-        other.unread = []
-        return other
-
-    # components and scales
-
-    def scale(self, name: str) -> Scale:
-        """The releases of a component, for reading selectors."""
-        return self.index.scale(name)
+        self._parts: dict[tuple[str, int], dict[str, Variable]] = {}
 
     def mask(self, component: str, selector: str) -> int:
-        return self.scale(component).select(selector)
-
-    # reach
-
-    def reach(self) -> None:
-        """Instantiate every component that some satisfiable condition makes necessary, until nothing is added."""
-        self.asked: dict[tuple[str, str], int] = {}
-        for target in self.request.targets:
-            for ask in self.asks(target):
-                key = (target, ask.component)
-                whole = (2 << len(self.component(ask.component).versions)) - 2
-                self.asked[key] = self.asked.get(key, whole) & self.mask(
-                    ask.component, ask.selector
-                )
-                self.add(target, ask.component)
-                self.remaining[target][ask.component] = self.asked[key]
-            for name, part in self.header["components"].items():
-                if part["given"]:
-                    self.add(target, name)
-            for owner, component, _ in self.request.policies:
-                if owner == target:
-                    self.add(target, component)
-            for number, _ in self.archs(target):
-                self.add(target, "arch", number)
-            for number, _ in self.devices(target):
-                self.add(target, "device", number)
-                self.add(target, "arch", number)
-            self.spread(target)
+        """The releases that a selector admits."""
+        return self.index.scale(component).select(selector)
 
     def asks(self, target: str) -> Iterator[Ask]:
         """The lines of the request that hold for a target."""
@@ -133,59 +76,11 @@ class Assembly:
             if (target, name) not in self.request.apart:
                 yield len(self.request.archs) + place + 1, name
 
-    def add(self, target: str, component: str, instance: int = 0) -> bool:
-        held = self.by_name.setdefault((target, component), [])
-        if any(part.instance == instance for part in held):
-            return False
-        self.remaining[target].setdefault(component, -1)
-        shared = component in self.request.align and not instance
-        if shared:
-            for other in self.request.targets:
-                twin = next(
-                    (
-                        part
-                        for part in self.by_name.get((other, component), ())
-                        if part.target == ""
-                    ),
-                    None,
-                )
-                if twin is not None:
-                    held.append(twin)
-                    return True
-        part = self.header["components"][component]
-        rising = self.request.prefer == "oldest" and part["scheme"] != "names"
-        oldest = rising or part["prefer"] == "oldest" or component in self.request.oldest
-        count = len(self.component(component).versions)
-        variable = Variable("" if shared else target, component, instance, count, oldest)
-        held.append(variable)
-        self.variables.append(variable)
-        return True
-
-    def spread(self, target: str) -> None:
-        """Follow `requires`, `carries` and `needs` whose conditions could hold, until nothing is added."""
-        queue = [name for owner, name in self.by_name if owner == target]
-        left = self.remaining[target]
-        waiting: list[tuple[Mapping[str, int], Sequence[str]]] = []
-        while queue:
-            for name in queue:
-                can = left[name]
-                waiting += [
-                    (binding.conditions, binding.named)
-                    for binding in self.component(name).bindings
-                    if binding.kind != "limits"
-                    and (binding.alternatives or binding.component not in left)
-                    and can & binding.mask
-                ]
-            queue = []
-            still = []
-            for conditions, needed in waiting:
-                if conditions and not self.possible(target, conditions):
-                    still.append((conditions, needed))
-                    continue
-                for name in needed:
-                    if name not in left and name not in SEVERAL and self.add(target, name):
-                        queue.append(name)
-            waiting = still
+    def version(self, variable: Variable, candidate: int) -> str | None:
+        """The release of a candidate of the engine, None for absent."""
+        if not candidate:
+            return None
+        return self.component(variable.component).versions[candidate - 1]
 
     def possible(self, target: str, conditions: Mapping[str, int]) -> bool:
         """Whether the conditions could hold under the request: a component not reached is absent."""
@@ -194,205 +89,6 @@ class Assembly:
             if not left.get(component, 1) & mask:
                 return False
         return True
-
-    # the engine's view
-
-    def arrange(self) -> None:
-        """Number the variables: given context, then what was asked for, then the order of the front page.
-
-        Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
-        A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do
-        hidden components, which tell where something comes from.
-        """
-        components = self.header["components"]
-        asked = sorted(self.request.wanted, key=lambda name: not components[name]["framework"])
-        sooner = [name for name, part in components.items() if part["hidden"]]
-        sooner += ["device"] * bool(self.request.devices)
-        for name in sooner:
-            behind = [
-                self.places[other] > self.places[name] and not components[other]["framework"]
-                for other in asked
-            ]
-            if True in behind or name == "device":
-                asked.insert([*behind, True].index(True), name)
-        wanted = {name: place for place, name in enumerate(asked)}
-        targets = {name: place for place, name in enumerate(("", *self.request.targets))}
-
-        def place(variable: Variable) -> tuple[int, int, int, int]:
-            name = variable.component
-            if components[name]["given"]:
-                group, inner = 0, self.places[name]
-            elif name in wanted:
-                group, inner = 1, wanted[name]
-            else:
-                group, inner = 2, self.places[name]
-            return group, inner, targets[variable.target], variable.instance
-
-        self.variables.sort(key=place)
-        for number, variable in enumerate(self.variables):
-            variable.number = number
-
-    def version(self, variable: Variable, candidate: int) -> str | None:
-        """The release of a candidate of the engine, None for absent."""
-        if not candidate:
-            return None
-        return self.component(variable.component).versions[candidate - 1]
-
-    def forbid(self, terms: Sequence[tuple[Variable, int]], *reason: Any) -> None:
-        """Add a nogood: all terms (masks of the facts) at once cannot be. `reason` becomes a Reason when asked for."""
-        self.nogoods.append(tuple([(variable.number, mask) for variable, mask in terms]))
-        self._reasons.append(reason)
-
-    def reason(self, number: int) -> Reason:
-        """Why a nogood is there."""
-        kind, target, *rest = self._reasons[number]
-        if kind == "ask":
-            return Reason(kind=kind, target=target, ask=rest[0])
-        if kind == "evidence":
-            return Reason(
-                kind=kind,
-                target=target,
-                subject=rest[0],
-                component=rest[1],
-                rule=self.request.min_evidence,
-            )
-        subject, binding = rest
-        return Reason(
-            kind=binding.kind,
-            target=target,
-            subject=subject,
-            component=binding.component,
-            mask=binding.mask,
-            conditions=binding.conditions,
-            allowed=binding.allowed,
-            alternatives=tuple(binding.alternatives),
-            evidence=binding.evidence,
-            cites=binding.cites,
-        )
-
-    def restrict(self) -> None:
-        """Turn the request into unary nogoods, and drop what is withdrawn or not yet known at `--at`."""
-        for target in self.request.targets:
-            for ask in self.asks(target):
-                variable = self.by_name[target, ask.component][0]
-                allowed = self.mask(ask.component, ask.selector)
-                whole = (2 << variable.count) - 1
-                self.forbid([(variable, whole & ~allowed)], "ask", target, ask)
-            self.restrict_codegen(target)
-            for owner, component, releases in self.request.policies:
-                if owner == target:
-                    self.by_name[target, component][0].domain = 1 | self.mask(
-                        component, " ".join(releases)
-                    )
-        named: dict[str, set[str]] = {}
-        for ask in self.request.asks:
-            named.setdefault(ask.component, set()).add(ask.selector.lstrip("="))
-        brought = self.brought()
-        for variable in self.variables:
-            part = self.component(variable.component)
-            dropped, kept = part.yanked, 0
-            if self.request.at:
-                for place, date in enumerate(part.dates):
-                    if date > self.request.at:
-                        dropped |= 2 << place
-            for allowed in brought.get(variable.component, ()) if dropped else ():
-                # Nobody has to find what a build brings: where only withdrawn releases will do, they are taken.
-                kept |= allowed if not allowed & ~dropped & ~1 else 0
-            dropped &= ~kept
-            exactly = named.get(variable.component)
-            if dropped and (
-                not exactly or exactly.isdisjoint(self.scale(variable.component).named(dropped))
-            ):
-                variable.domain &= ~dropped
-
-    def brought(self) -> dict[str, list[int]]:
-        """What builds bring with them, by component, each time as the releases that will do."""
-        found: dict[str, list[int]] = {}
-        for name in {name: None for _, name in self.by_name}:
-            part = self.component(name)
-            for binding in part.bindings if part.brings else ():
-                if binding.kind == "requires" and binding.mask & part.brings:
-                    found.setdefault(binding.component, []).append(binding.allowed)
-        return found
-
-    def restrict_codegen(self, target: str) -> None:
-        from toolmatrix.solve.request import Ask
-
-        whole = 0
-        named = list(self.archs(target))
-        for number, name in named:
-            variable = self.instance(target, "arch", number)
-            mask = self.mask("arch", name)
-            whole |= mask
-            ask = Ask(component="arch", selector=name, text=f"--arch {name}", option="arch")
-            self.forbid([(variable, (2 << variable.count) - 1 & ~mask)], "ask", target, ask)
-        listed = ",".join(name for _, name in named)
-        for number, name in self.devices(target):
-            variable = self.instance(target, "device", number)
-            mask = self.mask("device", name)
-            ask = Ask(component="device", selector=name, text=f"--device {name}", option="device")
-            self.forbid([(variable, (2 << variable.count) - 1 & ~mask)], "ask", target, ask)
-            code = self.instance(target, "arch", number)
-            allowed = whole or (2 << code.count) - 2
-            only = Ask(
-                component="arch",
-                selector=listed or "*",
-                text=f"--arch {listed}" if listed else "",
-                option="arch",
-            )
-            self.forbid([(code, (2 << code.count) - 1 & ~allowed)], "ask", target, only)
-
-    def instance(self, target: str, component: str, number: int) -> Variable:
-        return next(part for part in self.by_name[target, component] if part.instance == number)
-
-    # facts
-
-    def bind(self) -> None:
-        """Turn every binding of a reached subject into nogoods."""
-        for target, name in self.by_name:
-            left, several, parts = (
-                self.remaining[target][name],
-                self.multi_instance[target],
-                self.parts(target),
-            )
-            for binding in self.component(name).bindings:
-                conditions = binding.conditions
-                if not left & binding.mask or (
-                    conditions and not self.possible(target, conditions)
-                ):
-                    continue
-                if binding.evidence == UNKNOWN and self.silent:
-                    continue
-                if several:
-                    for number in self.instances(target, [name, *conditions, binding.component]):
-                        self.state(target, name, binding, self.parts(target, number))
-                else:
-                    self.state(target, name, binding, parts)
-
-    def state(
-        self, target: str, subject: str, binding: Binding, parts: Mapping[str, Variable]
-    ) -> None:
-        """Add the nogood of a binding: its conditions hold and it does not. There is none if it always holds."""
-        # What is not reached is absent and, being possible, holds.
-        variable = parts[subject]
-        terms = [(variable.number, binding.mask)]
-        for other, mask in binding.conditions.items():
-            if other in parts:
-                terms.append((parts[other].number, mask))
-        if binding.alternatives:
-            terms += [(parts[name].number, 1) for name in binding.alternatives if name in parts]
-        elif binding.component in parts:
-            variable = parts[binding.component]
-            broken = (2 << variable.count) - 1 & ~binding.allowed
-            if not broken:
-                return
-            terms.append((variable.number, broken))
-        elif binding.allowed & 1:
-            return
-        if binding.evidence == UNKNOWN:
-            self.unread.append(len(self.nogoods))
-        self.nogoods.append(tuple(terms))
-        self._reasons.append(("fact", target, subject, binding))
 
     def instances(self, target: str, names: Sequence[str]) -> Sequence[int]:
         """The instance numbers over which a statement is repeated: each codegen arch or device in turn, else just 0."""
@@ -418,6 +114,292 @@ class Assembly:
     def variable(self, target: str, component: str, number: int = 0) -> Variable:
         """`pick` of a component that is known to be there. Raises KeyError if it is not."""
         return self.parts(target, number)[component]
+
+    def instance(self, target: str, component: str, number: int) -> Variable:
+        """The variable of one of several codegen archs or devices."""
+        return next(part for part in self.by_name[target, component] if part.instance == number)
+
+
+def _asked(index: Index, request: Request) -> dict[tuple[str, str], int]:
+    """By target and component, the releases that all lines of the request admit."""
+    found: dict[tuple[str, str], int] = {}
+    for target in request.targets:
+        for ask in request.asks:
+            if ask.target in ("", target):
+                key = (target, ask.component)
+                whole = (2 << len(index.component(ask.component).versions)) - 2
+                found[key] = found.get(key, whole) & index.scale(ask.component).select(ask.selector)
+    return found
+
+
+def _reach(reached: Reached, target: str) -> None:
+    """Instantiate every component that some satisfiable condition makes necessary, until nothing is added."""
+    for owner, name in reached.asked:
+        if owner == target:
+            _add(reached, target, name)
+            reached.remaining[target][name] = reached.asked[owner, name]
+    for name, part in reached.header["components"].items():
+        if part["given"]:
+            _add(reached, target, name)
+    for owner, component, _ in reached.request.policies:
+        if owner == target:
+            _add(reached, target, component)
+    for number, _ in reached.archs(target):
+        _add(reached, target, "arch", number)
+    for number, _ in reached.devices(target):
+        _add(reached, target, "device", number)
+        _add(reached, target, "arch", number)
+    _spread(reached, target)
+
+
+def _add(reached: Reached, target: str, component: str, instance: int = 0) -> bool:
+    """Make the variable of a component unless it is there; an aligned one is that of the target that had it first."""
+    request = reached.request
+    held = reached.by_name.setdefault((target, component), [])
+    if any(part.instance == instance for part in held):
+        return False
+    reached.remaining[target].setdefault(component, -1)
+    shared = component in request.align and not instance
+    for other in request.targets if shared else ():
+        for part in reached.by_name.get((other, component), ()):
+            if part.target == "":
+                held.append(part)
+                return True
+    head = reached.header["components"][component]
+    rising = request.prefer == "oldest" and head["scheme"] != "names"
+    oldest = rising or head["prefer"] == "oldest" or component in request.oldest
+    count = len(reached.component(component).versions)
+    held.append(Variable("" if shared else target, component, instance, count, oldest))
+    return True
+
+
+def _spread(reached: Reached, target: str) -> None:
+    """Follow `requires`, `carries` and `needs` whose conditions could hold, until nothing is added."""
+    queue = [name for owner, name in reached.by_name if owner == target]
+    left = reached.remaining[target]
+    waiting: list[tuple[Mapping[str, int], Sequence[str]]] = []
+    while queue:
+        for name in queue:
+            can = left[name]
+            waiting += [
+                (binding.conditions, binding.named)
+                for binding in reached.component(name).bindings
+                if binding.kind != "limits"
+                and (binding.alternatives or binding.component not in left)
+                and can & binding.mask
+            ]
+        queue = []
+        still = []
+        for conditions, needed in waiting:
+            if conditions and not reached.possible(target, conditions):
+                still.append((conditions, needed))
+                continue
+            for name in needed:
+                if name not in left and name not in SEVERAL and _add(reached, target, name):
+                    queue.append(name)
+        waiting = still
+
+
+def _arranged(reached: Reached) -> list[Variable]:
+    """The variables, numbered: given context, then what was asked for, then the order of the front page.
+
+    Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
+    A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do
+    hidden components, which tell where something comes from.
+    """
+    components = reached.header["components"]
+    places = {name: place for place, name in enumerate(components)}
+    asked = sorted(reached.request.wanted, key=lambda name: not components[name]["framework"])
+    sooner = [name for name, part in components.items() if part["hidden"]]
+    sooner += ["device"] * bool(reached.request.devices)
+    for name in sooner:
+        behind = [
+            places[other] > places[name] and not components[other]["framework"] for other in asked
+        ]
+        if True in behind or name == "device":
+            asked.insert([*behind, True].index(True), name)
+    wanted = {name: place for place, name in enumerate(asked)}
+    targets = {name: place for place, name in enumerate(("", *reached.request.targets))}
+
+    def order(variable: Variable) -> tuple[int, int, int, int]:
+        name = variable.component
+        if components[name]["given"]:
+            group, inner = 0, places[name]
+        elif name in wanted:
+            group, inner = 1, wanted[name]
+        else:
+            group, inner = 2, places[name]
+        return group, inner, targets[variable.target], variable.instance
+
+    # An aligned variable stands under each of its targets.
+    found = dict.fromkeys(part for held in reached.by_name.values() for part in held)
+    for number, variable in enumerate(arranged := sorted(found, key=order)):
+        variable.number = number
+    return arranged
+
+
+def _of_request(reached: Reached) -> Iterator[Statement]:
+    """The lines of the request: each forbids, as a nogood of one term, everything that it does not admit."""
+
+    def only(variable: Variable, allowed: int, target: str, ask: Ask) -> Statement:
+        terms = ((variable.number, (2 << variable.count) - 1 & ~allowed),)
+        return Statement(terms, target, "", ask)
+
+    for target in reached.request.targets:
+        for ask in reached.asks(target):
+            allowed = reached.mask(ask.component, ask.selector)
+            yield only(reached.by_name[target, ask.component][0], allowed, target, ask)
+        whole = 0
+        named = list(reached.archs(target))
+        for number, name in named:
+            mask = reached.mask("arch", name)
+            whole |= mask
+            ask = Ask(component="arch", selector=name, text=f"--arch {name}", option="arch")
+            yield only(reached.instance(target, "arch", number), mask, target, ask)
+        listed = ",".join(name for _, name in named)
+        text = f"--arch {listed}" if listed else ""
+        code = Ask(component="arch", selector=listed or "*", text=text, option="arch")
+        for number, name in reached.devices(target):
+            mask = reached.mask("device", name)
+            ask = Ask(component="device", selector=name, text=f"--device {name}", option="device")
+            yield only(reached.instance(target, "device", number), mask, target, ask)
+            # Its code is one of what is made at all, or any where nothing is said.
+            yield only(reached.instance(target, "arch", number), whole or ~1, target, code)
+
+
+def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
+    """Every binding of a reached subject, for each codegen arch or device that it speaks about."""
+    for target, name in reached.by_name:
+        left, several = reached.remaining[target][name], reached.multi_instance[target]
+        parts = reached.parts(target)
+        for binding in reached.component(name).bindings:
+            conditions = binding.conditions
+            if not left & binding.mask:
+                continue
+            if conditions and not reached.possible(target, conditions):
+                continue
+            if binding.evidence == UNKNOWN and silent:
+                continue
+            if several:
+                for number in reached.instances(target, [name, *conditions, binding.component]):
+                    terms = _broken(name, binding, reached.parts(target, number))
+                    if terms:
+                        yield Statement(terms, target, name, binding)
+            elif terms := _broken(name, binding, parts):
+                yield Statement(terms, target, name, binding)
+
+
+def _broken(subject: str, binding: Binding, parts: Mapping[str, Variable]) -> Nogood:
+    """The nogood of a binding: its conditions hold and it does not. There is none if it always holds."""
+    # What is not reached is absent and, being possible, holds.
+    variable = parts[subject]
+    terms = [(variable.number, binding.mask)]
+    for other, mask in binding.conditions.items():
+        if other in parts:
+            terms.append((parts[other].number, mask))
+    if binding.alternatives:
+        terms += [(parts[name].number, 1) for name in binding.alternatives if name in parts]
+    elif binding.component in parts:
+        variable = parts[binding.component]
+        broken = (2 << variable.count) - 1 & ~binding.allowed
+        if not broken:
+            return ()
+        terms.append((variable.number, broken))
+    elif binding.allowed & 1:
+        return ()
+    return tuple(terms)
+
+
+def _domains(reached: Reached) -> list[int]:
+    """What each variable may be: policies apply, and what is withdrawn or not yet known at `--at` is dropped."""
+    request = reached.request
+    domains = [(2 << variable.count) - 1 for variable in reached.variables]
+    for target, component, releases in request.policies:
+        if target in request.targets:
+            number = reached.by_name[target, component][0].number
+            domains[number] = 1 | reached.mask(component, " ".join(releases))
+    named: dict[str, set[str]] = {}
+    for ask in request.asks:
+        named.setdefault(ask.component, set()).add(ask.selector.lstrip("="))
+    brought = _brought(reached)
+    for variable in reached.variables:
+        part = reached.component(variable.component)
+        dropped = part.yanked
+        for place, date in enumerate(part.dates if request.at else ()):
+            dropped |= 2 << place if date > request.at else 0
+        if not dropped:
+            continue
+        for allowed in brought.get(variable.component, ()):
+            # Nobody has to find what a build brings: where only withdrawn releases will do, they are taken.
+            if not allowed & ~dropped & ~1:
+                dropped &= ~allowed
+        exactly = named.get(variable.component)
+        if not exactly or exactly.isdisjoint(reached.scale(variable.component).named(dropped)):
+            domains[variable.number] &= ~dropped
+    return domains
+
+
+def _brought(reached: Reached) -> dict[str, list[int]]:
+    """What builds bring with them, by component, each time as the releases that will do."""
+    found: dict[str, list[int]] = {}
+    for name in {name: None for _, name in reached.by_name}:
+        part = reached.component(name)
+        for binding in part.bindings if part.brings else ():
+            if binding.kind == "requires" and binding.mask & part.brings:
+                found.setdefault(binding.component, []).append(binding.allowed)
+    return found
+
+
+class Assembly(Reached):
+    """The problem of a request: what it can reach, and what is stated of that, each statement a nogood."""
+
+    def __init__(self, index: Index, request: Request, *, silent: bool = False) -> None:
+        """`silent` leaves out what only says that nobody knows."""
+        super().__init__(index, request)
+        self.domains = _domains(self)
+        self.state([*_of_request(self), *_of_facts(self, silent=silent)])
+        self._sheaves: dict[str, list[TestedRows]] = {}
+        if request.min_evidence:
+            from toolmatrix.solve import demand
+
+            self.state([*self.statements, *demand.nogoods(self)])
+
+    def state(self, statements: list[Statement]) -> None:
+        """Hold statements: their nogoods, and the numbers of those that only say that nobody knows."""
+        self.statements = statements
+        self.nogoods = [statement.terms for statement in statements]
+        self.unread = [
+            number
+            for number, statement in enumerate(statements)
+            if isinstance(said := statement.said, Binding) and said.evidence == UNKNOWN
+        ]
+
+    def silenced(self) -> Assembly:
+        """The same without what only says that nobody knows."""
+        if self.request.min_evidence:
+            return Assembly(self.index, self.request, silent=True)
+        other = object.__new__(Assembly)
+        other.__dict__.update(self.__dict__)
+        unread = set(self.unread)
+        other.state([part for place, part in enumerate(self.statements) if place not in unread])
+        return other
+
+    def reason(self, number: int) -> Reason:
+        """Why a nogood is there."""
+        return self.statements[number].reason(self.request.min_evidence)
+
+    @property
+    def asked_nogoods(self) -> tuple[int, ...]:
+        """The numbers of the nogoods that come from the request."""
+        return tuple(
+            number for number, part in enumerate(self.statements) if isinstance(part.said, Ask)
+        )
+
+    def problem(self) -> Problem:
+        """The engine's problem."""
+        sizes = [variable.count + 1 for variable in self.variables]
+        oldest = sum(1 << variable.number for variable in self.variables if variable.oldest)
+        return Problem(sizes, self.nogoods, preferences.Supports(self), self.domains, oldest, -1)
 
     def narrowed(self, target: str) -> dict[str, int]:
         """`left`, less what the given context alone excludes."""
@@ -468,15 +450,3 @@ class Assembly:
     def every_row(self) -> list[TestedRow]:
         """All rows, also those that can never speak here: they tell what is known of other releases."""
         return [row for target in self.request.targets for row in told(self.rows(target, {}))]
-
-    def problem(self) -> Problem:
-        """The engine's problem."""
-        sizes = [variable.count + 1 for variable in self.variables]
-        domains = [variable.domain for variable in self.variables]
-        oldest = sum(1 << variable.number for variable in self.variables if variable.oldest)
-        return Problem(sizes, self.nogoods, preferences.Supports(self), domains, oldest, -1)
-
-    @property
-    def asked_nogoods(self) -> tuple[int, ...]:
-        """The numbers of the nogoods that come from the request."""
-        return tuple(number for number, reason in enumerate(self._reasons) if reason[0] == "ask")

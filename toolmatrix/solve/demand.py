@@ -8,7 +8,7 @@ is no statement about what goes together.
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.solve.parts import EVIDENCE
+from toolmatrix.solve.parts import EVIDENCE, Statement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,20 +21,16 @@ if TYPE_CHECKING:
     Nogood = tuple[tuple[int, int], ...]
 
 
-def nogoods(assembly: Assembly) -> Iterator[tuple[Nogood, str, str, str]]:
-    """The nogoods, each with the two components it joins and the target."""
+def nogoods(assembly: Assembly) -> Iterator[Statement]:
+    """The nogoods of pairs of components that are not known well enough to go together."""
     least = words.rank(assembly.request.min_evidence)
     spoken: dict[Pair, dict[int, int]] = {pair: {} for pair in _pairs(assembly)}
     _rows(assembly, least, spoken)
     _requirements(assembly, least, spoken)
     for (target, one, other), table in sorted(spoken.items()):
+        subject, about = (assembly.variables[number].component for number in (one, other))
         for terms in _pair(assembly, one, other, table):
-            yield (
-                terms,
-                assembly.variables[one].component,
-                assembly.variables[other].component,
-                target,
-            )
+            yield Statement(terms, target, subject, about)
 
 
 def _pairs(assembly: Assembly) -> Iterator[Pair]:
@@ -65,14 +61,16 @@ def _rows(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) ->
 
 def _requirements(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) -> None:
     """What a good enough claim requires counts as tested."""
-    for number, terms in enumerate(assembly.nogoods):
-        reason = assembly.reason(number)
-        if reason.kind != "requires" or len(terms) != 2 or words.rank(reason.evidence) < least:
+    for statement in assembly.statements:
+        fact, terms = statement.binding, statement.terms
+        if fact is None or fact.kind != "requires" or len(terms) != 2:
+            continue
+        if words.rank(fact.evidence) < least:
             continue
         (one, mask), (other, broken) = terms
         whole = (2 << assembly.variables[other].count) - 1
-        if (reason.target, one, other) in spoken:
-            _speak(spoken, (reason.target, one, other), mask, whole & ~broken)
+        if (statement.target, one, other) in spoken:
+            _speak(spoken, (statement.target, one, other), mask, whole & ~broken)
 
 
 def _speak(spoken: dict[Pair, dict[int, int]], pair: Pair, mask: int, allowed: int) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.records import Binding
 from toolmatrix.solve.engine import Sheaf, Support
-from toolmatrix.value import Value
+from toolmatrix.solve.request import Ask
+from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.records import RowGroup
-    from toolmatrix.solve.request import Ask
 
 SEVERAL = ("arch", "device")
 """The components a target may have several of."""
@@ -37,10 +38,50 @@ class Reason(Value):
     rule: str = ""
 
 
+class Statement(NamedTuple):
+    """A nogood with what it says.
+
+    That is a line of the request, a fact about `subject`, or the component with which the evidence does not reach.
+    """
+
+    terms: tuple[tuple[int, int], ...]
+    target: str
+    subject: str
+    said: Ask | Binding | str
+
+    @property
+    def binding(self) -> Binding | None:
+        """The fact, if it is one."""
+        return self.said if isinstance(self.said, Binding) else None
+
+    def reason(self, least: str) -> Reason:
+        """The statement as a reason; `least` is the minimum of evidence."""
+        said = self.said
+        if isinstance(said, Ask):
+            return Reason(kind="ask", target=self.target, ask=said)
+        target, subject = self.target, self.subject
+        if isinstance(said, str):
+            return Reason(
+                kind="evidence", target=target, subject=subject, component=said, rule=least
+            )
+        return Reason(
+            kind=said.kind,
+            target=target,
+            subject=subject,
+            component=said.component,
+            mask=said.mask,
+            conditions=said.conditions,
+            allowed=said.allowed,
+            alternatives=tuple(said.alternatives),
+            evidence=said.evidence,
+            cites=said.cites,
+        )
+
+
 class Variable:
     """One unknown: a component in a target, with the number of its releases; candidate 0 is its absence."""
 
-    __slots__ = ("component", "count", "domain", "instance", "number", "oldest", "target")
+    __slots__ = ("component", "count", "instance", "number", "oldest", "target")
 
     def __init__(
         self, target: str, component: str, instance: int, count: int, oldest: bool
@@ -51,7 +92,6 @@ class Variable:
         self.count = count
         self.number = -1
         self.oldest = oldest
-        self.domain = (2 << count) - 1
 
 
 class RowHead:

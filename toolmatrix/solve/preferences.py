@@ -60,7 +60,7 @@ def kept(assembly: Assembly) -> Iterator[Support]:
     for target, component, version, less in wanted:
         variable = assembly.pick(target, component, 0) if target in request.targets else None
         anchor = assembly.pick(target, "target", 0)
-        known = component in assembly.places
+        known = component in assembly.header["components"]
         mask = assembly.scale(component).bit(version) if known else 0
         if variable is None or anchor is None or not mask or variable is anchor:
             continue
