@@ -6,7 +6,6 @@ import pytest
 
 from tests.cli.conftest import SMALL
 from toolmatrix.facts.store import open_index
-from toolmatrix.solve.grounds import lines
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
 
@@ -29,7 +28,7 @@ def test_an_aligned_component_is_narrowed_on_every_target(align: tuple[str, ...]
     found = resolve(index, Request(asks=tuple(asks), targets=tuple(context), align=align))
     assert isinstance(found, Unsatisfiable) == bool(align)
     if isinstance(found, Unsatisfiable):
-        told = lines(found.assembly, found.cores[0])
+        told = found.cores[0].lines
         facts = [line.ground for line in told if line.ground is not None]
         assert [(one.subject, one.component, one.clashing) for one in facts] == [
             ("app", "python", ("3.12",))

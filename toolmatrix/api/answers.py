@@ -134,7 +134,7 @@ class Allowed(Resolved):
             for choice in held
         )
         silent = self.soft or free or self.found.unread
-        return not silent and untested.spoken(self.found.assembly)
+        return not silent and untested.spoken(self.found.index, self.found.request)
 
     @property
     def exit_code(self) -> int:
@@ -290,4 +290,5 @@ def _untested(found: Resolution | Unsatisfiable) -> Sequence[dict[str, Any]]:
     from toolmatrix.report import cores
     from toolmatrix.solve import untested
 
-    return cores.soft_documents(found.assembly, untested.untested(found.assembly))
+    pairs = untested.untested(found.index, found.request)
+    return cores.soft_documents(found.index, found.request, pairs)

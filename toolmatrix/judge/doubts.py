@@ -49,7 +49,7 @@ class Doubt(Value):
 
 def of_answer(release: tuple[str, str], way: Way, answer: Resolution) -> Iterator[Doubt]:
     """What is odd about the answer for a release, asked for in one way."""
-    index = answer.assembly.index
+    index = answer.index
 
     def day(component: str, version: str) -> str:
         bit = index.scale(component).bit(version)

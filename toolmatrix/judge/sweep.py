@@ -11,7 +11,7 @@ from toolmatrix.finding import Ground, Way
 from toolmatrix.judge import doubts
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, conflict, solve
-from toolmatrix.solve.grounds import grounds, silence
+from toolmatrix.solve.grounds import grounds
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import attempt
@@ -166,7 +166,7 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
         if isinstance(found, Assembly):
             refused.append(refusal(way, found))
         elif found.unread:
-            unread.append(Unanswered(way=way, grounds=silence(found), size=0))
+            unread.append(Unanswered(way=way, grounds=found.unread, size=0))
         else:
             answered.append(way)
             doubtful += doubts.of_answer(release, way, found)

@@ -19,11 +19,9 @@ def unread(resolution: Resolution) -> list[dict[str, Any]]:
     """What nobody knows and the answer rests on: with any of it, it is neither yes nor no."""
     if not resolution.unread:
         return []
-    from toolmatrix.solve.grounds import silence
-
     found = {}
-    for ground in silence(resolution):
-        text = claims.silence(resolution.assembly.index, ground)
+    for ground in resolution.unread:
+        text = claims.silence(resolution.index, ground)
         found[text] = {"text": text, "facts": list(ground.facts)}
     return list(found.values())
 
@@ -76,28 +74,28 @@ def _below(resolution: Resolution) -> Iterator[dict[str, Any]]:
 
 def _to_bring(resolution: Resolution) -> Iterator[dict[str, Any]]:
     """What the answer does not hold and somebody has to bring, as releases of hidden components say."""
-    assembly = resolution.assembly
-    for (target, name), held in assembly.by_name.items():
-        release = assembly.version(held[0], resolution.values[held[0].number])
-        if release is not None and assembly.header["components"][name]["hidden"]:
-            part = assembly.component(name)
-            record = assembly.index.release(part.releases[part.versions.index(release)])
-            if "bring" in record.attributes:
-                components = [{"target": target, "component": name, "evidence": record.evidence}]
-                yield _caveat("to-bring", record.attributes["bring"], components)
+    index = resolution.index
+    for target, name, release in resolution.hidden:
+        facts = index.component(name)
+        record = index.release(facts.releases[facts.versions.index(release)])
+        if "bring" in record.attributes:
+            components = [{"target": target, "component": name, "evidence": record.evidence}]
+            yield _caveat("to-bring", record.attributes["bring"], components)
 
 
 def _untested(resolution: Resolution) -> Iterator[dict[str, Any]]:
     """Pairs of what was asked for that rows speak about, but never together."""
-    header = resolution.assembly.header["components"]
+    header = resolution.index.header["components"]
     asked = [ask for ask in resolution.request.asks if not header[ask.component]["given"]]
     if len(asked) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
         return
     from toolmatrix.report import cores
     from toolmatrix.solve.untested import untested
 
-    pairs = untested(resolution.assembly)
-    for pair, told in zip(pairs, cores.soft_documents(resolution.assembly, pairs), strict=True):
+    pairs = untested(resolution.index, resolution.request)
+    for pair, told in zip(
+        pairs, cores.soft_documents(resolution.index, resolution.request, pairs), strict=True
+    ):
         lines = "; ".join(line["text"] for line in told["lines"][:1])
         text = f"{told['conclusion'].removesuffix('.')}: {lines}  TM102"
         components = [
@@ -109,7 +107,7 @@ def _untested(resolution: Resolution) -> Iterator[dict[str, Any]]:
 
 def _unspoken(resolution: Resolution) -> Iterator[dict[str, Any]]:
     """Toolkits that were chosen by what speaks of them alone: no fact joins them and a framework."""
-    index = resolution.assembly.index
+    index = resolution.index
     header = index.header["components"]
     wanted = [name for name in resolution.request.wanted if header[name]["framework"]]
     for target, choices in resolution.targets.items():

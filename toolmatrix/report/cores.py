@@ -6,20 +6,16 @@ The same lines serve text, JSON, explanations, CI cells and findings.
 from __future__ import annotations
 
 from toolmatrix.report import claims, terminal
-from toolmatrix.solve.grounds import lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import ClaimRecord
     from toolmatrix.finding import Ground
-    from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.grounds import CoreLine, Held
-    from toolmatrix.solve.parts import TestedRow
-    from toolmatrix.solve.request import Ask
+    from toolmatrix.solve.grounds import Core, CoreLine
+    from toolmatrix.solve.request import Ask, Request
     from toolmatrix.solve.untested import Untested
 
 # So many clashing releases are named; of more only the selector is.
@@ -74,26 +70,21 @@ def clash(index: Index, ground: Ground) -> str:
     return f"{ground.component} {claims.ranged(index, ground.component, ground.clashing)}"
 
 
-def sentences(assembly: Assembly, core: Sequence[int], about: str) -> list[str]:
+def sentences(index: Index, lines: Sequence[CoreLine], about: str) -> list[str]:
     """The facts of a core in words, `about` being "they"; the request's lines where no fact is left to tell."""
-    index = assembly.index
     told = []
-    found = lines(assembly, core)
-    for line in found:
+    for line in lines:
         if line.ground is not None:
             against = clash(index, line.ground) if line.ground.subject == about else ""
             told.append(f"they do not go with {against}" if against else sentence(index, line))
-    return told or [_asked(line.ask) for line in found if line.ask and not line.ask.implied]
+    return told or [_asked(line.ask) for line in lines if line.ask and not line.ask.implied]
 
 
-def core_document(
-    assembly: Assembly, core: Sequence[int], kind: str = "hard", held: Held = ()
-) -> dict[str, Any]:
+def core_document(index: Index, core: Core, kind: str = "hard") -> dict[str, Any]:
     """One core as JSON values; each line with its text, fact, evidence, source and the values it demands."""
-    reasons = [assembly.reason(number).kind for number in core]
     return {
-        "kind": "soft" if "evidence" in reasons else kind,
-        "lines": [_line_document(assembly.index, line) for line in lines(assembly, core, held)],
+        "kind": "soft" if core.soft else kind,
+        "lines": [_line_document(index, line) for line in core.lines],
     }
 
 
@@ -117,49 +108,35 @@ def _line_document(index: Index, line: CoreLine) -> dict[str, Any]:
     }
 
 
-def soft_documents(assembly: Assembly, found: Sequence[Untested]) -> list[dict[str, Any]]:
-    """Soft reasons as cores: what rows vouch for instead of what was asked."""
-    index = assembly.index
+def soft_documents(
+    index: Index, request: Request, found: Sequence[Untested]
+) -> list[dict[str, Any]]:
+    """Soft reasons as cores: what was tested instead of what was asked."""
     documents = []
     for pair in found:
-        lines: list[dict[str, Any]] = []
-        seen = set()
-        for row in pair.rows:
-            for record, rules in _row_cites(assembly, row, pair):
-                release = record.releases
-                tested = claims.shortened(record.selector)
-                text = f"{pair.subject} {release} was tested with {pair.component} {tested}"
-                if "same-minor" in rules:
-                    text += (
-                        f" and row {release} stands for {claims.series(release)} (rule same-minor)"
-                    )
-                if record.id not in seen:
-                    seen.add(record.id)
-                    lines.append(
-                        {
-                            "text": text,
-                            "fact": record.id,
-                            "facts": [record.id],
-                            "evidence": record.evidence,
-                            "source": index.source(record.source).at,
-                            "values": {pair.subject: release, pair.component: record.selector},
-                            "target": pair.target,
-                            "default": False,
-                        }
-                    )
-        wanted = {ask.component: ask.text for ask in assembly.asks(pair.target)}
-        wanted.setdefault("arch", f"--arch {','.join(assembly.request.archs)}")
-        wanted.setdefault("device", f"--device {','.join(assembly.request.devices)}")
+        lines: dict[str, dict[str, Any]] = {}
+        for cite in pair.cites:
+            record = index.claim(cite.record)
+            release = record.releases
+            tested = claims.shortened(record.selector)
+            text = f"{pair.subject} {release} was tested with {pair.component} {tested}"
+            if "same-minor" in cite.rules:
+                text += f" and row {release} stands for {claims.series(release)} (rule same-minor)"
+            line = {
+                "text": text,
+                "fact": record.id,
+                "facts": [record.id],
+                "evidence": cite.evidence,
+                "source": index.source(record.source).at,
+                "values": {pair.subject: release, pair.component: record.selector},
+                "target": pair.target,
+                "default": False,
+            }
+            lines.setdefault(record.id, line)
+        asks = [ask for ask in request.asks if ask.target in ("", pair.target)]
+        wanted = {ask.component: ask.text for ask in asks}
+        wanted.setdefault("arch", f"--arch {','.join(request.archs)}")
+        wanted.setdefault("device", f"--device {','.join(request.devices)}")
         conclusion = f"{wanted[pair.component]} is untested with {wanted[pair.subject]}."
-        documents.append({"kind": "soft", "lines": lines, "conclusion": conclusion})
+        documents.append({"kind": "soft", "lines": [*lines.values()], "conclusion": conclusion})
     return documents
-
-
-def _row_cites(
-    assembly: Assembly, row: TestedRow, pair: Untested
-) -> Iterator[tuple[ClaimRecord, Sequence[str]]]:
-    asked = assembly.asked.get((pair.target, pair.subject), -1)
-    for cite in assembly.index.cites(row.cites):
-        record = assembly.index.claim(cite.record)
-        if cite.touches(asked) and record.component == pair.component:
-            yield record._replace(evidence=cite.evidence), cite.rules

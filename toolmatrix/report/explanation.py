@@ -74,16 +74,15 @@ def _chain(found: Resolution, choice: Choice) -> list[str]:
 
 
 def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
-    assembly = found.assembly
-    variable = assembly.variable(choice.target, choice.component, choice.instance)
+    index = found.index
     groups: dict[tuple[str, str], list[str]] = {}
-    for group in alternatives(assembly, found.values, variable):
+    for group in alternatives(found, choice):
         for releases, why in _reasons(found, choice, group):
             groups.setdefault((group.kind, why), []).extend(releases)
     return [
         {
-            "releases": sorted(releases, key=assembly.scale(choice.component).versions.index),
-            "range": claims.ranged(assembly.index, choice.component, releases),
+            "releases": sorted(releases, key=index.scale(choice.component).versions.index),
+            "range": claims.ranged(index, choice.component, releases),
             "kind": kind,
             "why": why,
         }
@@ -95,7 +94,7 @@ def _reasons(
     found: Resolution, choice: Choice, group: Alternative
 ) -> list[tuple[tuple[str, ...], str]]:
     """The releases of a group by reason: builds are told apart by rules, all else by one sentence."""
-    index = found.assembly.index
+    index = found.index
     build = index.header["components"][choice.component]["variant_of"]
     if not build or group.kind not in ("older", "outranked"):
         return [(group.releases, _why(found, choice, group))]
@@ -107,8 +106,7 @@ def _why(found: Resolution, choice: Choice, group: Alternative) -> str:
         return "nothing tells them apart but age" if group.releases else ""
     if group.kind == "outranked":
         return f"no row vouches for them so well as for {choice.version}"
-    assembly = found.assembly
-    told = cores.sentences(assembly, group.core, choice.component)
+    told = cores.sentences(found.index, group.core, choice.component)
     if group.kind == "entangled":
         return "no combination has them: " + " and ".join([*told, "nothing else leads around it"])
     if group.kind == "later":

@@ -257,8 +257,7 @@ def cells_document(
             for names in part.consistent
         ]
         for names, core in part.excluded:
-            held = [(part.target, *pair) for pair in zip(varied, names, strict=True)]
-            told = cores.core_document(part.assembly, core, held=held)
+            told = cores.core_document(index, core)
             excluded.append(
                 {
                     "cell": dict(zip(varied, names, strict=True)) | {"target": part.target},

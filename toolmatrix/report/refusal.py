@@ -66,8 +66,8 @@ def document(
     return {
         "schema": SCHEMA,
         "matrix": answer.head(index),
-        "request": answer.request_document(refusal.assembly.request),
-        "cores": [*(cores.core_document(refusal.assembly, core) for core in refusal.cores), *soft],
+        "request": answer.request_document(refusal.request),
+        "cores": [*(cores.core_document(index, core) for core in refusal.cores), *soft],
         "repairs": [
             {
                 "change": [

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, Problem, solve
 from toolmatrix.solve.engine.conflict import explain
 from toolmatrix.solve.engine.enumeration import combinations
+from toolmatrix.solve.grounds import lines
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.grounds import CoreLine
     from toolmatrix.solve.parts import Variable
+    from toolmatrix.solve.resolve import Choice, Resolution
 
 # So many facts of a core a reader can still follow in one line.
 _SHORT = 3
@@ -29,19 +32,19 @@ class Alternative(Value):
 
     kind: str
     releases: tuple[str, ...]
-    core: tuple[int, ...] = ()
+    core: tuple[CoreLine, ...] = ()
 
 
-def alternatives(
-    assembly: Assembly, values: tuple[int, ...], variable: Variable
-) -> list[Alternative]:
+def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
     """Group every release of a component but the chosen one by why it was not taken."""
+    assembly, values = Assembly(found.index, found.request), found.values
+    variable = assembly.variable(choice.target, choice.component, choice.instance)
     problem = assembly.problem()
     chosen = values[variable.number]
-    possible = {found[0] for found in combinations(problem, [variable.number])}
+    possible = {first for first, *_ in combinations(problem, [variable.number])}
     settled = [((number, ~(1 << values[number])),) for number in range(variable.number)]
     decided = problem.forbidding([*problem.nogoods, *settled])
-    near = {found[0] for found in combinations(decided, [variable.number])}
+    near = {first for first, *_ in combinations(decided, [variable.number])}
     best = _level(assembly, values, variable, chosen)
     lower: dict[str, list[str]] = {"outranked": [], "older": []}
     later: dict[tuple[int, ...], list[str]] = {}
@@ -58,7 +61,8 @@ def alternatives(
             lower[kind].append(release)
     groups = [Alternative(kind=kind, releases=tuple(held)) for kind, held in lower.items() if held]
     groups += [
-        Alternative(kind="later", releases=tuple(held), core=core) for core, held in later.items()
+        Alternative(kind="later", releases=tuple(held), core=tuple(lines(assembly, core)))
+        for core, held in later.items()
     ]
     return groups + _refused(assembly, problem, values, variable, refused)
 
@@ -82,13 +86,14 @@ def _refused(
         left = [candidate for candidate in left if candidate not in same]
         releases = tuple(assembly.version(variable, candidate) or "" for candidate in same)
         if sum(number not in assembly.asked_nogoods for number in core) <= _SHORT:
-            groups.append(Alternative(kind="forbidden", releases=releases, core=core))
+            told = tuple(lines(assembly, core))
+            groups.append(Alternative(kind="forbidden", releases=releases, core=told))
             continue
         for candidate, release in zip(same, releases, strict=True):
             broken = _broken(problem, values, variable, candidate)
             entangled.setdefault(broken, []).append(release)
     return groups + [
-        Alternative(kind="entangled", releases=tuple(releases), core=core)
+        Alternative(kind="entangled", releases=tuple(releases), core=tuple(lines(assembly, core)))
         for core, releases in entangled.items()
     ]
 

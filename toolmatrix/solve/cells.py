@@ -8,6 +8,8 @@ from toolmatrix.errors import UsageError
 from toolmatrix.solve.engine import Conflict, Problem, solve
 from toolmatrix.solve.engine.conflict import explain
 from toolmatrix.solve.engine.enumeration import combinations
+from toolmatrix.solve.grounds import core
+from toolmatrix.solve.parts import Pin
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.parts import Variable
 
 LIMIT = 20_000
@@ -25,9 +28,8 @@ class Cells(Value):
     """Combinations of releases of the varied components on one target, the excluded ones each with a core."""
 
     target: str
-    assembly: Assembly
     consistent: tuple[tuple[str, ...], ...]
-    excluded: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
+    excluded: tuple[tuple[tuple[str, ...], Core], ...]
 
 
 def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
@@ -58,10 +60,13 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
         if found in good:
             consistent.append(names)
         else:
-            excluded.append((names, _reason(assembly, problem, variables, found, cores)))
-    return Cells(
-        target=target, assembly=assembly, consistent=tuple(consistent), excluded=tuple(excluded)
-    )
+            numbers = _reason(assembly, problem, variables, found, cores)
+            pins = [
+                Pin(target, variable.component, name)
+                for variable, name in zip(variables, names, strict=True)
+            ]
+            excluded.append((names, core(assembly, numbers, pins)))
+    return Cells(target=target, consistent=tuple(consistent), excluded=tuple(excluded))
 
 
 def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
@@ -87,12 +92,12 @@ def _reason(
         ((variable.number, (2 << variable.count) - 1 & ~(1 << part)),)
         for variable, part in zip(variables, found, strict=True)
     ]
-    for core in cores:
-        nogoods = [problem.nogoods[number] for number in core]
+    for known in cores:
+        nogoods = [problem.nogoods[number] for number in known]
         if isinstance(solve(problem.forbidding([*nogoods, *fixed])), Conflict):
-            return core
+            return known
     start = len(problem.nogoods)
     whole = problem.forbidding([*problem.nogoods, *fixed])
-    core = explain(whole, requests=(*assembly.asked_nogoods, *range(start, start + len(fixed))))
-    cores.append(tuple(number for number in core if number < start))
+    refused = explain(whole, requests=(*assembly.asked_nogoods, *range(start, start + len(fixed))))
+    cores.append(tuple(number for number in refused if number < start))
     return cores[-1]

@@ -48,7 +48,7 @@ def family(cpu: str) -> str:
 
 def of(resolution: Resolution, target: str) -> Flags:
     """The flags of one target of an answer."""
-    components = resolution.assembly.header["components"]
+    components = resolution.index.header["components"]
     choices = resolution.targets[target]
     chosen = resolution.chosen(target)
     host = [choice.version for choice in choices if components[choice.component]["flag"]]
@@ -66,9 +66,8 @@ def of(resolution: Resolution, target: str) -> Flags:
     said = (f"-mcpu={resolution.request.cpu}", f"-mcpu={resolution.request.cpu}+crc")
     if resolution.request.cpu and not any(flag in host for flag in said):
         spelled, version, complaint = _archspec(resolution.request.cpu, chosen)
-        if f"-mcpu={resolution.request.cpu}" in spelled and resolution.assembly.mask(
-            "cpu-flag", f"-mcpu={resolution.request.cpu}"
-        ):
+        flag = f"-mcpu={resolution.request.cpu}"
+        if flag in spelled and resolution.index.scale("cpu-flag").select(flag):
             # The facts know the name and this compiler does not: an early point release of its series.
             spelled, version, complaint = _archspec(resolution.request.cpu, chosen, ".0")
         if spelled:

@@ -14,12 +14,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.records import ClaimRecord
     from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.parts import Reason
+    from toolmatrix.solve.parts import Pin, Reason
     from toolmatrix.solve.request import Ask
-    from toolmatrix.solve.resolve import Resolution
-
-    Held = Sequence[tuple[str, str, str]]
-    """Target, component, release."""
 
 
 class CoreLine(Value):
@@ -30,7 +26,31 @@ class CoreLine(Value):
     ground: Ground | None = None
 
 
-def lines(assembly: Assembly, core: Sequence[int], held: Held = ()) -> list[CoreLine]:
+class Core(Value):
+    """Why there is no answer: lines that cannot hold together.
+
+    `asks` are all lines of the request behind them, also defaults and what an option brings; `subjects` the components
+    that its facts are about. It is `soft` where nothing but the evidence asked for refuses.
+    """
+
+    lines: tuple[CoreLine, ...]
+    asks: tuple[Ask, ...]
+    subjects: tuple[str, ...]
+    soft: bool
+
+
+def core(assembly: Assembly, numbers: Sequence[int], held: Sequence[Pin] = ()) -> Core:
+    """A core as the engine numbers it, read."""
+    reasons = [assembly.reason(number) for number in numbers]
+    return Core(
+        lines=tuple(lines(assembly, numbers, held)),
+        asks=tuple(reason.ask for reason in reasons if reason.ask is not None),
+        subjects=tuple(reason.subject for reason in reasons if reason.subject),
+        soft=any(reason.kind == "evidence" for reason in reasons),
+    )
+
+
+def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> list[CoreLine]:
     """The lines of a core: facts in the order of its nogoods, then what was asked.
 
     `held` are releases that stand beside the request: those of one cell of a CI matrix.
@@ -52,25 +72,17 @@ def lines(assembly: Assembly, core: Sequence[int], held: Held = ()) -> list[Core
     return [*told, *asked.values()]
 
 
-def grounds(assembly: Assembly, core: Sequence[int], held: Held = ()) -> tuple[Ground, ...]:
+def grounds(
+    assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()
+) -> tuple[Ground, ...]:
     """The facts of a core; the lines of the request are left out."""
     return tuple(line.ground for line in lines(assembly, core, held) if line.ground is not None)
-
-
-def silence(answer: Resolution) -> tuple[Ground, ...]:
-    """What nobody knows and an answer rests on."""
-    held = [
-        (target, choice.component, choice.version)
-        for target, choices in answer.targets.items()
-        for choice in choices
-    ]
-    return grounds(answer.assembly, answer.unread, held)
 
 
 class _Remaining:
     """What is left of each component when the request and then every fact that it triggers are heard."""
 
-    def __init__(self, assembly: Assembly, reasons: Sequence[Reason], held: Held) -> None:
+    def __init__(self, assembly: Assembly, reasons: Sequence[Reason], held: Sequence[Pin]) -> None:
         self.align = assembly.request.align
         self.remaining: dict[tuple[str, str], int] = {}
         for target, component, release in held:

@@ -38,6 +38,14 @@ class Reason(Value):
     rule: str = ""
 
 
+class Pin(NamedTuple):
+    """A release of a component on a target."""
+
+    target: str
+    component: str
+    release: str
+
+
 class Statement(NamedTuple):
     """A nogood with what it says.
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.resolve import Resolution
 
@@ -75,28 +76,20 @@ def _wish(option: str, value: str) -> Ask:
 class _RepairSearch:
     def __init__(self, index: Index, refusal: Unsatisfiable) -> None:
         self.index = index
-        self.assembly = refusal.assembly
-        self.request = refusal.assembly.request
+        self.request = refusal.request
         asks = [
             ask
             for core in refusal.cores
-            for number in core
-            if (ask := self.assembly.reason(number).ask) is not None
-            and ask.text
-            and (ask.implied or ask.option not in _PLACES or self.at_odds(core))
+            for ask in core.asks
+            if ask.text and (ask.implied or ask.option not in _PLACES or self.at_odds(core))
         ]
         self.asks: list[Ask] = list(dict.fromkeys(asks))
         self.targets: list[Ask] = list(dict.fromkeys(self.movable(asks)))
 
-    def at_odds(self, core: Sequence[int]) -> bool:
+    def at_odds(self, core: Core) -> bool:
         """Whether the options contradict each other, whatever is asked for: then one of them has to move."""
         components = self.index.header["components"]
-        subjects = {
-            reason.subject
-            for reason in map(self.assembly.reason, core)
-            if reason.ask is None and reason.subject
-        }
-        return all(components[name]["given"] or name in SEVERAL for name in subjects)
+        return all(components[name]["given"] or name in SEVERAL for name in core.subjects)
 
     def movable(self, asks: Sequence[Ask]) -> Iterator[Ask]:
         """The targets whose own accelerator stands in the way: another one brings another."""
@@ -263,7 +256,7 @@ class _RepairSearch:
 
     def versions(self, ask: Ask, request: Request) -> Iterator[Ask]:
         """The nearest newer and the nearest older release that work."""
-        scale = self.assembly.scale(ask.component)
+        scale = self.index.scale(ask.component)
         mask = scale.select(ask.selector)
         top, bottom = mask.bit_length() - 1, (mask & -mask).bit_length() - 1
         newer = scale.versions[top:]
@@ -295,7 +288,7 @@ class _RepairSearch:
         return base + self.distance(old, new)
 
     def distance(self, old: Ask, new: Ask) -> int:
-        scale = self.assembly.scale(old.component)
+        scale = self.index.scale(old.component)
         mask = scale.select(old.selector)
         version = scale.versions[scale.select(new.selector).bit_length() - 2]
         ends = (
@@ -306,7 +299,7 @@ class _RepairSearch:
 
     def steps(self, component: str, one: str, other: str) -> int:
         """Releases between two versions, weighted by the first number in which they differ."""
-        versions = self.assembly.scale(component).versions
+        versions = self.index.scale(component).versions
         between = abs(versions.index(one) - versions.index(other))
         parts = list(zip(one.split("."), other.split("."), strict=False))
         level = next(

@@ -9,15 +9,17 @@ from toolmatrix.facts import evidence as words
 from toolmatrix.solve import ties
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, solve
-from toolmatrix.solve.parts import EVIDENCE, SEVERAL, told
+from toolmatrix.solve.parts import EVIDENCE, SEVERAL, Pin, told
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding, Dispute
+    from toolmatrix.finding import Ground
+    from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.parts import TestedRow, Variable
     from toolmatrix.solve.request import Request
 
@@ -54,15 +56,17 @@ class Choice(Value):
 class Resolution(Value):
     """The answer: choices per target in order of preference.
 
-    `unread` is what nobody knows and the answer rests on, as numbers of nogoods of `assembly`: with any, it is no yes.
+    `hidden` are releases of components that an answer does not show, `values` the candidates as the engine has them.
+    `unread` is what nobody knows and the answer rests on: with any, it is no yes.
     """
 
+    index: Index
     request: Request
     targets: Mapping[str, tuple[Choice, ...]]
+    hidden: tuple[Pin, ...]
     evidence: str
-    assembly: Assembly
     values: tuple[int, ...]
-    unread: tuple[int, ...] = ()
+    unread: tuple[Ground, ...] = ()
 
     def chosen(self, target: str) -> dict[str, str]:
         """Component to version of one target (the first instance of codegen archs and devices)."""
@@ -73,10 +77,11 @@ class Resolution(Value):
 
 
 class Unsatisfiable(Value):
-    """No answer: independent cores, each the numbers of nogoods of `assembly`."""
+    """No answer, for the reasons of independent cores."""
 
-    assembly: Assembly
-    cores: tuple[tuple[int, ...], ...]
+    index: Index
+    request: Request
+    cores: tuple[Core, ...]
 
 
 def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
@@ -84,10 +89,13 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
     found = attempt(index, request)
     if isinstance(found, Resolution):
         return found
+    from toolmatrix.solve import grounds
     from toolmatrix.solve.engine import conflict
 
     cores = conflict.cores(found.problem(), found.asked_nogoods)
-    return Unsatisfiable(assembly=found, cores=tuple(cores))
+    return Unsatisfiable(
+        index=index, request=request, cores=tuple(grounds.core(found, core) for core in cores)
+    )
 
 
 def attempt(index: Index, request: Request) -> Resolution | Assembly:
@@ -135,13 +143,34 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         if all(mask >> values[variable] & 1 for variable, mask in assembly.nogoods[number])
     )
     return Resolution(
+        index=assembly.index,
         request=assembly.request,
         targets=targets,
+        hidden=tuple(_hidden(assembly, chosen)),
         evidence=words.UNKNOWN if unread else weakest,
-        assembly=assembly,
         values=values,
-        unread=unread,
+        unread=_unread(assembly, targets, unread) if unread else (),
     )
+
+
+def _hidden(assembly: Assembly, chosen: Mapping[int, str | None]) -> Iterator[Pin]:
+    for (target, name), held in assembly.by_name.items():
+        release = chosen[held[0].number]
+        if release is not None and assembly.header["components"][name]["hidden"]:
+            yield Pin(target, name, release)
+
+
+def _unread(
+    assembly: Assembly, targets: Mapping[str, tuple[Choice, ...]], numbers: tuple[int, ...]
+) -> tuple[Ground, ...]:
+    from toolmatrix.solve import grounds
+
+    held = [
+        Pin(target, choice.component, choice.version)
+        for target, choices in targets.items()
+        for choice in choices
+    ]
+    return grounds.grounds(assembly, numbers, held)
 
 
 class _Target:

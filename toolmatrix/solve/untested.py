@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from toolmatrix.solve.assemble import Assembly
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import CitedClaim
     from toolmatrix.solve.parts import TestedRow, Variable
+    from toolmatrix.solve.request import Request
 
 
 class Untested(Value):
-    """Rows name `subject` with other releases of `component` than the ones asked for."""
+    """Rows name `subject` with other releases of `component` than the ones asked for, as the claims of `cites` say."""
 
     target: str
     subject: str
     component: str
-    rows: tuple[TestedRow, ...]
+    cites: tuple[CitedClaim, ...]
 
 
-def untested(assembly: Assembly) -> list[Untested]:
+def untested(index: Index, request: Request) -> list[Untested]:
     """The pairs of asked components for which rows exist, none of which holds for both."""
+    assembly = Assembly(index, request)
     found = []
     told = assembly.every_row()
     for target in assembly.request.targets:
@@ -36,14 +40,27 @@ def untested(assembly: Assembly) -> list[Untested]:
                         target=target,
                         subject=one.component,
                         component=other.component,
-                        rows=tuple(rows),
+                        cites=tuple(_cites(assembly, rows, target, one, other)),
                     )
                 )
     return found
 
 
-def spoken(assembly: Assembly) -> bool:
+def _cites(
+    assembly: Assembly, rows: Sequence[TestedRow], target: str, one: Variable, other: Variable
+) -> Iterator[CitedClaim]:
+    """What rows say of `other`, of the releases of `one` that were asked for."""
+    asked = assembly.asked.get((target, one.component), -1)
+    for row in rows:
+        for cite in assembly.index.cites(row.cites):
+            claim = assembly.index.claim(cite.record)
+            if cite.touches(asked) and claim.component == other.component:
+                yield cite
+
+
+def spoken(index: Index, request: Request) -> bool:
     """Whether any fact, hard or soft, speaks of two of the things asked for together."""
+    assembly = Assembly(index, request)
     told = assembly.every_row()
     for target in assembly.request.targets:
         pairs = {

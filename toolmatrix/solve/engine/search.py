@@ -22,27 +22,10 @@ class Search:
     """The state of one search; it can be resumed after more nogoods are added."""
 
     __slots__ = (
-        "antecedents",
-        "binary",
-        "chains",
-        "clash",
-        "decisions",
-        "domains",
-        "failed",
-        "given",
-        "links",
-        "long_terms",
-        "nogoods",
-        "queue",
-        "ranking",
-        "restored",
-        "settled",
-        "stamp",
-        "to_decide",
-        "trail",
-        "watch_xor",
-        "watched",
-    )  # fmt: skip
+        *("antecedents", "binary", "chains", "clash", "decisions", "domains", "failed", "given"),
+        *("links", "long_terms", "nogoods", "queue", "ranking", "restored", "settled", "stamp"),
+        *("to_decide", "trail", "watch_xor", "watched"),
+    )
 
     def __init__(self, domains: Sequence[int], nogoods: Sequence[Terms], ranking: Ranking) -> None:
         count = len(domains)
