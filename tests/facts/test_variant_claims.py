@@ -18,7 +18,7 @@ from tests.facts.test_variants import (
     builds,
 )
 from toolmatrix.facts.load import load
-from toolmatrix.facts.model import Channel, Component, Row
+from toolmatrix.facts.model import Channel, Component, TableRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -222,7 +222,7 @@ def test_the_rows_together_say_what_was_published(tmp_path: Path, rule: str) -> 
 
 def test_the_rows_are_kept_as_printed(tmp_path: Path) -> None:
     read = matrix(tmp_path)
-    assert read.rows[ADDED] == Row(
+    assert read.rows[ADDED] == TableRow(
         id=ADDED,
         table="addon-builds",
         about="addon-builds",
@@ -241,7 +241,7 @@ def test_the_rows_are_kept_as_printed(tmp_path: Path) -> None:
         where="row 1",
         note="seen",
     )
-    assert read.rows["addon-variants"] == Row(
+    assert read.rows["addon-variants"] == TableRow(
         id="addon-variants",
         table="addon-variants",
         about="addon: what is installed is one of the builds that were published",

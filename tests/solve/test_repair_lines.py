@@ -11,7 +11,7 @@ from tests.solve.test_repair import FACTS, FRONT, STATEMENTS, ask, context, list
 from toolmatrix.facts.store import open_index
 from toolmatrix.solve.repair import repairs
 from toolmatrix.solve.request import Ask, Request
-from toolmatrix.solve.resolve import Refusal, resolve
+from toolmatrix.solve.resolve import Unsatisfiable, resolve
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
@@ -47,7 +47,7 @@ def first(index: Index, *asks: Ask, target: str, **request: tuple[str, ...] | st
     """The cheapest way out."""
     made = Request(asks=(*asks, *context(target, {})), targets=(target,)).replace(**request)
     refusal = resolve(index, made)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Unsatisfiable)
     return repairs(index, refusal)[0]
 
 
@@ -119,7 +119,7 @@ def test_four_ways_are_offered_and_what_was_a_default_is_said(index: Index) -> N
     default, held = ask("--distro d1", implied=True), ask("colour==c1", "with")
     made = Request(asks=(ask("pin==1.0"), default, held, *context("x86", {})), targets=("x86",))
     refusal = resolve(index, made)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Unsatisfiable)
     found = repairs(index, refusal)
     assert len(found) == 4
     assert [[new.implied for _, new in one.changes if new] for one in found] == [[False, False]] * 4
