@@ -250,12 +250,14 @@ def _decide(
     for reading in hard:
         claim = reading.claim
         conditions = tuple(sorted(reading.when[1:]))
+        # Offers of several places add up, where limits would cut each other down.
         pooled = claim.kind == "offers"
         rivals.setdefault(
             (reading.when[0][0], claim.component, claim.topic, conditions, pooled), []
         ).append(reading)
     bindings: list[CompiledBinding] = []
     disputes: list[CompiledDispute] = []
+    # By `repr`, as a key holds tuples, texts and flags, which do not compare.
     for name in sorted(rivals, key=repr):
         group = sorted(rivals[name], key=lambda reading: _precedence(reading, matrix))
         if group[0].claim.kind == "offers":
@@ -322,6 +324,7 @@ def _settle(
             for taken, deciding in held
             if mask & taken and _says(deciding) != _says(reading)
         ]
+        # What is set aside is read for disputes alone: it binds nothing.
         mine = mask & ~covered
         if mine and reading.claim.decides:
             held.append((mine, reading))

@@ -56,6 +56,7 @@ def _timely(
     """Each row for what was released when it was written, and, by a rule, for what came later."""
     for (_, when, evidence), cells in rows.items():
         subject, whole = when[0]
+        # Releases of the subject by which the same versions were out stay together, or each would be a row of its own.
         groups: dict[tuple[int, ...], int] = {}
         for bit in _bits(whole):
             by_then = tuple(_by_then(cell, bit, dates) for cell in cells)

@@ -147,6 +147,7 @@ class _Writer:
 
     def row_groups(self, soft_constraints: Sequence[SoftConstraint]) -> list[records.RowGroup]:
         """Rows that soft, those about the same components with the same evidence together, column by column."""
+        # Column by column, as rows are asked whether one of them speaks of a release before any is made.
         heads: dict[Any, list[tuple[tuple[int, ...], int]]] = {}
         for soft in soft_constraints:
             names, masks, evidences = zip(*soft.terms, strict=True)
@@ -278,6 +279,7 @@ def _packages(variants: Sequence[Release]) -> dict[str, int]:
 
 def _since(scale: Scale, dates: Sequence[str]) -> tuple[list[str], list[int]]:
     """Days on which minor series began, and the releases of all that had by each: a bug fix goes with its series."""
+    # It is asked of packages alone, and they are numbered as PEP 440 says.
     if scale.scheme != "pep440":
         return [], []
     series = [versions.key(version)[0][:2] for version in scale.versions]

@@ -175,6 +175,7 @@ def _add(reached: Reached, target: str, component: str, instance: int = 0) -> bo
 
 def _spread(reached: Reached, target: str) -> None:
     """Follow `requires`, `carries` and `needs` whose conditions could hold, until nothing is added."""
+    # A condition that cannot hold yet may do so when more is reached: it waits, and is looked at in each round.
     queue = [name for owner, name in reached.by_name if owner == target]
     left = reached.remaining[target]
     waiting: list[tuple[Mapping[str, int], Sequence[str]]] = []

@@ -82,6 +82,7 @@ def _speak(spoken: dict[Pair, dict[int, int]], pair: Pair, mask: int, allowed: i
 
 
 def _pair(assembly: Assembly, one: int, other: int, table: dict[int, int]) -> Iterator[Nogood]:
+    # Releases that are joined with the same others share a nogood: tables have hundreds of releases and few such sets.
     by_allowed: dict[int, int] = {}
     for place in range(assembly.variables[one].count):
         allowed = table.get(2 << place, 0)

@@ -126,6 +126,7 @@ class RowHead:
         held.sort(key=lambda place: parts[names[place]].number)
         self.variables = [parts[names[place]] for place in held]
         self.columns = [group.columns[place] for place in held]
+        # How early comes before how well known, so one number in base EVIDENCE sorts by both.
         earliness = (count - self.variables[0].number) * EVIDENCE
         self.weight = earliness + words.rank(self.evidence)
         self.worth = [earliness + words.rank(group.evidences[place]) for place in held]

@@ -75,6 +75,7 @@ def _claimed(
         for owner, binding in told:
             if binding.kind == "needs" or binding.evidence == UNKNOWN:
                 continue
+            # A claim that admits every release there is joins the two only if it names them: "any" ties nothing.
             if binding.allowed & whole == whole and _any_will_do(assembly, binding.cites):
                 continue
             parts = assembly.parts(target, owner.instance or variable.instance)

@@ -40,6 +40,7 @@ class Chains:
                 self.users[variable].append((index, ~mask))
                 if self.domains[variable] & ~mask:
                     still_open += 1
+            # With one term still open it removes that term's mask; with none it refuses at once.
             if still_open < 2:
                 self._consider(index)
 

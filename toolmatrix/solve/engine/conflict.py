@@ -74,6 +74,7 @@ def _explain(
     tried = _candidates(problem, pool, starts)
     if not tried:
         return None
+    # Reducing solves once for each nogood, which a core of thousands does not pay back.
     few = [core for core in tried[1:REDUCED] if len(core) <= LONG]
     reduced = [_reduce(problem, core, soft, starts) for core in [tried[0], *few]]
     return min(reduced, key=lambda core: (len(soft.intersection(core)), len(core), core))
@@ -91,6 +92,7 @@ def _candidates(problem: Problem, pool: Sequence[int], starts: Sequence[int]) ->
         shortest = min(more, key=len, default=())
         if not SHORT < len(shortest) <= LONG:
             break
+        # Nogoods of one term are the requests, and stay: a core without any would blame the facts for what was asked.
         spent = {index for index in shortest if len(problem.nogoods[index]) > 1}
         pool = [index for index in pool if index not in spent]
     return sorted(found, key=lambda core: (len(core), core))
@@ -102,6 +104,7 @@ def _attempts(problem: Problem, pool: Sequence[int], starts: Sequence[int]) -> s
     first = around.refute(pool, "index")
     if first is None:
         return set()
+    # Neither the search nor the chain is shorter on all problems; both are cheap beside reducing.
     found = {first.core, follow(problem, pool)}
     if first.chosen and (second := around.refute(pool, "reverse")) is not None:
         found.add(second.core)
@@ -130,6 +133,7 @@ def _tighten(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
     """Search a core within itself, from either end, while that makes it smaller."""
     around = Around(problem, core, starts)
     misses = 0
+    # Two misses in a row, one from each end: what neither order shrinks seldom shrinks at all.
     while misses < 2:
         order = ("index", "reverse")[misses]
         smaller = around.refute(core, order)
@@ -144,6 +148,7 @@ def _tighten(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
 def _reduce(problem: Problem, core: Core, soft: frozenset[int], starts: Sequence[int]) -> Core:
     """Drop every nogood that is not needed: soft ones first, then the farthest."""
     around = Around(problem, core, starts)
+    # The last is tried first: what is far from the request makes the longest stories.
     left = sorted(core, key=lambda index: (index in soft, around.farthest(index), index))
     needed: list[int] = []
     while left:
@@ -152,6 +157,7 @@ def _reduce(problem: Problem, core: Core, soft: frozenset[int], starts: Sequence
         if smaller is None:
             needed.append(index)
         else:
+            # The conflict found without it may need even less, which saves trying those one by one.
             kept = set(smaller.core)
             left = [other for other in left if other in kept]
     return tuple(sorted(needed))

@@ -70,6 +70,7 @@ class Free:
 
     def _solve(self, variable: int, value: int) -> bool:
         """Return whether there is a solution with ``variable`` in ``value``; if so, stay there."""
+        # A question about a single value is often easy, so each begins with little patience.
         patience = PATIENCE
         suspected = value < 0
         while True:
@@ -104,6 +105,7 @@ class Free:
             open_ = self._open()
             if open_ < 0:
                 return True
+            # The last solution is near the next one: most of it stays true when one value changes.
             known = self.found[open_] & domains[open_]
             self._decide(open_, known or search.ranking.first(open_, domains[open_]))
         return None
@@ -113,6 +115,7 @@ class Free:
         best, most = -1, 0.0
         for variable, domain in enumerate(self.search.domains):
             if domain & (domain - 1):
+                # Few candidates and many conflicts: where a wrong choice shows soonest (dom/wdeg).
                 score = (self.blame[variable] + 1) / domain.bit_count()
                 if score > most:
                     best, most = variable, score
@@ -123,6 +126,7 @@ class Free:
         domains = self.search.domains
         suspects: list[int] = []
         room = LITERALS
+        # Counting is quadratic in candidates, and pigeons sit where the conflicts are.
         for variable in sorted(range(len(domains)), key=lambda v: -self.blame[v]):
             width = domains[variable].bit_length()
             if width <= room:

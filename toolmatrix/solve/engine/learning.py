@@ -43,6 +43,7 @@ def learn(search: Search, clash: Clash) -> Learned | None:
         if not level:
             return None
         while len(pending) > 1:
+            # By stamp, latest first: resolving in any other order could bring back a term that is gone.
             event = max(pending.values())
             del pending[event[1]]
             for variable in resolve(search, clash, event):

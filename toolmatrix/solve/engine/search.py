@@ -34,17 +34,21 @@ class Search:
         self.nogoods: list[Terms] = list(nogoods)
         self.given = len(self.nogoods)
         self.antecedents: list[tuple[list[int], list[tuple[int, int]]]] = []
+        # More than half of nogoods have two terms: filed under both of their variables they need no watches that move.
         self.binary: list[dict[int, Link]] = [{} for _ in domains]
         self.links: list[dict[int, dict[int, tuple[int, Link]]]] = [{} for _ in domains]
         self.watched: list[dict[int, int]] = [{} for _ in domains]
         self.long_terms: dict[int, dict[int, int]] = {}
+        # From either of the two variables that watch a nogood this gives the other, whichever of them is at hand.
         self.watch_xor: dict[int, int] = {}
         self.chains: list[list[Event]] = [[] for _ in domains]
         self.trail: list[Event] = []
         self.stamp = 0
         self.decisions: dict[int, Event] = {}
         self.settled = [0] * count
+        # As bits: the next variable to decide is the lowest of them.
         self.to_decide = (1 << count) - 1
+        # Keys alone, in the order of entry: what changed first wakes its nogoods first, and stands in the queue once.
         self.queue: dict[int, None] = dict.fromkeys(range(count))
         self.restored: dict[int, int] = {}
         self.clash: Clash | None = None
@@ -58,6 +62,7 @@ class Search:
         single: list[int] = []
         for index, terms in enumerate(self.nogoods):
             if len(terms) == 2:
+                # Complements are kept, as a term is true where the domain has nothing in the complement of its mask.
                 (one, mask), (two, other) = terms
                 if two in pairs[one]:
                     pairs[one][two].append((~mask, other, index))
@@ -146,6 +151,7 @@ class Search:
         """Undo the decision on a variable and every event that depends on it."""
         from bisect import bisect_left
 
+        # Events are tuples that begin with a stamp which only grows, so that the trail is sorted.
         start = bisect_left(self.trail, self.decisions.pop(variable))
         bit = 1 << variable
         tail = self.trail[start:]
@@ -165,6 +171,7 @@ class Search:
     def propagate(self) -> Clash | None:
         """Bring every nogood to rest; return the first that is violated."""
         while self.restored or self.queue:
+            # What came back is first: a domain that is too wide would let candidates through that are excluded.
             if self.restored:
                 variable, back = next(iter(self.restored.items()))
                 clash = self._wake_grown(variable, back)
@@ -174,6 +181,7 @@ class Search:
                 variable = next(iter(self.queue))
                 del self.queue[variable]
                 clash = self._wake(variable)
+                # Its other nogoods were not looked at, and still have to be when the clash is resolved.
                 if clash is not None:
                     self.queue[variable] = None
             if clash is not None:
@@ -202,6 +210,7 @@ class Search:
         """Apply again the nogoods that may remove candidates which came back."""
         domains = self.domains
         for other in self.binary[variable]:
+            # What lost no candidate excludes nothing that came back: its removals rest on no decision.
             if not self.chains[other]:
                 continue
             link = self.linked(other, domains[other] & -domains[other]).get(variable)
@@ -328,6 +337,7 @@ class Search:
                 allowed |= event[2]
                 late.append(level)
         best = self.ranking.prefer(variable, allowed, self.domains)
+        # A later decision must not have a say in what is best here: it goes, and comes again after this one.
         if late and (late != [variable] or best != self.domains[variable]):
             for level in late:
                 if level in self.decisions:
@@ -337,6 +347,7 @@ class Search:
             self.remove(variable, allowed & ~best, 1 << variable, ())
             self.decisions[variable] = self.trail[-1]
         self.to_decide &= ~(1 << variable)
+        # Only what a row joins with this value is ranked anew.
         if self.settled[variable] != best:
             self.settled[variable] = best
             self.to_decide |= self.ranking.followers[variable]
