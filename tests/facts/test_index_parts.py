@@ -75,13 +75,12 @@ def test_a_damaged_record_is_read_from_a_new_index(tmp_path: Path) -> None:
     index = opened(whole)
     number = index.ids["s#gcc"]
     wanted = index.record(number)
-    for section in ("records", "table"):
-        start, length, _ = index.header["sections"][section]
-        for place in range(index._body + start, index._body + start + length):
-            damaged = bytearray(whole)
-            damaged[place] ^= 1 << place % 8
-            mended = Index("", bytes(damaged), lambda _index: whole)
-            assert mended.record(number) == wanted
+    start, length, _ = index.header["sections"]["records"]
+    for place in range(index._body + start, index._body + start + length):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        mended = Index("", bytes(damaged), lambda _index: whole)
+        assert mended.record(number) == wanted
 
 
 @pytest.mark.parametrize("number", [-1, 10**9])

@@ -1,6 +1,6 @@
 """The compiled index: what a `resolve` reads instead of YAML; `writer` makes it.
 
-One file: a line `toolmatrix-index/1 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
+One file: a line `toolmatrix-index/2 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
 points to: one per component (its releases and what is said with it as the subject), then the records (claims with their
 sources, rows as printed). Sections, records and the entries of long sections are read one by one as an answer needs
 them. Each section and record has a checksum of its own, so that what a request does not reach costs nothing and damage
@@ -40,15 +40,17 @@ if TYPE_CHECKING:
     """Gives a part by its name and by what it is made from, or makes it."""
     _Name = TypeVar("_Name", int, str)
 
-FORMAT = "toolmatrix-index/1"
+FORMAT = "toolmatrix-index/2"
 
 
 class IndexDamaged(Exception):
     """Not an index, an index of another format, or a damaged one: rebuild it."""
 
 
-# Bytes of an entry of the record table: where the record ends, and its CRC.
-_ENTRY = 8
+LENGTH_BITS = 24
+"""The number of a record is where it starts and, in so many bits, its length: no table has to be read to find it."""
+CRC_BYTES = 4
+"""Before each record."""
 # No first line is longer.
 _FIRST_LINE = 120
 BREAK = "\n"
@@ -158,19 +160,13 @@ class Index:
         return self._raw[name]
 
     def _record(self, number: int) -> bytes:
-        table = self._slice("table")
-        end = number * _ENTRY
-        if not 0 <= end < len(table):
+        start, length = number >> LENGTH_BITS, number & (1 << LENGTH_BITS) - 1
+        first, *_ = self.header["sections"]["records"]
+        data = self._bytes(first + start, length)
+        crc, record = data[:CRC_BYTES], data[CRC_BYTES:]
+        if sealed(record, start) != crc:
             raise IndexDamaged(self.path)
-        # The number of the record goes into its CRC, or one record could pass for another.
-        first, last, crc = (
-            int.from_bytes(table[place : place + 4], "little") if place >= 0 else 0
-            for place in (end - _ENTRY, end, end + 4)
-        )
-        data = self._bytes(self.header["sections"]["records"][0] + first, max(0, last - first))
-        if zlib.crc32(data, number) != crc:
-            raise IndexDamaged(self.path)
-        return data
+        return record
 
     def section(self, name: str) -> Any:
         """A section as JSON, read once."""
@@ -268,6 +264,11 @@ class Index:
 def _fact(told: Sequence[Any]) -> FactRecord:
     kind, *fields = told
     return KINDS[kind]._make(fields)
+
+
+def sealed(record: bytes, start: int) -> bytes:
+    """The CRC of a record, into which goes where it starts: none passes for another."""
+    return zlib.crc32(record, start & 0xFFFFFFFF).to_bytes(CRC_BYTES, "little")
 
 
 def _make(_name: str, _state: Any, make: Callable[[], Any]) -> Any:

@@ -6,7 +6,7 @@ import json
 import zlib
 
 from toolmatrix.facts import records, versions
-from toolmatrix.facts.index import BREAK, FORMAT
+from toolmatrix.facts.index import BREAK, CRC_BYTES, FORMAT, LENGTH_BITS, sealed
 from toolmatrix.facts.model import Component
 
 TYPE_CHECKING = False
@@ -34,19 +34,23 @@ def write(compiled: Compiled, files: records.States) -> bytes:
 
 
 class _Writer:
-    """Numbers records as they are needed and gathers sections."""
+    """Writes records as they are needed and gathers sections."""
 
     def __init__(self, compiled: Compiled, files: records.States) -> None:
         self.compiled = compiled
         self.files = files
         self.sources: Mapping[str, FactSource] = compiled.matrix.sources
         self.made: list[bytes] = []
+        self.end = 0
         self.ids: dict[str, int] = {}
         self.sections: dict[str, bytes] = {}
 
     def put(self, record: Any) -> int:
-        self.made.append(_dump(record))
-        return len(self.made) - 1
+        """Add a record and return its number."""
+        start, told = self.end, _dump(record)
+        self.made += [sealed(told, start), told]
+        self.end += CRC_BYTES + len(told)
+        return start << LENGTH_BITS | CRC_BYTES + len(told)
 
     def claim(self, claim: Claim) -> int:
         if claim.id not in self.ids:
@@ -181,12 +185,6 @@ class _Writer:
             }
         )
         self.sections["records"] = b"".join(self.made)
-        end = 0
-        table = []
-        for number, record in enumerate(self.made):
-            end += len(record)
-            table += [end.to_bytes(4, "little"), zlib.crc32(record, number).to_bytes(4, "little")]
-        self.sections["table"] = b"".join(table)
         return self.join()
 
     def join(self) -> bytes:

@@ -8,7 +8,7 @@ from toolmatrix.solve.alternatives import alternatives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from toolmatrix.facts.index import Index
@@ -166,7 +166,8 @@ def _sentences(
     yield f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"
     same: dict[str, list[str]] = {}
     for part in entry["because"]:
-        same.setdefault(f"{part['text']} ({part['evidence']})", []).append(part["fact"])
+        fact = _listed(notes.index, part["fact"], entry)
+        same.setdefault(f"{part['text']} ({part['evidence']})", []).append(fact)
     for place, (reason, facts) in enumerate(same.items()):
         yield f"{'And because' if place else 'Because'} {reason} {notes.cite(facts)}"
     if entry["chain"]:
@@ -174,7 +175,7 @@ def _sentences(
     for part in entry["disputed"]:
         yield f"disputed: {part['says']} ({part['evidence']})  TM301"
     for part in entry["decides"]:
-        mark = notes.cite([part["fact"]])
+        mark = notes.cite([_listed(notes.index, part["fact"], part)])
         yield f"decides {part['component']} {part['version']}: {part['why']} {mark}"
     shown = entry["not_taken"] if depth is not None else entry["not_taken"][:_LINES]
     for part in shown:
@@ -183,3 +184,12 @@ def _sentences(
     if len(shown) < len(entry["not_taken"]):
         rest = terminal.plural(len(entry["not_taken"]) - len(shown), "more group")
         yield f"... and {rest} (--depth)"
+
+
+def _listed(index: Index, fact: str, part: Mapping[str, Any]) -> str:
+    """The id under which the index lists a fact: for a release that is no row of a table its component and version."""
+    try:
+        index.number(fact)
+    except KeyError:
+        return f"{part['component']}=={part['version']}"
+    return fact
