@@ -7,8 +7,8 @@ order of their candidates' indices, preferred ones first, the first chosen varia
 
 from __future__ import annotations
 
+from . import Ranking
 from .learning import Clash
-from .ranking import Ranking
 from .search import Search
 
 TYPE_CHECKING = False

@@ -8,8 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from . import Ranking
     from .learning import Learned
-    from .ranking import Ranking
 
     Terms = tuple[tuple[int, int], ...]
     Event = tuple[int, int, int, int, tuple[int, ...]]
