@@ -158,37 +158,31 @@ class _RepairSearch:
             yield Repair(changes=changes, cost=cost, request=request, resolution=resolution)
 
     def changed(self, changes: Sequence[tuple[Ask, Ask | None]]) -> Request:
+        """The request with some lines replaced or dropped."""
         request = self.request
         for old, new in changes:
-            if old.option == "min-evidence" and new is not None:
-                request = request.replace(min_evidence=new.selector)
-                continue
-            if old.option == "align":
-                request = request.replace(
-                    align=tuple(name for name in request.align if name != old.selector)
-                )
-                continue
-            if old.option in ("arch", "device"):
-                field = old.option + "s"
-                names = [
-                    new.selector if new and name == old.selector else name
-                    for name in getattr(request, field)
-                ]
-                request = request.replace(
-                    **{field: tuple(name for name in names if new or name != old.selector)}
-                )
-                continue
-            asks: list[Ask] = []
-            for ask in request.asks:
-                if new is not None and ask.option == old.option == "accelerator":
-                    asks.append(new.replace(target=ask.target))
-                elif ask != old:
-                    asks.append(ask)
-                elif new is not None:
-                    asks.append(new)
-            request = request.replace(asks=tuple(asks))
-            if old.option == "target" and new is not None:
-                request = self.moved(request, old, new)
+            if not old.component:
+                request = _wished(request, old, new)
+            elif old.option in ("arch", "device"):
+                request = _recoded(request, old, new)
+            else:
+                request = self.restated(request, old, new)
+        return request
+
+    def restated(self, request: Request, old: Ask, new: Ask | None) -> Request:
+        """The request with one line about a component replaced or dropped."""
+        asks: list[Ask] = []
+        for ask in request.asks:
+            if new is not None and ask.option == old.option == "accelerator":
+                # One option says the accelerator of all targets.
+                asks.append(new.replace(target=ask.target))
+            elif ask != old:
+                asks.append(ask)
+            elif new is not None:
+                asks.append(new)
+        request = request.replace(asks=tuple(asks))
+        if old.option == "target" and new is not None:
+            return self.moved(request, old, new)
         return request
 
     def moved(self, request: Request, old: Ask, new: Ask) -> Request:
@@ -322,3 +316,22 @@ def device_of(index: Index, arch: str) -> str:
             ):
                 return name
     return ""
+
+
+def _wished(request: Request, old: Ask, new: Ask | None) -> Request:
+    """The request with less evidence asked for, or one component fewer to align."""
+    if new is not None:
+        return request.replace(min_evidence=new.selector)
+    return request.replace(align=tuple(name for name in request.align if name != old.selector))
+
+
+def _recoded(request: Request, old: Ask, new: Ask | None) -> Request:
+    """The request with one codegen arch or device replaced or dropped: these are no lines, but lists of it."""
+    instead = () if new is None else (new.selector,)
+    names = request.archs if old.option == "arch" else request.devices
+    changed = tuple(
+        kept for name in names for kept in (instead if name == old.selector else (name,))
+    )
+    if old.option == "arch":
+        return request.replace(archs=changed)
+    return request.replace(devices=changed)
