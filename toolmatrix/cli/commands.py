@@ -26,8 +26,6 @@ class Command(Value):
     name: str
     summary: str
     usage: str = ""
-    at_least: int = 0
-    at_most: int | None = 0
     passes: bool = False
     fills: bool = False
     does: str = ""
@@ -54,6 +52,16 @@ class Command(Value):
 
         return (*self.formats, *formats.names())
 
+    @property
+    def at_least(self) -> int:
+        """How many arguments it needs: those of the usage that stand in no brackets."""
+        return len(self.usage.partition("[")[0].split())
+
+    @property
+    def at_most(self) -> int | None:
+        """How many arguments it takes, None where the usage repeats one."""
+        return None if "..." in self.usage else len(self.usage.split())
+
     def load(self) -> Callable[[Context], int]:
         """Import the command and return what runs it."""
         path = "toolmatrix.cli." + self.name.replace("-", "_")
@@ -75,8 +83,6 @@ _ALL = (
         name="resolve",
         summary="which versions go together",
         usage="REQUEST...",
-        at_least=1,
-        at_most=None,
         completer="release",
         own=("environment",),
         request=True,
@@ -91,8 +97,6 @@ _ALL = (
         name="explain",
         summary="why this version, and what was refused",
         usage="NAME [REQUEST...]",
-        at_least=1,
-        at_most=None,
         completer="component",
         own=("invert", "environment"),
         request=True,
@@ -107,8 +111,6 @@ _ALL = (
         does="looking for ways to have",
         summary="what forbids a request, and what would have to change",
         usage="REQUEST...",
-        at_least=1,
-        at_most=None,
         completer="release",
         own=("environment",),
         request=True,
@@ -134,7 +136,6 @@ _ALL = (
         name="facts",
         summary="one fact in full, or a list of them",
         usage="[ID...]",
-        at_most=None,
         completer="fact",
         own=("source", "stale"),
         examples=(
@@ -147,7 +148,6 @@ _ALL = (
         name="lock",
         summary="write an answer down, or verify one",
         usage="[REQUEST...]",
-        at_most=None,
         completer="release",
         own=("check", "upgrade"),
         request=True,
@@ -163,8 +163,6 @@ _ALL = (
         does="comparing",
         summary="what moved between locks, or differs between targets, images and machines",
         usage="OLD [NEW]",
-        at_least=1,
-        at_most=2,
         completer="file",
         own=("exit_code", "target", "platform", "all"),
         examples=(
@@ -190,7 +188,6 @@ _ALL = (
         name="render",
         summary="Dockerfiles, and what builds and schedules them, from a lock",
         usage="[REQUEST...]",
-        at_most=None,
         fills=True,
         completer="release",
         own=("check", "force", "list_formats", *_RENDER_OWN),
@@ -206,7 +203,6 @@ _ALL = (
         name="build",
         summary="build what was rendered, by docker or buildah",
         usage="[DIR...] [-- FLAGS]",
-        at_most=None,
         passes=True,
         completer="file",
         own=("target",),
@@ -220,7 +216,6 @@ _ALL = (
         name="stages",
         summary="what nvcc, hipcc or clang would run, stage by stage",
         usage="[FILE... | diff OLD NEW] [-- FLAGS]",
-        at_most=None,
         passes=True,
         completer="file",
         own=("arch", "device", "run", "verify", "exit_code", *_STAGES_OWN),
@@ -236,8 +231,6 @@ _ALL = (
         does="reading",
         summary="known failures in a log, the facts behind them, and the way out",
         usage="LOG",
-        at_least=1,
-        at_most=1,
         completer="file",
         own=("limit",),
         formats=("text", "json", "sarif", "github"),
@@ -252,8 +245,6 @@ _ALL = (
         does="reading",
         summary="what an image or a directory holds, and how it was seen",
         usage="SUBJECT",
-        at_least=1,
-        at_most=1,
         completer="file",
         own=("platform", "no_run", "all"),
         examples=(
@@ -267,8 +258,6 @@ _ALL = (
         name="validate",
         summary="whether images are what a lock says",
         usage="SUBJECT...",
-        at_least=1,
-        at_most=None,
         completer="file",
         own=(
             "target",
@@ -306,7 +295,6 @@ _ALL = (
         name="rule",
         summary="what a code such as TM101 means",
         usage="[CODE...]",
-        at_most=None,
         completer="code",
         examples=("toolmatrix rule TM101", "toolmatrix rule"),
     ),
@@ -327,8 +315,6 @@ _ALL = (
         name="completion",
         summary="a script that completes commands, options and names",
         usage="SHELL",
-        at_least=1,
-        at_most=1,
         completer="choices",
         choices=("bash", "zsh", "fish"),
         formats=("text",),
@@ -342,7 +328,6 @@ _ALL = (
         name="help",
         summary="this help, or that of a command",
         usage="[COMMAND]",
-        at_most=1,
         completer="command",
         formats=("text",),
         examples=("toolmatrix help", "toolmatrix help resolve"),

@@ -25,6 +25,7 @@ _TOML: Mapping[str, tuple[type, str]] = {
     "number": (int, "a whole number, 0 or more"),
     "text": (str, "a string"),
 }
+_METAVARS = {"list": "LIST", "number": "N", "text": "NAME"}
 _NONE: Mapping[str, str] = {}
 _EMPTY: Mapping[str, Any] = {"flag": False, "count": 0, "number": None, "text": "", "list": ()}
 
@@ -56,6 +57,10 @@ class Option:
         self.kind = _KINDS[owner.__annotations__[name]]
         if self.default is None:
             self.default = _EMPTY[self.kind]
+        if self.shape == "path":
+            self.completer = self.completer or "file"
+        if not self.metavar:
+            self.metavar = "FILE" if self.shape == "path" else _METAVARS.get(self.kind, "")
 
     @property
     def key(self) -> str:
@@ -185,3 +190,13 @@ def option(
     A file sets what is `configurable`; what is `only_flag` is set by no variable either.
     """
     return Option(locals())
+
+
+def of_request(*flags: str, **declared: Any) -> Any:
+    """Declare an option of every command that takes a request."""
+    return option(*flags, group="request", **declared)
+
+
+def of_command(*flags: str, **declared: Any) -> Any:
+    """Declare an option of single commands."""
+    return option(*flags, group="own", **declared)

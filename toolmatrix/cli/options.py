@@ -6,7 +6,7 @@ and the completion scripts are all derived from the fields of `Options`.
 
 from __future__ import annotations
 
-from toolmatrix.cli.option import Option, option
+from toolmatrix.cli.option import Option, of_command, of_request, option
 from toolmatrix.facts.evidence import WORDS
 from toolmatrix.request.fields import PREFERENCES
 
@@ -27,323 +27,227 @@ def _every_format() -> tuple[str, ...]:
 class Options:
     """The options of one run, read as attributes; a field's annotation is the type of its value."""
 
-    target: tuple[str, ...] = option(
+    target: tuple[str, ...] = of_request(
         "--target",
-        metavar="LIST",
-        group="request",
         completer="target",
         help="where the result runs, such as x86, arm or amd, or several: x86,arm",
     )
-    from_: str = option(
+    from_: str = of_request(
         "--from",
         metavar="WORD",
-        group="request",
         completer="from",
         help="how the framework gets there, such as source or wheel",
     )
-    accelerator: str = option(
+    accelerator: str = of_request(
         "--accelerator",
         metavar="WORD",
-        group="request",
         completer="accelerator",
         help="what computes beside the CPU, such as none, cuda or rocm",
     )
-    arch: tuple[str, ...] = option(
-        "--arch",
-        metavar="LIST",
-        group="request",
-        completer="arch",
-        help="make code for these; the toolkit must know them",
+    arch: tuple[str, ...] = of_request(
+        "--arch", completer="arch", help="make code for these; the toolkit must know them"
     )
-    device: tuple[str, ...] = option(
-        "--device",
-        metavar="LIST",
-        group="request",
-        completer="device",
-        help="run on these devices",
+    device: tuple[str, ...] = of_request(
+        "--device", completer="device", help="run on these devices"
     )
-    cpu: str = option(
-        "--cpu",
-        metavar="NAME",
-        group="request",
-        help="make code for this CPU",
-    )
-    distro: str = option(
-        "--distro",
-        metavar="NAME",
-        group="request",
-        completer="distro",
-        help="run on this distribution",
-    )
-    with_: tuple[str, ...] = option(
+    cpu: str = of_request("--cpu", help="make code for this CPU")
+    distro: str = of_request("--distro", completer="distro", help="run on this distribution")
+    with_: tuple[str, ...] = of_request(
         "--with",
         metavar="SPEC",
-        group="request",
         completer="release",
         split=False,
         help="what you hold, such as a release that must stay; repeatable",
     )
-    prefer: str = option(
+    prefer: str = of_request(
         "--prefer",
         metavar="WORD",
-        group="request",
         choices=PREFERENCES,
         default="best-evidence",
         help="which of several answers to take",
     )
-    keep: str = option(
-        "--keep",
-        metavar="LOCK",
-        group="request",
-        completer="file",
-        shape="path",
-        help="prefer what this lock holds",
+    keep: str = of_request(
+        "--keep", metavar="LOCK", shape="path", help="prefer what this lock holds"
     )
-    align: tuple[str, ...] = option(
-        "--align",
-        metavar="LIST",
-        group="request",
-        completer="component",
-        help="components that must be the same on every target",
+    align: tuple[str, ...] = of_request(
+        "--align", completer="component", help="components that must be the same on every target"
     )
-    depth: int | None = option(
-        "--depth", metavar="N", group="request", help="how deep a tree or derivation is printed"
-    )
-    ascii: bool = option("--ascii", group="request", help="draw trees with plain characters")
-    all: bool = option(
-        "--all", group="request", help="show what is usually left out; take subjects from files"
-    )
+    depth: int | None = of_request("--depth", help="how deep a tree or derivation is printed")
+    ascii: bool = of_request("--ascii", help="draw trees with plain characters")
+    all: bool = of_request("--all", help="show what is usually left out; take subjects from files")
 
-    rows: str = option(
-        "--rows",
-        metavar="NAME",
-        group="own",
-        completer="component",
-        help="component that the rows go through",
+    rows: str = of_command(
+        "--rows", completer="component", help="component that the rows go through"
     )
-    cols: str = option(
-        "--cols",
-        metavar="NAME",
-        group="own",
-        completer="component",
-        help="component that the columns go through",
+    cols: str = of_command(
+        "--cols", completer="component", help="component that the columns go through"
     )
-    where: tuple[str, ...] = option(
+    where: tuple[str, ...] = of_command(
         "--where",
         metavar="SPEC",
-        group="own",
         completer="release",
         split=False,
         help="only these releases; repeatable",
     )
-    cells: bool = option(
-        "--cells",
-        group="own",
-        help="list every consistent combination of rows and columns, for a CI matrix",
+    cells: bool = of_command(
+        "--cells", help="list every consistent combination of rows and columns, for a CI matrix"
     )
-    check: bool = option("--check", group="own", help="verify and write nothing")
-    upgrade: tuple[str, ...] = option(
+    check: bool = of_command("--check", help="verify and write nothing")
+    upgrade: tuple[str, ...] = of_command(
         "--upgrade",
         metavar="NAME",
-        group="own",
         completer="component",
         excludes=("check",),
         help="let this component move; repeatable",
     )
-    environment: str = option(
+    environment: str = of_command(
         "--environment",
-        metavar="NAME",
-        group="own",
         configurable=False,
         help="ask what this environment of the settings asks, with its options",
     )
-    invert: bool = option("--invert", group="own", help="show what depends on it instead")
-    source: str = option("--source", metavar="NAME", group="own", help="only what this source says")
-    stale: int | None = option(
-        "--stale", metavar="DAYS", group="own", help="report facts read more than DAYS days ago"
+    invert: bool = of_command("--invert", help="show what depends on it instead")
+    source: str = of_command("--source", help="only what this source says")
+    stale: int | None = of_command(
+        "--stale", metavar="DAYS", help="report facts read more than DAYS days ago"
     )
-    limit: int | None = option(
-        "--limit", metavar="N", group="own", help="tell at most so many, 0 for all"
-    )
-    exit_code: bool = option("--exit-code", group="own", help="exit with 1 when there is a change")
+    limit: int | None = of_command("--limit", help="tell at most so many, 0 for all")
+    exit_code: bool = of_command("--exit-code", help="exit with 1 when there is a change")
 
-    from_log: str = option(
+    from_log: str = of_command(
         "--from-log",
-        metavar="FILE",
-        group="own",
-        completer="file",
         shape="path",
         configurable=False,
         help="read what a driver printed, from a saved log or, with `-`, from stdin",
     )
-    driver: str = option(
+    driver: str = of_command(
         "--driver",
         metavar="PATH",
-        group="own",
         completer="file",
         configurable=False,
         help="the nvcc, hipcc or clang++ to ask, by name or path",
     )
-    explain: bool = option(
-        "--explain", group="own", help="say of each stage what it does and which flag changes it"
+    explain: bool = of_command(
+        "--explain", help="say of each stage what it does and which flag changes it"
     )
-    only: tuple[str, ...] = option(
+    only: tuple[str, ...] = of_command(
         "--only",
         metavar="NAME",
-        group="own",
         completer="only",
         configurable=False,
         help="only these: codegen archs of stages, checks by name or kind, files of facts; repeatable",
     )
-    since: str = option(
+    since: str = of_command(
         "--since",
         metavar="STAGE",
-        group="own",
         configurable=False,
         help="this stage and those that wait for it: a number, a kind, a tool, or KIND:ARCH",
     )
-    until: str = option(
+    until: str = of_command(
         "--until",
         metavar="STAGE",
-        group="own",
         configurable=False,
         help="this stage and those that it waits for",
     )
-    run: bool = option("--run", group="own", only_flag=True, help="run the stages and measure each")
-    verify: bool = option(
-        "--verify",
-        group="own",
-        only_flag=True,
-        help="run the stages and the driver, and compare what they make",
+    run: bool = of_command("--run", only_flag=True, help="run the stages and measure each")
+    verify: bool = of_command(
+        "--verify", only_flag=True, help="run the stages and the driver, and compare what they make"
     )
-    timeout: int | None = option(
+    timeout: int | None = of_command(
         "--timeout",
         metavar="SECONDS",
-        group="own",
         help="end a driver that takes longer, or the judging of a subject (3600)",
     )
-    cpu_time: int | None = option(
+    cpu_time: int | None = of_command(
         "--cpu-time",
         metavar="SECONDS",
-        group="own",
         default=1800,
         help="end the judging of a subject that takes more processor time",
     )
-    memory: int | None = option(
+    memory: int | None = of_command(
         "--memory",
         metavar="MIB",
-        group="own",
         default=2048,
         help="end the judging of a subject that takes more memory",
     )
-    jobs: int | None = option(
-        "--jobs", metavar="N", group="own", help="do at most so many at a time"
-    )
-    keep_dir: str = option(
+    jobs: int | None = of_command("--jobs", help="do at most so many at a time")
+    keep_dir: str = of_command(
         "--keep-dir",
         metavar="DIR",
-        group="own",
         completer="dir",
         shape="path",
         configurable=False,
         help="keep there what a run writes on its way",
     )
-    cost: str = option(
+    cost: str = of_command(
         "--cost",
-        metavar="FILE",
-        group="own",
-        completer="file",
         shape="path",
         configurable=False,
         help="add what stages cost, from the CSV of `nvcc -time` or the JSON of a run",
     )
 
-    recipe: str = option(
+    recipe: str = of_command(
         "--recipe",
-        metavar="NAME",
-        group="own",
         completer="file",
         default="toolchain",
         help="what is built: a built-in recipe, or the path of one",
     )
-    base: tuple[str, ...] = option(
+    base: tuple[str, ...] = of_command(
         "--base",
         metavar="IMAGE=STAND-IN",
-        group="own",
         split=False,
         help="start from another image in the place of one; repeatable",
     )
-    stdout: bool = option("--stdout", group="own", help="print the files and write none")
-    force: bool = option(
+    stdout: bool = of_command("--stdout", help="print the files and write none")
+    force: bool = of_command(
         "--force",
-        group="own",
         only_flag=True,
         help="replace files that were edited by hand or that somebody else wrote",
     )
-    dialect: str = option(
+    dialect: str = of_command(
         "--dialect",
-        metavar="NAME",
-        group="own",
         choices=("modern", "classic"),
         default="modern",
         help="which Dockerfiles: those of BuildKit today, or those that Docker 20.10 and buildah read",
     )
-    syntax_line: str = option(
+    syntax_line: str = of_command(
         "--syntax-line",
         metavar="WHICH",
-        group="own",
         help="the first line of Dockerfiles: on, off, or the image that it names",
     )
-    strict: bool = option(
+    strict: bool = of_command(
         "--strict",
-        group="own",
         help="take warnings for failures; of `render`: refuse downloads and base images that nothing pins",
     )
-    option_: tuple[str, ...] = option(
+    option_: tuple[str, ...] = of_command(
         "--option",
         metavar="NAME",
-        group="own",
         configurable=False,
         help="switch on an option of the recipe; repeatable",
     )
-    list_formats: bool = option(
-        "--list-formats", group="own", only_flag=True, help="show what can be written"
+    list_formats: bool = of_command(
+        "--list-formats", only_flag=True, help="show what can be written"
     )
-    list_checks: bool = option(
-        "--list-checks", group="own", configurable=False, help="say what can be checked"
+    list_checks: bool = of_command(
+        "--list-checks", configurable=False, help="say what can be checked"
     )
-    expect: tuple[str, ...] = option(
+    expect: tuple[str, ...] = of_command(
         "--expect",
         metavar="WORD",
-        group="own",
         split=False,
         configurable=False,
         help="what must hold, such as `gcc==12.*` or `arch==arm64`; repeatable",
     )
-    expect_file: str = option(
-        "--expect-file",
-        metavar="FILE",
-        group="own",
-        completer="file",
-        shape="path",
-        configurable=False,
-        help="expectations, one a line",
+    expect_file: str = of_command(
+        "--expect-file", shape="path", configurable=False, help="expectations, one a line"
     )
-    platform: str = option(
-        "--platform",
-        metavar="NAME",
-        group="own",
-        configurable=False,
-        help="which image of an index, such as linux/arm64",
+    platform: str = of_command(
+        "--platform", configurable=False, help="which image of an index, such as linux/arm64"
     )
-    no_run: bool = option(
-        "--no-run", group="own", help="start no program of an image that could be run: only read it"
+    no_run: bool = of_command(
+        "--no-run", help="start no program of an image that could be run: only read it"
     )
-    resume: str = option(
+    resume: str = of_command(
         "--resume",
-        metavar="FILE",
-        group="own",
-        completer="file",
         shape="path",
         configurable=False,
         help="keep results there as they come, and leave out those it has",
@@ -371,7 +275,6 @@ class Options:
     no_progress: bool = option("--no-progress", help="no progress lines")
     format: str = option(
         "--format",
-        metavar="NAME",
         choices=_every_format,
         default="text",
         many=True,
@@ -384,9 +287,7 @@ class Options:
     output: str = option(
         "-o",
         "--output",
-        metavar="FILE",
         default="-",
-        completer="file",
         shape="path",
         configurable=False,
         help="write the result there",
@@ -394,20 +295,12 @@ class Options:
     matrix: tuple[str, ...] = option(
         "-m",
         "--matrix",
-        metavar="FILE",
-        completer="file",
         shape="path",
         split=False,
         help="a matrix of your own that adds to the built-in one; repeatable",
     )
     lock: str = option(
-        "-l",
-        "--lock",
-        metavar="FILE",
-        completer="file",
-        shape="path",
-        default="toolmatrix.lock",
-        help="the lock to read or write",
+        "-l", "--lock", shape="path", default="toolmatrix.lock", help="the lock to read or write"
     )
     directory: str = option(
         "-C",
