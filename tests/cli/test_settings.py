@@ -141,13 +141,12 @@ def test_every_option_has_a_variable(cli: Cli) -> None:
         "TOOLMATRIX_MIN_EVIDENCE": "tested",
     }
     options = settings(cli, **env)["options"]
-    shown = {name: options[name]["value"] for name in ("target", "with", "all", "depth", "online")}
+    shown = {name: options[name]["value"] for name in ("target", "with", "all", "depth")}
     assert shown == {
         "target": ["x86", "arm"],
         "with": ["numpy>=1,<2", "gcc==9"],
         "all": True,
         "depth": 3,
-        "online": False,
     }
     assert options["verbose"]["value"] == 2
     assert options["color"]["value"] == "never"

@@ -310,7 +310,6 @@ class Options:
         configurable=False,
         help="the directory that paths are relative to",
     )
-    online: bool = option("--online", help="allow the network; nothing uses it yet")
     at: str = option("--at", metavar="DATE", shape="date", help="the matrix as known that day")
     min_evidence: str = option(
         "--min-evidence",
