@@ -59,7 +59,7 @@ def _name(text: str) -> str:
     return text.strip()
 
 
-class Table(Outcome):
+class ReleaseTable(Outcome):
     """A grid of two components, or the releases of one, of those that a request admits."""
 
     def __init__(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from toolmatrix.api.answers import Allowed, Explanation, NoAnswer, Resolved
-    from toolmatrix.api.grids import Table
+    from toolmatrix.api.grids import ReleaseTable
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.request import Kept, Request
 
@@ -223,7 +223,7 @@ def matrix(
     where: Words = (),
     everything: bool = False,
     **options: Unpack[Options],
-) -> Table:
+) -> ReleaseTable:
     """A grid of two components, or the releases of one: of those that `where` names, on the first target."""
     from toolmatrix.api import grids
 
@@ -231,4 +231,4 @@ def matrix(
     varied = grids.sides(opened.index, rows, cols)
     listed = (where,) if isinstance(where, str) else tuple(where)
     found = asked(grids.wanted(varied, listed), options, varied)
-    return grids.Table(*found, varied, where=listed, everything=everything)
+    return grids.ReleaseTable(*found, varied, where=listed, everything=everything)

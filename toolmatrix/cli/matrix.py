@@ -19,7 +19,7 @@ def run(context: Context) -> int:
     if options.cells:
         context.write_json(grids.cells(around, request, varied, options.where))
         return 0
-    table = grids.Table(around, request, varied, where=options.where, everything=options.all)
+    table = grids.ReleaseTable(around, request, varied, where=options.where, everything=options.all)
     if options.format == "json":
         context.write_json(table.to_json())
     else:

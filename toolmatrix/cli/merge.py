@@ -45,7 +45,7 @@ class Origin(Value):
 DEFAULT = Origin(kind="default")
 
 
-class Layer(Value):
+class SettingsLayer(Value):
     """The values that one place gives."""
 
     kind: str
@@ -60,12 +60,12 @@ class Layer(Value):
         return Origin(kind=self.kind, name=self.names.get(name, ""), file=self.file, keys=keys)
 
 
-def from_flags(parsed: Parsed, directory: str) -> Layer:
+def from_flags(parsed: Parsed, directory: str) -> SettingsLayer:
     """What stood on the command line."""
-    return Layer(kind="flag", values=_placed(parsed.given, directory), names=parsed.flags)
+    return SettingsLayer(kind="flag", values=_placed(parsed.given, directory), names=parsed.flags)
 
 
-def from_variables(env: Mapping[str, str], command: Command, directory: str) -> Layer:
+def from_variables(env: Mapping[str, str], command: Command, directory: str) -> SettingsLayer:
     """What the TOOLMATRIX_* variables say about the options of a command."""
     values: dict[str, Any] = {}
     names: dict[str, str] = {}
@@ -75,14 +75,14 @@ def from_variables(env: Mapping[str, str], command: Command, directory: str) -> 
             for variable, stands_for in _variables(option):
                 if env.get(variable):
                     _take(option, variable, stands_for, env[variable], values, names)
-    return Layer(kind="variable", values=_placed(values, directory), names=names)
+    return SettingsLayer(kind="variable", values=_placed(values, directory), names=names)
 
 
-def from_defaults(directory: str) -> Layer:
+def from_defaults(directory: str) -> SettingsLayer:
     """The defaults that are paths, which lie in the directory of -C as well."""
     paths = {name: one.default for name, one in OPTIONS.items() if one.shape == "path"}
     given = {name: path for name, path in paths.items() if path}
-    return Layer(kind="default", values=_placed(given, directory))
+    return SettingsLayer(kind="default", values=_placed(given, directory))
 
 
 def unknown_variables(env: Mapping[str, str]) -> list[str]:
@@ -148,7 +148,7 @@ def _join(directory: str, path: str) -> str:
     return path if path == "-" else os.path.join(directory, path)
 
 
-def merge(layers: Sequence[Layer], command: Command) -> tuple[Options, dict[str, Origin]]:
+def merge(layers: Sequence[SettingsLayer], command: Command) -> tuple[Options, dict[str, Origin]]:
     """The options of a command from layers, the strongest first."""
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}

@@ -6,7 +6,7 @@ import os.path
 
 from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.context import Context
-from toolmatrix.cli.merge import Layer, from_defaults, from_flags, from_variables, merge
+from toolmatrix.cli.merge import SettingsLayer, from_defaults, from_flags, from_variables, merge
 from toolmatrix.cli.options import Options
 from toolmatrix.cli.settings import project_file, user_file
 from toolmatrix.errors import UsageError
@@ -98,7 +98,7 @@ class Stdin:
 class Settings(Value):
     """What gives options their values, the variables aside: the flags of a run, and the files, the strongest first."""
 
-    flags: Layer
+    flags: SettingsLayer
     directory: str
     files: tuple[SettingsFile, ...]
 
@@ -115,14 +115,16 @@ class Settings(Value):
         if environment:
             file = self._of(environment)
             layers.append(
-                Layer(
+                SettingsLayer(
                     kind="environment table",
                     values=file.environments[environment].values,
                     file=file,
                     path=("environments", environment),
                 )
             )
-        layers += [Layer(kind=one.kind, values=one.top.values, file=one) for one in self.files]
+        layers += [
+            SettingsLayer(kind=one.kind, values=one.top.values, file=one) for one in self.files
+        ]
         return merge([*layers, from_defaults(self.directory)], command)
 
     def request(self, environment: str = "") -> tuple[str, ...]:
@@ -134,7 +136,7 @@ class Settings(Value):
 
     def pasted(self, env: Mapping[str, str]) -> Options:
         """The options of a `resolve` without flags in the directory where this command was started."""
-        command, flags = COMMANDS["resolve"], Layer(kind="flag", values={})
+        command, flags = COMMANDS["resolve"], SettingsLayer(kind="flag", values={})
         here = self.replace(flags=flags)
         if "directory" in self.flags.values:
             # `-C` is no part of what is pasted, and other files may be in force without it.
@@ -150,7 +152,7 @@ class Settings(Value):
         return self.environments[environment]
 
 
-def _settings(flags: Layer, directory: str, env: Mapping[str, str]) -> Settings:
+def _settings(flags: SettingsLayer, directory: str, env: Mapping[str, str]) -> Settings:
     files = (project_file(directory), user_file(env))
     return Settings(
         flags=flags, directory=directory, files=tuple(file for file in files if file is not None)

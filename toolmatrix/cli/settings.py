@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _TABLES = ("request", "environments")
 
 
-class Table(Value):
+class SettingsTable(Value):
     """The options and the request of one table of a file."""
 
     values: Mapping[str, Any]
@@ -37,8 +37,8 @@ class SettingsFile(Value):
     text: str
     kind: str
     prefix: tuple[str, ...] = ()
-    top: Table
-    environments: Mapping[str, Table]
+    top: SettingsTable
+    environments: Mapping[str, SettingsTable]
 
     def position(self, *keys: str) -> Position:
         """Where a key stands."""
@@ -129,7 +129,7 @@ class _Reader:
             environments=environments,
         )
 
-    def table(self, body: object, path: tuple[str, ...]) -> Table:
+    def table(self, body: object, path: tuple[str, ...]) -> SettingsTable:
         if not isinstance(body, dict):
             raise self.wrong(".".join((*self.prefix, *path)), path[:-1], "a table", body, path[-1:])
         values: dict[str, Any] = {}
@@ -142,7 +142,7 @@ class _Reader:
                 request = self.request(value, path)
             elif path or key != "environments":
                 raise self.unknown(key, path)
-        return Table(values=values, request=request)
+        return SettingsTable(values=values, request=request)
 
     def value(self, key: str, value: object, path: tuple[str, ...]) -> Any:
         option = BY_KEY[key]
