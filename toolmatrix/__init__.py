@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from toolmatrix.api.locks import lock as lock
     from toolmatrix.api.requests import explain as explain
     from toolmatrix.api.requests import matrix as matrix
     from toolmatrix.api.requests import open_matrix as open_matrix
     from toolmatrix.api.requests import resolve as resolve
     from toolmatrix.api.requests import why_not as why_not
+    from toolmatrix.api.stages import stages as stages
+    from toolmatrix.api.subjects import inventory as inventory
+    from toolmatrix.api.subjects import validate as validate
 else:
     ModuleType = type(sys)
 
@@ -28,7 +32,7 @@ _FUNCTIONS = {
     "explain": "toolmatrix.api.requests",
     "matrix": "toolmatrix.api.requests",
     "open_matrix": "toolmatrix.api.requests",
-    "lock": "toolmatrix.api.files",
+    "lock": "toolmatrix.api.locks",
     "render": "toolmatrix.api.files",
     "stages": "toolmatrix.api.stages",
     "inventory": "toolmatrix.api.subjects",

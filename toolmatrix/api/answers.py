@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from toolmatrix.api import PLAIN, Printed
 from toolmatrix.errors import CannotSay, NothingMatched
 from toolmatrix.facts.evidence import UNKNOWN
-from toolmatrix.report.terminal import Terminal
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, resolve
 from toolmatrix.value import Value
 
@@ -13,16 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from toolmatrix.report.terminal import Terminal
     from toolmatrix.request.read import Surroundings
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.resolve import Choice
 
-PLAIN = Terminal()
-"""A pipe: 80 columns, no colours."""
 
-
-class Outcome:
+class Outcome(Printed):
     """What came of a request; true where the command exits with 0."""
 
     def __init__(self, around: Surroundings) -> None:
@@ -48,9 +46,6 @@ class Outcome:
 
     def __bool__(self) -> bool:
         return self.ok
-
-    def __str__(self) -> str:
-        return self.text().removesuffix("\n")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: exit code {self.exit_code}>"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from toolmatrix.api.answers import PLAIN, Outcome
+from toolmatrix.api import PLAIN
+from toolmatrix.api.answers import Outcome
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.report import grid as report
 from toolmatrix.request.names import Names

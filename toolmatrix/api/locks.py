@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.api.replays import PLAIN, Printed
+from toolmatrix.api import PLAIN, Printed
 from toolmatrix.errors import CannotSay, NothingMatched
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.lock import compare, make, read, write

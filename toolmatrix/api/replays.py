@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.report.terminal import Terminal
+from toolmatrix.api import PLAIN, Printed
 from toolmatrix.stages.model import SCHEMA
 
 TYPE_CHECKING = False
@@ -10,25 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from toolmatrix.report.terminal import Terminal
     from toolmatrix.stages.cost import Cost
     from toolmatrix.stages.execute import Run
     from toolmatrix.stages.model import Plan
     from toolmatrix.stages.replay import Replay
     from toolmatrix.stages.verify import Reproduction
-
-PLAIN = Terminal()
-"""A pipe: 80 columns, no colours."""
-
-
-class Printed:
-    """What prints as the command prints it."""
-
-    def text(self, screen: Terminal = PLAIN) -> str:
-        """What the command prints on a screen."""
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        return self.text().removesuffix("\n")
 
 
 class Costed(Printed):

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from toolmatrix.api.replays import PLAIN, Costed, Printed, Ran
+from toolmatrix.api import PLAIN, Printed
+from toolmatrix.api.replays import Costed, Ran
 from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
 from toolmatrix.stages import replay as replaying
 from toolmatrix.value import Value
