@@ -67,4 +67,5 @@ class _Front(ModuleType):
         super().__setattr__(name, value)
 
 
+# PEP 562 gives a module `__getattr__`, and no hook for what is set; its class may be replaced instead.
 sys.modules[__name__].__class__ = _Front

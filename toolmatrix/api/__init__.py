@@ -9,10 +9,10 @@ PLAIN = Terminal()
 
 
 class Printed:
-    """What prints as the command prints it."""
+    """A value that prints as the command prints it."""
 
     def text(self, screen: Terminal = PLAIN) -> str:
-        """What the command prints on a screen."""
+        """The text that the command prints on a screen."""
         raise NotImplementedError
 
     def __str__(self) -> str:

@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 
 class Outcome(Printed):
-    """What came of a request; true where the command exits with 0."""
+    """The outcome of a request; true where the command exits with 0."""
 
     def __init__(self, around: Surroundings) -> None:
         self.around = around
 
     @property
     def exit_code(self) -> int:
-        """What the command exits with: 0 yes, 1 no, 4 where no fact decides."""
+        """The exit code of the command: 0 yes, 1 no, 4 where no fact decides."""
         return 0
 
     @property
     def ok(self) -> bool:
-        """Whether the answer is yes."""
+        """True if the answer is yes."""
         return self.exit_code == 0
 
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
-        """What the command prints on a screen, a tree or a derivation to a depth."""
+        """The text that the command prints on a screen, a tree or a derivation to a depth."""
         raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Outcome(Printed):
 
 
 class Resolved(Outcome):
-    """An answer; with `unread` facts it rests on what nobody knows, and is neither yes nor no."""
+    """An answer; one that rests on unknown facts is neither yes nor no."""
 
     def __init__(self, around: Surroundings, found: Resolution) -> None:
         super().__init__(around)
@@ -60,7 +60,7 @@ class Resolved(Outcome):
 
     @property
     def exit_code(self) -> int:
-        """0, or 4 where the answer rests on what nobody knows."""
+        """0, or 4 where the answer rests on unknown facts."""
         return CannotSay.exit_code if self.found.unread else 0
 
     @property
@@ -70,12 +70,12 @@ class Resolved(Outcome):
 
     @property
     def evidence(self) -> str:
-        """How well the weakest part of the answer is known."""
+        """The evidence of the weakest part of the answer."""
         return self.found.evidence
 
     @property
     def targets(self) -> dict[str, dict[str, Choice]]:
-        """What was chosen, by target and component; of several codegen archs or devices the first."""
+        """The choices by target and component; of several codegen archs or devices the first."""
         found: dict[str, dict[str, Choice]] = {}
         for target, choices in self.found.targets.items():
             held = found.setdefault(target, {})
@@ -85,7 +85,7 @@ class Resolved(Outcome):
 
     @property
     def components(self) -> dict[str, Choice]:
-        """What was chosen by component, on the first target."""
+        """The choices by component, on the first target."""
         return next(iter(self.targets.values()))
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class Allowed(Resolved):
 
     @property
     def known(self) -> bool:
-        """Whether facts support it, and not only none forbids it."""
+        """True if facts support it, and not only none forbids it."""
         from toolmatrix.solve import untested
 
         wanted = set(self.found.request.wanted)
@@ -137,7 +137,7 @@ class Allowed(Resolved):
         return 0 if self.known else CannotSay.exit_code
 
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:  # noqa: ARG002 - nothing is derived
-        """That nothing forbids it, and what is untested."""
+        """The sentence that nothing forbids it, and reasons why it is untested."""
         from toolmatrix.report import refusal
         from toolmatrix.report.claims import Notes
 
@@ -170,6 +170,7 @@ class NoAnswer(Outcome):
         super().__init__(around)
         self.refusal = refusal
         self.soft = soft
+        # A repair takes some dozen further solutions: who asks only whether it goes waits for none.
         self._found: list[Repair] | None = None
 
     @property
@@ -253,7 +254,7 @@ def resolved(around: Surroundings, request: Request) -> Resolved | NoAnswer:
 
 
 def allowed(around: Surroundings, request: Request) -> Allowed | NoAnswer:
-    """What forbids a request, hard apart from soft, or that nothing does."""
+    """The reasons that forbid a request, hard apart from soft, or the answer that nothing does."""
     found = resolve(around.index, request)
     if isinstance(found, Unsatisfiable):
         return NoAnswer(around, found, _untested(found))
@@ -281,7 +282,7 @@ def explained(
 
 
 def _untested(found: Resolution | Unsatisfiable) -> Sequence[dict[str, Any]]:
-    """What nobody tested together, of what was asked for."""
+    """Pairs of releases asked for that no row was tested with, as documents."""
     from toolmatrix.report import cores
     from toolmatrix.solve import untested
 

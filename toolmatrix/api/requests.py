@@ -60,7 +60,7 @@ class OpenMatrix(Value):
 
     @property
     def digest(self) -> str:
-        """What a lock and a document name it by."""
+        """The digest that locks and documents name it by."""
         return str(self.index.header["digest"])
 
     def to_bytes(self) -> bytes:
@@ -126,7 +126,7 @@ def _index(data: bytes) -> Index:
 def around(
     matrix: OpenMatrix | Path | Sequence[Path] | bytes | None = None, keep: Path = ""
 ) -> Surroundings:
-    """Where a request is asked: a matrix, and the lock whose releases are preferred. Raises MatrixError, LockError."""
+    """The place where a request is asked: a matrix, and the lock to prefer. Raises MatrixError, LockError."""
     opened = open_matrix(matrix)
     carried = [word for path in opened.paths for word in ("--matrix", path)]
     if not keep:
@@ -177,9 +177,10 @@ def fields(wanted: Iterable[str], options: dict[str, Any]) -> Fields:
 def asked(
     wanted: Sequence[str], options: Options, varied: Sequence[str] = ()
 ) -> tuple[Surroundings, Request]:
-    """Where the options of a call ask, and what. Raises ToolmatrixError."""
+    """The place and the request that the options of a call name. Raises ToolmatrixError."""
     from toolmatrix.request.read import read
 
+    # Options are the caller's: what is taken out is taken from a copy.
     rest: dict[str, Any] = {**options}
     place = around(rest.pop("matrix", None), rest.pop("keep", ""))
     said = fields(wanted, rest)
@@ -194,7 +195,7 @@ def resolve(*wanted: str, **options: Unpack[Options]) -> Resolved | NoAnswer:
 
 
 def why_not(*wanted: str, **options: Unpack[Options]) -> Allowed | NoAnswer:
-    """What forbids a request, or that nothing does."""
+    """The reasons that forbid a request, or the answer that nothing does."""
     from toolmatrix.api import answers
 
     return answers.allowed(*asked(wanted, options))

@@ -72,7 +72,7 @@ def standing_request(context: Context, words: Sequence[str]) -> Sequence[str]:
 
 
 def surroundings(context: Context, index: Index) -> Surroundings:
-    """What a `toolmatrix resolve` finds that is pasted where this run was: its settings and variables, no flag."""
+    """The surroundings of a `toolmatrix resolve` pasted where this run was: its settings and variables, no flag."""
     options, carried = context.options, []
     for path in options.matrix:
         carried += ["--matrix", path]

@@ -1,4 +1,4 @@
-"""Which day it is; nothing below the command line asks."""
+"""Today's date; nothing below the command line asks for it."""
 
 from __future__ import annotations
 

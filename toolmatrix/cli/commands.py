@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Command(Value):
-    """What the frame knows of a command before it imports it.
+    """A command as the frame knows it before it imports it.
 
     One that `passes` takes words after `--` as they are; one that `fills` writes several files, so that `--output` is a
     directory and `--format` a list. What it `does` is said, with its arguments, where that takes more than a moment.
@@ -54,12 +54,12 @@ class Command(Value):
 
     @property
     def at_least(self) -> int:
-        """How many arguments it needs: those of the usage that stand in no brackets."""
+        """The number of arguments it needs: those of the usage that stand in no brackets."""
         return len(self.usage.partition("[")[0].split())
 
     @property
     def at_most(self) -> int | None:
-        """How many arguments it takes, None where the usage repeats one."""
+        """The number of arguments it takes, None where the usage repeats one."""
         return None if "..." in self.usage else len(self.usage.split())
 
     def load(self) -> Callable[[Context], int]:

@@ -43,7 +43,7 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
 
 
 def _parts(index: Callable[[], Index]) -> Iterator[str]:
-    """What `--only` takes, of whichever command: codegen archs, checks of a machine, files of facts."""
+    """The names that `--only` takes, of any command: codegen archs, checks of a machine, files of facts."""
     from toolmatrix import facts, resources
     from toolmatrix.judge import machine
 

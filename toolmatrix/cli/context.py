@@ -1,4 +1,4 @@
-"""What a command is handed, and the only ways in which it speaks."""
+"""The context that a command is handed, and the only ways in which it speaks."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Context(Value):
 
     @property
     def stdin(self) -> TextIO:
-        """What is piped in, as it comes."""
+        """The stream that is piped in."""
         return self.piped.stream
 
     @property
@@ -119,7 +119,7 @@ class Context(Value):
 
 
 def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Terminal:
-    """What the reader of `stream` can see."""
+    """The terminal that the reader of `stream` has."""
     try:
         tty = stream.isatty()
     except (AttributeError, ValueError):
@@ -141,7 +141,7 @@ def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Ter
 
 
 def _terminal(stdout: TextIO, env: Mapping[str, str], options: Options) -> Terminal:
-    """What the reader of the result can see; a file that is written has no colours unless they are asked for."""
+    """The terminal of the reader of the result; a file has no colours unless they are asked for."""
     terminal = terminal_of(stdout, env, options)
     if options.output != "-" and options.color != "always":
         return terminal.replace(colour=False)

@@ -75,7 +75,7 @@ def _named(context: Context, pages: Pages) -> None:
 
 
 def _pages(context: Context, pages: Pages, name: str) -> list[tuple[str, list[dict[str, Any]]]]:
-    """What an id means: a fact, a table, or a component; as text and as entries."""
+    """The fact, table or component that an id names, as text and as entries."""
     screen = context.terminal
     source = context.options.source
     plain = name.replace("_", "-")

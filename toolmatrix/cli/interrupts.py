@@ -34,7 +34,7 @@ def _again(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def are_behind(error: BaseException | None) -> bool:
-    """Whether an error is an interrupt, or what Python made of one: a RuntimeError where it came in `__set_name__`."""
+    """True for an interrupt, or what Python made of one: a RuntimeError where it came in `__set_name__`."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__
     return error is not None

@@ -186,7 +186,7 @@ class _Run:
         return {"color": "never"} if "--no-color" in words else {}
 
     def _wants_json(self) -> bool:
-        """Whether errors are to be JSON; the bare arguments tell it when they are what is wrong."""
+        """True if errors are to be JSON; read from the bare arguments when these are what is wrong."""
         if self.options is not None:
             return self.options.format == "json"
         words = _before_dashes(self.argv)
@@ -235,7 +235,7 @@ def error_text(error: ToolmatrixError, terminal: Terminal) -> str:
 
 
 def _shown(text: str) -> str:
-    """What an error quotes, on one line of bearable length and without letters that a terminal would obey."""
+    """Quoted text on one line of bearable length, without letters that a terminal would obey."""
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 4 :]}"
     from toolmatrix.report.terminal import printable

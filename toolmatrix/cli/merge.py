@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Origin(Value):
-    """Where the value of an option came from."""
+    """The place that the value of an option came from."""
 
     kind: str  # flag, variable, environment table, project file, user file, default
     name: str = ""  # the flag as written, the variable, or the name of the environment table
@@ -61,14 +61,15 @@ class SettingsLayer(Value):
 
 
 def from_flags(parsed: Parsed, directory: str) -> SettingsLayer:
-    """What stood on the command line."""
+    """The values on the command line."""
     return SettingsLayer(kind="flag", values=_placed(parsed.given, directory), names=parsed.flags)
 
 
 def from_variables(env: Mapping[str, str], command: Command, directory: str) -> SettingsLayer:
-    """What the TOOLMATRIX_* variables say about the options of a command."""
+    """The values that TOOLMATRIX_* variables give to the options of a command."""
     values: dict[str, Any] = {}
     names: dict[str, str] = {}
+    # An environment without such variables, which is the usual one, costs one look at each name.
     if any(name.startswith("TOOLMATRIX_") for name in env):
         for name in command.options:
             option = OPTIONS[name]
@@ -154,6 +155,7 @@ def merge(layers: Sequence[SettingsLayer], command: Command) -> tuple[Options, d
     origins: dict[str, Origin] = {}
     ranks: dict[str, int] = {}
     wanted = set(command.options)
+    # The rank is kept for options that exclude each other: the stronger place wins, and within one it is an error.
     for rank, layer in enumerate(layers):
         for name, value in layer.values.items():
             if name in wanted and name not in values:

@@ -1,4 +1,4 @@
-"""What an option is: its declaration, and how a value is read out of a word, a variable or a TOML file."""
+"""Options: their declarations, and how a value is read out of a word, a variable or a TOML file."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Option:
 
     @property
     def takes_value(self) -> bool:
-        """Whether a flag is followed by a value."""
+        """True if a flag is followed by a value."""
         return self.kind not in ("flag", "count")
 
     def short(self, choices: Iterable[str]) -> tuple[str, ...]:
@@ -93,6 +93,7 @@ class Option:
         if self.kind == "flag":
             return _truth(text)
         if self.kind in ("count", "number"):
+            # `isdigit` alone is true of superscripts, and `int` reads digits of other scripts.
             if not (text.isascii() and text.isdigit()):
                 raise BadValue("a whole number, 0 or more", f"`{text}`")
             return int(text)
@@ -108,6 +109,7 @@ class Option:
             if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
                 raise BadValue("a string or a list of strings", toml_kind(value))
             return tuple(item for word in words for item in self.read(word))
+        # Not `isinstance`: in Python `true` is a whole number as well.
         wanted, name = _TOML[self.kind]
         if type(value) is not wanted:
             raise BadValue(name, toml_kind(value))
@@ -150,7 +152,7 @@ def variable_of(flag: str) -> str:
 
 
 def toml_kind(value: object) -> str:
-    """What a TOML value is, in words."""
+    """A TOML value in words."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):

@@ -28,7 +28,7 @@ _MEANT = {"--gpu": "--device", "--os": "--distro"}
 
 
 class Parsed:
-    """What stood on the command line."""
+    """The command line, taken apart."""
 
     __slots__ = ("arguments", "command", "flags", "given", "passed")
 
@@ -47,6 +47,7 @@ def parse(argv: Sequence[str]) -> Parsed:
     """
     parsed = Parsed()
     table = by_flag()
+    # Taken from the end, so that a flag can take its value.
     words = list(reversed(argv))
     while words:
         word = words.pop()
@@ -120,6 +121,7 @@ def _short(
 
 
 def _next_value(option: Option, flag: str, words: list[str]) -> str:
+    # `--arch --json` is a value forgotten; one that begins with a dash is written `--arch=-x`.
     if not words or (words[-1].startswith("-") and words[-1] != "-"):
         found = f"`{words[-1]}`" if words else "the end of the line"
         raise UsageError(f"option `{flag}` needs a value", expected=option.metavar, found=found)

@@ -1,4 +1,4 @@
-"""What was parsed, the variables and the configuration files, made into the context of a run."""
+"""The context of a run, made from parsed arguments, variables and configuration files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Stdin:
 
     @property
     def path(self) -> str:
-        """Where the matrix that was piped in lies; nothing where there was none."""
+        """The path of the file with the matrix that was piped in; empty if none was."""
         return os.path.join(self._folder.name, "stdin") if self._folder is not None else ""
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class Stdin:
 
 
 class Settings(Value):
-    """What gives options their values, the variables aside: the flags of a run, and the files, the strongest first."""
+    """The sources of option values besides the variables: the flags of a run, and its files, the strongest first."""
 
     flags: SettingsLayer
     directory: str

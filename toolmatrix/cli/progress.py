@@ -1,4 +1,4 @@
-"""What is said while a long command runs, and what a GitHub step keeps of it."""
+"""Progress of a long command, and the summary that a GitHub step keeps of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ APART = 10
 
 
 class Progress:
-    """How far a command is, after a while: `solving 3/7 releases, 2 s`.
+    """Progress of a command, after a while: `solving 3/7 releases, 2 s`.
 
     On a terminal it is one line that is written over, in a log a line every ten seconds.
     """

@@ -41,7 +41,7 @@ class SettingsFile(Value):
     environments: Mapping[str, SettingsTable]
 
     def position(self, *keys: str) -> Position:
-        """Where a key stands."""
+        """The place of a key."""
         return locate(self.path, self.text, (*self.prefix, *keys))
 
 
@@ -68,6 +68,7 @@ def _known_as(path: str) -> str:
 def user_file(env: Mapping[str, str]) -> SettingsFile | None:
     """The user's own settings file."""
     base = env.get("XDG_CONFIG_HOME", "")
+    # The base directory specification has relative paths ignored.
     if not os.path.isabs(base):
         home = env.get("HOME", "")
         if not os.path.isabs(home):
@@ -86,6 +87,7 @@ def _read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | 
         raise ConfigError(
             "cannot read the configuration", where=Position(path), found=error.strerror or ""
         ) from None
+    # Most projects have a pyproject.toml that is not about us: importing the TOML reader is a quarter of a `resolve`.
     if prefix and b"toolmatrix" not in data:
         return None
     try:
@@ -193,7 +195,8 @@ class _Reader:
 
 
 def locate(path: str, text: str, keys: tuple[str, ...]) -> Position:
-    """Where a key of a TOML file stands; line 0 where its spelling is too unusual to be found."""
+    """The place of a key in a TOML file; line 0 where its spelling is too unusual to be found."""
+    # `tomllib` tells no positions. Keys in several lines, or escaped, are not found, and the file is named alone.
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()

@@ -1,4 +1,4 @@
-"""What is filled in where a request is silent, and which of several targets a codegen arch or device means."""
+"""Defaults where a request is silent, and the targets that a codegen arch or device means."""
 
 from __future__ import annotations
 
@@ -16,17 +16,10 @@ def target(asks: Sequence[Ask], names: Names, codegen: str) -> tuple[str, ...]:
     """x86, unless all that is asked for computes on one accelerator that another target has, or the device does."""
     targets = names.index.header["targets"]
     first = next(iter(targets))
-    if codegen:
-        return next(
-            ((name,) for name, part in targets.items() if part["accelerator"] == codegen), (first,)
-        )
     wanted = [found for ask in asks if (found := _accelerators(ask, names))]
-    shared = set.intersection(*wanted) if wanted else set()
-    if shared and targets[first]["accelerator"] not in shared:
-        return tuple(name for name, part in targets.items() if part["accelerator"] in shared)[
-            :1
-        ] or (first,)
-    return (first,)
+    # Where components have nothing in common there is no answer on any target: the first is as good to say why.
+    shared = {codegen} if codegen else set.intersection(*wanted) if wanted else set()
+    return (next((name for name, part in targets.items() if part["accelerator"] in shared), first),)
 
 
 def accelerator(
@@ -42,13 +35,14 @@ def accelerator(
     for ask in asks:
         if names.components[ask.component]["variant_of"]:
             return _of_builds(ask, own, names)
+    # Who names a target made for ROCm wants it, while on the others most things run without an accelerator.
     if own in ("none", "rocm") or any(_computes(ask, own, from_, names) for ask in asks):
         return own
     return "none"
 
 
 def _takes(names: Names, target: str, accelerator: str) -> bool:
-    """Whether a target can have an accelerator."""
+    """True if a target can have an accelerator."""
     bit = names.scale("target").bit(target)
     return all(
         binding.allowed & names.scale("accelerator").bit(accelerator)
@@ -58,14 +52,14 @@ def _takes(names: Names, target: str, accelerator: str) -> bool:
 
 
 def _of_builds(ask: Ask, own: str, names: Names) -> str:
-    """What builds compute on: the target's own accelerator if one of them does, else that of the first that has one."""
+    """The accelerator of builds: the target's own if one computes on it, else that of the first that has one."""
     named = _accelerators(ask, names)
     first = next((name for name in names.scale("accelerator").versions if name in named), "none")
     return own if own in named else first
 
 
 def _accelerators(ask: Ask, names: Names) -> set[str]:
-    """What something asked for computes on: for builds, what theirs is."""
+    """The accelerators that something asked for computes on; of builds their own."""
     part = names.components[ask.component]
     if not part["variant_of"]:
         return set(part["accelerators"])
@@ -80,7 +74,7 @@ def _accelerators(ask: Ask, names: Names) -> set[str]:
 
 
 def codegen(names: Names, archs: Sequence[str], devices: Sequence[str]) -> str:
-    """What codegen archs and devices compute on: what the toolkit does that makes their code; nothing if not one."""
+    """The accelerator of codegen archs and devices, as the toolkit has it that makes their code; empty if not one."""
     found = set()
     for arch in archs:
         found |= _toolkits(names, names.scale("arch").bit(arch))
@@ -102,7 +96,7 @@ def _toolkits(names: Names, archs: int) -> set[str]:
 
 
 def _computes(ask: Ask, accelerator: str, from_: str, names: Names) -> bool:
-    """Whether some release asked for computes on an accelerator: a wheel may not, where its source does."""
+    """True if some release asked for computes on an accelerator: a wheel may not, where its source does."""
     if accelerator not in names.components[ask.component]["accelerators"]:
         return False
     return _admits(ask, "accelerator", accelerator, names, given={"from": from_})
@@ -120,7 +114,7 @@ def from_(asks: Sequence[Ask], names: Names) -> str:
 def _admits(
     ask: Ask, component: str, release: str, names: Names, *, given: Mapping[str, str]
 ) -> bool:
-    """Whether some release asked for goes with a release of another component, as its own facts say."""
+    """True if some release asked for goes with a release of another component, as its own facts say."""
     left = names.scale(ask.component).select(ask.selector)
     wanted = names.scale(component).bit(release)
     for binding in names.index.component(ask.component).bindings:
@@ -137,6 +131,7 @@ def apart(request: Request, names: Names) -> tuple[tuple[str, str], ...]:
     """Of several targets, those that cannot have a codegen arch or device which another one can."""
     from toolmatrix.solve.resolve import possible
 
+    # Solving with the target alone asks the facts, which know more of a device than its accelerator.
     found = []
     asked: list[tuple[str, tuple[str, ...], tuple[str, ...]]]
     asked = [(name, (name,), ()) for name in request.archs]

@@ -46,7 +46,7 @@ DECLARED = ("target", "from_", "accelerator")
 
 
 class Fields(Value):
-    """What is wanted, by name and selector, and each option of a request by its name, as somebody wrote them."""
+    """A request as somebody wrote it: the words for components that are wanted, and each option by its name."""
 
     wanted: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Fields(Value):
     min_evidence: str = UNKNOWN
 
     def words(self) -> tuple[str, ...]:
-        """What is wanted, then one `--option=value` for each option that is not at its default."""
+        """The words for wanted components, then one `--option=value` for each option that is not at its default."""
         found = list(self.wanted)
         for name in OPTIONS:
             value = getattr(self, name)
@@ -100,6 +100,7 @@ def given(words: Iterable[str]) -> dict[str, Any]:
         if not value:
             raise BadValue("a value", "nothing", name=said)
         if name in _LISTS:
+            # A comma in `--with` joins bounds: `numpy>=1.19,<2`.
             several = (value,) if name == "with_" else value.split(",")
             found[name] = (*found.get(name, ()), *filter(None, map(str.strip, several)))
         elif found.setdefault(name, value) != value:
@@ -130,6 +131,7 @@ def settled(fields: Fields, index: Index) -> Fields:
 
 def pick(name: str, text: str, known: Sequence[str]) -> str:
     """The one of the words of an option that is meant. Raises BadValue, and CannotSay for one that is unheard of."""
+    # Synonyms and `difflib` are loaded for a word that is not written as the matrix has it, which is rare.
     if text in known:
         return text
     from toolmatrix.request import spelling
@@ -145,7 +147,7 @@ def known(index: Index, name: str) -> Sequence[str]:
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a day such as 2026-11-20."""
+    """True if a text is a day such as 2026-11-20."""
     from datetime import date
 
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 OPERATORS = "=<>!~"
 NEWEST = ("latest", "newest", "stable")
-"""What people write for the release that is taken anyway."""
+"""Words that people write for the release that is taken anyway."""
 
 
 class Names:
@@ -142,9 +142,10 @@ class Names:
             )
 
     def never(self, component: str, selector: str) -> bool:
-        """Whether the clauses contradict each other whatever is released: no bound of theirs satisfies them all."""
+        """True if the clauses contradict each other whatever is released: no bound of theirs satisfies them all."""
         if self.components[component]["scheme"] == "names" or "," not in selector:
             return False
+        # Bounds that leave room leave it at one of them, just above one, or below all: a few versions stand for all.
         parsed = self.scale(component).parse(selector)
         tried = {"0", "99999"}
         for clause in (clause for part in parsed for clause in part):
@@ -201,7 +202,7 @@ class Names:
 
 
 def is_piece(word: str) -> bool:
-    """Whether a word is a version, or a bound, without the name of a component."""
+    """True if a word is a version, or a bound, without the name of a component."""
     first, second = word[:1], word[1:2]
     tagged = first == "v" and second.isdigit() and "." in word
     return first.isdigit() or first in (*OPERATORS,) or tagged

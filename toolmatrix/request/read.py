@@ -32,6 +32,8 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     names, fields = Names(index), settled(fields, index)
     asked = list(_asked(names, fields, varied))
     named = {ask.component for ask in asked}
+    # Each default rests on those before: a device has an accelerator, which has a target, and what is there as a wheel
+    # alone decides what it computes on.
     archs, devices = _codegen(names, fields)
     codegen = defaults.codegen(names, archs, devices) if archs or devices else ""
     computes = codegen or fields.accelerator.removeprefix("none")
@@ -40,6 +42,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     several = len(targets) > 1
     contexts = {target: list(_context(target, fields, index)) for target in targets}
     for target in () if "accelerator" in named else targets:
+        # A device of one of several targets says nothing of the others.
         default = defaults.accelerator(target, asked, from_, names, "" if several else codegen)
         contexts[target].append(_accelerator(target, fields.accelerator, default))
     lines = [part for ask in asked for part in _placed(ask, contexts, index)]
@@ -51,6 +54,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     aligned = tuple(dict.fromkeys(names.component(name) for name in fields.align))
     lone = tuple(name for name in aligned if several and len(_having(name, contexts, index)) <= 1)
     request = Request(
+        # A line that is said twice would stand twice in every reason.
         asks=tuple(dict.fromkeys(lines)),
         targets=targets,
         align=tuple(name for name in aligned if name not in lone),
@@ -68,7 +72,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
 
 
 def _asked(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]:
-    """What is wanted and what is held, checked; `varied` may be what an answer does not choose."""
+    """The lines for wanted and held components, checked; `varied` may be some that an answer does not choose."""
     for line in (fields.wanted, *([text] for text in fields.with_)):
         _check_forms(line, names)
     wanted = [part for text in fields.wanted for part in names.asks(text)]
@@ -167,7 +171,7 @@ def _check_shown(asks: Sequence[Ask], index: Index) -> None:
 
 
 def _context(target: str, fields: Fields, index: Index) -> Iterator[Ask]:
-    """What a target fixes: its machine, and itself."""
+    """The lines that a target fixes: its machine, and itself."""
     for name, value in index.header["targets"][target]["context"].items():
         yield Ask(
             component=name,
@@ -201,7 +205,7 @@ def _having(component: str, contexts: Mapping[str, Sequence[Ask]], index: Index)
 
 
 def _policies(targets: Sequence[str], cpu: str, names: Names) -> tuple[Policy, ...]:
-    """What targets prefer; a CPU that is named comes before the one that a target is made for."""
+    """The preferences of targets; a CPU that is named comes before the one that a target is made for."""
     found = []
     for target in targets:
         policies = names.index.header["targets"][target]["policies"]
@@ -246,7 +250,7 @@ def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
 
 
 class Surroundings(Value):
-    """What a command finds where it is pasted: the matrix, and the fields that are set there without its words.
+    """The place where a command is pasted: the matrix, and the fields that are set there without its words.
 
     `carried` are the further options that it needs there, and `keep` the releases that these say to prefer.
     """
@@ -261,7 +265,7 @@ class Surroundings(Value):
         return read(self.index, self.fields.replace(**given(words)), keep=self.keep)
 
     def answered(self, words: Sequence[str]) -> Resolution | None:
-        """The answer to words that are pasted here, None where there is none."""
+        """The answer to words that are pasted here, None if they have no answer."""
         try:
             return possible(self.index, self.read(words))
         except ToolmatrixError:

@@ -131,7 +131,7 @@ def perhaps(near: Sequence[str]) -> str:
 def unreadable(
     names: Names, component: str, selector: str, text: str, error: SelectorError
 ) -> UsageError:
-    """What is wrong with a specifier, and how it was probably meant."""
+    """The error for a specifier that cannot be read, with the one that was probably meant."""
     import re
 
     version = selector.lstrip(OPERATORS)
@@ -272,7 +272,7 @@ def arch(names: Names, name: str) -> str:
 
 
 def distro(names: Names, text: str) -> str:
-    """A distribution by its name, its codename, or as it calls itself: `Ubuntu 22.04.3 LTS`; nothing if it is none."""
+    """A distribution by its name, its codename, or as it calls itself: `Ubuntu 22.04.3 LTS`; empty if it is not one."""
     known = names.scale("distro").versions
     lower = text.lower()
     plain = "".join(lower.replace(":", "").split())
@@ -295,7 +295,7 @@ def distro(names: Names, text: str) -> str:
 
 
 def _ends(name: str, version: str) -> bool:
-    """Whether a distribution is of that version, with or without its dot."""
+    """True if a distribution is of that version, with or without its dot."""
     number = name.lstrip("abcdefghijklmnopqrstuvwxyz-_")
     return number == version or number.replace(".", "") == version
 

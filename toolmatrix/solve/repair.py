@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from toolmatrix.solve.request import Request
     from toolmatrix.solve.resolve import Resolution
 
+# Costs are compared with each other alone. A codegen arch moves before a device, since its code still runs there; what
+# is another way to install, another accelerator or another machine moves last.
 _OPTION_COST = {
     "arch": 2,
     "min-evidence": 8,
@@ -87,7 +89,7 @@ class _RepairSearch:
         self.targets: list[Ask] = list(dict.fromkeys(self.movable(asks)))
 
     def at_odds(self, core: Core) -> bool:
-        """Whether the options contradict each other, whatever is asked for: then one of them has to move."""
+        """True if the options contradict each other, whatever is asked for: then one of them has to move."""
         components = self.index.header["components"]
         return all(components[name]["given"] or name in SEVERAL for name in core.subjects)
 
@@ -255,6 +257,7 @@ class _RepairSearch:
         top, bottom = mask.bit_length() - 1, (mask & -mask).bit_length() - 1
         newer = scale.versions[top:]
         older = scale.versions[: bottom - 1]
+        # The solver finds the nearest by itself: the oldest of the newer releases, or the newest of the older ones.
         for names, oldest in ((newer, True), (older, False)):
             if not names:
                 continue
@@ -275,6 +278,7 @@ class _RepairSearch:
         if not old.component:
             return _OPTION_COST[old.option]
         if new is None:
+            # Going without costs more than another minor version, and less than another major one.
             return 10 + _OPTION_COST.get(old.option, 0)
         base = _OPTION_COST.get(old.option, 1)
         if self.index.header["components"][old.component]["scheme"] == "names":

@@ -1,4 +1,4 @@
-"""What is asked: wanted and held components, where the result runs, and how to choose. No wording, no I/O."""
+"""A request: wanted and held components, targets and devices, and how to choose. No wording, no I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     """Target, component, releases in order of preference: it takes the first that it can, or stays absent."""
 
 BEST_EVIDENCE = "best-evidence"
-"""Which of several answers is taken where nothing is said."""
+"""The preference among several answers where none is named."""
 
 
 class Ask(Value):
