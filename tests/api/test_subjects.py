@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import toolmatrix
 from tests.cli.test_validate import BAD, DOUBTFUL, GOOD, LOCK
 from toolmatrix.api import subjects
 from toolmatrix.cli.main import main
 from toolmatrix.errors import LockError, NothingMatched, UsageError
-from toolmatrix.facts.store import open_index
 from toolmatrix.lock import write
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def command(folder: Path, cache: str, *words: str) -> tuple[int, str]:
 
 def test_an_inventory_is_that_of_the_command(folder: Path, cache: str) -> None:
     found = subjects.inventory("good.json")
+    assert toolmatrix.inventory("good.json") == found  # type: ignore[operator]
     assert command(folder, cache, "inventory", "good.json") == (0, f"{found}\n")
     written = command(folder, cache, "inventory", "good.json", "--json")[1]
     assert found.to_json() == json.loads(written)
@@ -55,7 +56,7 @@ def test_an_inventory_is_that_of_the_command(folder: Path, cache: str) -> None:
 @pytest.mark.parametrize(("name", "code"), [("good", 0), ("bad", 1), ("doubtful", 4)])
 def test_verdicts_are_those_of_the_command(folder: Path, cache: str, name: str, code: int) -> None:
     subject = f"{name}.json"
-    found = subjects.validate(subject, lock=folder / "the.lock")
+    found = toolmatrix.validate(subject, lock=folder / "the.lock")
     assert (found.exit_code, bool(found)) == (code, code == 0)
     words = ("validate", subject, "--lock", str(folder / "the.lock"))
     assert command(folder, cache, *words) == (code, f"{found}\n")
@@ -73,12 +74,9 @@ def test_expectations_are_words_as_on_the_command_line() -> None:
     assert [verdict.kind for verdict in one.verdicts] == ["arch"]
 
 
-def test_a_matrix_is_one_that_is_open_or_files(folder: Path, cache: str) -> None:
-    class Opened:
-        index = open_index((), {"XDG_CACHE_HOME": cache})
-
+def test_a_matrix_is_one_that_is_open_or_files(folder: Path) -> None:
     expect = "numpy==1.26.*"
-    assert subjects.validate("good.json", expect=expect, matrix=Opened())
+    assert subjects.validate("good.json", expect=expect, matrix=toolmatrix.open_matrix())
     (folder / "more.yaml").write_text("schema: toolmatrix.facts/1\nstatements: []\n")
     assert subjects.validate("good.json", expect=expect, matrix=folder / "more.yaml")
     assert subjects.validate("good.json", expect=expect, matrix=["more.yaml"])

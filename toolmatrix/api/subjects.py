@@ -7,34 +7,27 @@ from __future__ import annotations
 
 import os
 
+from toolmatrix.api.answers import PLAIN
+from toolmatrix.api.requests import open_matrix
 from toolmatrix.finding import Judged
 from toolmatrix.inventory.model import Inventory
 from toolmatrix.judge import locked, probes
 from toolmatrix.judge.validator import Baseline, Validator, expectations_of
 from toolmatrix.report import inventory as inventory_text
 from toolmatrix.report import verdicts as verdicts_text
-from toolmatrix.report.terminal import Terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from os import PathLike
-    from typing import IO, Protocol
+    from typing import IO
 
+    from toolmatrix.api.requests import OpenMatrix
     from toolmatrix.facts.index import Index
+    from toolmatrix.report.terminal import Terminal
 
     Path = str | PathLike[str]
-
-    class HasIndex(Protocol):
-        """A matrix that is open, as `open_matrix` gives it."""
-
-        @property
-        def index(self) -> Index:
-            """The index to ask."""
-
-
-PLAIN = Terminal()
-"""A pipe: 80 columns, no colours."""
+    Matrix = OpenMatrix | Path | Sequence[Path] | bytes | None
 
 
 class SubjectInventory(Inventory):
@@ -68,7 +61,7 @@ def inventory(
     platform: str = "",
     directory: Path = "",
     run: bool = True,
-    matrix: HasIndex | Path | Sequence[Path] | None = None,
+    matrix: Matrix = None,
 ) -> SubjectInventory:
     """Observe a subject: `docker:NAME`, `registry://HOST/NAME:TAG`, `archive:FILE`, `oci:DIR`, `dir:ROOT`, `host`...
 
@@ -78,7 +71,11 @@ def inventory(
     ToolMissing without an engine.
     """
     return observed(
-        subject, platform, os.fspath(directory), None, (lambda: _index(matrix)) if run else None
+        subject,
+        platform,
+        os.fspath(directory),
+        None,
+        (lambda: open_matrix(matrix).index) if run else None,
     )
 
 
@@ -106,7 +103,7 @@ def validate(
     only: Sequence[str] = (),
     run: bool = True,
     strict: bool = False,
-    matrix: HasIndex | Path | Sequence[Path] | None = None,
+    matrix: Matrix = None,
 ) -> Validation:
     """Check a subject against a lock, against expectations such as `python==3.11.*`, or else against the lock in it.
 
@@ -121,7 +118,7 @@ def validate(
         targets=(target,) if target else (),
     )
     validator = Validator(
-        index=_index(matrix),
+        index=open_matrix(matrix).index,
         baseline=baseline.with_lock(os.fspath(lock)),
         directory=os.fspath(directory),
         platform=platform,
@@ -131,17 +128,3 @@ def validate(
     )
     found = validator.judge(subject)
     return Validation(**{field: getattr(found, field) for field in found._fields})
-
-
-def _index(matrix: HasIndex | Path | Sequence[Path] | None) -> Index:
-    """The index of the built-in matrix, of one that is open, or with files on top."""
-    from collections.abc import Sequence
-
-    from toolmatrix.facts.store import open_index
-
-    files = (
-        () if matrix is None else (matrix,) if isinstance(matrix, (str, os.PathLike)) else matrix
-    )
-    if isinstance(files, Sequence):
-        return open_index([os.fspath(path) for path in files], os.environ)
-    return files.index
