@@ -122,6 +122,7 @@ class _Places(dict[str, str]):
             return named if place == "named" else few(named, _FEW)
         if self.words is not None and place == "in_ways":
             return self.words.ways(finding.ways)
+        # Templates stand in the code; values are put in and never read as templates.
         value = getattr(finding, place)
         return quoted(value) if isinstance(value, tuple) else str(value)
 
@@ -193,6 +194,7 @@ def outcome(verdicts: Iterable[Verdict]) -> str:
     given = tuple(verdicts)
     if any(verdict.word == FAIL for verdict in given):
         return "no"
+    # Warnings beside the checks say nothing about what was promised.
     words = {verdict.word for verdict in given if verdict.kind != EVIDENCE}
     return "unknown" if UNKNOWN in words or not words & {PASS, WARN} else "yes"
 

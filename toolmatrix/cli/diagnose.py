@@ -61,7 +61,7 @@ def _observed(context: Context, path: str, catalog: SignatureCatalog) -> Observe
 
 
 def _locked(context: Context) -> Mapping[str, str]:
-    """What the lock holds, of the first target that holds it; nothing where no lock was named and none is there."""
+    """The releases of the lock, each of the first target that holds it; none where there is no lock."""
     options = context.options
     if context.origins["lock"].kind == "default" and not os.path.isfile(options.lock):
         return {}

@@ -85,6 +85,7 @@ class ArchByDefault(PlanFinding):
 
 def _add_ptx(arch: str) -> str:
     """The option for PTX that later devices run too: that of `a` and `f` archs goes nowhere else."""
+    # An `a` or `f` target is for one device or family (NVIDIA, feature sets of compilation targets).
     number = arch.rpartition("_")[2].rstrip("af")
     return f"add `-gencode arch=compute_{number},code=compute_{number}`"
 

@@ -40,6 +40,7 @@ def findings(
     for outcome in held:
         tried.setdefault(outcome.component, {}).update(dict.fromkeys(_tried(outcome)))
     for group in _merged_ways(_merged_releases(held)):
+        # The first framework of the matrix, built from source on the first target, is what the project promises.
         broken = promised in group.ways and group.component == framework
         usual = "warning" if group.code is UnexplainedRefusal else "info"
         yield group.code(

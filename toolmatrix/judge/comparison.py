@@ -50,7 +50,7 @@ class _Item(Value):
         return ", ".join(self.values)
 
     def held(self, kind: ComparedKind) -> Held:
-        """What is told of it; where only names count, that it is there."""
+        """The value to report; where only names count, that it is there."""
         value = "yes" if kind.by == "name" else self.value
         return Held(value=value, seen_by=self.seen.seen_by, where=self.seen.where)
 
@@ -80,6 +80,7 @@ class _Side:
     def _found(self) -> Iterator[tuple[str, _Item]]:
         for name, several in _seen(self.inventory.components):
             default = next((one for one in several if one.default), several[0])
+            # Nobody knows which of them a user gets, so that none of them can differ from the other side.
             if not default.default and f"{WHICH}{name}" in self.skipped:
                 continue
             yield f"component:{name}", _Item(values=(default.version,), seen=default)
@@ -116,7 +117,7 @@ class _Side:
                 yield f"effect:{effect.name}", item
 
     def _step(self, step: DerivationStep) -> _Item | None:
-        """What a step of an effect says; None where it does not speak."""
+        """The value by one step of an effect; None where the step does not apply."""
         features = dict(_seen(self.inventory.features))
         name = next((one for one in features if step.of and step.of.fullmatch(one)), "")
         if name:
@@ -132,7 +133,7 @@ class _Side:
         return self.items[name].value if name in self.items else ""
 
     def blind(self, name: str, kind: ComparedKind) -> str | None:
-        """Why this side cannot tell of something that it does not have; None where having none is an answer."""
+        """The reason why this side cannot tell of something that it lacks; None where lacking it is an answer."""
         feature, _, bare = name.partition(":")
         managers = _MANAGERS if feature == "package" else ()
         for what in (name, bare, WHICH + bare, feature, *managers, kind.kind, kind.group, REST):
@@ -172,7 +173,7 @@ class _Pairing:
         )
 
     def items(self, name: str) -> tuple[_Item | None, _Item | None]:
-        """What either side has under a name."""
+        """The items of both sides under a name."""
         return self.sides[0].items.get(name), self.sides[1].items.get(name)
 
     def blind(self, name: str, kind: ComparedKind) -> tuple[int, str] | None:
@@ -184,7 +185,7 @@ class _Pairing:
         return None
 
     def _unread(self, side: _Side, name: str) -> str | None:
-        """That a variable is none of those which are read of a machine."""
+        """The reason that a variable is not one of those which are read of a machine."""
         is_read = not name.startswith("env:") or bool(self.why(name)[0])
         return None if is_read or side.subject != "machine" else _NOT_READ
 
@@ -233,7 +234,7 @@ class _Pairing:
         )
 
     def _alike(self, name: str) -> Judgement | None:
-        """Why values that are not written alike are the same; None where they are not."""
+        """The reason why values that are not written alike are the same; None where they are not."""
         one, other = self.items(name)
         if one is None or other is None:
             return None
@@ -255,7 +256,7 @@ class _Pairing:
         return EXPECTED, part.why, part.source
 
     def _locked(self, name: str) -> Judgement | None:
-        """That a lock says of either side what was found there, and says it differently."""
+        """The judgement that a lock holds what was found on either side, and holds it differently."""
         if self.told is None or name.startswith("effect:"):
             return None
         says = [side.items.get(name) for side in self.told]
@@ -308,7 +309,7 @@ def compare(
 
 
 def _seen(held: Mapping[str, tuple[Seen, ...]]) -> Iterator[tuple[str, tuple[Seen, ...]]]:
-    """What was seen at all; a saved inventory may name things without a sighting."""
+    """The names with their sightings; a saved inventory may name things without one."""
     return ((name, several) for name, several in held.items() if several)
 
 
@@ -324,11 +325,12 @@ def _merged(one: _Item, other: _Item) -> _Item:
 
 
 def _equal(name: str, kind: ComparedKind, one: _Item | None, other: _Item | None) -> bool:
-    """Whether both sides have the same, as far as the coarser of the two tells."""
+    """True if both sides have the same, as far as the coarser of the two tells."""
     if one is None or other is None:
         return False
     if kind.by == "name" or one.values == other.values:
         return True
+    # Distributions number packages by themselves, so that only the number of the upstream release can agree.
     if one.manager != other.manager:
         return {*map(upstream, one.values)} == {*map(upstream, other.values)}
     return name.startswith("component:") and _agree(one.value, other.value)
@@ -339,7 +341,7 @@ def _covers(said: _Item, item: _Item) -> bool:
 
 
 def _agree(one: str, other: str) -> bool:
-    """Whether two versions may be the same: one may have fewer numbers, or be a floor such as `>=450`."""
+    """True if two versions may be the same: one may have fewer numbers, or be a floor such as `>=450`."""
     return _may_be(one, other) or _may_be(other, one)
 
 

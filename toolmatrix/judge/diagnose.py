@@ -1,4 +1,4 @@
-"""Judging what a log told: which components do not go together, by which facts, and the request that resolves.
+"""Judges the failures in a log: the components that do not go together, the facts, and the request that resolves.
 
 Causes are ranked before what follows from them: an error before a warning, then by the place in the log.
 """
@@ -78,7 +78,7 @@ def _rank(told: tuple[Match, int]) -> tuple[bool, int, int]:
 
 
 class _Judge:
-    """Looks up what belongs to a failure; requests that were solved are remembered."""
+    """Looks up what belongs to a failure, and solves each request once."""
 
     def __init__(
         self, index: Index, catalog: SignatureCatalog, locked: Mapping[str, str], solve: Solve
@@ -125,7 +125,7 @@ class _Judge:
         )
 
     def values(self, match: Match) -> dict[str, str]:
-        """What the places of templates are filled with: groups, what was seen, and what follows from them."""
+        """The values for the places of templates: groups, what was seen, and what follows from them."""
         values = {name.replace("-", "_"): seen.version for name, seen in match.seen.items()}
         values |= match.values
         part = self.part(match)
@@ -160,11 +160,11 @@ class _Judge:
         return {name: value for name, value in values.items() if value}
 
     def part(self, match: Match) -> Provided | None:
-        """Whose the missing library, header or symbol is."""
+        """The part that provides the missing library, header or symbol."""
         return self.catalog.part(match.values.get("file") or match.values.get("symbol") or "")
 
     def involved(self, role: str, match: Match, values: Mapping[str, str]) -> Involved:
-        """Who stands in a place of `between`."""
+        """The side that stands in a place of `between`."""
         role, _, nobody = role.partition("|")
         component, version, needed = role, "", ""
         if role == "library":
@@ -235,7 +235,7 @@ class _Judge:
         return found if len(found) == 1 else ()
 
     def given(self, match: Match) -> dict[str, str]:
-        """Where the log was written: the machine it names, or that of the first target."""
+        """The machine that the log was written on: the one it names, or that of the first target."""
         machine = next(iter(self.index.header["targets"].values()))["context"]["machine"]
         seen = match.seen.get("machine")
         return {"machine": match.values.get("machine") or (seen.version if seen else machine)}
@@ -258,7 +258,7 @@ class _Judge:
         return (name,)
 
     def known(self, name: str) -> bool:
-        """Whether a fact or a table of the matrix is called that."""
+        """True if a fact or a table of the matrix has that name."""
         ids = self.index.ids
         return name in ids
 
@@ -269,6 +269,7 @@ class _Judge:
             if filled is None:
                 continue
             words = tuple(shlex.split(filled))
+            # A log repeats its failures, and each solve takes tens of milliseconds.
             if words not in self.solved:
                 self.solved[words] = self.solve(words)
             answer = self.solved[words]
@@ -304,7 +305,7 @@ def _named(side: Involved) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two texts are the same, as hexadecimal numbers where they are such."""
+    """True if two texts are the same, or the same hexadecimal number."""
     try:
         return int(one, 16) == int(other, 16)
     except ValueError:

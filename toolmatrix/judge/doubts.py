@@ -48,7 +48,7 @@ class Doubt(Value):
 
 
 def of_answer(release: tuple[str, str], way: Way, answer: Resolution) -> Iterator[Doubt]:
-    """What is odd about the answer for a release, asked for in one way."""
+    """The doubts about the answer for a release, asked for in one way."""
     index = answer.index
 
     def day(component: str, version: str) -> str:
@@ -75,6 +75,7 @@ def younger(choices: Sequence[Choice], way: Way, record: Statement, day: Day) ->
             subject = claim.subject
             release = chosen.get(subject, "")
             written = day(subject, release) if release else ""
+            # Days are ISO 8601, whose order is that of their letters.
             if written and written < out:
                 yield Doubt(
                     way=way,
@@ -116,7 +117,7 @@ def unnamed(
 
 
 def _says(claim: ClaimRecord | ReleaseRecord) -> tuple[str, str]:
-    """Whose claim it is and of what kind; nobody's where it is a release."""
+    """The subject of a claim and its kind; empty for a release."""
     return (claim.subject, claim.kind) if isinstance(claim, ClaimRecord) else ("", "")
 
 
@@ -126,7 +127,7 @@ def _speaking(
     cites: Mapping[str, Sequence[ClaimRecord | ReleaseRecord]],
     components: Mapping[str, Mapping[str, Any]],
 ) -> set[str]:
-    """What was asked for, what that requires in a certain release, and so on, with the builds of each.
+    """The component asked for, those that it requires in a certain release, and so on, with the builds of each.
 
     A framework that another needs speaks for itself, in whatever release it is there.
     """
@@ -193,7 +194,7 @@ def _finding(held: Sequence[Doubt], matrix: Matrix) -> Finding:
 
 
 def _owners(doubt: Doubt, matrix: Matrix) -> str:
-    """Whose facts chose what nobody named; nothing where none did."""
+    """The subjects of the facts that chose what nobody named; empty where none did."""
     if doubt.evidence == words.UNKNOWN:
         return ""
     return ", ".join(dict.fromkeys(matrix.claims[fact].when[0][0] for fact in doubt.facts))

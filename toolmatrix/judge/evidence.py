@@ -1,4 +1,4 @@
-"""What speaks against an image without breaking any one promise: told as warnings beside the checks.
+"""Warnings about an image, reported beside the checks: faults that break none of its promises.
 
 Each kind is a feature of inventories; what is the same in many files is one warning.
 """

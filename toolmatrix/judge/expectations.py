@@ -32,6 +32,7 @@ BASE = "org.opencontainers.image.base.name"
 MACHINE = "machine"
 """The kind of all checks of a machine."""
 PROPERTIES = ("arch", "codegen", "env", "feature", "flag", "label", "soname")
+# Longer ones first: `>=` begins with `>`.
 _OPERATORS = ("==", "!=", "~=", ">=", "<=", ">", "<")
 # Features that people expect by their own name: `char==signed`.
 _FEATURES = ("char", "crc32")
@@ -131,6 +132,7 @@ def _component(name: str, selector: str, word: str) -> Expectation:
     try:
         parse(selector)
     except SelectorError:
+        # A component without versions, such as a distribution, is compared by its name.
         if not selector.startswith("=="):
             raise BadExpectation(word, "a version behind the operator") from None
     return Expectation(kind="component", name=name, wanted=selector)
@@ -164,6 +166,7 @@ def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expecta
     yield from _named("env", target.flags.env)
     yield Expectation(kind="lock", name="lock", wanted=digest)
     yield from _named("label", {DIGEST: digest})
+    # Last, for it is about everything else that the image holds.
     yield Expectation(kind="soname", name="*")
 
 
@@ -199,7 +202,7 @@ def _framework(index: Index, target: LockedTarget) -> str:
 
 
 def _excuse(index: Index, target: LockedTarget, framework: str, name: str) -> str:
-    """Why an image made from the lock may lack a component.
+    """The reason why an image made from the lock may lack a component; empty where it may not.
 
     An image to build a framework in need not hold the framework, nor what only its package requires.
     """

@@ -1,4 +1,4 @@
-"""What is not there where it should be: builds for a machine, the toolkit of a build, cells of a column.
+"""Gaps in the facts: builds for a machine, the toolkit of a build, cells of a column.
 
 A release is offered for a machine by the limits of its wheels, or else by the list of its files.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def findings(matrix: Matrix, index: Index) -> Iterator[Finding]:
-    """Everything that is missing."""
+    """Find every gap."""
     builds: dict[str, list[Release]] = {}
     for release in matrix.releases.values():
         of = matrix.components[release.component].variant_of

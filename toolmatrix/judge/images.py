@@ -1,7 +1,7 @@
 """An inventory of an image checked against expectations: one verdict for each, in their order.
 
-What a user gets who just calls a program or imports a package counts; other versions present are reported. A witness
-that is coarser than what is wanted does not decide, and what could not be seen is a skip with its reason.
+Only what a user gets who just calls a program or imports a package counts; other versions present are reported.
+A witness that is coarser than what is wanted does not decide, and what could not be seen is a skip with its reason.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Subject(Value):
         return dict(self.inventory.history).get(seen.layer, "") if seen.layer else ""
 
     def skipped(self, *names: str) -> str:
-        """Why something could not be seen, or nothing."""
+        """The reason why something could not be seen; empty where nothing was skipped."""
         return next((one.reason for one in self.inventory.skipped if one.what in names), "")
 
     def sightings(self, name: str) -> tuple[Seen, ...]:
-        """Where a component was seen, the best witness first.
+        """The sightings of a component, the best witness first.
 
         A label speaks of the last stage alone, which may start from another image than the one that builds.
         """
@@ -65,7 +65,7 @@ class Subject(Value):
         return found or tuple(self.inventory.features.get(witness, ()))
 
     def hidden(self, name: str, seen: Iterable[Seen]) -> str:
-        """Why nobody can tell which of the sightings of a component a user gets; empty where one of them is it."""
+        """The reason why nobody can tell which of the sightings a user gets; empty where one of them is the default."""
         witnesses = {one.seen_by for one in seen if not one.default}
         if any(one.default for one in seen):
             return ""
@@ -133,7 +133,7 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
 
 
 def _besides(seen: Sequence[Seen], decided: Seen) -> tuple[Seen, ...]:
-    """What is there too: other versions, each where it was first seen."""
+    """The other versions present, each where it was first seen."""
     found: dict[str, Seen] = {}
     for one in seen:
         if one.version != decided.version:
@@ -163,7 +163,7 @@ _BETWEEN = "look for a wrapper, an earlier directory of PATH, or a variable such
 
 
 def _silent(subject: Subject) -> Iterator[Verdict]:
-    """What was read and did not answer when it was run: nobody can say that both agree."""
+    """Components that were read and did not answer when they were run: nobody can say that both agree."""
     for one in subject.inventory.skipped:
         if one.what.startswith(RUNNING):
             name = one.what.removeprefix(RUNNING)
@@ -172,7 +172,7 @@ def _silent(subject: Subject) -> Iterator[Verdict]:
 
 
 def _agree(one: str, other: str) -> bool:
-    """Whether two versions are the same, or one begins the other."""
+    """True if two versions are the same, or one begins the other."""
     return admits(f"=={one}", other) or admits(f"=={other}", one)
 
 
@@ -181,6 +181,7 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     inventory = subject.inventory
     said = Seen(version=inventory.platform, seen_by="configuration", where="platform")
     foreign = inventory.features.get("foreign-arch", ())
+    # A file for another processor does no harm where nothing starts it by itself, such as the payload of an installer.
     taken = (one for one in foreign if one.seen_by == DEFAULT_PLACE)
     seen = [one for one in (said, *inventory.features.get("arch", ()), *taken) if one.version]
     if not seen:
@@ -215,6 +216,7 @@ def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     features = subject.inventory.features
     seen = features.get("flag:" + expectation.name, ())
     places = {one.where for one in seen}
+    # A variable decides before any file: it is what the next compilation gets.
     for name in expectation.variables:
         for one in features.get("env:" + name, ()):
             if one.where not in places:
@@ -304,6 +306,7 @@ def _lock(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     for one in features.get("lock", ()):
         if one.version == expectation.wanted:
             yield _seen(subject, expectation, PASS, one)
+        # The label is checked by itself; one fault is one failure.
         elif one.version not in label:
             yield _seen(subject, expectation, FAIL, one, "TM411")
 
@@ -338,10 +341,11 @@ def _unseen_sonames(subject: Subject, expectation: Expectation) -> Verdict:
 
 
 def _loaded(subject: Subject, expectation: Expectation, one: Soname | None) -> Verdict:
-    """What the loader makes of one soname."""
+    """The verdict of the loader on one soname."""
     if one and one.found:
         return expectation.verdict(PASS, found=one.found)
     by = f"needed by {one.needed_by[0]}" if one and one.needed_by else "nothing brings it"
+    # The container runtime mounts the libraries of the driver when it starts a container with GPUs.
     if expectation.name.startswith(DRIVER):
         return expectation.verdict(SKIP, reason="the driver of the host brings it")
     package = provider(subject.inventory, expectation.name)
@@ -374,7 +378,7 @@ def _seen(
 
 
 def _place(seen: Seen) -> str:
-    """What is to be corrected: a file, or what a command starts."""
+    """The thing to correct: a file, or what a command starts."""
     return f"what `{seen.where}` starts" if seen.seen_by == RAN else seen.where
 
 

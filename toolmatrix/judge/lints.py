@@ -1,4 +1,4 @@
-"""What the files of a matrix say about themselves: names that lead nowhere, what nobody uses, dates, disputes.
+"""Lints of the files of a matrix: names that lead nowhere, unused names, dates, disputes.
 
 The loader has already refused what cannot be used; what is found here can be used and is still wrong or worth knowing.
 """
@@ -99,6 +99,7 @@ def unlisted(files: Sequence[str]) -> Iterator[Finding]:
     for folder in sorted({os.path.dirname(path) for path in known} - {home}):
         for name in sorted(os.listdir(folder or os.curdir)):
             path = os.path.join(folder, name)
+            # A file beside those that are listed is most likely one that somebody forgot to list.
             if name.endswith((".yaml", ".yml")) and os.path.normpath(path) not in known:
                 yield codes.Unused(severity="warning", kind="file", name=name, where=Position(path))
 
@@ -144,7 +145,7 @@ def aged(matrix: Matrix, today: date, stale: int) -> Iterator[Finding]:
 
 
 class _Quarrel(Value):
-    """Which tables disagree about what; the key under which disputes are one finding."""
+    """The tables that disagree, and the component; disputes with the same key are one finding."""
 
     subject: str
     component: str
@@ -153,7 +154,7 @@ class _Quarrel(Value):
 
 
 def disputes(matrix: Matrix, index: Index) -> Iterator[Finding]:
-    """What two sources say differently: one finding for two tables and one component."""
+    """Find what two sources say differently: one finding for two tables and one component."""
     found: dict[_Quarrel, list[tuple[int, str, ClaimRecord]]] = {}
     words: dict[_Quarrel, tuple[dict[str, None], dict[str, None]]] = {}
     for subject in matrix.components:
@@ -213,6 +214,7 @@ def shortened(where: Position) -> Position:
 
 
 def _fact(finding: Finding, matrix: Matrix) -> Position | None:
+    # Of a dispute the first is the fact that does not decide, which is the one to look at.
     for fact in finding.facts[:1]:
         if fact in matrix.claims:
             return matrix.claims[fact].node.where

@@ -72,11 +72,12 @@ def is_subject(text: str, path: str) -> bool:
             head = file.read(_HEAD)
     except OSError:
         return False
+    # A lock is TOML: it begins with neither a brace nor the mark of a compressor, and has no byte 0.
     return b"\0" in head or head.lstrip().startswith(b"{") or head.startswith(_PACKED)
 
 
 def inventory(target: LockedTarget, name: str, subject: str = "") -> Inventory:
-    """What a target says: its components, flags, variables, codegen archs and devices."""
+    """A target as an inventory: its components, flags, variables, codegen archs and devices."""
     flags = target.flags
     features: dict[str, tuple[Seen, ...]] = {
         f"flag:{flag}": (_seen(flag, f"{name} {kind}"),)

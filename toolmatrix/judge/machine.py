@@ -195,6 +195,7 @@ def _processor(context: MachineContext) -> Iterator[Verdict]:
     yield _check("cpu").verdict(PASS, "", cpu[0])
     seen = context.feature("crc32")
     target = context.target
+    # A lock for another machine asks nothing of this processor.
     here = target and target.platform == context.inventory.platform
     asked = here and target and any("+crc" in flag for flag in target.flags.cflags)
     if seen:
@@ -270,6 +271,7 @@ CHECKS: dict[str, tuple[str, Callable[[MachineContext], Iterator[Verdict]]]] = {
 def _within(selector: str, version: str) -> str:
     """The verdict whether a version is within a selector; unknown where it is too coarse to tell, or not a version."""
     try:
+        # Bit 1 is that of the first version of a scale; bit 0 stands for "absent".
         if Scale("pep440", [version]).select(selector) & 2:
             return PASS
         return UNKNOWN if Scale("series", [version]).select(selector) & 2 else FAIL

@@ -107,6 +107,7 @@ class Worker:
                 made = WorkResult(error=self.bounds.reached("--timeout"))
         except (EOFError, OSError):
             return WorkResult(error=_ended(self.end()))
+        # After a bound its memory may be in any state; a new one starts clean.
         if isinstance(made.error, BoundReached):
             self.end()
         self.deadline = 0.0
@@ -138,6 +139,7 @@ def _fork() -> int:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
+        # A fork and not a new interpreter: it has the modules and the matrix already.
         return os.fork()
 
 
@@ -171,11 +173,13 @@ def _serve(line: Line, work: Work, bounds: WorkBounds, lifeline: int) -> NoRetur
     except (EOFError, OSError):
         pass
     finally:
+        # Not `sys.exit`: buffers and handlers of the parent were copied, and are not this process's to flush or run.
         os._exit(code)
 
 
 def _end_with_parent(lifeline: int) -> None:
     """End as by a signal, so that what was started is removed first."""
+    # Returns only at the end of the file, which comes when the last process that holds the other end is gone.
     os.read(lifeline, 1)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -198,6 +202,7 @@ def _done(work: Work, task: tuple[object, ...], bounds: WorkBounds) -> WorkResul
 
 def _sendable(error: Exception) -> Exception:
     try:
+        # An exception with arguments of its own may be pickled and then fail to be made again where it is awaited.
         pickle.loads(pickle.dumps(error))  # noqa: S301 - made right here
     except Exception:  # noqa: BLE001 - whatever a class of exceptions does when it is copied
         return RuntimeError(f"{type(error).__name__}: {error}")
@@ -211,7 +216,10 @@ def _within(bounds: WorkBounds) -> Iterator[None]:
 
     used = resource.getrusage(resource.RUSAGE_SELF)
     wanted = {
+        # The limit is in whole seconds, and both figures were cut to them.
         resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + bounds.processor,
+        # Not RLIMIT_AS, which counts mapped files and room that is only reserved; from Linux 4.7 on this one counts
+        # every private page that can be written (setrlimit(2)).
         resource.RLIMIT_DATA: bounds.memory << 20,
     }
     before = {kind: resource.getrlimit(kind) for kind in wanted}
@@ -250,6 +258,7 @@ class Pool:
         # Nobody writes into it: a worker reads its end when this process is gone, even by SIGKILL.
         self.lifeline = os.pipe()
         for number in ENDING:
+            # `nohup` ignores SIGHUP for good reason.
             if signal.getsignal(number) != signal.SIG_IGN:
                 with suppress(ValueError):  # only the main thread can
                     self._handlers[number] = signal.signal(number, self._end)
@@ -288,6 +297,7 @@ class Pool:
         return next((worker for worker in self.busy if worker.line in ready), soonest)
 
     def __exit__(self, *_: object) -> None:
+        # All are told first and waited for afterwards, so that they clean up side by side.
         workers = [one for one in (*self.busy, *self.idle) if not one.line.closed]
         for worker in workers:
             worker.stop()
@@ -297,5 +307,6 @@ class Pool:
             os.close(end)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+        # Ends as it would have by the signal, so that the shell sees which one it was.
         if self._caught:
             os.kill(os.getpid(), self._caught)

@@ -1,4 +1,4 @@
-"""How two environments are compared, by the data of matrix/porting.yaml: kinds, effects, spellings, and rules.
+"""The rules for comparing two environments, from matrix/porting.yaml: kinds, effects, spellings, and rules.
 
 What is expected to differ is data with a reason; what no rule expects is suspicious.
 """
@@ -29,13 +29,13 @@ class ComparedKind(Value):
     by: str = ""
 
     def shown(self, name: str) -> str:
-        """What people read instead of a name: the group of the pattern where it has one that took part."""
+        """The part of a name that people read: the group of the pattern, where one took part."""
         found = self.of.fullmatch(name)
         return next((part for part in found.groups() if part), name) if found else name
 
 
 class DerivationStep(Value):
-    """What an effect follows from: a feature or an architecture, and the value where it is not that of the feature."""
+    """One source of an effect: a feature or an architecture, and the value where it is not that of the feature."""
 
     of: re.Pattern[str] | None = None
     arch: str = ""
@@ -89,7 +89,7 @@ class DifferenceRule(Value):
     source: str = ""
 
     def fits(self, pair: Pair) -> bool:
-        """Whether the rule speaks of this difference."""
+        """True if the rule is about this difference."""
         return (
             self.of.fullmatch(pair.name) is not None
             and pair.holds.issuperset(self.when)
@@ -127,7 +127,7 @@ class PortingCatalog(Value):
     rules: tuple[DifferenceRule, ...]
 
     def kind(self, name: str) -> ComparedKind | None:
-        """What kind of thing a name is; None for what is not compared."""
+        """The kind of a name; None for one that is not compared."""
         if any(one.fullmatch(name) for one in self.ignored):
             return None
         return next((one for one in self.kinds if one.of.fullmatch(name)), None)
@@ -139,7 +139,7 @@ class PortingCatalog(Value):
         return text
 
     def unit(self, name: str) -> str:
-        """What the numbers of something count, nothing where they count nothing that has a unit."""
+        """The unit that the numbers of something count; empty where they have none."""
         return next((unit for pattern, unit in self.units if pattern.fullmatch(name)), "")
 
     def rule(self, pair: Pair) -> DifferenceRule | None:

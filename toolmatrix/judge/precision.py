@@ -1,4 +1,4 @@
-"""Whether a version that was seen is the one that is wanted, where a witness may be coarser than the question."""
+"""Versions compared where a witness may be coarser than the question: `11.2` seen, `11.2.2` wanted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LAST = 999_999
 
 
 def compared(index: Index, expectation: Expectation, seen: Seen) -> tuple[str, str]:
-    """Whether a sighting is what is wanted: a word, and why it cannot be said."""
+    """The verdict whether a sighting is what is wanted, and the reason where it is unknown."""
     name, wanted = expectation.name, expectation.wanted
     known = index.header["components"]
     if name in known and known[name]["scheme"] == "names":
@@ -30,6 +30,7 @@ def compared(index: Index, expectation: Expectation, seen: Seen) -> tuple[str, s
         Scale("pep440", [_plain(seen.version)])
     except SelectorError:
         return UNKNOWN, f"`{seen.version}` is not a version"
+    # Metadata of Python has the whole version (PEP 440 pads with zeros), so that nothing is coarse about it.
     finer = () if seen.seen_by in python.RECORDS else _finer(wanted, seen.version)
     if not finer and admits(wanted, seen.version):
         return PASS, ""
@@ -38,6 +39,7 @@ def compared(index: Index, expectation: Expectation, seen: Seen) -> tuple[str, s
     certain = may_be or finer
     if certain and all(admits(wanted, one) for one in certain):
         return PASS, ""
+    # Some of what it may be fits and some does not: only a finer witness could decide.
     if fitting or (not may_be and admits(wanted, seen.version, "series")):
         what = " or ".join(may_be[:3]) if may_be else f"any {seen.version}.*"
         return UNKNOWN, f"{seen.version} may be {what}"
@@ -56,6 +58,7 @@ def _finer(wanted: str, version: str) -> tuple[str, ...]:
 
 def _same_name(wanted: str, version: str) -> str:
     """Names are compared as they are; an image's may carry Docker's own registry and a digest."""
+    # `docker.io/library/` is what Docker puts before a name without a registry.
     plain = version.partition("@")[0].removeprefix("docker.io/").removeprefix("library/")
     try:
         return PASS if Scale("names", [plain]).select(wanted) & 2 else FAIL
@@ -69,7 +72,7 @@ def _plain(version: str) -> str:
 
 
 def admits(selector: str, version: str, scheme: str = "pep440") -> bool:
-    """Whether a version is within a selector; by the scheme `series`, whether a finer version of it could be."""
+    """True if a version is within a selector; by the scheme `series`, if a finer version of it could be."""
     try:
         return bool(Scale(scheme, [_plain(version)]).select(selector) & 2)
     except SelectorError:

@@ -61,12 +61,13 @@ def _runs(provision: Provision) -> Iterator[tuple[bool, recipe.Probe, tuple[str,
             words = [variables.put(word, {"component": provision.component}) for word in probe.run]
         except KeyError:
             continue
+        # `python` is missing in many images that have `python3`.
         for name in (words[0], *programs.alike(words[0])) if not probe.wanted else ():
             yield bool(probe.when) or name != words[0], probe, (name, *words[1:])
 
 
 def _of_flags(effects: Sequence[Effect]) -> Iterator[ProgramProbe]:
-    """What flags set either way has a default, which the compiler tells by a macro."""
+    """The probes for what flags set either way: the default of the compiler shows in a macro."""
     names = [one.name for one in effects]
     for place, effect in enumerate(effects):
         found = _DEFINED.fullmatch(effect.holds)

@@ -81,6 +81,7 @@ class Results:
         if self.path:
             try:
                 self.whole = self._take_up()
+                # Unbuffered, so that after a failed write the file can be cut back to its whole lines.
                 self.file = open(self.path, "ab", buffering=0)
                 self.file.truncate(self.whole)
             except OSError as error:
@@ -140,6 +141,7 @@ class Results:
             left = memoryview(line)
             while left:
                 left = left[self.file.write(left) or 0 :]
+            # A machine that loses power must not lose what was reported as kept.
             os.fsync(self.file.fileno())
         except OSError as error:
             with suppress(OSError):

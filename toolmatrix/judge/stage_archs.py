@@ -146,7 +146,7 @@ def defaults(context: PlanContext) -> list[str]:
 
 
 def asks(word: str) -> bool:
-    """Whether a word of a command line asks for an arch, or may."""
+    """True if a word of a command line asks for an arch, or may."""
     return word.startswith(_ASKS) and not word.startswith(
         ("-arch=native", "--gpu-architecture=native")
     )

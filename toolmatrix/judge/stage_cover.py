@@ -32,6 +32,7 @@ def findings(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Find
 def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
     cubins, texts = (tuple(dict.fromkeys(part.archs(kind))) for kind in (CUBIN, PTX_TEXT))
     plain = [arch for arch in texts if not _tied(arch)]
+    # Tile code brings an intermediate that plays the part of PTX.
     if not cubins or part.archs(TILE):
         return
     newest = max(cubins, key=facts.number)
@@ -65,7 +66,7 @@ def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
 
 
 def _tied(arch: str) -> bool:
-    """Whether code is made for one device or family alone (NVIDIA, feature sets of compilation targets)."""
+    """True if code is made for one device or family alone (NVIDIA, feature sets of compilation targets)."""
     return facts.sass(arch)[-1:] in ("a", "f")
 
 

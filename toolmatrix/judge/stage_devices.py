@@ -1,4 +1,4 @@
-"""Which devices run the code of a plan: by a cubin, by PTX that the driver compiles when it is loaded, or not at all.
+"""Devices and the code of a plan: run by a cubin, by PTX that the driver compiles when it is loaded, or not at all.
 
 The rules are facts: the tables device-runs and gfx-device-runs say which archs a device runs (same major and an equal
 or lower minor, `a` exactly, `f` within its family, PTX forward, Tegra apart; an AMD device its own processor and the
@@ -61,12 +61,14 @@ def answer(index: Index, device: str, code: DeviceCode) -> DeviceAnswer | None:
 
 def worst(held: Sequence[DeviceAnswer]) -> DeviceAnswer | None:
     """The answer that decides for several that must all hold."""
+    # All parts are loaded, so that the worst of them decides.
     return min(held, key=lambda one: one.answer, default=None)
 
 
 def of_part(index: Index, device: str, part: DevicePart) -> DeviceAnswer:
     """The answer for code of which one image is enough."""
     name, _, features = device.partition(":")
+    # A loader prefers code that needs no compiling, and of it the newest that fits.
     images = sorted(
         dict.fromkeys(part.images),
         key=lambda image: (
@@ -103,13 +105,13 @@ def of_part(index: Index, device: str, part: DevicePart) -> DeviceAnswer:
 
 
 def _clash(arch: str, features: str) -> bool:
-    """Whether a feature of a target ID has another sign on the device (Clang, compatibility rules for target IDs)."""
+    """True if a feature of a target ID has another sign on the device (Clang, compatibility rules for target IDs)."""
     held = {word[:-1]: word[-1:] for word in features.split(":") if word}
     return any(held.get(word[:-1], word[-1:]) != word[-1:] for word in arch.split(":")[1:] if word)
 
 
 def reason(index: Index, device: str, image: DeviceImage) -> str:
-    """Why a device does not take an image, as a word."""
+    """The reason why a device does not take an image, as a word."""
     if image.kind in _UNLOADED:
         return _UNLOADED[image.kind]
     name = facts.twin(index, image.arch)
@@ -121,6 +123,7 @@ def reason(index: Index, device: str, image: DeviceImage) -> str:
     kind, made_for = held.get("kind", ""), held.get("capability", "")
     if not made_for or "." not in device:
         return "other"
+    # Before versions are compared: an `a` target is for one device, an `f` target for one family, whatever the minor.
     if kind in ("specific-cubin", "family-cubin"):
         return {"specific-cubin": "own", "family-cubin": "family"}[kind]
     if image.kind == PTX_TEXT:

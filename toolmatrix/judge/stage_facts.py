@@ -1,6 +1,6 @@
-"""What the matrix says about the toolkit of a plan, its archs and the devices: rows and bindings by name.
+"""Facts about the toolkit of a plan, its archs and the devices: rows and bindings by name.
 
-What is looked up is remembered, for a long log asks the same of the same index a thousand times.
+Look-ups are cached, for a long log asks the same of the same index a thousand times.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Toolkit:
         self.version = version
 
     def refusal(self, component: str, version: str, given: Mapping[str, str]) -> Ground | None:
-        """Why no release takes `version` of a component, or None if one does or nothing is said."""
+        """The reason why no release takes `version` of a component; None if one does, or no fact says so."""
         return refusal(self.index, self.component, self.releases, component, version, given)
 
     def rivals(self, component: str, version: str) -> tuple[str, ...]:
@@ -65,6 +65,7 @@ def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
     """
     if component not in index.header["components"] or not version:
         return ()
+    # The compiler counts its own builds: only the releases that ship it tell which release it is.
     shipped = shipping(index, component, version)
     if shipped:
         return shipped
@@ -178,12 +179,12 @@ def _refused(
 
 
 def _admitted(records: Sequence[ClaimRecord], version: str) -> bool:
-    """Whether a release that the matrix does not know may pass: read by the selectors alone, True where they cannot."""
+    """True if a release that the matrix does not know may pass, by the selectors alone or where they cannot be read."""
     return any(admits(record.selector, version) for record in records)
 
 
 def admits(selector: str, version: str) -> bool:
-    """Whether a selector admits a version that need not be in the matrix; True where one of them cannot be read."""
+    """True if a selector admits a version that need not be in the matrix, or one of them cannot be read."""
     try:
         return bool(Scale("series", (version,)).select(selector))
     except SelectorError:
@@ -229,7 +230,7 @@ def number(arch: str) -> int:
 
 
 def standing(version: str, cells: Mapping[str, str]) -> str:
-    """Where a compiler stands among those that were asked for an arch: `dropped` behind the last that took it, `new`
+    """The place of a compiler among those that were asked for an arch: `dropped` behind the last that took it, `new`
     before the first that did, else nothing. `cells` are a row of the table arch-toolkits.
     """
     if "refused-after" in cells and _older(cells["last-ran"], version):
@@ -240,7 +241,7 @@ def standing(version: str, cells: Mapping[str, str]) -> str:
 
 
 def _older(one: str, other: str) -> bool:
-    """Whether a version is older than another; False where one of them cannot be read."""
+    """True if a version is older than another; False where one of them cannot be read."""
     try:
         return order(key(one)) < order(key(other))
     except SelectorError:
@@ -277,7 +278,7 @@ def about_device(index: Index, device: str) -> tuple[str, ...]:
 
 
 def _of_archs(index: Index, device: int) -> list[Binding]:
-    """What is said of the codegen archs of a device."""
+    """The bindings between a device and codegen archs."""
     return [
         binding
         for binding in index.component("device").bindings

@@ -38,6 +38,7 @@ _LEAKING = (
     "OPENCC_FLAGS",
 )
 _ADDED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+# Variables in which nvcc.profile keeps the places of the toolkit.
 _ROOTS = ("TOP", "_HERE_", "_THERE_", "CUDA_ROOT")
 _PLACE = re.compile(r"-(?:isystem|I|L)|[-/]LIBPATH:")
 _SHORTENED = re.compile(r"(\w{1,6})~\d+")
@@ -72,6 +73,7 @@ def host_compiler(context: PlanContext) -> Iterator[Finding]:
     kind = next((name for name in _COMPILERS if name in found), None)
     if kind is None or context.toolkit.component != "cuda":
         return
+    # clang defines the macros of GCC as well, so that it is asked first.
     packed, stage = found[kind]
     compiler, version = _COMPILERS[kind], _unpacked(packed)
     ground, limits, facts, rivals = _limits(context, compiler, version)
@@ -103,7 +105,7 @@ _Limits = tuple[tuple["Ground", ...], tuple[str, ...], tuple[str, ...], tuple[st
 
 
 def _limits(context: PlanContext, compiler: str, version: str) -> _Limits:
-    """What keeps a host compiler out: the hard fact, the limits as selectors, the facts and those that let it pass."""
+    """The limits of a host compiler: the hard fact, the limits as selectors, the facts and those that let it pass."""
     if compiler == "msvc":
         rows = context.toolkit.rows("cuda-msvc")
         barred = rows and not any(admits(cells["msvc"], version) for _, cells in rows)
@@ -200,7 +202,7 @@ def _split(value: str) -> list[str]:
 
 
 def _own(word: str, roots: list[str]) -> bool:
-    """Whether a word of nvcc's environment comes from its profile: a place in the toolkit or of the system."""
+    """True if a word of nvcc's environment comes from its profile: a place in the toolkit or of the system."""
     option = _PLACE.match(word)
     place = word[option.end() :] if option else word
     if not place or _OWN_LIBRARY.match(word):
@@ -217,7 +219,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _same(long: str, part: str) -> bool:
-    """Whether a part of a path is another, or its short form on Windows: `PROGRA~1` is `Program Files`."""
+    """True if a part of a path is another, or its short form on Windows: `PROGRA~1` is `Program Files`."""
     shortened = _SHORTENED.fullmatch(part)
     if shortened is None:
         return part == long
@@ -226,6 +228,7 @@ def _same(long: str, part: str) -> bool:
 
 def shell(context: PlanContext) -> Iterator[Finding]:
     """Words that the shell expands before a program sees them: nvcc quotes `"` alone and hands the line to `sh -c`."""
+    # On Windows nvcc starts programs without a shell.
     if context.plan.tool != "nvcc" or "\\" in context.plan.env.get("_HERE_", ""):
         return
     found: dict[str, Stage] = {}
@@ -279,6 +282,7 @@ def idle(context: PlanContext) -> Iterator[Finding]:
     if all(stage.kind in _PREPARING for stage in stages):
         return
     useful = {stage.id for stage in stages if not _passing(stage)}
+    # Backwards, so that one pass is enough: an edge leads from an earlier stage to a later one.
     for before, after in sorted(context.plan.edges, reverse=True):
         if after in useful:
             useful.add(before)
@@ -293,7 +297,7 @@ def idle(context: PlanContext) -> Iterator[Finding]:
 
 
 def _passing(stage: Stage) -> bool:
-    """Whether a stage prepares something and writes nothing that stays."""
+    """True if a stage prepares something and writes nothing that stays."""
     return stage.kind == "hash" or (
         stage.kind in _PREPARING and all(map(_TEMP.search, stage.outputs)) and bool(stage.outputs)
     )

@@ -1,4 +1,4 @@
-"""Which device code a plan puts where: the images of every fat binary, bundle and package, and what they make together.
+"""The device code of a plan: the images of every fat binary, bundle and package, and what they make together.
 
 An image is code for one arch: a cubin (`sm_NN`), PTX (`compute_NN`), LTO or tile intermediate, or an AMD code object.
 """
@@ -94,6 +94,7 @@ def codes(plans: Sequence[Plan]) -> list[DeviceCode]:
                 outside=tuple(path for path in wanted if path not in known),
             )
         )
+        # An object of one invocation may be an input of the next, as in a build that compiles and links apart.
         for part in own:
             for path in _ends(plan, part.stage):
                 known.setdefault(path, []).append(part)

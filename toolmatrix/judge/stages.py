@@ -111,7 +111,7 @@ def findings(
     asked: Sequence[str] | None = None,
     here: Here | None = None,
 ) -> list[Finding]:
-    """What is to be said about the plans of a log, in their order, then for each device whether it runs all of them.
+    """The findings about the plans of a log, in their order, then for each device whether it runs all of them.
 
     `devices` are devices of the matrix (`8.6`, `gfx90a`, `gfx90a:xnack+`). `path` names the log, for places. `asked`
     are the words of the driver's command line where they are known, `here` is the machine of plans that run here. A

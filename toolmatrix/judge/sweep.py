@@ -117,12 +117,12 @@ def request(index: Index, release: Release, way: Way) -> Request:
 
 
 def default_accelerator(index: Index, component: str, target: str) -> str:
-    """What computes beside the CPU where nothing is said: the target's own, if the component can use it."""
+    """The default accelerator: the target's own, if the component can use it."""
     return accelerators(index, target, component)[0]
 
 
 def accelerators(index: Index, target: str, component: str = "") -> list[str]:
-    """What can compute on a target beside the CPU, its own first; with a component, what that can use, or nothing."""
+    """The accelerators of a target, its own first; with a component, those that it can use, or none."""
     own: str = index.header["targets"][target]["accelerator"]
     left = -1
     here = index.scale("target").bit(target)
@@ -190,6 +190,7 @@ def search(index: Index, release: Release, luck: dict[str, int]) -> tuple[Ground
     tried = sorted(ways(index), key=lambda way: way.accelerator not in can)
     asked = [request(index, release, way) for way in tried]
     last = luck.get(release[0], 0)
+    # Neighbouring releases mostly have an answer in the same way: one solve instead of a dozen.
     for place in (last, *range(len(asked))):
         if possible(index, asked[place]):
             luck[release[0]] = place
@@ -212,13 +213,14 @@ def refusal(way: Way, assembly: Assembly) -> Unanswered:
         if components[ground.component]["variant_of"] != ground.subject
         and components[ground.subject]["variant_of"] != ground.component
     )
+    # All that is left may be that variants belong to releases; then that is the reason.
     held = hard or held
     size = len(held) + sum(assembly.reason(number).ask is not None for number in core)
     return Unanswered(way=way, grounds=held, size=size)
 
 
 def possible(index: Index, asked: Request) -> bool:
-    """Whether there is an answer, whichever, and be it one that rests on what nobody knows."""
+    """True if there is an answer, even one that rests on what nobody knows."""
     assembly = _Unranked(index, asked)
     if not assembly.refused():
         return True
@@ -233,7 +235,7 @@ class _Unranked(Assembly):
         return iter(())
 
     def refused(self) -> bool:
-        """Whether there is no answer."""
+        """True if there is no answer."""
         return isinstance(solve(self.problem(), order="index"), Conflict)
 
 
@@ -262,7 +264,7 @@ def first_framework(index: Index) -> str:
 
 
 def counts(index: Index, outcomes: Sequence[ReleaseOutcome]) -> dict[str, int]:
-    """What was looked at, in numbers."""
+    """The numbers of what was looked at."""
     components = index.header["components"]
     frameworks = [outcome for outcome in outcomes if components[outcome.component]["framework"]]
     return {

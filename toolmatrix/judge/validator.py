@@ -135,6 +135,7 @@ class Validator(Value):
         matrix = self.index.header["digest"]
         asked = (baseline.digest, baseline.targets, baseline.expected)
         options = (self.only, self.run, self.strict, self.platform or this_platform())
+        # With the version of the program: a later one may see or judge more.
         return sha256(repr((__version__, matrix, *asked, *options)).encode()).hexdigest()
 
     def judge(self, subject: str) -> Judged:
@@ -195,6 +196,7 @@ class Validator(Value):
             raise
         except ToolmatrixError as error:
             judged = refused(subject, error)
+        # Told anew after reading, for a tag may move while its image is read.
         if identity and identity != locked.identity(subject, self.directory):
             identity = ""  # it changed meanwhile, and nobody knows which one was judged
         return Attempt(identity=identity, judged=judged)

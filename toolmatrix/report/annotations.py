@@ -41,6 +41,7 @@ def commands(annotations: Iterable[Annotation]) -> list[str]:
     lines = []
     for severity, command in _COMMANDS.items():
         own = [one for one in given if one.severity == severity]
+        # The last of the ten says how many more there are.
         shown = own if len(own) <= PER_KIND else own[: PER_KIND - 1]
         lines += [_line(command, one) for one in shown]
         if len(shown) < len(own):

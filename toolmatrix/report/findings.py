@@ -295,6 +295,7 @@ def _of_device(
     same: dict[str, list[str]] = {}
     for one in own:
         sentence = one.sentence(words) + _marks(index, one, notes)
+        # A build of a hundred files says the same a hundred times.
         same.setdefault(sentence, []).append(str((one.plan or 0) + 1))
     for sentence, numbers in same.items():
         several = "s" * (len(numbers) > 1)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SCHEMA = "toolmatrix.validation/1"
 _COLOURS = {PASS: "yes", WARN: "partial", FAIL: "no", SKIP: "unknown", UNKNOWN: "unknown"}
 _COUNTED = {WARN: "warned", FAIL: "failed", UNKNOWN: "unknown", SKIP: "skipped"}
+# Letters that Markdown or HTML may take for its own.
 _MARKUP = frozenset("\\`*_[]<>|&!~#@")
 # Letters of a value that a line of text shows.
 _LONGEST = 40
@@ -30,6 +31,7 @@ _LONGEST = 40
 _DIGEST = 19
 # The element that tells each word; what passed or warned has none.
 _JUNIT = {FAIL: "failure", UNKNOWN: "error", SKIP: "skipped"}
+# The page shows what strangers wrote; even if something slipped through, it could load and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
@@ -133,7 +135,7 @@ def document(many: Sequence[Judged]) -> dict[str, Any]:
 
 
 def annotated(many: Sequence[Judged]) -> list[Annotation]:
-    """What did not pass; it lies in the lock, for an image has no line, and in SARIF at a path of the image."""
+    """The verdicts that did not pass, placed in the lock, for an image has no line; SARIF adds the path in it."""
     return [
         Annotation(
             severity=SEVERITY_OF[one.word],
