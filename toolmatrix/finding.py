@@ -24,8 +24,8 @@ VERDICTS = "toolmatrix.verdicts/1"
 _FEW = 12
 
 
-class Way(Value):
-    """One way to ask for a framework: where it runs, whether it is built or installed, what computes beside the CPU.
+class BuildVariant(Value):
+    """One way to get a framework: its target, whether it is built or installed, and its accelerator.
 
     Without an accelerator it stands for all that were asked for.
     """
@@ -35,8 +35,8 @@ class Way(Value):
     accelerator: str = ""
 
 
-class Ground(Value):
-    """One line of a reason: what facts say about one pair of components.
+class Incompatibility(Value):
+    """One line of a reason: a pair of components that facts do not let go together.
 
     `kind` is requires, limits, needs or evidence; `releases` are those of the subject that matter; `clashing` are the
     releases of `component` that the other lines leave and this one excludes; `conditions` are further components that
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         def named(self, component: str, releases: Sequence[str]) -> str:
             """`tensorflow 2.6.0-2.6.5`, or the component alone where all of its releases are meant."""
 
-        def ways(self, ways: Sequence[Way]) -> str:
+        def ways(self, ways: Sequence[BuildVariant]) -> str:
             """`on arm as wheel`."""
 
 
@@ -83,8 +83,8 @@ class Finding(Value):
     severity: str
     component: str = ""
     releases: tuple[str, ...] = ()
-    ways: tuple[Way, ...] = ()
-    grounds: tuple[Ground, ...] = ()
+    ways: tuple[BuildVariant, ...] = ()
+    grounds: tuple[Incompatibility, ...] = ()
     expected: str = ""
     actual: str = ""
     facts: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from tests import matrix
-from toolmatrix.finding import Way
+from toolmatrix.finding import BuildVariant
 from toolmatrix.judge import sweep
 from toolmatrix.report import variants
 from toolmatrix.resources import matrix_root
@@ -321,7 +321,7 @@ def test_an_answer_from_a_wheel_compiles_nothing_and_guesses_nothing(index: Inde
     for name in (name for name, part in components.items() if part["framework"]):
         versions = index.component(name).versions
         for target in index.header["targets"]:
-            way = Way(target=target, from_="wheel")
+            way = BuildVariant(target=target, from_="wheel")
             for version in versions:
                 if version != versions[-1] and drawn(f"{name} {version} {target}", 4):
                     continue

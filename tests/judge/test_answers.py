@@ -6,7 +6,7 @@ import pickle
 from typing import TYPE_CHECKING
 
 from tests.judge import small
-from toolmatrix.finding import Way
+from toolmatrix.finding import BuildVariant
 from toolmatrix.judge import sweep
 from toolmatrix.solve.request import Request
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from tests.judge.conftest import Small
 
-X86 = Way(target="x86", from_="source")
-X86_WHEEL = Way(target="x86", from_="wheel")
-ARM = Way(target="arm", from_="source")
-ARM_WHEEL = Way(target="arm", from_="wheel")
+X86 = BuildVariant(target="x86", from_="source")
+X86_WHEEL = BuildVariant(target="x86", from_="wheel")
+ARM = BuildVariant(target="arm", from_="source")
+ARM_WHEEL = BuildVariant(target="arm", from_="wheel")
 
 
 def test_every_release_is_asked_for_frameworks_first(make: Callable[..., Small]) -> None:

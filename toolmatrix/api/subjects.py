@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.api.answers import PLAIN
+from toolmatrix.api import PLAIN
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.finding import Judged
 from toolmatrix.inventory.model import Inventory

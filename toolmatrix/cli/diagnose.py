@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolmatrix.logs.signatures import SignatureCatalog
 
 MOST = 10
-"""So many causes are told where `--limit` says nothing."""
+"""The causes that are reported where `--limit` names no number."""
 
 
 def run(context: Context) -> int:

@@ -139,8 +139,8 @@ class ArchCovered(PlanFinding):
     pairs: tuple[tuple[str, str], ...]
 
     def sentence(self, _words: Words) -> str:
-        told = ", ".join(f"`{arch}` (`{other}`)" for arch, other in self.pairs)
-        return f"code that may be left out, for its devices run other code that is here: {told}"
+        covered = ", ".join(f"`{arch}` (`{other}`)" for arch, other in self.pairs)
+        return f"code that may be left out, for its devices run other code that is here: {covered}"
 
 
 class EveryPtx(PlanFinding):

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.finding import Finding, Ground, Way
+    from toolmatrix.finding import BuildVariant, Finding, Incompatibility
     from toolmatrix.judge.sweep import ReleaseOutcome, Unanswered
 
     Code = type[ExplainedRefusal | UnexplainedRefusal | Undecided]
@@ -24,19 +24,19 @@ class _Unanswered(Value):
     component: str
     code: Code
     releases: tuple[str, ...]
-    ways: tuple[Way, ...]
-    grounds: tuple[Ground, ...]
+    ways: tuple[BuildVariant, ...]
+    grounds: tuple[Incompatibility, ...]
 
 
 def findings(
-    outcomes: Iterable[ReleaseOutcome], promised: Way, framework: str
+    outcomes: Iterable[ReleaseOutcome], promised: BuildVariant, framework: str
 ) -> Iterator[Finding]:
     """Every way in which a release has no answer, merged, and every release that nobody can reach.
 
     `promised` is the way in which every release of `framework`, the first one of the matrix, must have an answer.
     """
     held = list(outcomes)
-    tried: dict[str, dict[Way, None]] = {}
+    tried: dict[str, dict[BuildVariant, None]] = {}
     for outcome in held:
         tried.setdefault(outcome.component, {}).update(dict.fromkeys(_tried(outcome)))
     for group in _merged_ways(_merged_releases(held)):
@@ -54,13 +54,13 @@ def findings(
     yield from _lost(held)
 
 
-def _tried(outcome: ReleaseOutcome) -> Iterator[Way]:
+def _tried(outcome: ReleaseOutcome) -> Iterator[BuildVariant]:
     yield from outcome.answered
     for refused in (*outcome.refused, *outcome.unread):
         yield refused.way
 
 
-def whole(ways: Iterable[Way], tried: Iterable[Way]) -> tuple[Way, ...]:
+def whole(ways: Iterable[BuildVariant], tried: Iterable[BuildVariant]) -> tuple[BuildVariant, ...]:
     """Ways with every accelerator that was tried there as one without any."""
     held = dict.fromkeys(ways)
     left = {(way.target, way.from_) for way in tried if way not in held}
@@ -81,7 +81,7 @@ def explained(refused: Unanswered) -> bool:
 
 def _merged_releases(outcomes: Sequence[ReleaseOutcome]) -> list[_Unanswered]:
     """Releases without an answer in one way by facts about the same pairs of components."""
-    same: dict[tuple[str, Way, Code, object], list[tuple[str, Unanswered]]] = {}
+    same: dict[tuple[str, BuildVariant, Code, object], list[tuple[str, Unanswered]]] = {}
     for outcome in outcomes:
         for held in (*outcome.refused, *outcome.unread):
             shapes = tuple(shape(ground) for ground in held.grounds)
@@ -115,18 +115,18 @@ def _merged_ways(groups: Sequence[_Unanswered]) -> list[_Unanswered]:
     return list(same.values())
 
 
-def shape(ground: Ground) -> tuple[object, ...]:
+def shape(ground: Incompatibility) -> tuple[object, ...]:
     """The part that grounds must share to be reported as one: everything but releases, values and facts."""
     conditions = tuple(name for name, _ in ground.conditions)
     return ground.kind, ground.subject, ground.component, ground.alternatives, conditions
 
 
-def joined(several: Sequence[Sequence[Ground]]) -> tuple[Ground, ...]:
+def joined(several: Sequence[Sequence[Incompatibility]]) -> tuple[Incompatibility, ...]:
     """Reasons of the same shape as one: line by line the union of what they name."""
     return tuple(_union(lines) for lines in zip(*several, strict=True))
 
 
-def _union(lines: Sequence[Ground]) -> Ground:
+def _union(lines: Sequence[Incompatibility]) -> Incompatibility:
     def union(field: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(one for line in lines for one in getattr(line, field)))
 

@@ -72,8 +72,8 @@ class _Side:
                 self.items[name] = _merged(known, item) if known else item
                 self.kinds[name] = kind
         self.has = {kind.kind for kind in self.kinds.values()}
-        told = "image" if REST not in self.skipped else ""  # such as a lock
-        self.subject = "machine" if "kernel" in self.has else told
+        word = "image" if REST not in self.skipped else ""  # such as a lock
+        self.subject = "machine" if "kernel" in self.has else word
         labels = inventory.features.get("label:" + COMPONENTS, ())
         self.listed = frozenset(labels[0].version.split()) if labels else None
 
@@ -154,9 +154,9 @@ class _Side:
 class _Pairing:
     """Two sides, what holds of them, and what a lock says of either."""
 
-    def __init__(self, sides: Sides, told: Sides | None, why: Why) -> None:
+    def __init__(self, sides: Sides, locked: Sides | None, why: Why) -> None:
         self.sides = sides
-        self.told = told
+        self.locked = locked
         self.why = why
         self.catalog = sides[0].catalog
         self.names = sides[0].items.keys() | sides[1].items.keys()
@@ -257,10 +257,10 @@ class _Pairing:
 
     def _locked(self, name: str) -> Judgement | None:
         """The judgement that a lock holds what was found on either side, and holds it differently."""
-        if self.told is None or name.startswith("effect:"):
+        if self.locked is None or name.startswith("effect:"):
             return None
-        says = [side.items.get(name) for side in self.told]
-        values = [side.value(name) or "none" for side in self.told]
+        says = [side.items.get(name) for side in self.locked]
+        values = [side.value(name) or "none" for side in self.locked]
         agree = all(
             item is said is None or (item and said and _covers(said, item))
             for said, item in zip(says, self.items(name), strict=True)
@@ -278,8 +278,8 @@ def compare(
     locked: tuple[Inventory, Inventory] | None = None,
 ) -> Comparison:
     """Compare two inventories. `locked` are what a lock says of either side, so that what it explains is expected."""
-    told = (_Side(locked[0], catalog), _Side(locked[1], catalog)) if locked else None
-    pairing = _Pairing((_Side(one, catalog), _Side(other, catalog)), told, why)
+    lock_sides = (_Side(locked[0], catalog), _Side(locked[1], catalog)) if locked else None
+    pairing = _Pairing((_Side(one, catalog), _Side(other, catalog)), lock_sides, why)
     differences: list[Difference] = []
     same: list[tuple[str, str, str]] = []
     unseen: dict[tuple[str, str, int, str], list[str]] = {}

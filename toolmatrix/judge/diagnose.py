@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.finding import Ground
+    from toolmatrix.finding import Incompatibility
     from toolmatrix.logs.log import Match, ObservedLog
     from toolmatrix.logs.signatures import Provided, Signature, SignatureCatalog
 
@@ -39,17 +39,19 @@ def diagnose(
     solve: Solve,
     limit: int = 0,
 ) -> Diagnosis:
-    """Judge every failure of a log; `locked` are releases of a lock, `limit` how many causes are told, 0 for all."""
+    """Judge every failure of a log; `locked` are releases of a lock, `limit` the most causes to report, 0 for all."""
     ranked = sorted(_consequent(log.matches), key=_rank)
-    told = ranked[:limit] if limit else ranked
+    shown = ranked[:limit] if limit else ranked
     judge = _Judge(index, catalog, locked, solve)
     return Diagnosis(
         subject=log.inventory.subject,
         lines=log.lines,
-        causes=tuple(judge.cause(match, follows, log.inventory.subject) for match, follows in told),
+        causes=tuple(
+            judge.cause(match, follows, log.inventory.subject) for match, follows in shown
+        ),
         followed=log.followed if log.matches else None,
         following=log.following if log.matches else 0,
-        left=len(ranked) - len(told) + log.more,
+        left=len(ranked) - len(shown) + log.more,
         components={
             name: tuple(seen.version for seen in several)
             for name, several in log.inventory.components.items()
@@ -72,8 +74,8 @@ def _consequent(matches: Sequence[Match]) -> Iterator[tuple[Match, int]]:
         yield match, min(above, default=0)
 
 
-def _rank(told: tuple[Match, int]) -> tuple[bool, int, int]:
-    match, follows = told
+def _rank(failure: tuple[Match, int]) -> tuple[bool, int, int]:
+    match, follows = failure
     return follows > 0, SEVERITIES.index(match.signature.severity), match.line
 
 
@@ -190,7 +192,7 @@ class _Judge:
 
     def ground(
         self, between: Sequence[Involved], match: Match
-    ) -> tuple[Ground | None, tuple[str, tuple[str, ...]] | None]:
+    ) -> tuple[Incompatibility | None, tuple[str, tuple[str, ...]] | None]:
         """The hard fact by which two sides do not go together, and the releases of the first that the second allows."""
         known = self.index.header["components"]
         first, second = between[0], between[-1]
@@ -211,7 +213,9 @@ class _Judge:
         )
         return found, (first.component, going) if 0 < len(going) < len(every) else None
 
-    def refusal(self, one: Involved, other: Involved, given: Mapping[str, str]) -> Ground | None:
+    def refusal(
+        self, one: Involved, other: Involved, given: Mapping[str, str]
+    ) -> Incompatibility | None:
         """The hard fact of either side by which it does not go with the other."""
         for subject, object_ in ((one, other), (other, one)):
             held = facts.releases(self.index, subject.component, self.version(subject))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.model import Matrix
     from toolmatrix.facts.records import ReleaseRecord
-    from toolmatrix.finding import Finding, Way
+    from toolmatrix.finding import BuildVariant, Finding
     from toolmatrix.judge.sweep import ReleaseOutcome
     from toolmatrix.solve.resolve import Choice, Resolution
 
@@ -37,7 +37,7 @@ class Doubt(Value):
     did, where the latter is too young for the former; None where no fact names the chosen one.
     """
 
-    way: Way
+    way: BuildVariant
     subject: str
     release: str
     component: str
@@ -47,7 +47,7 @@ class Doubt(Value):
     days: tuple[str, str] | None = None
 
 
-def of_answer(release: tuple[str, str], way: Way, answer: Resolution) -> Iterator[Doubt]:
+def of_answer(release: tuple[str, str], way: BuildVariant, answer: Resolution) -> Iterator[Doubt]:
     """The doubts about the answer for a release, asked for in one way."""
     index = answer.index
 
@@ -61,7 +61,9 @@ def of_answer(release: tuple[str, str], way: Way, answer: Resolution) -> Iterato
         yield from unnamed(release, choices, way, index.statement, index.header["components"])
 
 
-def younger(choices: Sequence[Choice], way: Way, record: Statement, day: Day) -> Iterator[Doubt]:
+def younger(
+    choices: Sequence[Choice], way: BuildVariant, record: Statement, day: Day
+) -> Iterator[Doubt]:
     """Choices that a row is said to have been tested with, although its subject came out before them."""
     chosen = {choice.component: choice.version for choice in reversed(choices)}
     for choice in choices:
@@ -92,7 +94,7 @@ def younger(choices: Sequence[Choice], way: Way, record: Statement, day: Day) ->
 def unnamed(
     release: tuple[str, str],
     choices: Sequence[Choice],
-    way: Way,
+    way: BuildVariant,
     record: Statement,
     components: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[Doubt]:

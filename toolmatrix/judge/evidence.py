@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from toolmatrix.inventory.model import Inventory, Seen
 
-# Further files that are told of one warning.
+# Further files that one warning names.
 _MOST_OTHERS = 8
 
 
 class WarningKind(Value):
-    """A kind of evidence: how its features begin, its code, what it says and what to do; `each` value may be told."""
+    """A kind of warning: the beginning of its features, its code, reason and help; `each` value may be a warning."""
 
     feature: str
     code: str

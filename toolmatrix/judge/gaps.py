@@ -131,21 +131,21 @@ def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[F
             for accelerator in own.split() or [""]:
                 group = _TableRows(table=row.table, accelerator=accelerator)
                 groups.setdefault(group, []).append(row.id)
-    told: dict[str, dict[str, str]] = {}
+    named: dict[str, dict[str, str]] = {}
     inside = set()
     for claim in matrix.claims.values():
-        told.setdefault(claim.row, {}).setdefault(claim.component, claim.id)
+        named.setdefault(claim.row, {}).setdefault(claim.component, claim.id)
         if claim.carried:
             # What no cell names is not inside.
             inside.add((matrix.rows[claim.row].table, claim.component))
     for group, rows in groups.items():
-        about = {name for row in rows for name in told.get(row, ())}
+        about = {name for row in rows for name in named.get(row, ())}
         for name in (name for name in matrix.components if name in about):
             usual = matrix.components[name].accelerators
-            lacking = [row for row in rows if name not in told.get(row, ())]
+            lacking = [row for row in rows if name not in named.get(row, ())]
             if usual and group.accelerator in (*usual, "") and (group.table, name) not in inside:
-                facts = [fact for row in lacking for fact in list(told.get(row, {}).values())[:1]]
-                other = [told[row][name] for row in rows if row not in lacking]
+                facts = [fact for row in lacking for fact in list(named.get(row, {}).values())[:1]]
+                other = [named[row][name] for row in rows if row not in lacking]
                 if lacking:
                     yield _lacking(matrix, index, group, name, lacking, facts or other[:1])
 

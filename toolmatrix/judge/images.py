@@ -300,7 +300,7 @@ _SET = {
 
 
 def _lock(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
-    """The lock inside the image, where there is one; what its label says as well is told by the label alone."""
+    """The lock inside the image, where there is one; what its label says as well is left to the label."""
     features = subject.inventory.features
     label = [one.version for one in features.get("label:" + DIGEST, ())]
     for one in features.get("lock", ()):

@@ -82,7 +82,7 @@ def admits(selector: str, version: str, scheme: str = "pep440") -> bool:
 def _releases(index: Index, name: str, version: str) -> tuple[str, ...]:
     """The known releases that a version may be: those that bring a tool of it, or those that it begins.
 
-    nvcc has numbers of its own (attribute `nvcc` of a release). A series has no releases that could be told apart.
+    nvcc has numbers of its own (attribute `nvcc` of a release). The releases of a series cannot be told apart.
     """
     if index.header["components"][name]["scheme"] == "series":
         return ()

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from toolmatrix.finding import Finding, Ground
+    from toolmatrix.finding import Finding, Incompatibility
     from toolmatrix.judge.stages import PlanContext
 
 # How nvcc and clang say that they do not take an arch, as their logs have it.
@@ -46,20 +46,20 @@ def findings(context: PlanContext) -> Iterator[Finding]:
 
 def refused(context: PlanContext) -> Iterator[Finding]:
     """Archs that the driver says it does not take, and those of the plan that its toolkit refuses by the facts."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for said in context.plan.diagnostics:
         for match in filter(None, (pattern.search(said.text) for pattern in _REFUSALS)):
-            if match[1] not in told:
-                told.add(match[1])
+            if match[1] not in reported:
+                reported.add(match[1])
                 yield _refusal(context, match[1], said.stage, said.line, _ground(context, match[1]))
     for arch, stage in context.archs.items():
         ground = _ground(context, arch)
-        if ground is not None and arch not in told:
-            told.add(arch)
+        if ground is not None and arch not in reported:
+            reported.add(arch)
             yield _refusal(context, arch, stage.id, 0, ground)
 
 
-def _ground(context: PlanContext, arch: str) -> Ground | None:
+def _ground(context: PlanContext, arch: str) -> Incompatibility | None:
     """The fact by which the CUDA toolkit does not take an arch; what LLVM takes is in no table."""
     name = facts.twin(context.index, arch)
     if context.toolkit.component != "cuda" or name not in context.index.component("arch").versions:
@@ -68,7 +68,7 @@ def _ground(context: PlanContext, arch: str) -> Ground | None:
 
 
 def _refusal(
-    context: PlanContext, arch: str, stage: int | None, line: int, ground: Ground | None
+    context: PlanContext, arch: str, stage: int | None, line: int, ground: Incompatibility | None
 ) -> Finding:
     name = facts.twin(context.index, arch)
     table = "arch-toolkits" if facts.number(name) else "rocm-gfx-first"

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.versions import Scale, SelectorError, key, order
-from toolmatrix.finding import Ground
+from toolmatrix.finding import Incompatibility
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ class Toolkit:
         self.releases = releases(index, component, version)
         self.version = version
 
-    def refusal(self, component: str, version: str, given: Mapping[str, str]) -> Ground | None:
+    def refusal(
+        self, component: str, version: str, given: Mapping[str, str]
+    ) -> Incompatibility | None:
         """The reason why no release takes `version` of a component; None if one does, or no fact says so."""
         return refusal(self.index, self.component, self.releases, component, version, given)
 
@@ -120,7 +122,7 @@ def rows(index: Index, table: str) -> tuple[tuple[str, dict[str, str]], ...]:
 
 
 def row(index: Index, name: str) -> tuple[tuple[str, ...], dict[str, str]]:
-    """One row by its id: the id, or nothing where there is none, and its cells."""
+    """One row by its id: the id and its cells, both empty where the matrix has no such row."""
     ids = index.ids
     return ((name,), dict(index.row(ids[name]).cells)) if name in ids else ((), {})
 
@@ -132,7 +134,7 @@ def refusal(
     component: str,
     version: str,
     given: Mapping[str, str],
-) -> Ground | None:
+) -> Incompatibility | None:
     """The hard fact by which none of the releases `held` of `subject` goes with `version`, None where one may.
 
     `given` are the releases of other components; what is not given is absent, as it is in a request.
@@ -154,7 +156,7 @@ def refusal(
 
 def _refused(
     index: Index, subject: str, bit: int, component: str, version: str, given: Mapping[str, str]
-) -> Ground | None:
+) -> Incompatibility | None:
     wanted = selected(scale_of(index, component), version)
     for binding in index.component(subject).bindings:
         if binding.component != component or binding.kind == "needs" or not binding.mask & bit:
@@ -166,7 +168,7 @@ def _refused(
         ]
         if not records or (wanted & binding.allowed if wanted else _admitted(records, version)):
             continue
-        return Ground(
+        return Incompatibility(
             kind="limits",
             subject=subject,
             releases=(),

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolmatrix.finding import Finding, Ground
+    from toolmatrix.finding import Finding, Incompatibility
     from toolmatrix.judge.stage_images import DeviceCode
     from toolmatrix.judge.stages import PlanContext
     from toolmatrix.stages.model import Plan, Stage
@@ -64,7 +64,7 @@ def findings(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
 
 
 def host_compiler(context: PlanContext) -> Iterator[Finding]:
-    """The host compiler that the front end was told of, against the limits of the toolkit."""
+    """The host compiler that the front end was called with, checked against the limits of the toolkit."""
     found = {
         match[1]: (match[2], stage)
         for stage in reversed(context.plan.stages)
@@ -101,7 +101,7 @@ def _unpacked(packed: str) -> str:
     return f"{int(packed[:-4])}.{int(packed[-4:-2])}.{int(packed[-2:])}"
 
 
-_Limits = tuple[tuple["Ground", ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+_Limits = tuple[tuple["Incompatibility", ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
 def _limits(context: PlanContext, compiler: str, version: str) -> _Limits:

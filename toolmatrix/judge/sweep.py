@@ -7,7 +7,7 @@ Each release is judged by itself, so the work may be shared out over processes: 
 from __future__ import annotations
 
 from toolmatrix.facts.store import open_index
-from toolmatrix.finding import Ground, Way
+from toolmatrix.finding import BuildVariant, Incompatibility
 from toolmatrix.judge import doubts
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, conflict, solve
@@ -39,8 +39,8 @@ class Unanswered(Value):
     With a size of 0 there is one, and the grounds are what nobody knows and it rests on: it is neither yes nor no.
     """
 
-    way: Way
-    grounds: tuple[Ground, ...]
+    way: BuildVariant
+    grounds: tuple[Incompatibility, ...]
     size: int
 
 
@@ -52,11 +52,11 @@ class ReleaseOutcome(Value):
 
     component: str
     version: str
-    answered: tuple[Way, ...]
+    answered: tuple[BuildVariant, ...]
     refused: tuple[Unanswered, ...]
     unread: tuple[Unanswered, ...] = ()
     doubts: tuple[Doubt, ...] = ()
-    lost: tuple[Ground, ...] | None = None
+    lost: tuple[Incompatibility, ...] | None = None
 
 
 def releases(index: Index) -> list[Release]:
@@ -89,7 +89,7 @@ def parts(work: Sequence[Release]) -> list[list[Release]]:
     return [list(work[place : place + PART]) for place in range(0, len(work), PART)]
 
 
-def request(index: Index, release: Release, way: Way) -> Request:
+def request(index: Index, release: Release, way: BuildVariant) -> Request:
     """The request `component==version --target TARGET --from WAY` with what the target stands for."""
     component, version = release
     target = index.header["targets"][way.target]
@@ -136,27 +136,27 @@ def accelerators(index: Index, target: str, component: str = "") -> list[str]:
     return sorted(found, key=lambda name: name != own)
 
 
-def ways(index: Index, component: str = "") -> list[Way]:
+def ways(index: Index, component: str = "") -> list[BuildVariant]:
     """Every target, built and installed, with everything that can compute there, or what of it a component can use."""
     return [
-        Way(target=target, from_=from_, accelerator=accelerator)
+        BuildVariant(target=target, from_=from_, accelerator=accelerator)
         for target in index.header["targets"]
         for from_ in reversed(index.component("from").versions)
         for accelerator in accelerators(index, target, component)
     ]
 
 
-def promised(index: Index) -> Way:
+def promised(index: Index) -> BuildVariant:
     """The way in which every release of the first framework must have an answer: on the first target, from source."""
     target = next(iter(index.header["targets"]))
     accelerator = default_accelerator(index, first_framework(index), target)
-    return Way(target=target, from_="source", accelerator=accelerator)
+    return BuildVariant(target=target, from_="source", accelerator=accelerator)
 
 
 def judge_release(index: Index, release: Release, luck: dict[str, int]) -> ReleaseOutcome:
     """Ask for one release in every way that counts."""
     component, version = release
-    answered: list[Way] = []
+    answered: list[BuildVariant] = []
     refused: list[Unanswered] = []
     unread: list[Unanswered] = []
     doubtful: list[Doubt] = []
@@ -181,7 +181,9 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
     )
 
 
-def search(index: Index, release: Release, luck: dict[str, int]) -> tuple[Ground, ...] | None:
+def search(
+    index: Index, release: Release, luck: dict[str, int]
+) -> tuple[Incompatibility, ...] | None:
     """None when some way with some accelerator has an answer, else the reason on the first.
 
     `luck` remembers by component where the release before had one; it saves time and changes nothing.
@@ -199,7 +201,7 @@ def search(index: Index, release: Release, luck: dict[str, int]) -> tuple[Ground
     return refusal(tried[0], found).grounds if isinstance(found, Assembly) else None
 
 
-def refusal(way: Way, assembly: Assembly) -> Unanswered:
+def refusal(way: BuildVariant, assembly: Assembly) -> Unanswered:
     """The grounds of a shortest core of a problem without an answer, and its number of lines.
 
     That an installed release is one of its builds, and a build one of a release, is no ground.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import FactRecord
-    from toolmatrix.finding import Ground
+    from toolmatrix.finding import Incompatibility
     from toolmatrix.lock.model import LockedTarget
     from toolmatrix.solve.resolve import Choice, Cite
 
@@ -244,7 +244,7 @@ def _released(record: ReleaseRecord) -> str:
     return f"released {record.date}" if record.date else "released"
 
 
-def nobody_knows(index: Index, ground: Ground, *, offered: bool) -> str:
+def nobody_knows(index: Index, ground: Incompatibility, *, offered: bool) -> str:
     """What a statement that nobody read leaves open."""
     releases = ranged(index, ground.subject, ground.releases)
     named = f"{named_as(index, ground.subject)} {terminal.few(releases, _NAMES)}".rstrip()
@@ -252,7 +252,7 @@ def nobody_knows(index: Index, ground: Ground, *, offered: bool) -> str:
     return f"no fact says which {about} {named} {'offers' if offered else 'goes with'}"
 
 
-def silence(index: Index, ground: Ground) -> str:
+def silence(index: Index, ground: Incompatibility) -> str:
     """`nobody_knows` by the kind of the fact that says so."""
     record = index.claim(index.number(ground.facts[0]))
     return nobody_knows(index, ground, offered=record.kind == "offers")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.finding import Ground
+    from toolmatrix.finding import Incompatibility
     from toolmatrix.solve.grounds import Core, CoreLine
     from toolmatrix.solve.request import Ask, Request
     from toolmatrix.solve.untested import Untested
@@ -35,7 +35,9 @@ def _asked(ask: Ask) -> str:
     return f"{ask.text} is the default" if ask.implied else f"you require {ask.text}"
 
 
-def ground_text(index: Index, ground: Ground, mine: tuple[str, tuple[str, ...]] = ("", ())) -> str:
+def ground_text(
+    index: Index, ground: Incompatibility, mine: tuple[str, tuple[str, ...]] = ("", ())
+) -> str:
     """A ground in words; the releases in `mine` are known and not said again."""
     named = claims.named_as(index, ground.subject)
     if (ground.subject, ground.releases) != mine:
@@ -63,7 +65,7 @@ def ground_text(index: Index, ground: Ground, mine: tuple[str, tuple[str, ...]] 
     return f"{named} {claims.claimed(verb, ground.component, values)}{conditions}"
 
 
-def clash(index: Index, ground: Ground) -> str:
+def clash(index: Index, ground: Incompatibility) -> str:
     """The few releases that the other lines of a core leave and this one excludes, as `python 3.12`; else nothing."""
     if not 0 < len(ground.clashing) <= _FEW:
         return ""

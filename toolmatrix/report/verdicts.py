@@ -90,10 +90,10 @@ def shown(value: str) -> str:
 
 def _closing(judged: Judged) -> str:
     counts = judged.summary()
-    told = [
+    parts = [
         f"{counts[word.lower()]} {name}" for word, name in _COUNTED.items() if counts[word.lower()]
     ]
-    return ", ".join([f"{counts['checked']} checked", *told])
+    return ", ".join([f"{counts['checked']} checked", *parts])
 
 
 def _help(one: Verdict, screen: Terminal) -> Iterator[str]:
@@ -109,8 +109,8 @@ def closing_of_all(many: Sequence[Judged]) -> str:
     """The number of subjects by their outcome."""
     words = [judged.outcome for judged in many]
     names = {"yes": "passed", "no": "failed", "unknown": "unknown"}
-    told = [f"{words.count(word)} {name}" for word, name in names.items() if word in words]
-    return ", ".join([terminal.plural(len(many), "subject"), *told])
+    parts = [f"{words.count(word)} {name}" for word, name in names.items() if word in words]
+    return ", ".join([terminal.plural(len(many), "subject"), *parts])
 
 
 def sentence(judged: Judged, one: Verdict) -> str:
@@ -210,8 +210,8 @@ def _case(suite: Element, judged: Judged, one: Verdict) -> None:
     case = ET.SubElement(suite, "testcase", names)
     if one.word in _JUNIT:
         said = {"message": sentence(judged, one)} | ({"type": one.code} if one.word != SKIP else {})
-        told = ET.SubElement(case, _JUNIT[one.word], said)
-        told.text = printable(one.help)
+        element = ET.SubElement(case, _JUNIT[one.word], said)
+        element.text = printable(one.help)
     elif one.word == WARN:
         ET.SubElement(case, "system-out").text = sentence(judged, one)
 

@@ -5,7 +5,7 @@ Of a claim about hundreds of releases only those are named that the other lines 
 
 from __future__ import annotations
 
-from toolmatrix.finding import Ground
+from toolmatrix.finding import Incompatibility
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ class CoreLine(Value):
 
     target: str
     ask: Ask | None = None
-    ground: Ground | None = None
+    ground: Incompatibility | None = None
 
 
 class Core(Value):
@@ -74,7 +74,7 @@ def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> 
 
 def grounds(
     assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()
-) -> tuple[Ground, ...]:
+) -> tuple[Incompatibility, ...]:
     """The facts of a core; the lines of the request are left out."""
     return tuple(line.ground for line in lines(assembly, core, held) if line.ground is not None)
 
@@ -124,10 +124,10 @@ class _Remaining:
         return ("" if component in self.align else target), component
 
 
-def _ground(assembly: Assembly, reasons: Sequence[Reason], left: _Remaining) -> Ground:
+def _ground(assembly: Assembly, reasons: Sequence[Reason], left: _Remaining) -> Incompatibility:
     first = reasons[0]
     if first.kind == "evidence":
-        return Ground(
+        return Incompatibility(
             kind=first.kind,
             subject=first.subject,
             releases=(),
@@ -148,7 +148,7 @@ def _ground(assembly: Assembly, reasons: Sequence[Reason], left: _Remaining) -> 
     whole = (2 << len(assembly.component(first.component).versions)) - 2
     rest = left.of(first.target, first.component) & whole
     cited = next(iter(records.values()), None)
-    return Ground(
+    return Incompatibility(
         kind=first.kind,
         subject=first.subject,
         releases=_named(assembly, first.subject, mask),

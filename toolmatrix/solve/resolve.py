@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding, Dispute
-    from toolmatrix.finding import Ground
+    from toolmatrix.finding import Incompatibility
     from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.parts import TestedRow, Variable
     from toolmatrix.solve.request import Request
@@ -66,7 +66,7 @@ class Resolution(Value):
     hidden: tuple[Pin, ...]
     evidence: str
     values: tuple[int, ...]
-    unread: tuple[Ground, ...] = ()
+    unread: tuple[Incompatibility, ...] = ()
 
     def chosen(self, target: str) -> dict[str, str]:
         """Component to version of one target (the first instance of codegen archs and devices)."""
@@ -162,7 +162,7 @@ def _hidden(assembly: Assembly, chosen: Mapping[int, str | None]) -> Iterator[Pi
 
 def _unread(
     assembly: Assembly, targets: Mapping[str, tuple[Choice, ...]], numbers: tuple[int, ...]
-) -> tuple[Ground, ...]:
+) -> tuple[Incompatibility, ...]:
     from toolmatrix.solve import grounds
 
     held = [
