@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from toolmatrix.codes.matrix import ExplainedRefusal, Undecided, UnexplainedRefusal, Unreachable
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,16 +17,6 @@ LONGEST = 7
 """Lines of a reason beyond which it explains nothing to anybody."""
 
 
-class _Unanswered(Value):
-    """Releases of one component that have no answer for one reason, in some ways."""
-
-    component: str
-    code: Code
-    releases: tuple[str, ...]
-    ways: tuple[BuildVariant, ...]
-    grounds: tuple[Incompatibility, ...]
-
-
 def findings(
     outcomes: Iterable[ReleaseOutcome], promised: BuildVariant, framework: str
 ) -> Iterator[Finding]:
@@ -39,19 +28,20 @@ def findings(
     tried: dict[str, dict[BuildVariant, None]] = {}
     for outcome in held:
         tried.setdefault(outcome.component, {}).update(dict.fromkeys(_tried(outcome)))
-    for group in _merged_ways(_merged_releases(held)):
+    for found in _merged_ways(_merged_releases(held)):
         # The first framework of the matrix, built from source on the first target, is what the project promises.
-        broken = promised in group.ways and group.component == framework
-        usual = "warning" if group.code is UnexplainedRefusal else "info"
-        yield group.code(
+        broken = promised in found.ways and found.component == framework
+        usual = "warning" if isinstance(found, UnexplainedRefusal) else "info"
+        yield found.replace(
             severity="error" if broken else usual,
-            component=group.component,
-            releases=group.releases,
-            ways=whole(group.ways, tried[group.component]),
-            grounds=group.grounds,
-            facts=tuple(dict.fromkeys(fact for part in group.grounds for fact in part.facts)),
+            ways=whole(found.ways, tried[found.component]),
+            facts=_facts(found.grounds),
         )
     yield from _lost(held)
+
+
+def _facts(grounds: Iterable[Incompatibility]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts))
 
 
 def _tried(outcome: ReleaseOutcome) -> Iterator[BuildVariant]:
@@ -79,8 +69,8 @@ def explained(refused: Unanswered) -> bool:
     )
 
 
-def _merged_releases(outcomes: Sequence[ReleaseOutcome]) -> list[_Unanswered]:
-    """Releases without an answer in one way by facts about the same pairs of components."""
+def _merged_releases(outcomes: Sequence[ReleaseOutcome]) -> list[Finding]:
+    """A finding for the releases without an answer in one way by facts about the same pairs of components."""
     same: dict[tuple[str, BuildVariant, Code, object], list[tuple[str, Unanswered]]] = {}
     for outcome in outcomes:
         for held in (*outcome.refused, *outcome.unread):
@@ -88,9 +78,9 @@ def _merged_releases(outcomes: Sequence[ReleaseOutcome]) -> list[_Unanswered]:
             key = (outcome.component, held.way, _code(held), shapes)
             same.setdefault(key, []).append((outcome.version, held))
     return [
-        _Unanswered(
+        code(
+            severity="",
             component=component,
-            code=code,
             releases=tuple(version for version, _ in alike),
             ways=(way,),
             grounds=joined([held.grounds for _, held in alike]),
@@ -105,14 +95,13 @@ def _code(held: Unanswered) -> Code:
     return ExplainedRefusal if explained(held) else UnexplainedRefusal
 
 
-def _merged_ways(groups: Sequence[_Unanswered]) -> list[_Unanswered]:
-    """Groups that differ in the way alone."""
-    same: dict[tuple[object, ...], _Unanswered] = {}
-    for group in groups:
-        key = (group.component, group.code, group.releases, group.grounds)
-        known = same.get(key)
-        same[key] = group if known is None else known.replace(ways=known.ways + group.ways)
-    return list(same.values())
+def _merged_ways(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings of which none differs from another in the way alone."""
+    same: dict[Finding, tuple[BuildVariant, ...]] = {}
+    for found in findings:
+        alike = found.replace(ways=())
+        same[alike] = same.get(alike, ()) + found.ways
+    return [alike.replace(ways=ways) for alike, ways in same.items()]
 
 
 def shape(ground: Incompatibility) -> tuple[object, ...]:
@@ -156,5 +145,5 @@ def _lost(outcomes: Sequence[ReleaseOutcome]) -> Iterator[Finding]:
             component=held[0].component,
             releases=tuple(outcome.version for outcome in held),
             grounds=grounds,
-            facts=tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts)),
+            facts=_facts(grounds),
         )

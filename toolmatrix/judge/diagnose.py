@@ -39,7 +39,7 @@ def diagnose(
     solve: Solve,
     limit: int = 0,
 ) -> Diagnosis:
-    """Judge every failure of a log; `locked` are releases of a lock, `limit` the most causes to report, 0 for all."""
+    """Judge every failure of a log; `locked` are releases of a lock, `limit` the most causes, 0 for all."""
     ranked = sorted(_consequent(log.matches), key=_rank)
     shown = ranked[:limit] if limit else ranked
     judge = _Judge(index, catalog, locked, solve)

@@ -5,15 +5,17 @@ Each kind is a feature of inventories; what is the same in many files is one war
 
 from __future__ import annotations
 
-from toolmatrix.finding import EVIDENCE, WARN, Verdict
+from toolmatrix.finding import EVIDENCE, WARN
 from toolmatrix.inventory import secrets
 from toolmatrix.inventory.model import BY_VARIABLE, FOREIGN_PROGRAM, GONE, UNKEPT
+from toolmatrix.judge.expectations import Expectation
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolmatrix.finding import Verdict
     from toolmatrix.inventory.model import Inventory, Seen
 
 # Further files that one warning names.
@@ -75,24 +77,15 @@ def warnings(inventory: Inventory) -> Iterator[Verdict]:
                 alike: dict[str, list[Seen]] = {}
                 for one in several:
                     alike.setdefault(one.version if kind.each else "", []).append(one)
-                for held in alike.values():
-                    yield _warning(kind, feature, held, history.get(held[0].layer, ""))
-
-
-def _warning(kind: WarningKind, feature: str, several: list[Seen], made_by: str) -> Verdict:
-    first, *others = several
-    name, _, about = feature.partition(":")
-    return Verdict(
-        word=WARN,
-        kind=EVIDENCE,
-        name=about or name,
-        found=first.version,
-        seen_by=first.seen_by,
-        where=first.where,
-        layer=first.layer,
-        made_by=made_by,
-        others=tuple((one.version, one.where) for one in others[:_MOST_OTHERS]),
-        code=kind.code,
-        reason=kind.reason,
-        help=kind.help,
-    )
+                name, _, about = feature.partition(":")
+                check = Expectation(kind=EVIDENCE, name=about or name)
+                for first, *others in alike.values():
+                    yield check.verdict(
+                        WARN,
+                        kind.code,
+                        first,
+                        reason=kind.reason,
+                        help=kind.help,
+                        made_by=history.get(first.layer, ""),
+                        others=others[:_MOST_OTHERS],
+                    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.facts.versions import SelectorError, parse
-from toolmatrix.finding import PASS, SKIP, UNKNOWN, Verdict
+from toolmatrix.finding import EVIDENCE, PASS, SKIP, UNKNOWN, Verdict
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -90,7 +90,8 @@ class Expectation(Value):
             word=word,
             kind=self.kind,
             name=self.name,
-            wanted=self.wanted.removeprefix("==") or ("" if machine else self.name),
+            wanted=self.wanted.removeprefix("==")
+            or ("" if self.kind in (MACHINE, EVIDENCE) else self.name),
             found=found or (seen.version if seen else ""),
             seen_by=seen.seen_by if seen else "",
             where=seen.where if seen else "",

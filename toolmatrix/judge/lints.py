@@ -17,7 +17,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
@@ -30,8 +30,7 @@ SET_ASIDE = "decides: false"
 
 def findings(matrix: Matrix, index: Index, today: date, stale: int | None) -> Iterator[Finding]:
     """Everything but what solving finds."""
-    front = _Front(matrix)
-    yield from front.dangling()
+    yield from dangling(matrix)
     yield from unused(matrix)
     yield from dates(matrix, today)
     if stale is not None:
@@ -39,32 +38,22 @@ def findings(matrix: Matrix, index: Index, today: date, stale: int | None) -> It
     yield from disputes(matrix, index)
 
 
-class _Front:
-    """The names that the front page gives to others."""
-
-    def __init__(self, matrix: Matrix) -> None:
-        self.matrix = matrix
-        self.versions: dict[str, set[str]] = {name: set() for name in matrix.components}
-        for component, version in matrix.releases:
-            self.versions[component].add(version)
-
-    def dangling(self) -> Iterator[Finding]:
-        """Releases that targets, rules and components name and nobody released."""
-        matrix = self.matrix
-        for name, target in matrix.targets.items():
-            for group in (target.context, target.policies):
-                yield from self.pairs(f"target {name}", group)
-            yield from self.pairs(f"target {name}", {"accelerator": target.accelerator})
-        for name, rule in matrix.rules.items():
-            yield from self.pairs(f"rule {name}", rule.context)
-        for name, component in matrix.components.items():
-            for accelerator in component.accelerators:
-                yield from self.pairs(f"component {name}", {"accelerator": accelerator})
-
-    def pairs(self, owner: str, named: Mapping[str, str]) -> Iterator[Finding]:
-        for component, selector in named.items():
-            known = self.versions.get(component, set()) | {"*"}
-            for version in (word for word in selector.split() if word not in known):
+def dangling(matrix: Matrix) -> Iterator[Finding]:
+    """Releases that targets, rules and components of the front page name and nobody released."""
+    versions: dict[str, set[str]] = {name: {"*"} for name in matrix.components}
+    for component, version in matrix.releases:
+        versions[component].add(version)
+    named: list[tuple[str, str, str]] = []
+    for name, target in matrix.targets.items():
+        for pairs in (target.context, target.policies, {"accelerator": target.accelerator}):
+            named += [(f"target {name}", *pair) for pair in pairs.items()]
+    for name, rule in matrix.rules.items():
+        named += [(f"rule {name}", *pair) for pair in rule.context.items()]
+    for name, part in matrix.components.items():
+        named += [(f"component {name}", "accelerator", one) for one in part.accelerators]
+    for owner, component, selector in named:
+        for version in selector.split():
+            if version not in versions.get(component, {"*"}):
                 yield codes.Dangling(
                     severity="error",
                     owner=owner,
