@@ -53,6 +53,7 @@ def _tried(outcome: ReleaseOutcome) -> Iterator[BuildVariant]:
 def whole(ways: Iterable[BuildVariant], tried: Iterable[BuildVariant]) -> tuple[BuildVariant, ...]:
     """Ways with every accelerator that was tried there as one without any."""
     held = dict.fromkeys(ways)
+    # All that were tried on a target fall together: then the accelerator is not what matters.
     left = {(way.target, way.from_) for way in tried if way not in held}
     return tuple(
         dict.fromkeys(

@@ -203,6 +203,7 @@ class _Judge:
         if first.version and second.version:
             found = self.refusal(first, second, given)
             found = found and found.replace(clashing=self.listed(second))
+        # Names have no order, so that a list of those that go would advise nothing.
         if not second.version or known[first.component]["scheme"] == "names":
             return found, None
         every = facts.scale_of(self.index, first.component).versions

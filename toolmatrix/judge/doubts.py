@@ -103,6 +103,7 @@ def unnamed(
     speaking = _speaking(release[0], choices, cites, components)
     for choice in choices:
         part = components[choice.component]
+        # Only toolkits are named by others: frameworks are asked for, and builds follow from their releases.
         if part["framework"] or part["variant_of"] or not part["accelerators"]:
             continue
         owners = dict.fromkeys(owner for owner, _ in map(_says, cites[choice.component]) if owner)

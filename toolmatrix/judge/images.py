@@ -99,6 +99,7 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     defaults = [one for one in seen if one.default] or [seen[0]]
     decided = defaults[0]
     word, reason = compared(subject.index, expectation, decided)
+    # A sighting with fewer numbers gives way to one of the same version with more.
     if word == UNKNOWN:
         for finer in seen:
             if finer is not decided and admits(f"=={decided.version}", finer.version):
@@ -276,6 +277,7 @@ def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
                 FAIL, code, reason=f"there is no such {kind}", help=_SET[kind]
             )
         return
+    # Secrets are masked when an image is observed: what is left says nothing about the value.
     if expectation.wanted and secrets.MASK in seen[0].version:
         yield expectation.verdict(
             UNKNOWN,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LISTS = ("cflags", "cxxflags", "nvcc", "hipcc")
 _SEEN = "lock"
+# Bytes from which a lock and an archive can be told apart.
 _HEAD = 1024
 # How files begin that gzip, zstd, bzip2 and xz packed.
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")

@@ -143,6 +143,7 @@ def _floor(index: Index, toolkit: str) -> tuple[str, tuple[str, ...]]:
     scale = stage_facts.scale_of(index, "cuda")
     mine = stage_facts.mask_of(scale, releases)
     for row, cells in stage_facts.rows(index, "cuda-driver-floor"):
+        # The row must hold for every release that the compiler may have come with.
         if mine and mine & ~stage_facts.selected(scale, cells["cuda"]) == 0:
             return cells["driver"], (row,)
     return "", ()

@@ -26,6 +26,7 @@ _REFUSALS = tuple(
         ),
     )
 )
+# nvcc words this warning in two ways: with the archs by name, and with a bound.
 _GOING = re.compile(r"architectures are deprecated")
 _GOING_BELOW = re.compile(r"architectures prior to '<[^>]*>_(\d+)'")
 _NATIVE = re.compile(r"Cannot find valid GPU for '-arch=native'")
@@ -93,6 +94,7 @@ def deprecated(context: PlanContext) -> Iterator[Finding]:
     going = {
         arch: "" for said in context.plan.diagnostics for arch in _going(said.text, context.archs)
     }
+    # After the log, whose lines stay first, and in place of it where a fact tells the same with a source.
     for row, cells in context.toolkit.rows("cuda-deprecated-archs"):
         going |= {arch: row for arch in cells["deprecated"].split() if arch in context.archs}
     if going:

@@ -73,6 +73,7 @@ def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
         return shipped
     scale = scale_of(index, component)
     minor = ".".join(version.split(".")[:2])
+    # A scheme without patch releases takes neither the version nor `==11.2.*`, but the series by its name.
     found = selected(scale, version) or selected(scale, f"=={minor}.*") or selected(scale, minor)
     return tuple(scale.named(found))
 
@@ -144,6 +145,7 @@ def refusal(
         return None
     scale = scale_of(index, subject)
     found = [_refused(index, subject, scale.bit(name), component, version, given) for name in held]
+    # One release that goes with it is enough: nobody knows which of them is installed.
     grounds = [ground for ground in found if ground is not None]
     if len(grounds) < len(held):
         return None

@@ -21,14 +21,17 @@ if TYPE_CHECKING:
     from toolmatrix.judge.stages import PlanContext
     from toolmatrix.stages.model import Plan, Stage
 
+# What nvcc tells cudafe++ of the host compiler: the number of its own macros, such as 120200 for GCC 12.2.0.
 _HOST = re.compile(r"--(clang|gnu|microsoft)_version=(\d{4,6})$")
 # Digits of a version that has two for the minor and two for the patch release.
 _PACKED = 5
 # What `-allow-unsupported-compiler` becomes in the words of the preprocessor; crt/host_config.h looks at it.
 _UNCHECKED = "-D__NV_NO_HOST_COMPILER_CHECK=1"
 _COMPILERS = {"clang": "clang", "microsoft": "msvc", "gnu": "gcc"}
+# How clang says it; nvcc plans for a file that is not there as for any other.
 _MISSING = re.compile(r"no such file or directory: '([^']*)'")
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
+# nvcc.profile adds to these variables, whatever the caller has set them to.
 _LEAKING = (
     "INCLUDES",
     "SYSTEM_INCLUDES",
@@ -41,11 +44,14 @@ _ADDED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 # Variables in which nvcc.profile keeps the places of the toolkit.
 _ROOTS = ("TOP", "_HERE_", "_THERE_", "CUDA_ROOT")
 _PLACE = re.compile(r"-(?:isystem|I|L)|[-/]LIBPATH:")
+# The short form of a name in a FAT file system: six letters, `~` and a number.
 _SHORTENED = re.compile(r"(\w{1,6})~\d+")
 # Where distributions put a toolkit, and where a compiler looks anyway.
 _SYSTEM = ("/usr/lib", "/usr/include")
+# `-lcudart`, `-lcudadevrt` and the like, which nvcc writes by itself.
 _OWN_LIBRARY = re.compile(r"-lcuda\w*$")
 _WORDS = re.compile(r'(?:[^\s"]|"[^"]*")+')
+# Expansions of sh(1) that happen between double quotes, too.
 _EXPANDED = re.compile(r"`|\$[\w({?!@*#$-]")
 _NO_NAME = re.compile(r"[/\\$%`]")
 # What a program's name holds that cannot be sought without a place to look from, or not at all.

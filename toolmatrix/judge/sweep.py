@@ -101,6 +101,7 @@ def request(index: Index, release: Release, way: BuildVariant) -> Request:
     asks.append(Ask(component="accelerator", selector=accelerator, text="", option="accelerator"))
     asks.append(Ask(component="from", selector=way.from_, text="", option="from"))
     if component not in SEVERAL:
+        # `==` would admit what is finer as well, and exactly this release is asked for.
         alone = index.scale(component).exact(version)
         asks.append(Ask(component=component, selector=alone, text=f"{component}=={version}"))
     return Request(

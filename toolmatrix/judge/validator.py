@@ -68,6 +68,7 @@ class Baseline(Value):
             if inventory.platform
             and _platform(held[name].platform) == _platform(inventory.platform)
         ]
+        # Two targets of one platform differ in what is installed, and no guess would be right for both.
         if len(fitting) != 1:
             raise UsageError(
                 "the image does not tell which target of the lock it was made for",

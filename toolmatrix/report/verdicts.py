@@ -30,6 +30,7 @@ _LONGEST = 40
 # Letters of a digest that are enough for people: `sha256:` and twelve more.
 _DIGEST = 19
 # The element that tells each word; what passed or warned has none.
+# JUnit has no word for what nobody can say: an error is a check that came to no result.
 _JUNIT = {FAIL: "failure", UNKNOWN: "error", SKIP: "skipped"}
 # The page shows what strangers wrote; even if something slipped through, it could load and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
