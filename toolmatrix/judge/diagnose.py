@@ -101,7 +101,7 @@ class _Judge:
         named = [
             name
             for name in (_filled(template, values) for template in signature.facts)
-            if name is not None and self.known(name)
+            if name is not None and name in self.index.ids
         ]
         cited = (*(ground.facts if ground else ()), *looked_up, *named)
         return Cause(
@@ -261,11 +261,6 @@ class _Judge:
         name, cells = min(found, key=lambda row: versions.index(row[1][key]))
         values[rows["gives"]] = cells[key]
         return (name,)
-
-    def known(self, name: str) -> bool:
-        """True if a fact or a table of the matrix has that name."""
-        ids = self.index.ids
-        return name in ids
 
     def fix(self, signature: Signature, values: Mapping[str, str]) -> Fix | None:
         """The first request that can be filled in and resolves."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from toolmatrix.resources import porting_path
+from toolmatrix.resources import load_yaml, porting_path
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -150,11 +150,7 @@ class PortingCatalog(Value):
 @lru_cache(maxsize=1)
 def load() -> PortingCatalog:
     """The catalog that comes with the program."""
-    import yaml
-
-    with open(porting_path(), encoding="utf-8") as file:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        held = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
+    held = load_yaml(porting_path())
     sources = {name: f"{one['title']}, {one['at']}" for name, one in held["sources"].items()}
     return PortingCatalog(
         kinds=tuple(ComparedKind(**_made(fields, sources)) for fields in held["kinds"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.resources import rules_path
+from toolmatrix.resources import load_yaml, rules_path
 from toolmatrix.value import Value
 
 
@@ -21,11 +21,7 @@ class CodePage(Value):
 
 def load_rules() -> dict[str, CodePage]:
     """All pages by code, in the order of the codes."""
-    import yaml
-
-    with open(rules_path(), encoding="utf-8") as file:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        pages = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
+    pages = load_yaml(rules_path())
     rules = {code: CodePage(code=code, **_texts(page)) for code, page in pages.items()}
     return dict(sorted(rules.items()))
 
