@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 from toolmatrix.cli import clock
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report import fact_pages as report
@@ -40,11 +38,11 @@ def run(context: Context) -> int:
 
 
 def _summary(context: Context, pages: Pages) -> None:
-    records = list(pages.facts())
+    document = pages.list_document(list(pages.facts()), listed=False)
     if context.options.format == "json":
-        context.write_json(pages.list_document(records, listed=False, extra={}))
+        context.write_json(document)
         return
-    context.write(report.summary_text(pages, pages.summary(records)))
+    context.write(report.summary_text(document))
     context.say_after(
         "hint: `toolmatrix facts ID` shows one; an id is a row, `ROW#column`, a table or `cuda==VERSION`"
     )
@@ -52,12 +50,13 @@ def _summary(context: Context, pages: Pages) -> None:
 
 def _listed(context: Context, pages: Pages, source: str) -> None:
     records = [record for record in pages.facts() if record.source == source]
+    document = pages.list_document(records, source=source)
     if context.options.format == "json":
-        context.write_json(pages.list_document(records, listed=True, extra={"source": source}))
+        context.write_json(document)
         return
     part = pages.sources[source]
     context.write(f"{source}: {part.title}\n{part.at}, read {part.read}\n\n")
-    context.write(report.list_text(pages, records, context.terminal))
+    context.write(report.list_text(document["facts"], context.terminal))
 
 
 def _named(context: Context, pages: Pages) -> None:
@@ -85,12 +84,11 @@ def _pages(context: Context, pages: Pages, name: str) -> list[tuple[str, list[di
         return [(report.entry_text(entry, screen), [entry]) for entry in entries]
     tables = pages.tables()
     if name in tables:
-        rows = [row for row in tables[name] if source in ("", pages.record(row).source)]
-        entries = _from(source, [pages.entry(row) for row in rows], name)
-        return [(report.table_text(pages, name, rows, screen), entries)]
+        entries = _from(source, [pages.entry(row) for row in tables[name]], name)
+        return [(report.table_text(name, entries, screen), entries)]
     if plain in pages.index.header["components"]:
-        entries = [pages.entry(record.id) for record in report.about(pages, plain, source)]
-        text = report.component_text(pages, plain, source, screen)
+        entries = pages.about(plain, source)
+        text = report.component_text(pages.index, plain, entries, screen)
         return [(text, _from(source, entries, name) if source else entries)]
     raise NothingMatched(
         f"no fact has the id `{name}`",
@@ -109,27 +107,17 @@ def _from(source: str, entries: list[dict[str, Any]], name: str) -> list[dict[st
 
 def _stale(context: Context, pages: Pages, limit: int) -> int:
     """Facts whose source was read more than `limit` days ago."""
-    today = clock.today(context.env)
-    ages = {name: _age(part.read, today) for name, part in pages.sources.items()}
-    wanted = {name for name, age in ages.items() if age > limit}
+    today = clock.today(context.env).isoformat()
+    wanted = {name for name, part in pages.sources.items() if report.age(part.read, today) > limit}
     if context.options.source:
         wanted &= {context.options.source}
     records = [record for record in pages.facts() if record.source in wanted]
+    document = pages.list_document(records, stale=limit, today=today)
     if context.options.format == "json":
-        extra = {"stale": limit, "today": today.isoformat()}
-        context.write_json(pages.list_document(records, listed=True, extra=extra))
+        context.write_json(document)
     else:
-        every = bool(context.options.verbose)
-        context.write(report.stale_text(pages, records, ages, limit, ids=every))
+        context.write(report.stale_text(document, ids=bool(context.options.verbose)))
     return 1 if records else 0
-
-
-def _age(read: str, today: date) -> int:
-    """Days since a source was read; a day that never was is as old as can be."""
-    try:
-        return (today - date.fromisoformat(read)).days
-    except ValueError:
-        return (today - date.min).days
 
 
 def _near(name: str, pages: Pages) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.value import Value
+from toolmatrix.value import Document, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ EXPECTED, SUSPICIOUS = "expected", "suspicious"
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 
 
-class Held(Value):
+class Held(Document):
     """The value of something on one side, several joined by commas, and where that was seen first."""
 
     value: str

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from toolmatrix.inventory.differences import Comparison, Difference, Held
+    from toolmatrix.inventory.differences import Comparison, Difference
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.comparison/1"
@@ -67,18 +67,12 @@ def _difference(one: Difference) -> dict[str, Any]:
         "kind": one.kind,
         "name": one.name,
         "change": one.change,
-        "old": _held(one.old),
-        "new": _held(one.new),
+        "old": one.old and one.old.to_json(),
+        "new": one.new and one.new.to_json(),
         "verdict": one.verdict,
         "why": one.why,
         "source": one.source or None,
     }
-
-
-def _held(held: Held | None) -> dict[str, str] | None:
-    if held is None:
-        return None
-    return {"value": held.value, "seen_by": held.seen_by, "where": held.where}
 
 
 def _summary(comparison: Comparison) -> dict[str, int]:

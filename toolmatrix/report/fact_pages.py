@@ -1,6 +1,11 @@
-"""Facts as pages: one in full, a table as printed, a component, what a source says, and the matrix in numbers."""
+"""Facts as pages: one in full, a table as printed, a component, a source, and the matrix in numbers.
+
+Documents are made by `Pages`, out of an index; texts are made from documents.
+"""
 
 from __future__ import annotations
+
+from datetime import date
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
@@ -37,7 +42,7 @@ class Pages:
         self.sources = index.sources()
         self._rows: dict[str, list[str]] | None = None
         self._tables: dict[str, list[str]] | None = None
-        self._said: dict[str, _Said] = {}
+        self._standing: dict[str, _Standing] = {}
 
     def record(self, name: str) -> FactRecord:
         """The record of an id."""
@@ -109,7 +114,7 @@ class Pages:
         """One claim: what it says, how it is widened, and what disputes it."""
         number = self.ids[name]
         record = self.index.claim(number)
-        said = self.said(record.subject)
+        standing = self.standing(record.subject)
         when = [(record.subject, record.releases), *record.conditions]
         rules = self.index.header["rules"]
         return {
@@ -125,10 +130,10 @@ class Pages:
             "note": record.note,
             "rules": [
                 {"name": rule, "reason": rules[rule]["reason"]}
-                for rule in sorted(said.rules.get(number, ()))
+                for rule in sorted(standing.rules.get(number, ()))
             ],
-            "disputed_by": [self.rival(*part) for part in said.winners.get(number, {}).items()],
-            "disputes": [self.rival(*part) for part in said.losers.get(number, {}).items()],
+            "disputed_by": [self.rival(*part) for part in standing.winners.get(number, {}).items()],
+            "disputes": [self.rival(*part) for part in standing.losers.get(number, {}).items()],
         }
 
     def rival(self, number: int, evidence: str) -> Entry:
@@ -136,11 +141,11 @@ class Pages:
         record = self.index.record(number)
         return {"fact": record.id, "evidence": evidence, "says": self.text_of(record)}
 
-    def said(self, component: str) -> _Said:
+    def standing(self, component: str) -> _Standing:
         """The rules and disputes of everything that is said with this component as its subject."""
-        if component not in self._said:
-            self._said[component] = _Said(self.index, component)
-        return self._said[component]
+        if component not in self._standing:
+            self._standing[component] = _Standing(self.index, component)
+        return self._standing[component]
 
     def subject(self, record: FactRecord) -> str:
         """The component a fact is about: whose release it is, or whose releases it speaks of."""
@@ -198,9 +203,12 @@ class Pages:
         }
 
     def line(self, record: FactRecord) -> Entry:
-        """One fact of a list."""
+        """One fact of a list; a release is called by its component and version."""
+        name = record.id
+        if isinstance(record, ReleaseRecord):
+            name = f"{record.component}=={record.selector}"
         return {
-            "id": self.name(record),
+            "id": name,
             "kind": record.kind,
             "evidence": record.evidence,
             "source": record.source,
@@ -208,13 +216,9 @@ class Pages:
             "text": self.text_of(record),
         }
 
-    def name(self, record: FactRecord) -> str:
-        """What `facts` calls a record: a release by its component and version."""
-        if isinstance(record, ReleaseRecord):
-            return f"{record.component}=={record.selector}"
-        return record.id
-
-    def list_document(self, records: Sequence[FactRecord], *, listed: bool, extra: Entry) -> Entry:
+    def list_document(
+        self, records: Sequence[FactRecord], *, listed: bool = True, **extra: object
+    ) -> Entry:
         """Facts in numbers and, where they were chosen by something, one by one."""
         return {
             "schema": LIST_SCHEMA,
@@ -227,9 +231,19 @@ class Pages:
         """Facts in full."""
         return {"schema": SCHEMA, "matrix": head(self.index), "facts": list(entries)}
 
+    def about(self, name: str, source: str = "") -> list[Entry]:
+        """The claims that have a component as their subject or speak about it, those of one source if it is given."""
+        return [
+            self.entry(record.id)
+            for record in self.facts()
+            if isinstance(record, ClaimRecord)
+            and source in ("", record.source)
+            and (name in (record.subject, record.component) or name in record.alternatives)
+        ]
 
-class _Said:
-    """What the index knows of the claims about one subject, by number of record."""
+
+class _Standing:
+    """The rules and disputes of the claims about one subject, by number of record."""
 
     def __init__(self, index: Index, component: str) -> None:
         facts = index.component(component)
@@ -250,161 +264,149 @@ class _Said:
             )
 
 
-def summary_text(pages: Pages, summary: Entry) -> str:
+def summary_text(document: Entry) -> str:
     """The matrix in numbers."""
-    index = pages.index
+    summary = document["summary"]
     facts = terminal.plural(summary["count"], "fact")
     data = terminal.plural(summary["data"], "row")
+    sources = {
+        f"read {part['read']}  {name}": part["facts"]
+        for name, part in sorted(summary["sources"].items())
+    }
     parts = [
-        f"matrix of {index.header['date']}: {facts} and {data} of further data",
-        "\n".join(_counted(summary["evidence"], "evidence")),
-        "\n".join(_counted(summary["components"], "component")),
-        "\n".join(_source_lines(summary["sources"])),
+        f"matrix of {document['matrix']['date']}: {facts} and {data} of further data",
+        _counted(summary["evidence"], "evidence"),
+        _counted(summary["components"], "component"),
+        _counted(sources, "source"),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _counted(counts: Mapping[str, int], title: str) -> list[str]:
+def _counted(counts: Mapping[str, int], title: str) -> str:
     rows = [(str(count), name) for name, count in counts.items() if count]
     wide = max((len(count) for count, _ in rows), default=0)
-    return [f"facts by {title}", *(f"  {count.rjust(wide)}  {name}" for count, name in rows)]
+    lines = [f"  {count.rjust(wide)}  {name}" for count, name in rows]
+    return "\n".join([f"facts by {title}", *lines])
 
 
-def _source_lines(sources: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    rows = [
-        (str(part["facts"]), part["read"], name)
-        for name, part in sorted(sources.items())
-        if part["facts"]
-    ]
-    wide = max((len(count) for count, _, _ in rows), default=0)
-    told = [f"  {count.rjust(wide)}  read {read}  {name}" for count, read, name in rows]
-    return ["facts by source", *told]
-
-
-def list_text(pages: Pages, records: Sequence[FactRecord], screen: Terminal) -> str:
+def list_text(facts: Sequence[Entry], screen: Terminal) -> str:
     """One line or more for each fact: its id and evidence, then its words."""
     lines = []
-    for record in records:
-        lines.append(f"{screen.style(pages.name(record), 'bold')}  {record.evidence}")
-        lines += terminal.wrap(pages.text_of(record), screen.width, indent="  ")
+    for fact in facts:
+        lines.append(f"{screen.style(fact['id'], 'bold')}  {fact['evidence']}")
+        lines += terminal.wrap(fact["text"], screen.width, indent="  ")
     return "\n".join(lines) + "\n" if lines else ""
 
 
 def entry_text(entry: Entry, screen: Terminal) -> str:
     """One fact in full."""
-    lines = [f"{screen.style(entry['id'], 'bold')}  {entry['evidence']}"]
-
-    def told(title: str, text: str) -> None:
-        if text:
-            lines.extend(terminal.wrap(text, screen.width, indent=" " * 10, first=title.ljust(10)))
-
-    several = len(entry["claims"]) > 1
-    told("table", f"{entry['table']}: {entry['about']}" if _in_table(entry) else "")
-    if entry["row"] is not None:
-        cells = [f"{name} {value}" for name, value in entry["row"].items() if value]
-        told("row", "; ".join(cells))
-    else:
-        told("says", entry["text"])
-        cells = [f"{name} {value}" for name, value in entry["attributes"].items()]
-        told("with", "; ".join(cells))
-    for claim in entry["claims"]:
-        mark = f"#{claim['id'].partition('#')[2]}: " if several else ""
-        weaker = f", {claim['evidence']}" if claim["evidence"] != entry["evidence"] else ""
-        told("says", f"{mark}{claim['text']} ({claim['strength']}{weaker})")
-        for part in claim["disputed_by"]:
-            told("disputed", f"{mark}{part['fact']} ({part['evidence']}) decides: {part['says']}")
-        for part in claim["disputes"]:
-            told(
-                "disputed",
-                f"{mark}{part['fact']} ({part['evidence']}) does not decide: {part['says']}",
-            )
-        if claim["note"] != entry["note"]:
-            told("note", f"{mark}{claim['note']}")
-    told("where", entry["where"])
-    told("source", f"{entry['source']['name']}: {entry['source']['title']}")
-    told("at", entry["source"]["at"])
-    told("read", entry["source"]["read"])
-    rules = {rule["name"]: rule["reason"] for claim in entry["claims"] for rule in claim["rules"]}
-    for name, reason in rules.items():
-        told("by rule", f"{name}: {reason}")
-    told("note", entry["note"])
-    return "\n".join(lines) + "\n"
-
-
-def _in_table(entry: Entry) -> bool:
-    return entry["table"] not in (None, "statements")
-
-
-def table_text(pages: Pages, name: str, rows: Sequence[str], screen: Terminal) -> str:
-    """A table as printed."""
-    records = [pages.index.row(pages.ids[row]) for row in rows]
-    columns = list(dict.fromkeys(column for record in records for column, _ in record.cells))
-    grid = [columns]
-    for record in records:
-        cells = dict(record.cells)
-        grid.append([claims.shortened(cells.get(column, "")) for column in columns])
-    first = records[0]
-    sources = dict.fromkeys(record.source for record in records)
-    lines = [f"{screen.style(name, 'bold')}  {first.evidence}  {first.about}", ""]
-    lines += terminal.columns(grid)
-    lines += ["", f"where   {first.where}"]
-    for source in sources:
-        part = pages.sources[source]
-        lines.append(f"source  {source}: {part.title}, {part.at}, read {part.read}")
-    return "\n".join(lines) + "\n"
-
-
-def component_text(pages: Pages, name: str, source: str, screen: Terminal) -> str:
-    """What the matrix holds about a component: its releases, and the tables and statements that speak of it."""
-    part = pages.index.header["components"][name]
-    versions = pages.index.component(name).versions
-    ends = f", {versions[0]} to {versions[-1]}" if versions else ""
-    count = terminal.plural(len(versions), "release")
-    lines = [f"{screen.style(name, 'bold')}  {part['title']}, {count}{ends}", ""]
-    tables: dict[str, list[ClaimRecord]] = {}
-    for record in about(pages, name, source):
-        row = pages.index.row(pages.ids[record.row])
-        table = record.row if row.table == "statements" else row.table
-        tables.setdefault(table, []).append(record)
-    shown = [("facts", "evidence", "table or statement", "source")]
-    for table, held in tables.items():
-        known = {record.evidence for record in held}
-        evidence = " ".join(word for word in words.WORDS if word in known)
-        sources = list(dict.fromkeys(record.source for record in held))
-        more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
-        shown.append((str(len(held)), evidence, table, sources[0] + more))
-    return "\n".join([*lines, *terminal.columns(shown)]) + "\n"
-
-
-def about(pages: Pages, name: str, source: str = "") -> list[ClaimRecord]:
-    """The claims that have a component as their subject or speak about it, those of one source if it is given."""
-    return [
-        record
-        for record in pages.facts()
-        if isinstance(record, ClaimRecord)
-        and source in ("", record.source)
-        and (name in (record.subject, record.component) or name in record.alternatives)
+    rows = [
+        *_cell_rows(entry),
+        *(row for claim in entry["claims"] for row in _claim_rows(entry, claim)),
     ]
+    source = entry["source"]
+    rows += [
+        ("where", entry["where"]),
+        ("source", f"{source['name']}: {source['title']}"),
+        ("at", source["at"]),
+        ("read", source["read"]),
+    ]
+    rules = {rule["name"]: rule["reason"] for claim in entry["claims"] for rule in claim["rules"]}
+    rows += [("by rule", f"{name}: {reason}") for name, reason in rules.items()]
+    rows.append(("note", entry["note"]))
+    lines = [f"{screen.style(entry['id'], 'bold')}  {entry['evidence']}"]
+    for title, text in rows:
+        if text:
+            lines += terminal.wrap(text, screen.width, indent=" " * 10, first=title.ljust(10))
+    return "\n".join(lines) + "\n"
 
 
-def stale_text(
-    pages: Pages, records: Sequence[FactRecord], ages: Mapping[str, int], limit: int, *, ids: bool
-) -> str:
+def _cell_rows(entry: Entry) -> Iterator[tuple[str, str]]:
+    if entry["table"] not in (None, "statements"):
+        yield "table", f"{entry['table']}: {entry['about']}"
+    if entry["row"] is not None:
+        yield "row", "; ".join(f"{name} {value}" for name, value in entry["row"].items() if value)
+    else:
+        yield "says", entry["text"]
+        yield "with", "; ".join(f"{name} {value}" for name, value in entry["attributes"].items())
+
+
+def _claim_rows(entry: Entry, claim: Entry) -> Iterator[tuple[str, str]]:
+    """A claim with its disputes; one of several begins with its column."""
+    mark = f"#{claim['id'].partition('#')[2]}: " if len(entry["claims"]) > 1 else ""
+    weaker = f", {claim['evidence']}" if claim["evidence"] != entry["evidence"] else ""
+    yield "says", f"{mark}{claim['text']} ({claim['strength']}{weaker})"
+    for key, verb in (("disputed_by", "decides"), ("disputes", "does not decide")):
+        for part in claim[key]:
+            yield "disputed", f"{mark}{part['fact']} ({part['evidence']}) {verb}: {part['says']}"
+    if claim["note"] != entry["note"]:
+        yield "note", f"{mark}{claim['note']}"
+
+
+def table_text(name: str, entries: Sequence[Entry], screen: Terminal) -> str:
+    """A table as printed, from the entries of its rows."""
+    columns = list(dict.fromkeys(column for entry in entries for column in entry["row"]))
+    cells = [
+        [claims.shortened(entry["row"].get(column, "")) for column in columns] for entry in entries
+    ]
+    first = entries[0]
+    lines = [f"{screen.style(name, 'bold')}  {first['evidence']}  {first['about']}", ""]
+    lines += [*terminal.columns([columns, *cells]), "", f"where   {first['where']}"]
+    for source in {entry["source"]["name"]: entry["source"] for entry in entries}.values():
+        lines.append(
+            f"source  {source['name']}: {source['title']}, {source['at']}, read {source['read']}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def component_text(index: Index, name: str, entries: Sequence[Entry], screen: Terminal) -> str:
+    """A component with its releases, and the tables and statements that speak of it, from the entries of claims."""
+    versions = index.component(name).versions
+    ends = f", {versions[0]} to {versions[-1]}" if versions else ""
+    title = index.header["components"][name]["title"]
+    count = terminal.plural(len(versions), "release")
+    tables: dict[str, list[Entry]] = {}
+    for entry in entries:
+        row = entry["id"].partition("#")[0]
+        tables.setdefault(row if entry["table"] == "statements" else entry["table"], []).append(
+            entry
+        )
+    rows = [("facts", "evidence", "table or statement", "source")]
+    for table, held in tables.items():
+        known = {entry["evidence"] for entry in held}
+        evidence = " ".join(word for word in words.WORDS if word in known)
+        sources = list(dict.fromkeys(entry["source"]["name"] for entry in held))
+        more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
+        rows.append((str(len(held)), evidence, table, sources[0] + more))
+    lines = [f"{screen.style(name, 'bold')}  {title}, {count}{ends}", "", *terminal.columns(rows)]
+    return "\n".join(lines) + "\n"
+
+
+def age(read: str, today: str) -> int:
+    """Days since a source was read; a day that never was is as old as can be."""
+    day = date.fromisoformat(today)
+    try:
+        return (day - date.fromisoformat(read)).days
+    except ValueError:
+        return (day - date.min).days
+
+
+def stale_text(document: Entry, *, ids: bool) -> str:
     """Sources that were read too long ago, the oldest first, and how many facts rest on them; `ids` names each fact."""
     by_source: dict[str, list[str]] = {}
-    for record in records:
-        by_source.setdefault(record.source, []).append(pages.name(record))
+    for fact in document["facts"]:
+        by_source.setdefault(fact["source"], []).append(fact["id"])
+    read = {name: document["summary"]["sources"][name]["read"] for name in by_source}
+    ages = {name: age(day, document["today"]) for name, day in read.items()}
     lines = []
     for name in sorted(by_source, key=lambda name: (-ages[name], name)):
-        held = by_source[name]
-        count, days = terminal.plural(len(held), "fact"), terminal.plural(ages[name], "day")
-        lines.append(f"{name}: {count}, read {pages.sources[name].read}, {days} ago  TM310")
-        lines += [f"  {fact}" for fact in held if ids]
-    count, few = terminal.plural(len(records), "fact"), terminal.plural(limit, "day")
+        count = terminal.plural(len(by_source[name]), "fact")
+        days = terminal.plural(ages[name], "day")
+        lines.append(f"{name}: {count}, read {read[name]}, {days} ago  TM310")
+        lines += [f"  {fact}" for fact in by_source[name] if ids]
+    limit = f"read more than {terminal.plural(document['stale'], 'day')} ago"
+    if not lines:
+        return f"no fact was {limit}\n"
+    count = terminal.plural(len(document["facts"]), "fact")
     sources = terminal.plural(len(by_source), "source")
-    told = (
-        f"{count} of {sources} read more than {few} ago"
-        if records
-        else f"no fact was read more than {few} ago"
-    )
-    return "\n".join([*lines, *([""] if lines else []), told]) + "\n"
+    return "\n".join([*lines, "", f"{count} of {sources} {limit}"]) + "\n"
