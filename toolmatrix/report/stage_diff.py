@@ -9,7 +9,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from toolmatrix.report.terminal import Terminal
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from toolmatrix.stages.model import Log, Plan
 
 SCHEMA = "toolmatrix.stage-differences/1"
-_SIGNS = {"new": ("+", "yes"), "old": ("-", "no")}
 _NAMES = {"cudafe": "front end", "cicc": "device compile", "fatbinary": "fat binary"}
 _SHOWN_FILES = 3
 
@@ -69,17 +68,17 @@ def _plans(found: Difference, flags: Mapping[str, Flag]) -> dict[str, Any]:
     return {
         "old": found.old,
         "new": found.new,
-        "changes": [{"name": one.name, "old": one.old, "new": one.new} for one in found.changes],
+        "changes": [one.to_json() for one in found.changes],
         "gone": list(found.gone),
         "come": list(found.come),
-        "moves": [{"step": _step(one.step), "old": one.old, "new": one.new} for one in found.moves],
+        "moves": [one.to_json() for one in found.moves],
         "handovers": [
             {"file": one.file, "old": _ends(one.old), "new": _ends(one.new)}
             for one in found.handovers
         ],
         "words": [
             {
-                "step": _step(one.step),
+                "step": one.step.to_json(),
                 "only": one.only,
                 "stages": list(one.stages),
                 "words": [{"word": word, "meaning": _meaning(word, flags)} for word in one.words],
@@ -87,10 +86,6 @@ def _plans(found: Difference, flags: Mapping[str, Flag]) -> dict[str, Any]:
             for one in found.words
         ],
     }
-
-
-def _step(step: Step) -> dict[str, Any]:
-    return {"kind": step.kind, "side": step.side, "sources": list(step.sources)}
 
 
 def _ends(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> dict[str, list[str]] | None:
@@ -113,13 +108,27 @@ def text(
 
     `by_default` says whether the only arch of a plan is what its toolkit takes when none is named.
     """
-    told = _Told(old[1], new[1], screen, by_default)
-    blocks = [told.pair(difference) for difference in found.differences]
+    flags = load_flags()
+    blocks = []
+    for one in found.differences:
+        before, after = old[1].plans[one.old], new[1].plans[one.new]
+        parts = [
+            [screen.style(f"{_heading(before)} -> {_heading(after)}", "bold")],
+            _changes(one, (before, after), screen, by_default),
+            _stages(one, before, after, screen),
+            _moves(one),
+            _handovers(one.handovers),
+            _words(one.words, flags, screen),
+        ]
+        if one:
+            blocks.append("\n\n".join("\n".join(part) for part in parts if part))
     for sign, (path, log), plans in (("-", old, found.gone), ("+", new, found.come)):
-        blocks += [[f"{told.sign(sign)} {_heading(log.plans[at])}, only in {path}"] for at in plans]
+        blocks += [
+            f"{_sign(sign, screen)} {_heading(log.plans[at])}, only in {path}" for at in plans
+        ]
     if not found:
-        blocks.append(["the same, but for names, places and versions of tools"])
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+        blocks.append("the same, but for names, places and versions of tools")
+    return "\n\n".join(blocks) + "\n"
 
 
 def _heading(plan: Plan) -> str:
@@ -127,119 +136,86 @@ def _heading(plan: Plan) -> str:
     return f"{name}, {terminal.plural(len(plan.stages), 'stage')}"
 
 
-class _Told:
-    """Two logs and how their differences are put."""
+def _sign(sign: str, screen: Terminal) -> str:
+    return screen.style(sign, {"+": "yes", "-": "no", "~": "partial"}[sign])
 
-    def __init__(
-        self, old: Log, new: Log, screen: Terminal, by_default: Callable[[Plan], bool]
-    ) -> None:
-        self.old = old
-        self.new = new
-        self.screen = screen
-        self.by_default = by_default
-        self.flags = load_flags()
 
-    def sign(self, sign: str) -> str:
-        return self.screen.style(sign, {"+": "yes", "-": "no", "~": "partial"}[sign])
-
-    def pair(self, found: Difference) -> list[str]:
-        """What there is to say of one pair of plans; nothing where they do not differ."""
-        if not found:
-            return []
-        before, after = self.old.plans[found.old], self.new.plans[found.new]
-        blocks = [
-            [self.screen.style(f"{_heading(before)} -> {_heading(after)}", "bold")],
-            self.changes(found, before, after),
-            self.stages(found, before, after),
-            self.moves(found),
-            self.handovers(found.handovers),
-            self.words(found.words),
+def _changes(
+    found: Difference,
+    plans: tuple[Plan, Plan],
+    screen: Terminal,
+    by_default: Callable[[Plan], bool],
+) -> list[str]:
+    """The changes of a plan as a whole; archs that are the default of a toolkit are called so."""
+    rows = []
+    for one in found.changes:
+        marks = [
+            " (the default)" if one.name == ARCHS and by_default(plan) else "" for plan in plans
         ]
-        lines: list[str] = []
-        for block in blocks:
-            lines += (["", *block] if lines else block) if block else []
-        return lines
+        sides = f"{one.old or 'none'}{marks[0]} -> {one.new or 'none'}{marks[1]}"
+        rows.append((f"{_sign('~', screen)} {one.name}", sides))
+    # A name that takes half of the screen has its text below it, so that the others stay beside theirs.
+    width = max((len(terminal.visible(name)) for name, _ in rows), default=0)
+    width = min(width, screen.width // 2)
+    lines: list[str] = []
+    for name, text in rows:
+        first = terminal.pad(name, width) + "  "
+        if len(terminal.visible(name)) > width:
+            lines.append(name)
+            first = " " * (width + 2)
+        lines += terminal.wrap(text, screen.width, indent=" " * (width + 2), first=first)
+    return lines
 
-    def changes(self, found: Difference, before: Plan, after: Plan) -> list[str]:
-        """What changed of a plan as a whole; archs that are the default of a toolkit are called so."""
-        rows = []
-        for one in found.changes:
-            marks = [
-                " (the default)" if one.name == ARCHS and self.by_default(plan) else ""
-                for plan in (before, after)
-            ]
-            sides = f"{one.old or 'none'}{marks[0]} -> {one.new or 'none'}{marks[1]}"
-            rows.append((f"{self.sign('~')} {one.name}", sides))
-        return self.wrapped(rows)
 
-    def stages(self, found: Difference, before: Plan, after: Plan) -> list[str]:
-        """Stages that only one plan has."""
-        rows = []
-        for sign, plan, ids in (("-", before, found.gone), ("+", after, found.come)):
-            for at in ids:
-                stage = plan.stages[at]
-                rows.append(
-                    (f"{self.sign(sign)} stage {at + 1}", stage.kind, stage.arch or "", stage.tool)
-                )
-        return (
-            ["stages of one alone", *(f"  {line}" for line in terminal.columns(rows))]
-            if rows
-            else []
-        )
+def _stages(found: Difference, before: Plan, after: Plan, screen: Terminal) -> list[str]:
+    """Stages that only one plan has."""
+    rows = [
+        (f"  {_sign(sign, screen)} stage {at + 1}", stage.kind, stage.arch or "", stage.tool)
+        for sign, plan, ids in (("-", before, found.gone), ("+", after, found.come))
+        for at in ids
+        for stage in (plan.stages[at],)
+    ]
+    return ["stages of one alone", *terminal.columns(rows)] if rows else []
 
-    def moves(self, found: Difference) -> list[str]:
-        rows = [(f"  {_named(one.step)}", f"step {one.old} -> {one.new}") for one in found.moves]
-        return ["order", *terminal.columns(rows)] if rows else []
 
-    def handovers(self, found: Sequence[Handover]) -> list[str]:
-        """Files by the way they go; those that go alike on one line."""
-        ways: dict[tuple[str, str], list[str]] = {}
-        for one in found:
-            ways.setdefault((_way(one.old), _way(one.new)), []).append(one.file)
-        rows = [
-            (f"  {_few(files)}", f"{old} -> {new}" if old and new else old or new, _when(old, new))
-            for (old, new), files in ways.items()
-        ]
-        return ["files handed on", *terminal.columns(rows)] if rows else []
+def _moves(found: Difference) -> list[str]:
+    rows = [(f"  {_named(one.step)}", f"step {one.old} -> {one.new}") for one in found.moves]
+    return ["order", *terminal.columns(rows)] if rows else []
 
-    def words(self, found: Sequence[Words]) -> list[str]:
-        """Each word that one side has alone, once, with the steps that have it and what is known of it."""
-        places: dict[tuple[str, str], dict[str, None]] = {}
-        for one in found:
-            for word in one.words:
-                places.setdefault((one.only, word), {})[_place(one)] = None
-        if not places:
-            return []
-        width = min(max(len(word) for _, word in places), self.screen.width // 2)
-        lines = ["words"]
-        for (only, word), steps in sorted(places.items(), key=lambda item: item[0][0] == "new"):
-            head = f"  {self.sign(_SIGNS[only][0])} {word.ljust(width)}  "
-            where = ", ".join(steps)
-            if len(word) > width:
-                lines.append(head.rstrip())
-                head = " " * (width + 6)
-            lines += terminal.wrap(where, self.screen.width, indent=" " * (width + 6), first=head)
-            meaning = _meaning(word, self.flags)
-            if meaning:
-                lines += terminal.wrap(meaning, self.screen.width, indent=" " * 6)
-        return lines
 
-    def wrapped(self, rows: Iterable[tuple[str, str]]) -> list[str]:
-        """A name and a text beside it, the text wrapped; a long name has its text below."""
-        lines: list[str] = []
-        held = list(rows)
-        width = max((len(terminal.visible(name)) for name, _ in held), default=0)
-        width = min(width, self.screen.width // 2)
-        for name, told in held:
-            indent = " " * (width + 2)
-            if not told:
-                lines.append(name)
-            elif len(terminal.visible(name)) > width:
-                lines += [name, *terminal.wrap(told, self.screen.width, indent=indent)]
-            else:
-                first = terminal.pad(name, width) + "  "
-                lines += terminal.wrap(told, self.screen.width, indent=indent, first=first)
-        return lines
+def _handovers(found: Sequence[Handover]) -> list[str]:
+    """Files by the way they go; those that go alike on one line."""
+    ways: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        ways.setdefault((_way(one.old), _way(one.new)), []).append(one.file)
+    rows = [
+        (f"  {_few(files)}", f"{old} -> {new}" if old and new else old or new, _when(old, new))
+        for (old, new), files in ways.items()
+    ]
+    return ["files handed on", *terminal.columns(rows)] if rows else []
+
+
+def _words(found: Sequence[Words], flags: Mapping[str, Flag], screen: Terminal) -> list[str]:
+    """Each word that one side has alone, once, with the steps that have it and what is known of it."""
+    places: dict[tuple[str, str], dict[str, None]] = {}
+    for one in found:
+        for word in one.words:
+            places.setdefault((one.only, word), {})[_place(one)] = None
+    if not places:
+        return []
+    width = min(max(len(word) for _, word in places), screen.width // 2)
+    indent = " " * (width + 6)
+    lines = ["words"]
+    for (only, word), steps in sorted(places.items(), key=lambda item: item[0][0] == "new"):
+        head = f"  {_sign('+' if only == 'new' else '-', screen)} {word.ljust(width)}  "
+        if len(word) > width:
+            lines.append(head.rstrip())
+            head = indent
+        lines += terminal.wrap(", ".join(steps), screen.width, indent=indent, first=head)
+        meaning = _meaning(word, flags)
+        if meaning:
+            lines += terminal.wrap(meaning, screen.width, indent=" " * 6)
+    return lines
 
 
 def _place(words: Words) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 
 from toolmatrix.stages import graph
 from toolmatrix.stages.fold import Folder, host_compiler, role
-from toolmatrix.value import Value
+from toolmatrix.value import Document, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ARCHS = "archs"
 _FLAG_VARIABLES = ("_FLAGS", "INCLUDES", "LIBRARIES")
 
 
-class Step(Value):
+class Step(Document):
     """What a stage does, apart from its arch: its kind, for which side, and from which sources."""
 
     kind: str
@@ -43,7 +43,7 @@ class Words(Value):
     matched: int
 
 
-class Move(Value):
+class Move(Document):
     """A step that comes at another place; places count from 1 among the steps that both plans have."""
 
     step: Step
@@ -59,7 +59,7 @@ class Handover(Value):
     new: tuple[tuple[str, ...], tuple[str, ...]] | None
 
 
-class Change(Value):
+class Change(Document):
     """One property of a plan as a whole, such as its version, with what it was and what it is."""
 
     name: str
