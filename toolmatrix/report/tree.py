@@ -9,15 +9,15 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.report.terminal import Charset, Terminal
     from toolmatrix.solve.resolve import Choice, Resolution
 
 # A longer name (an image reference) runs over its column instead of pushing all others to the right.
 _WIDE = 36
-# A longer release is told by the name of its component where another line speaks of it.
+# A longer release is called by the name of its component where another line speaks of it.
 _LONG = 24
 # A selector may be continued on the next line before any of these.
 _SIGNS = "<>=!~"
@@ -25,15 +25,27 @@ _SIGNS = "<>=!~"
 _READABLE = 24
 
 
-class _Row(Value):
-    """One line of the tree: what is drawn before its name and on what follows below it, and its columns."""
+class _Node(Value):
+    """A component or flag of the tree, with the claims that dispute it and what stands below it."""
 
-    lead: str = ""
-    below: str = ""
     name: str
     evidence: str = ""
     why: str = ""
     sources: tuple[str, ...] = ()
+    disputes: tuple[_Node, ...] = ()
+    below: tuple[_Node, ...] = ()
+
+
+class _Line(Value):
+    """A node as it is drawn: `lead` before its name, `below` before the lines that continue it."""
+
+    lead: str
+    below: str
+    node: _Node
+
+    @property
+    def left(self) -> str:
+        return self.lead + self.node.name
 
 
 def text(
@@ -45,10 +57,13 @@ def text(
 ) -> str:
     """The answer as trees, notes and one closing line."""
     notes = claims.Notes(index)
-    parts = [
-        "\n".join(_Tree(index, resolution, target, notes, screen).lines(depth))
-        for target in resolution.targets
-    ]
+    parts = []
+    for target in resolution.targets:
+        root = _Target(index, resolution, target).root()
+        if root is None:
+            parts.append(f"nothing to choose  {_headline(resolution, target)}")
+        else:
+            parts.append("\n".join(_tree(root, notes, screen, depth)))
     choices = [choice for held in resolution.targets.values() for choice in held]
     facts = {cite.record for choice in choices for cite in choice.cites}
     closing = (
@@ -58,138 +73,51 @@ def text(
     disputed = sum(1 for choice in choices if choice.disputed)
     if disputed:
         closing += f", {disputed} disputed"
-    told = [closing, *(caveat["text"] for caveat in caveats.caveats(resolution))]
-    told += [f"cannot say: {part['text']}  TM120" for part in caveats.unread(resolution)]
+    remarks = [closing, *(caveat["text"] for caveat in caveats.caveats(resolution))]
+    remarks += [f"cannot say: {part['text']}  TM120" for part in caveats.unread(resolution)]
     below = notes.lines(screen.width)
-    for part in told:
-        below += terminal.wrap(part, screen.width, indent="  ", first="")
+    for remark in remarks:
+        below += terminal.wrap(remark, screen.width, indent="  ", first="")
     return "\n\n".join([*parts, "\n".join(below)]) + "\n"
 
 
 def _headline(resolution: Resolution, target: str) -> str:
     """The target with the defaults that were filled in."""
     context = {ask.component: ask for ask in resolution.request.asks if ask.target in ("", target)}
-    held = [target, f"from {context['from'].selector}"]
+    parts = [target, f"from {context['from'].selector}"]
     if "accelerator" in context:
-        held.append(f"accelerator {context['accelerator'].selector}")
-    return ", ".join(held)
+        parts.append(f"accelerator {context['accelerator'].selector}")
+    return ", ".join(parts)
 
 
-class _Tree:
-    """The tree of one target."""
+class _Target:
+    """The choices of one target as nodes."""
 
-    def __init__(
-        self,
-        index: Index,
-        resolution: Resolution,
-        target: str,
-        notes: claims.Notes,
-        screen: Terminal,
-    ) -> None:
+    def __init__(self, index: Index, resolution: Resolution, target: str) -> None:
         self.index = index
         self.resolution = resolution
         self.target = target
-        self.notes = notes
-        self.screen = screen
-        self.charset = screen.charset
         self.components = index.header["components"]
-        parts = [self.components[choice.component]["flag"] for choice in resolution.targets[target]]
-        pairs = list(zip(resolution.targets[target], parts, strict=True))
-        self.builds = {
-            build.component: build for build in variants.of(index, resolution.targets[target])
-        }
+        held = resolution.targets[target]
+        self.builds = {build.component: build for build in variants.of(index, held)}
         self.inside = variants.carried(index, resolution, target) if self.builds else {}
-        self.choices = [choice for choice, flag in pairs if not flag]
-        self.flagged = {choice.version: choice for choice, flag in pairs if flag}
-        self.long = {
-            choice.version: choice.component
-            for choice in self.choices
-            if len(choice.version) > _LONG
-        }
+        self.choices = [one for one in held if not self.components[one.component]["flag"]]
+        self.flagged = {one.version: one for one in held if self.components[one.component]["flag"]}
+        self.long = {one.version: one.component for one in self.choices if len(one.version) > _LONG}
 
-    def lines(self, depth: int | None) -> list[str]:
-        """The tree, one line for each component or flag, as wide as the screen."""
-        headline = _headline(self.resolution, self.target)
+    def root(self) -> _Node | None:
+        """The first component that was asked for, all others below it; None where nothing was chosen."""
         if not self.choices:
-            return [f"nothing to choose  {headline}"]
+            return None
         wanted = {*self.resolution.request.wanted}
-        roots = [choice for choice in self.choices if choice.component in wanted]
-        root = (roots or self.choices)[0]
-        children = self.children(roots or [root])
-        first = self.row(root).replace(name=self.labelled(root), why=headline)
-        rows = [first, *self.disputes(root, ""), *self.branches(children, root, "", depth)]
-        wide = max(len(row.lead + row.name) for row in rows if len(row.lead + row.name) <= _WIDE)
-        middle = max(len(row.evidence) for row in rows)
-        following = [*(row.lead for row in rows[1:]), ""]
-        return [
-            line
-            for row, lead in zip(rows, following, strict=True)
-            for line in self.drawn(row, lead, wide, middle)
-        ]
-
-    def drawn(self, row: _Row, following: str, wide: int, middle: int) -> Iterator[str]:
-        """A row as lines; what does not fit is continued below, beside the branches that go on."""
-        goes_on = len(following) > len(row.below) and following.startswith(row.below)
-        below = row.below + (self.charset.bar if goes_on else "")
-        left = row.lead + row.name
-        mark = self.notes.mark(row.sources)
-        evidence = terminal.pad(_coloured(row.evidence, self.screen), middle)
-        line = f"{left.ljust(wide)}  {evidence}  {row.why}  {mark}".rstrip()
-        if len(terminal.visible(line)) <= self.screen.width:
-            yield line
-            return
-        if len(left) > wide:
-            yield left
-            left = below
-        head = f"{left.ljust(wide)}  {evidence}  "
-        indent = f"{below.ljust(wide)}  {' ' * middle}  "
-        if self.screen.width - len(indent) < _READABLE:
-            indent = f"{below}    "
-        text = f"{row.why} {mark}"
-        for sign in _SIGNS:
-            text = text.replace(f",{sign}", f", {sign}")
-        yield from (
-            line.rstrip()
-            for line in terminal.wrap(text, self.screen.width, indent=indent, first=head)
+        roots = [one for one in self.choices if one.component in wanted] or self.choices[:1]
+        below = self.below(roots)
+        root = self.node(roots[0], below)
+        return root.replace(
+            why=_headline(self.resolution, self.target), below=(*root.below, *self.flags())
         )
 
-    def row(self, choice: Choice, lead: str = "", below: str = "") -> _Row:
-        return _Row(
-            lead=lead,
-            below=below,
-            name=self.labelled(choice),
-            evidence=choice.evidence,
-            why=self.why(choice),
-            sources=_sources(self.index, choice),
-        )
-
-    def labelled(self, choice: Choice) -> str:
-        """What a line calls a choice; a build by where it comes from, and what it is a build of with its line."""
-        if choice.component in self.builds:
-            return f"{choice.component} {self.builds[choice.component].local}"
-        of = self.components[choice.component]["variant_of"]
-        if of:
-            build = self.builds[of]
-            return f"{build.line} build for {build.machine}"
-        given = (
-            _given(self.resolution, choice) if self.components[choice.component]["floor"] else ""
-        )
-        return f"{choice.component} {given}" if given else _label(self.index, choice)
-
-    def why(self, choice: Choice) -> str:
-        """The reason without the name that its line begins with; a long name elsewhere by its component."""
-        of = self.components[choice.component]["variant_of"]
-        if of:
-            return f"on {self.builds[of].channel_title}"
-        told = claims.reason(self.index, choice)
-        if choice.component in self.inside:
-            told += f" (with {self.inside[choice.component]})"
-        told = told.removeprefix(f"{choice.component} ").removeprefix(f"{choice.version} ")
-        for release, component in self.long.items():
-            told = told.replace(release, component)
-        return told
-
-    def children(self, roots: Sequence[Choice]) -> dict[int, list[Choice]]:
+    def below(self, roots: Sequence[Choice]) -> dict[int, list[Choice]]:
         """Each choice below the component it belongs under, all else below the first component asked for."""
         first = roots[0]
         asked = {id(choice) for choice in roots}
@@ -198,133 +126,167 @@ class _Tree:
         for choice in self.choices:
             if choice is first:
                 continue
-            under = by_name.get(self.components[choice.component]["under"])
-            over = under or _toolkit(choice, by_name) or first
-            if over is choice or (id(choice) in asked and over is not first):
+            over = by_name.get(self.components[choice.component]["under"])
+            # A parent that is no framework keeps what it brought in: the distro stands below its image.
+            if over is None and choice.component in ("distro", "driver"):
+                over = by_name.get(choice.parent)
+            if over is None or over is choice or id(choice) in asked:
                 over = first
             found.setdefault(id(over), []).append(choice)
         for held in found.values():
             held.sort(key=lambda choice: not self.components[choice.component]["variant_of"])
         return found
 
-    def branches(
-        self, children: Mapping[int, Sequence[Choice]], over: Choice, indent: str, depth: int | None
-    ) -> list[_Row]:
-        """What stands below a component, and the flags below the first one."""
-        if depth is not None and depth <= 0:
-            return []
-        rows: list[_Row] = []
-        mine = list(children.get(id(over), ()))
-        extra = [] if indent else list(self.flags())
-        for place, choice in enumerate(mine):
-            last = place == len(mine) - 1 and not extra
-            inner = indent + (self.charset.blank if last else self.charset.bar)
-            rows.append(
-                self.row(
-                    choice, indent + (self.charset.corner if last else self.charset.tee), inner
-                )
-            )
-            rows += self.disputes(choice, inner)
-            rows += self.branches(children, choice, inner, None if depth is None else depth - 1)
-        for place, row in enumerate(extra):
-            last = place == len(extra) - 1
-            lead, below = (
-                (self.charset.corner, self.charset.blank)
-                if last
-                else (self.charset.tee, self.charset.bar)
-            )
-            rows.append(row.replace(lead=indent + lead, below=indent + below))
-        return rows
+    def node(self, choice: Choice, below: dict[int, list[Choice]]) -> _Node:
+        """A choice with its disputes and all that stands below it."""
+        return _Node(
+            name=self.name(choice),
+            evidence=choice.evidence,
+            why=self.why(choice),
+            sources=_sources(self.index, choice),
+            disputes=tuple(_disputes(self.index, choice)) if choice.disputed else (),
+            below=tuple(self.node(one, below) for one in below.get(id(choice), ())),
+        )
 
-    def flags(self) -> Iterator[_Row]:
+    def name(self, choice: Choice) -> str:
+        """The name of a choice; a build by where it comes from, and the component of a build with its line."""
+        component, version = choice.component, choice.version
+        part = self.components[component]
+        if component in self.builds:
+            return f"{component} {self.builds[component].local}"
+        if part["variant_of"]:
+            build = self.builds[part["variant_of"]]
+            return f"{build.line} build for {build.machine}"
+        if part["floor"]:
+            given = _given(self.resolution, component)
+            return f"{component} {given}" if given else f"{component} >={version}"
+        return version if component == "arch" else f"{component} {version}"
+
+    def why(self, choice: Choice) -> str:
+        """The reason without the name that its line begins with; a long name elsewhere by its component."""
+        of = self.components[choice.component]["variant_of"]
+        if of:
+            return f"on {self.builds[of].channel_title}"
+        reason = claims.reason(self.index, choice)
+        if choice.component in self.inside:
+            reason += f" (with {self.inside[choice.component]})"
+        reason = reason.removeprefix(f"{choice.component} ").removeprefix(f"{choice.version} ")
+        for release, component in self.long.items():
+            reason = reason.replace(release, component)
+        return reason
+
+    def flags(self) -> Iterator[_Node]:
         """The flags of the answer: those solved with it, and those that follow from the CPU and the codegen archs."""
         for line in variants.installs(list(self.builds.values())):
-            yield _Row(name=line)
+            yield _Node(name=line)
         made = flags.of(self.resolution, self.target)
         for flag in made.cflags:
             if flag in self.flagged:
-                yield self.row(self.flagged[flag]).replace(name=flag)
+                yield self.node(self.flagged[flag], {}).replace(name=flag, disputes=())
             else:
-                said = f"archspec {made.archspec} spells --cpu {self.resolution.request.cpu}"
-                yield _Row(name=flag, evidence="artifact", why=said)
-        archs = {choice.version: choice for choice in self.choices if choice.component == "arch"}
+                why = f"archspec {made.archspec} spells --cpu {self.resolution.request.cpu}"
+                yield _Node(name=flag, evidence="artifact", why=why)
+        archs = {one.version: one for one in self.choices if one.component == "arch"}
         gencode = [flag for flag in made.nvcc if flag.startswith("-gencode")]
-        yield from self.codegen("nvcc", gencode, archs)
-        yield from self.codegen("hipcc", made.hipcc, archs)
+        for compiler, spelled in (("nvcc", gencode), ("hipcc", made.hipcc)):
+            for flag in spelled:
+                # Such a flag is known as well as that the compiler takes the arch.
+                name = next(arch for arch in archs if flag.endswith(f"={arch}"))
+                yield _Node(
+                    name=flag,
+                    evidence=archs[name].evidence,
+                    why=f"{compiler} makes {name} code",
+                    sources=_sources(self.index, archs[name]),
+                )
         for wish in made.missing:
-            yield _Row(name=f"no {wish}", why="the chosen compiler cannot say it")
+            yield _Node(name=f"no {wish}", why="the chosen compiler cannot say it")
 
-    def codegen(
-        self, compiler: str, made: Sequence[str], archs: Mapping[str, Choice]
-    ) -> Iterator[_Row]:
-        """Flags that say a codegen arch are known as well as that the compiler takes it."""
-        for flag in made:
-            name = next(arch for arch in archs if flag.endswith(f"={arch}"))
-            choice = archs[name]
-            yield _Row(
-                name=flag,
-                evidence=choice.evidence,
-                why=f"{compiler} makes {name} code",
-                sources=_sources(self.index, choice),
+
+def _disputes(index: Index, choice: Choice) -> Iterator[_Node]:
+    """The claims that say otherwise, each once."""
+    seen = set()
+    for part in choice.disputed:
+        record = index.claim(part.rival)
+        disagreement = claims.disagreement(record)
+        if disagreement not in seen:
+            seen.add(disagreement)
+            yield _Node(
+                name="disputed",
+                evidence=part.evidence,
+                why=f"{disagreement}, {index.claim(part.deciding).evidence} wins  TM301",
+                sources=(record.source,),
             )
 
-    def disputes(self, choice: Choice, indent: str) -> Iterator[_Row]:
-        """What says otherwise, each once."""
-        rows: dict[str, _Row] = {}
-        for part in choice.disputed:
-            record = self.index.claim(part.rival)
-            told = claims.disagreement(record)
-            winner = self.index.claim(part.deciding)
-            rows.setdefault(
-                told,
-                _Row(
-                    lead=indent + self.charset.corner,
-                    below=indent + self.charset.blank,
-                    name="disputed",
-                    evidence=part.evidence,
-                    why=f"{told}, {winner.evidence} wins  TM301",
-                    sources=(record.source,),
-                ),
-            )
-        yield from rows.values()
 
-
-def _coloured(word: str, screen: Terminal) -> str:
-    return screen.style(word, _colour(word)) if word else ""
-
-
-def _colour(word: str) -> str:
-    if word == "unknown":
-        return word
-    return "yes" if words.rank(word) > words.rank("derived") else "partial"
-
-
-def _toolkit(choice: Choice, by_name: Mapping[str, Choice]) -> Choice | None:
-    """A parent that is no framework keeps what it brought in: the distro stands below its image."""
-    parent = by_name.get(choice.parent)
-    return parent if parent is not None and choice.component in ("distro", "driver") else None
-
-
-def _label(index: Index, choice: Choice) -> str:
-    part = index.header["components"][choice.component]
-    if part["floor"]:
-        return f"{choice.component} >={choice.version}"
-    if choice.component in ("arch", "device"):
-        return choice.version if choice.component == "arch" else f"device {choice.version}"
-    return f"{choice.component} {choice.version}"
-
-
-def _given(resolution: Resolution, choice: Choice) -> str:
+def _given(resolution: Resolution, component: str) -> str:
     """The release that the request names exactly, as it was written: it may lie between those that are listed."""
     for ask in resolution.request.asks:
-        if ask.component == choice.component and ask.text.startswith(f"{choice.component}=="):
+        if ask.component == component and ask.text.startswith(f"{component}=="):
             return ask.text.partition("==")[2].lstrip("=")
     return ""
 
 
 def _sources(index: Index, choice: Choice) -> tuple[str, ...]:
     """The sources of the facts that carry the evidence of a choice."""
-    carried = [cite for cite in choice.cites if cite.evidence == choice.evidence] or list(
-        choice.cites
-    )
-    return tuple(index.record(cite.record).source for cite in carried)
+    carried = [cite for cite in choice.cites if cite.evidence == choice.evidence]
+    return tuple(index.record(cite.record).source for cite in carried or choice.cites)
+
+
+def _tree(root: _Node, notes: claims.Notes, screen: Terminal, depth: int | None) -> Iterator[str]:
+    """A node and what is below it to a depth, as lines as wide as the screen."""
+    lines = [_Line(lead="", below="", node=root), *_branches(root, screen.charset, depth)]
+    wide = max((len(line.left) for line in lines if len(line.left) <= _WIDE), default=0)
+    middle = max(len(line.node.evidence) for line in lines)
+    following = [*(line.lead for line in lines[1:]), ""]
+    for line, lead in zip(lines, following, strict=True):
+        goes_on = len(lead) > len(line.below) and lead.startswith(line.below)
+        below = line.below + (screen.charset.bar if goes_on else "")
+        yield from _drawn(line, below, notes, screen, (wide, middle))
+
+
+def _branches(
+    node: _Node, charset: Charset, depth: int | None, indent: str = ""
+) -> Iterator[_Line]:
+    """The lines below a node."""
+    for dispute in node.disputes:
+        yield _Line(lead=indent + charset.corner, below=indent + charset.blank, node=dispute)
+    below = node.below if depth is None or depth > 0 else ()
+    for place, child in enumerate(below, 1):
+        last = place == len(below)
+        inner = indent + (charset.blank if last else charset.bar)
+        lead = indent + (charset.corner if last else charset.tee)
+        yield _Line(lead=lead, below=inner, node=child)
+        yield from _branches(child, charset, None if depth is None else depth - 1, inner)
+
+
+def _drawn(
+    line: _Line, below: str, notes: claims.Notes, screen: Terminal, widths: tuple[int, int]
+) -> Iterator[str]:
+    """A node as lines; what does not fit is continued below, beside the branches that go on."""
+    wide, middle = widths
+    node, left = line.node, line.left
+    mark = notes.mark(node.sources)
+    evidence = terminal.pad(_coloured(node.evidence, screen), middle)
+    whole = f"{left.ljust(wide)}  {evidence}  {node.why}  {mark}".rstrip()
+    if len(terminal.visible(whole)) <= screen.width:
+        yield whole
+        return
+    if len(left) > wide:
+        yield left
+        left = below
+    head = f"{left.ljust(wide)}  {evidence}  "
+    indent = f"{below.ljust(wide)}  {' ' * middle}  "
+    if screen.width - len(indent) < _READABLE:
+        indent = f"{below}    "
+    reason = f"{node.why} {mark}"
+    for sign in _SIGNS:
+        reason = reason.replace(f",{sign}", f", {sign}")
+    for part in terminal.wrap(reason, screen.width, indent=indent, first=head):
+        yield part.rstrip()
+
+
+def _coloured(word: str, screen: Terminal) -> str:
+    if not word or word == "unknown":
+        return screen.style(word, word) if word else ""
+    known = words.rank(word) > words.rank("derived")
+    return screen.style(word, "yes" if known else "partial")
