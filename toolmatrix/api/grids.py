@@ -84,24 +84,21 @@ class ReleaseTable(Outcome):
 
     def written(self, form: str, screen: Terminal = PLAIN) -> str:
         """The table as `text`, `csv`, `md` or `html`. Raises NothingMatched where nothing is left to lay out."""
-        assembly = Assembly(self.around.index, self.request)
         if not self.columns:
-            return report.releases(self.around.index, self.rows, assembly, form)
-        return report.text(self.around.index, self._laid(assembly, form), form, screen)
+            return report.releases_text(self.to_json(), form)
+        return report.text(self.around.index, self._laid(form), form, screen)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.grid/1`, or `toolmatrix.releases/1` of one component."""
+        index = self.around.index
         if not self.columns:
-            import json
+            return report.releases(index, self.rows, Assembly(index, self.request))
+        return report.document(index, self.request, self._laid("json"))
 
-            document: dict[str, Any] = json.loads(self.written("json"))
-            return document
-        assembly = Assembly(self.around.index, self.request)
-        return report.document(self.around.index, self.request, self._laid(assembly, "json"))
-
-    def _laid(self, assembly: Assembly, form: str) -> report.Layout:
+    def _laid(self, form: str) -> report.Layout:
         from toolmatrix.solve.grid import grid
 
+        assembly = Assembly(self.around.index, self.request)
         found = grid(assembly, self.request.targets[0], self.rows, self.columns)
         if not found.rows or not found.columns:
             raise NothingMatched("no releases to lay out", found=" ".join(self.where))

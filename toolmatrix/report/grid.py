@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.report import answer, claims, cores
+from toolmatrix.facts import evidence as words
+from toolmatrix.report import answer, claims, cores, terminal
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -54,51 +55,42 @@ def lay_out(
     ]
     if assembly.header["components"][columns]["scheme"] == "names":
         keep.sort(key=lambda place: _natural(found.columns[place]))
-    labels: list[tuple[str, list[str]]] = []
+    groups: list[list[str]] = []
     cells: list[tuple[GridCell, ...]] = []
     for release, line in zip(found.rows, found.cells, strict=True):
         picked = tuple(line[place] for place in keep)
-        minor = ".".join(release.split(".")[:2])
         if (
-            labels
-            and labels[-1][1][-1].split(".")[:2] == release.split(".")[:2]
-            and _same(cells[-1], picked)
+            groups
+            and _minor(groups[-1][0]) == _minor(release)
+            and [cell.word for cell in cells[-1]] == [cell.word for cell in picked]
         ):
-            labels[-1][1].append(release)
-            labels[-1] = (minor, labels[-1][1])
+            groups[-1].append(release)
         else:
-            labels.append((release, [release]))
+            groups.append([release])
             cells.append(picked)
-    final = _whole_minors(labels)
+    # A row is called by its minor series when no other row shares it.
+    minors = [_minor(group[0]) for group in groups]
     return Layout(
         row_component=rows,
         column_component=columns,
-        rows=final,
+        rows=tuple(
+            (minor if minors.count(minor) == 1 else " ".join(group), tuple(group))
+            for minor, group in zip(minors, groups, strict=True)
+        ),
         columns=tuple(found.columns[place] for place in keep),
         cells=tuple(cells),
         hidden=len(found.columns) - len(keep),
     )
 
 
+def _minor(release: str) -> str:
+    return ".".join(release.split(".")[:2])
+
+
 def _natural(name: str) -> list[tuple[int, int, str]]:
     """`sm_90` before `sm_90a` before `sm_100`: numbers inside a name count as numbers."""
     parts = re.split(r"(\d+)", name)
     return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
-
-
-def _same(one: Sequence[GridCell], other: Sequence[GridCell]) -> bool:
-    return [cell.word for cell in one] == [cell.word for cell in other]
-
-
-def _whole_minors(
-    labels: Sequence[tuple[str, list[str]]],
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """A row is called by its minor series when no other row shares it."""
-    minors = [".".join(releases[0].split(".")[:2]) for _, releases in labels]
-    return tuple(
-        (minor if minors.count(minor) == 1 else " ".join(releases), tuple(releases))
-        for minor, (_, releases) in zip(minors, labels, strict=True)
-    )
 
 
 def document(index: Index, request: Request, laid: Layout) -> dict[str, Any]:
@@ -129,31 +121,18 @@ def document(index: Index, request: Request, laid: Layout) -> dict[str, Any]:
 
 def text(index: Index, laid: Layout, form: str, screen: Terminal) -> str:
     """The grid as text, csv, md or html."""
-    table = [
-        [
-            f"{laid.row_component} \\ {laid.column_component}" if form != "text" else "",
-            *laid.columns,
-        ]
-    ]
+    plain = form == "text"
+    corner = "" if plain else f"{laid.row_component} \\ {laid.column_component}"
+    table = [[corner, *laid.columns]]
     for (label, _), line in zip(laid.rows, laid.cells, strict=True):
-        table.append(
-            [
-                f"{laid.row_component} {label}" if form == "text" else label,
-                *(cell.word for cell in line),
-            ]
-        )
-    if form == "csv":
-        return _csv(table)
-    if form == "md":
-        return _markdown(table)
-    if form == "html":
-        return _html(table)
-    return _plain(index, laid, table, screen)
+        name = f"{laid.row_component} {label}" if plain else label
+        table.append([name, *(cell.word for cell in line)])
+    return _plain(index, laid, table, screen) if plain else _FORMS[form](table)
 
 
 def _plain(index: Index, laid: Layout, table: Sequence[Sequence[str]], screen: Terminal) -> str:
     widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
-    told = []
+    lines = []
     for row in table:
         parts = [
             screen.style(word.ljust(width), word)
@@ -161,7 +140,7 @@ def _plain(index: Index, laid: Layout, table: Sequence[Sequence[str]], screen: T
             else word.ljust(width)
             for word, width in zip(row, widths, strict=True)
         ]
-        told.append("  ".join(parts).rstrip())
+        lines.append("  ".join(parts).rstrip())
     counts: dict[str, int] = {}
     sources: dict[str, None] = {}
     for line in laid.cells:
@@ -170,13 +149,11 @@ def _plain(index: Index, laid: Layout, table: Sequence[Sequence[str]], screen: T
             sources |= dict.fromkeys(index.record(number).source for number in cell.records)
     notes = claims.Notes(index)
     notes.mark(sources)
-    from toolmatrix.facts import evidence as words
-
     known = [f"{counts[word]} {word}" for word in words.WORDS if word in counts]
-    told.append("cells: " + ", ".join(known))
+    lines.append("cells: " + ", ".join(known))
     if laid.hidden:
-        told.append(f"{laid.hidden} columns without a `yes` are left out (--all)")
-    return "\n".join([*told, *notes.lines(screen.width)]) + "\n"
+        lines.append(f"{laid.hidden} columns without a `yes` are left out (--all)")
+    return "\n".join([*lines, *notes.lines(screen.width)]) + "\n"
 
 
 def _csv(table: Sequence[Sequence[str]]) -> str:
@@ -208,41 +185,32 @@ def _html(table: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, "</table>"]) + "\n"
 
 
-def releases(index: Index, component: str, assembly: Assembly, form: str) -> str:
-    """The releases of one component, newest last, with their dates and evidence."""
+_FORMS = {"csv": _csv, "md": _markdown, "html": _html}
+
+
+def releases(index: Index, component: str, assembly: Assembly) -> dict[str, Any]:
+    """The releases of one component that the request admits as JSON values, newest last."""
     part = assembly.component(component)
     asked = assembly.asked.get((assembly.request.targets[0], component), -1)
-    table = [["release", "date", "evidence", "fact"]]
+    found = []
     for place, name in enumerate(part.versions):
         if asked >> place + 1 & 1:
             record = index.release(part.releases[place])
-            table.append([name, part.dates[place], record.evidence, record.id])
-    if form == "json":
-        import json
+            evidence = {"evidence": record.evidence, "fact": record.id}
+            found.append({"release": name, "date": part.dates[place], **evidence})
+    matrix = answer.head(index)
+    return {"schema": RELEASES, "matrix": matrix, "component": component, "releases": found}
 
-        head, *body = table
-        named = [dict(zip(head, row, strict=True)) for row in body]
-        return (
-            json.dumps(
-                {
-                    "schema": RELEASES,
-                    "matrix": answer.head(index),
-                    "component": component,
-                    "releases": named,
-                },
-                indent=2,
-                sort_keys=True,
-            )
-            + "\n"
-        )
-    if form in ("csv", "md", "html"):
-        return {"csv": _csv, "md": _markdown, "html": _html}[form](table)
-    widths = [max(len(row[place]) for row in table) for place in range(4)]
-    return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        + "\n"
-        for row in table
-    )
+
+def releases_text(document: dict[str, Any], form: str) -> str:
+    """The releases of one component as text, csv, md or html."""
+    table = [
+        ["release", "date", "evidence", "fact"],
+        *(one.values() for one in document["releases"]),
+    ]
+    if form in _FORMS:
+        return _FORMS[form]([[*row] for row in table])
+    return "".join(line + "\n" for line in terminal.columns([[*row] for row in table]))
 
 
 def cells_document(
