@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.report.stage_laws import WIDTHS
 from toolmatrix.report import stage_graphs
 from toolmatrix.report import stages as report
-from toolmatrix.report.stage_table import Names, products, shortened, sources, table
+from toolmatrix.report.stage_table import FileNames, products, shortened, sources, table
 from toolmatrix.report.stage_words import BOTH, DEVICE, HOST, StageProse, catalog, sentence
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.stages import Diagnostic, Log, Plan, Stage, graph
@@ -98,11 +98,11 @@ def test_names_lose_what_belongs_to_a_run() -> None:
         stage(0, "cicc", "a.cu", "/T/tmpxft_0000a_0-6_a.ptx /T/tmpxft_0000a_0-6_a.cudafe1.c"),
         stage(1, "ptxas", "/T/tmpxft_0000a_0-6_a.ptx", "/home/me/tmp-abcdef.cubin"),
     )
-    names = Names(one)
+    names = FileNames(one)
     assert names.of("/T/tmpxft_0000a_0-6_a.ptx") == "a.ptx"
     assert names.of("/T/tmpxft_0000a_0-6_a.cudafe1.c") == "a.cudafe1.c"
     assert names.of("/home/me/tmp-abcdef.cubin") == "/home/me/tmp-abcdef.cubin"
-    assert Names(one, full=True).of("/T/tmpxft_0000a_0-6_a.ptx") == "/T/tmpxft_0000a_0-6_a.ptx"
+    assert FileNames(one, full=True).of("/T/tmpxft_0000a_0-6_a.ptx") == "/T/tmpxft_0000a_0-6_a.ptx"
     assert (sources(one), products(one)) == (["a.cu"], ["/home/me/tmp-abcdef.cubin"])
 
 

@@ -22,7 +22,7 @@ def head(index: Index) -> dict[str, str]:
 
 
 def request_document(request: Request) -> dict[str, Any]:
-    """What was asked, with the defaults that were filled in."""
+    """The request as JSON values, with the defaults that were filled in."""
     chosen = {
         option: {
             ask.target or "*": ask.selector
@@ -80,8 +80,8 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
         elif not components[choice.component]["flag"]:
             found["components"][choice.component] = {"version": choice.version} | shown
     for variant in variants.of(index, resolution.targets[target]):
-        told = variants.document(variant) | builds[variant.component]
-        found["components"][variant.component]["variant"] = told
+        build = variants.document(variant) | builds[variant.component]
+        found["components"][variant.component]["variant"] = build
     for name, owner in variants.carried(index, resolution, target).items():
         if name in found["components"]:
             found["components"][name]["inside"] = owner

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.resolve import Choice, Cite
 
 _VERBS = {"requires": "requires", "offers": "offers"}
-# So many of a sentence's names are told.
+# So many names are listed in one sentence.
 _NAMES = 6
 # A list of releases longer than this many letters is cut to the one that matters.
 _LONG = 28
@@ -71,7 +71,7 @@ def series(version: str) -> str:
 def because(
     record: ClaimRecord | ReleaseRecord, rules: Sequence[str], component: str, version: str
 ) -> str:
-    """Why a claim speaks for a chosen version, as a fragment for the end of a line."""
+    """The reason that a claim gives for a chosen version, as a fragment for the end of a line."""
     if isinstance(record, ReleaseRecord):
         return _released(record)
     subject, release, value = record.subject, record.releases, record.selector
@@ -93,8 +93,8 @@ def because(
     if record.says:
         return filled(record, version, mine) + _rules(rules)
     verb = _VERBS.get(record.kind, "allows")
-    said = claimed(verb, record.component, shortened(value, version))
-    return f"{subject} {shortened(release, mine)} {said}" + _rules(rules)
+    claim = claimed(verb, record.component, shortened(value, version))
+    return f"{subject} {shortened(release, mine)} {claim}" + _rules(rules)
 
 
 def best(index: Index, choice: Choice) -> Cite:
@@ -106,7 +106,7 @@ def best(index: Index, choice: Choice) -> Cite:
     ]
 
     def standing(cite: Cite) -> tuple[bool, bool, int, str]:
-        """What a build says of itself first, and of a device what code it runs."""
+        """The claim of a build about itself first, and of a device that about the code it runs."""
         record = index.statement(cite.record)
         subject = record.subject if isinstance(record, ClaimRecord) else ""
         build = bool(subject) and bool(index.header["components"][subject]["variant_of"])
@@ -117,7 +117,7 @@ def best(index: Index, choice: Choice) -> Cite:
 
 
 def reason(index: Index, choice: Choice) -> str:
-    """Why this version, in one fragment."""
+    """The reason for this version, in one fragment."""
     cite = best(index, choice)
     record = index.statement(cite.record)._replace(evidence=cite.evidence)
     return because(record, cite.rules, choice.component, choice.version)
@@ -139,7 +139,7 @@ def carrier(index: Index, facts: Sequence[str], evidence: str) -> FactRecord | N
 def locked_reason(
     record: FactRecord, target: LockedTarget | None, component: str, value: str
 ) -> str:
-    """Why a record speaks for a value of a lock; empty for a row, which makes no claim."""
+    """The reason that a record gives for a value of a lock; empty for a row, which makes no claim."""
     if isinstance(record, RowRecord):
         return ""
     rules = []
@@ -151,7 +151,7 @@ def locked_reason(
 
 
 def disagreement(record: ClaimRecord) -> str:
-    """What a rival claim says, in a few words."""
+    """A rival claim in a few words."""
     release = record.releases
     if record.kind != "tested":
         return f"{record.subject} {shortened(release)} says {shortened(record.selector)}"
@@ -159,7 +159,7 @@ def disagreement(record: ClaimRecord) -> str:
 
 
 def claimed(verb: str, component: str, values: str) -> str:
-    """What a claim says of a component: `requires cuda 11.2`, `requires cuda`, `excludes cuda`."""
+    """A claim about a component: `requires cuda 11.2`, `requires cuda`, `excludes cuda`."""
     if values == "absent":
         return f"excludes {component}"
     return f"{verb} {component}" if values == "*" else f"{verb} {component} {values}"
@@ -202,13 +202,13 @@ def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
 
 def _build(index: Index, name: str) -> str:
     """A build without its machine, which the rest of a sentence tells, and without the channel that is asked anyway."""
-    told, _, where = name.partition("@")
+    build, _, where = name.partition("@")
     channel = where.partition("/")[0]
-    return told if index.channel(channel).default else f"{told} ({channel})"
+    return build if index.channel(channel).default else f"{build} ({channel})"
 
 
 def union(index: Index, component: str, selectors: Sequence[str]) -> str:
-    """What several selectors admit together: the one that admits it all, else their releases as ranges."""
+    """Several selectors as one: the one that admits all that the others do, else their releases as ranges."""
     if len(selectors) == 1:
         return shortened(selectors[0])
     scale = index.scale(component)
@@ -230,8 +230,9 @@ def shortened(selector: str, version: str = "") -> str:
 
 
 def _rules(rules: Sequence[str]) -> str:
-    told = [name for name in rules if name not in ("same-minor", "same-series")]
-    return f", by rule {' and '.join(told)}" if told else ""
+    # The words of a tested row show these two already: it names a release, and the series it stands for.
+    named = [name for name in rules if name not in ("same-minor", "same-series")]
+    return f", by rule {' and '.join(named)}" if named else ""
 
 
 def _released(record: ReleaseRecord) -> str:
@@ -259,6 +260,6 @@ def silence(index: Index, ground: Incompatibility) -> str:
 
 
 def named_as(index: Index, component: str) -> str:
-    """What a component is called in a sentence: a build by what it is a build of."""
+    """The name of a component in a sentence: a build goes by the component that it is a build of."""
     of: str = index.header["components"][component]["variant_of"]
     return of or component

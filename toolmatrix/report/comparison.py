@@ -1,6 +1,6 @@
 """Two environments compared (`toolmatrix.comparison/1`): by group what differs, and whether that was to be expected.
 
-What is suspicious has a line each; what is expected is told in one sentence for each reason.
+What is suspicious has a line each; what is expected is one sentence for each reason.
 """
 
 from __future__ import annotations
@@ -152,10 +152,9 @@ def _named(several: Sequence[Difference]) -> str:
 
 
 def _values(one: Difference) -> str:
-    """What was on the first side and what is on the second, nothing where the name says it all."""
-    held = [_short(_amount(side.value, one.unit)) for side in (one.old, one.new) if side]
-    told = [value for value in held if value not in ("yes", one.shown)]
-    return " -> ".join(told)
+    """The values of the first side and the second; empty where the name says it all."""
+    values = [_short(_amount(side.value, one.unit)) for side in (one.old, one.new) if side]
+    return " -> ".join(value for value in values if value not in ("yes", one.shown))
 
 
 def _amount(value: str, unit: str) -> str:
@@ -173,12 +172,12 @@ def _short(value: str) -> str:
 
 
 def _unseen(comparison: Comparison, width: int) -> Iterator[str]:
-    """What one side could not tell of, by side and reason."""
+    """Things that one side could not show, by side and reason."""
     reasons: dict[tuple[int, str], list[str]] = {}
     for one in comparison.unseen:
         count = len(one.names)
-        told = f"{count} of {one.kind}" if count > 1 else printable(one.names[0])
-        reasons.setdefault((one.side, one.reason), []).append(told)
+        name = f"{count} of {one.kind}" if count > 1 else printable(one.names[0])
+        reasons.setdefault((one.side, one.reason), []).append(name)
     for (side, reason), kinds in reasons.items():
         subject = comparison.sides[side].subject
         line = f"{', '.join(kinds)}: {printable(subject)}: {printable(reason)}"

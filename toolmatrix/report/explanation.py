@@ -1,4 +1,4 @@
-"""Why a version was chosen: its facts, the chain up to the request, what it decides in turn, and what was not taken."""
+"""Reasons for a version: its facts, the chain up to the request, what it decides in turn, and what was not taken."""
 
 from __future__ import annotations
 

@@ -166,8 +166,8 @@ class Pages:
         named = f"every {record.subject}"
         if record.releases != "*":
             named = f"{record.subject} {record.releases}"
-        told = [f"{name} {value}" for name, value in record.conditions]
-        context = f" ({', '.join(told)})" if told else ""
+        conditions = ", ".join(f"{name} {value}" for name, value in record.conditions)
+        context = f" ({conditions})" if conditions else ""
         if record.kind == "needs":
             return f"{named}{context} needs {terminal.listing(list(record.alternatives), 'or')}"
         if record.says:

@@ -219,7 +219,7 @@ def _only(parts: list[dict[str, Any]], notes: Notes) -> Iterator[Row]:
 
 
 def _why(part: dict[str, Any], notes: Notes) -> str:
-    """Why, without the name of what it is about, which stands before it."""
+    """The reason without the name of its component or flag, which stands before it."""
     named = part.get("value", part.get("flag", ""))
     record = claims.carrier(notes.index, part["facts"], part["evidence"] or "")
     mark = notes.mark([record.source]) if record else ""

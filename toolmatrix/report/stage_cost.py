@@ -1,4 +1,4 @@
-"""What a replay took and what a plan costs, as lines for people."""
+"""The time and memory that a replay took and that a plan costs, as lines for people."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def cost_lines(
 
 
 def verdict_lines(verdicts: Sequence[Reproduction], terminal: Terminal) -> list[str]:
-    """Whether each result is what the driver makes, and where it is not."""
+    """One line for each result: identical to what the driver makes, or where it differs."""
     lines = []
     for verdict in verdicts:
         if verdict.identical:
@@ -87,17 +87,17 @@ def verdict_lines(verdicts: Sequence[Reproduction], terminal: Terminal) -> list[
         if verdict.sections:
             where += f"; sections {listing(verdict.sections)}"
         if verdict.steady is False:
-            said = f"{terminal.style('unknown', 'unknown')}, for the driver's own differs from run to run"
+            word = f"{terminal.style('unknown', 'unknown')}, for the driver's own differs from run to run"
         else:
-            said = f"{terminal.style('differs', 'no')} from the driver's own"
-        lines.append(f"{verdict.path}: {said}, {where}")
+            word = f"{terminal.style('differs', 'no')} from the driver's own"
+        lines.append(f"{verdict.path}: {word}, {where}")
         lines += [f"  ours:   {verdict.ours}", f"  theirs: {verdict.theirs}"]
         lines += [f"  {verdict.why}"] if verdict.why else []
     return lines
 
 
 def left_out_lines(replay: Replay, kinds: Mapping[int, str], terminal: Terminal) -> list[str]:
-    """What a part of a plan leaves out and needs, and what a reader should know of it.
+    """The stages that a part of a plan leaves out, the files it needs, and its notes.
 
     `kinds` are what the plan's stages are called, per id.
     """
@@ -152,7 +152,8 @@ def _measured(schedule: Schedule, run: Run) -> str:
 
 
 def _crowded(run: Run) -> bool:
-    """Whether more was running than this machine has cores, or than this run can have caused."""
+    """Return whether more was running than this machine has cores, or than this run can have caused."""
+    # The load before the run is of others alone; the one after it is an average that includes the run itself.
     return run.load[0] > run.cores / 2 or run.load[1] > run.cores
 
 

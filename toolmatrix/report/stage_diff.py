@@ -21,8 +21,8 @@ _NAMES = {"cudafe": "front end", "cicc": "device compile", "fatbinary": "fat bin
 _SHOWN_FILES = 3
 
 
-class Flag(Value):
-    """What a word of a dry run means, and by which captures it came or went with a toolkit."""
+class KnownWord(Value):
+    """The meaning of a word of a dry run, and the toolkits with which it came or went."""
 
     flag: str
     meaning: str
@@ -46,9 +46,9 @@ class Flag(Value):
         return "; ".join([self.meaning, *history, *option])
 
 
-def load_flags() -> dict[str, Flag]:
+def load_flags() -> dict[str, KnownWord]:
     """The known words by name."""
-    return {entry["flag"]: Flag(**entry) for entry in load_yaml(flags_path())}
+    return {entry["flag"]: KnownWord(**entry) for entry in load_yaml(flags_path())}
 
 
 def document(old: tuple[str, Log], new: tuple[str, Log], found: Comparison) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def document(old: tuple[str, Log], new: tuple[str, Log], found: Comparison) -> d
     }
 
 
-def _plans(found: Difference, flags: Mapping[str, Flag]) -> dict[str, Any]:
+def _plans(found: Difference, flags: Mapping[str, KnownWord]) -> dict[str, Any]:
     return {
         "old": found.old,
         "new": found.new,
@@ -92,7 +92,7 @@ def _ends(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> dict[str, lis
     return None if ends is None else {"written_by": list(ends[0]), "read_by": list(ends[1])}
 
 
-def _meaning(word: str, flags: Mapping[str, Flag]) -> str | None:
+def _meaning(word: str, flags: Mapping[str, KnownWord]) -> str | None:
     name = word.partition("=")[0].partition(" ")[0]
     return flags[name].sentence() if name in flags else None
 
@@ -195,7 +195,7 @@ def _handovers(found: Sequence[Handover]) -> list[str]:
     return ["files handed on", *terminal.columns(rows)] if rows else []
 
 
-def _words(found: Sequence[Words], flags: Mapping[str, Flag], screen: Terminal) -> list[str]:
+def _words(found: Sequence[Words], flags: Mapping[str, KnownWord], screen: Terminal) -> list[str]:
     """Each word that one side has alone, once, with the steps that have it and what is known of it."""
     places: dict[tuple[str, str], dict[str, None]] = {}
     for one in found:

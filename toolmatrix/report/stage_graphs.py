@@ -5,7 +5,7 @@ The stage with the id 3 of plan 0 is the node `p0s3`, whatever it is called; lab
 
 from __future__ import annotations
 
-from toolmatrix.report.stage_table import Names, products, tool
+from toolmatrix.report.stage_table import FileNames, products, tool
 from toolmatrix.report.stage_words import BOTH, DEVICE, HOST, prose_of
 from toolmatrix.report.stages import title
 from toolmatrix.report.terminal import printable
@@ -40,7 +40,7 @@ class Edge(Value):
 
 
 class Graph(Value):
-    """What one plan looks like."""
+    """One plan as nodes and edges."""
 
     id: str
     title: str
@@ -54,7 +54,7 @@ def graphs(log: Log) -> list[Graph]:
 
 
 def _graph(id: str, plan: Plan) -> Graph:
-    names = Names(plan)
+    names = FileNames(plan)
     writes = {stage.id: stage.outputs for stage in plan.stages}
     written = {path for stage in plan.stages for path in stage.outputs}
     outside = dict.fromkeys(

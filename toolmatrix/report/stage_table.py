@@ -42,8 +42,8 @@ class Line(Value):
     prose: StageProse
 
 
-class Names:
-    """How a plan's files are called: those that stages hand on by their own names, all others as printed.
+class FileNames:
+    """FileNames of a plan's files: those that stages hand on lose their folder and prefix, all others are as printed.
 
     `short` writes `*` for the name of the only source.
     """
@@ -147,7 +147,7 @@ def runs(plan: Plan, *, unfolded: bool = False) -> list[list[Line]]:
 
 
 def _shape(line: Line) -> object:
-    """What lines share that differ in the arch alone; None for a stage without one."""
+    """Everything about a line but its arch; None for a stage without one."""
     stage = line.stages[0]
     if stage.arch is None:
         return None
@@ -179,7 +179,7 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
     """The stages of a plan as lines; `full` leaves nothing out, `explain` adds a sentence for each."""
     folded = runs(plan, unfolded=full)
     lines = [line for run in folded for line in run]
-    names = Names(plan, full=full)
+    names = FileNames(plan, full=full)
     heads = [_cells(line) for line in lines]
     if not any(cells[-1] for cells in heads):
         heads = [cells[:-1] for cells in heads]
@@ -194,7 +194,7 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
         if beside
         else [screen.style(left[0], "bold"), "    " + screen.style(titles[-1], "bold")]
     )
-    told: dict[str, int] = {}
+    seen: dict[str, int] = {}
     for line, head in zip(lines, left[1:], strict=True):
         packed = files.pop(0)
         if beside:
@@ -203,13 +203,13 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
         else:
             found += [head, *("    " + part for part in packed)]
         if explain:
-            found += [*terminal.wrap(_told(line, told), screen.width, indent="    "), ""]
+            found += [*terminal.wrap(_explained(line, seen), screen.width, indent="    "), ""]
     if names.short:
         found.append(f"`*` stands for {terminal.printable(names.stem)}")
     return found + [note for run in folded for note in _archs(run, screen)]
 
 
-def _files(lines: Sequence[Line], names: Names, room: int) -> list[list[str]]:
+def _files(lines: Sequence[Line], names: FileNames, room: int) -> list[list[str]]:
     """The files of each line, packed; with short names where that saves lines."""
 
     def packed(*, short: bool) -> list[list[str]]:
@@ -236,26 +236,26 @@ def tool(stage: Stage) -> str:
     return f"{stage.tool} {mode}".rstrip()
 
 
-def _told(line: Line, told: dict[str, int]) -> str:
-    """The sentence of a line, or where the same was said before."""
+def _explained(line: Line, seen: dict[str, int]) -> str:
+    """The sentence of a line, or the stage that has the same."""
     stage = line.stages[0]
     arch = stage.arch if len(line.stages) == 1 else "each arch"
-    before = told.setdefault(line.prose.does, stage.id)
+    before = seen.setdefault(line.prose.does, stage.id)
     if before != stage.id:
         return terminal.printable(f"as stage {before + 1}" + (f", for {arch}" if arch else ""))
     return terminal.printable(sentence(line.prose, arch))
 
 
 def _archs(run: Sequence[Line], screen: Terminal) -> list[str]:
-    """Which stages of a run that repeats are for which arch."""
+    """The archs of a run that repeats, each with its stages."""
     parts = []
     for stages in zip(*(line.stages for line in run), strict=True):
         archs = dict.fromkeys(stage.arch or "" for stage in stages)
         first, last = stages[0].id + 1, stages[-1].id + 1
         parts.append(f"{' '.join(archs)} ({first}{f'-{last}' if last > first else ''})")
     head = f"{run[0].stages[0].id + 1}..{run[-1].stages[-1].id + 1}: "
-    told = terminal.printable(", ".join(parts))
-    return terminal.wrap(told, screen.width, indent="  ", first=head) if len(parts) > 1 else []
+    text = terminal.printable(", ".join(parts))
+    return terminal.wrap(text, screen.width, indent="  ", first=head) if len(parts) > 1 else []
 
 
 def _packed(words: Sequence[str], room: int) -> Iterator[str]:

@@ -69,7 +69,7 @@ def prose_of(plan: Plan, stage: Stage) -> StageProse:
 
 
 def sentence(prose: StageProse, arch: str | None) -> str:
-    """What a stage does for an arch, and what changes it."""
+    """The sentence of a stage for an arch, with the flags that change it."""
     does = prose.does.replace("{arch}", arch or "the device")
     if not prose.flags:
         return does

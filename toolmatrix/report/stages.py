@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.report import terminal
-from toolmatrix.report.stage_table import Names, products, sources, table
+from toolmatrix.report.stage_table import FileNames, products, sources, table
 from toolmatrix.report.stage_words import prose_of
 from toolmatrix.stages.fold import host_compiler
 
@@ -87,7 +87,7 @@ def named(plan: Plan) -> str:
 
 def _made(plan: Plan) -> str:
     """`a.cu, b.cu -> app`."""
-    names = Names(plan)
+    names = FileNames(plan)
     of, made = (_few(list(map(names.of, paths))) for paths in (sources(plan), products(plan)))
     return f"{of} -> {made}" if of and made else of or made
 
@@ -107,22 +107,22 @@ def _release(compiler: str) -> str:
 
 
 def diagnostics(found: Sequence[Diagnostic], screen: Terminal, *, full: bool) -> list[str]:
-    """What a driver said and what was not understood, each with its stage and line."""
+    """Messages of a driver and of its reader, each with its stage and line."""
     lines: list[str] = []
     shown = found if full else found[:_SHOWN]
     for one in shown:
         place = [f"stage {one.stage + 1}"] if one.stage is not None else []
         place += [f"line {one.line}"] if one.line else []
-        told = terminal.printable(one.text) + (f" ({', '.join(place)})" if place else "")
+        message = terminal.printable(one.text) + (f" ({', '.join(place)})" if place else "")
         severity = screen.style(one.severity, _STYLES.get(one.severity, "unknown"))
-        lines += terminal.wrap(told, screen.width, indent="  ", first=f"{severity}: ")
+        lines += terminal.wrap(message, screen.width, indent="  ", first=f"{severity}: ")
     if len(shown) < len(found):
         lines.append(f"and {len(found) - len(shown)} more; `-v` shows all")
     return lines
 
 
 def _shape(plan: Plan) -> object:
-    """What plans share that do the same with other files."""
+    """Everything about a plan but its files."""
     return (
         plan.tool,
         plan.version,

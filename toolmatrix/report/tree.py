@@ -59,7 +59,7 @@ def text(
     notes = claims.Notes(index)
     parts = []
     for target in resolution.targets:
-        root = _Target(index, resolution, target).root()
+        root = _TargetTree(index, resolution, target).root()
         if root is None:
             parts.append(f"nothing to choose  {_headline(resolution, target)}")
         else:
@@ -90,7 +90,7 @@ def _headline(resolution: Resolution, target: str) -> str:
     return ", ".join(parts)
 
 
-class _Target:
+class _TargetTree:
     """The choices of one target as nodes."""
 
     def __init__(self, index: Index, resolution: Resolution, target: str) -> None:

@@ -48,26 +48,26 @@ def of(index: Index, choices: Iterable[Choice]) -> Iterator[Variant]:
 
 def _variant(index: Index, choice: Choice, component: str) -> Variant:
     part = index.component(choice.component)
-    told = index.release(part.releases[part.versions.index(choice.version)]).attributes
-    channel = index.channel(told["channel"])
+    attributes = index.release(part.releases[part.versions.index(choice.version)]).attributes
+    channel = index.channel(attributes["channel"])
     return Variant(
         component=component,
         build=choice.version,
-        release=told["release"],
-        line=told["line"],
-        channel=told["channel"],
+        release=attributes["release"],
+        line=attributes["line"],
+        channel=attributes["channel"],
         channel_title=channel.title,
-        machine=told["machine"],
-        accelerator=told["accelerator"],
-        abi=told.get("abi", ""),
-        archs=None if told["archs"] == "unknown" else tuple(told["archs"].split()),
-        requirement=told["install"],
-        arguments=tuple(word.replace("{line}", told["line"]) for word in channel.install),
+        machine=attributes["machine"],
+        accelerator=attributes["accelerator"],
+        abi=attributes.get("abi", ""),
+        archs=None if attributes["archs"] == "unknown" else tuple(attributes["archs"].split()),
+        requirement=attributes["install"],
+        arguments=tuple(word.replace("{line}", attributes["line"]) for word in channel.install),
     )
 
 
 def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> str:
-    """By which rule a build was taken and another one was not."""
+    """The rule by which a build was taken and another one was not."""
     component = index.header["components"][choice.component]["variant_of"]
     mine = _variant(index, choice, component)
     another = _variant(index, choice.replace(version=other), component)
@@ -83,7 +83,7 @@ def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> st
 
 
 def _native(index: Index, variant: Variant, device: str) -> bool:
-    """Whether a build holds machine code that a device runs."""
+    """Return whether a build holds machine code that a device runs."""
     runs = limits(index, "device", "arch", index.scale("device").bit(device))
     archs = index.scale("arch")
     return any(runs & archs.bit(name) for name in variant.archs or () if not name.startswith(PTX))
