@@ -42,3 +42,10 @@ def test_releases_are_told_as_ranges(index: Index) -> None:
     assert claims.ranged(index, "python", ["3.8", "3.6", "3.12"]) == "3.6-3.8, 3.12"
     assert claims.ranged(index, "python", ["3.6", "3.8", "3.9", "3.12"]) == ""
     assert claims.ranged(index, "python", []) == ""
+
+
+def test_notes_are_numbered_in_order_of_appearance(index: Index) -> None:
+    notes = claims.Notes(index)
+    first, second = list(index.sources())[:2]
+    assert [notes.mark([second]), notes.mark([first, second, first])] == ["[1]", "[1][2]"]
+    assert [line.split()[0] for line in notes.lines()] == ["[1]", "[2]"]

@@ -13,8 +13,6 @@ from toolmatrix.report.terminal import (
     columns,
     detect,
     listing,
-    marks,
-    numbered,
     pad,
     plural,
     visible,
@@ -91,12 +89,6 @@ def test_words() -> None:
         "a and b",
         "a, b and c",
     ]
-
-
-def test_notes_are_numbered_in_order_of_appearance() -> None:
-    numbers = numbered(["b", "a", "b", "c"])
-    assert numbers == {"b": 1, "a": 2, "c": 3}
-    assert marks(numbers, ["c", "b", "c"]) == "[1][3]"
 
 
 def test_wrap_hangs_its_indent() -> None:

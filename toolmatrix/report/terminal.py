@@ -1,4 +1,4 @@
-"""What a terminal can show, and small pure functions that lay text out for it."""
+"""Terminals, and small pure functions that lay text out for them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ASCII = Charset(tee="|-- ", corner="`-- ", bar="|   ", blank="    ")
 
 
 class Terminal(Value):
-    """What the reader of one stream can see."""
+    """The width, colours and letters that the reader of one stream can see."""
 
     colour: bool = False
     width: int = DEFAULT_WIDTH
@@ -150,16 +150,3 @@ def wrap(text: str, width: int, *, indent: str = "", first: str | None = None) -
     if line or not lines:
         lines.append((indent if lines else start) + line)
     return lines
-
-
-def numbered(keys: Iterable[str]) -> dict[str, int]:
-    """Numbers for notes: 1, 2, 3 in the order in which each key is first met."""
-    numbers: dict[str, int] = {}
-    for key in keys:
-        numbers.setdefault(key, len(numbers) + 1)
-    return numbers
-
-
-def marks(numbers: Mapping[str, int], keys: Iterable[str]) -> str:
-    """The marks of some notes, such as `[3][4]`."""
-    return "".join(f"[{number}]" for number in sorted({numbers[key] for key in keys}))
