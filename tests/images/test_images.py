@@ -69,7 +69,7 @@ def test_every_form_gives_the_same_image(
     assert {image.digest for image, _ in forms} == {made.entry["digest"], ""}
     layer = forms[0][1].entry("lib/d")
     assert layer is not None
-    assert layer.layer == forms[0][0].layers[1]
+    assert layer.layer == forms[0][0].history[1][0]
 
 
 def test_a_layer_that_older_archives_link_to_is_found() -> None:

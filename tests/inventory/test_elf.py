@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
+from elftools.elf.gnuversions import GNUVerDefSection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -60,7 +60,6 @@ def test_what_the_loader_reads(built: Path) -> None:
     held = found.dynamic
     assert (held.soname, held.needed) == ("libf.so.2", ("libm.so.6", "libc.so.6"))
     assert (held.runpath, held.rpath) == (("$ORIGIN/../lib", "/opt/lib"), ())
-    assert dict(held.wants).keys() == {"GLIBC"}
     assert (found.options, found.char, found.damaged, found.partial) == ((), "", "", False)
     old = read((built / "old").read_bytes()).dynamic
     assert (old.rpath, old.runpath) == (("$ORIGIN/../lib", "/opt/lib"), ())
@@ -107,12 +106,9 @@ def by_pyelftools(data: bytes) -> dynamic.Dynamic:
         segment.get_interp_name()  # type: ignore[attr-defined]
         for segment in file.iter_segments("PT_INTERP")
     ]
-    wants: list[bytes] = []
     gives: list[bytes] = []
     for section in file.iter_sections():
-        if isinstance(section, GNUVerNeedSection):
-            wants += [one.name.encode() for _, some in section.iter_versions() for one in some]
-        elif isinstance(section, GNUVerDefSection):
+        if isinstance(section, GNUVerDefSection):
             gives += [next(some).name.encode() for _, some in section.iter_versions()]
     folders = {
         key: tuple(part for one in told[key] for part in one.split(":") if part)
@@ -122,7 +118,6 @@ def by_pyelftools(data: bytes) -> dynamic.Dynamic:
         needed=tuple(told["needed"]),
         soname="".join(told["soname"][:1]),
         interpreter="".join(loaders),
-        wants=dynamic.newest(wants),
         gives=dynamic.newest(gives),
         **folders,
     )

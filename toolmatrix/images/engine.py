@@ -5,7 +5,6 @@ https://docs.docker.com/reference/api/engine/ describes the interface, the Pytho
 
 from __future__ import annotations
 
-import errno
 import re
 from contextlib import closing, contextmanager
 from difflib import get_close_matches
@@ -34,13 +33,11 @@ _CHUNK = 1 << 20
 # What a reference or the beginning of an id is made of; an address of anything else in the engine is none.
 _NAME = re.compile(r"\w[\w.:@+-]*(/\w[\w.:@+-]*)*", re.ASCII)
 _NEAREST = 3
-# What is wrong, and what helps, by the error of the system.
-_UNREACHABLE = {
-    errno.EACCES: (
-        "this user may not speak to the engine",
-        "join the group of its socket (`docker`), or run the command as a user who may",
-    ),
-}
+# What is wrong, and what helps.
+_FORBIDDEN = (
+    "this user may not speak to the engine",
+    "join the group of its socket (`docker`), or run the command as a user who may",
+)
 _STOPPED = ("no engine answers", "start it, or name another with DOCKER_HOST")
 _ENDED = ("the engine ended on the way", "look into its log, and start it again")
 
@@ -84,10 +81,11 @@ def failures(subject: str, otherwise: tuple[str, str] = _ENDED) -> Iterator[None
             "the engine refuses", where=Position(subject), found=str(error.explanation or error)
         ) from None
     except (DockerException, OSError) as error:  # what `requests` raises is an OSError
-        what, help = _UNREACHABLE.get(_number(error), otherwise)
-        raise ToolMissing(
-            what, where=Position(subject), found=_innermost(error), help=help
-        ) from None
+        reasons = causes(error)
+        forbidden = any(isinstance(one, PermissionError) for one in reasons)
+        what, help = _FORBIDDEN if forbidden else otherwise
+        found = getattr(reasons[-1], "strerror", None) or str(reasons[-1])
+        raise ToolMissing(what, where=Position(subject), found=found, help=help) from None
 
 
 def find(client: Client, name: str, subject: str) -> dict[str, Any]:
@@ -138,15 +136,3 @@ class _Saved:
             self._chunk = memoryview(chunk)
         data, self._chunk = self._chunk[:size], self._chunk[size:]
         return bytes(data)
-
-
-def _number(error: BaseException) -> int:
-    """The error of the system behind a failure, 0 where there is none."""
-    several = (one.errno for one in causes(error) if isinstance(one, OSError) and one.errno)
-    return next(several, 0)
-
-
-def _innermost(error: BaseException) -> str:
-    """The innermost reason of a failure."""
-    last = causes(error)[-1]
-    return getattr(last, "strerror", None) or str(last)

@@ -58,8 +58,8 @@ _REFERENCE_TYPE = "vnd.docker.reference.type"
 class Image(Value):
     """An image apart from its files.
 
-    `indexed` is the platform that the index gives it and `platform` what its own configuration says; `layers` are diff
-    ids from the bottom up, `history` pairs of a layer's diff id and the instruction that made it.
+    `indexed` is the platform that the index gives it, `platform` that of its own configuration; `history` are pairs of
+    a layer's diff id and the instruction that made it.
     """
 
     subject: str
@@ -67,7 +67,6 @@ class Image(Value):
     indexed: str = ""
     platform: str = ""
     config: Document = MappingProxyType({})
-    layers: tuple[str, ...] = ()
     history: tuple[tuple[str, str], ...] = ()
 
 
@@ -359,7 +358,6 @@ def _assembled(
     whole = image.replace(
         platform=platform_of(config),
         config=config,
-        layers=tuple(found),
         history=_history(config.get("history"), found),
     )
     return whole, tree

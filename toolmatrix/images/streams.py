@@ -192,12 +192,12 @@ class Unpacked:
     A whole `archive` may be packed in more ways than a layer: `docker load` takes bzip2 and xz as well.
     """
 
-    __slots__ = ("_budget", "_inside", "_packed", "compression")
+    __slots__ = ("_budget", "_inside", "_packed")
 
     def __init__(self, packed: Counted, budget: Budget, *, archive: bool = False) -> None:
         self._packed = packed
         self._budget = budget
-        self.compression, opened = _opened(packed, budget, archive=archive)
+        opened = _opened(packed, budget, archive=archive)
         self._inside = packed if opened is None else type(packed)(opened)
 
     def peek(self, size: int = _LONGEST_HEAD) -> bytes:
@@ -246,25 +246,24 @@ class _Stepwise:
                 return data
 
 
-def _opened(packed: Counted, budget: Budget, *, archive: bool) -> tuple[str, Any]:
+def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
+    """The contents of a packed stream as a file, None for one that is not packed."""
     head = packed.peek()
     if head.startswith(_GZIP):
         import gzip
 
         # It goes on over members, of which eStargz and pigz write many.
-        return "gzip", gzip.GzipFile(fileobj=packed, mode="rb")  # type: ignore[call-overload]
+        return gzip.GzipFile(fileobj=packed, mode="rb")  # type: ignore[call-overload]
     if head.startswith(_ZSTD):
-        return "zstd", _zstd(packed)
+        return _zstd(packed)
     if archive and head.startswith(_BZIP2):
         import bz2
 
-        return "bzip2", _Stepwise(packed, bz2.BZ2Decompressor)
+        return _Stepwise(packed, bz2.BZ2Decompressor)
     if archive and head.startswith(_XZ):
         import lzma
 
-        return "xz", _Stepwise(
-            packed, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-        )
+        return _Stepwise(packed, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY))
     for mark, name in _OTHER.items():
         if head.startswith(mark):
             raise budget.refusal(
@@ -272,7 +271,7 @@ def _opened(packed: Counted, budget: Budget, *, archive: bool) -> tuple[str, Any
                 "tar, plain or packed with gzip or zstd",
                 name,
             )
-    return "", None
+    return None
 
 
 def _zstd(packed: Counted) -> Any:

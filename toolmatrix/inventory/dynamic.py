@@ -1,4 +1,4 @@
-"""The requests of an ELF file to the loader, and the symbol versions that it wants and gives.
+"""The requests of an ELF file to the loader, and the symbol versions that it gives.
 
 System V gABI, chapters 4 and 5, and the Linux Standard Base, "Symbol Versioning". pyelftools reads the same, and the
 tests compare the two; at 7 ms a file it would take most of the time of an image, which holds thousands.
@@ -40,7 +40,7 @@ DEVICES = {(190, 64, "<"): CUDA, (224, 64, "<"): AMDGPU, (247, 64, "<"): "bpf"}
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
 _SYMTAB, _GNU_HASH = 6, 0x6FFFFEF5
-_VERDEF, _VERDEFNUM, _VERNEED, _VERNEEDNUM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
+_VERDEF, _VERDEFNUM = 0x6FFFFFFC, 0x6FFFFFFD
 # Segments, tags or versions of a file; more are no file that a linker made.
 _MOST = 4096
 _LONGEST = 4096
@@ -51,7 +51,7 @@ _VERSION = re.compile(rb"([A-Z][A-Z_]*)_(\d{1,9}(?:\.\d{1,9})*)")
 class Dynamic(Value):
     """The dynamic section, and the loader that a program asks for.
 
-    `wants` and `gives` are the newest symbol versions by family (`GLIBC`: `2.34`).
+    `gives` are the newest symbol versions by family (`GLIBC`: `2.34`).
     """
 
     needed: tuple[str, ...] = ()
@@ -59,7 +59,6 @@ class Dynamic(Value):
     interpreter: str = ""
     rpath: tuple[str, ...] = ()
     runpath: tuple[str, ...] = ()
-    wants: tuple[tuple[str, str], ...] = ()
     gives: tuple[tuple[str, str], ...] = ()
 
 
@@ -226,28 +225,8 @@ def read(file: IO[bytes] | Any) -> Dynamic:
         interpreter=elf.interpreter,
         rpath=folders(_RPATH),
         runpath=folders(_RUNPATH),
-        wants=newest(_wanted(elf, held, names)),
         gives=newest(_given(elf, held, names)),
     )
-
-
-def _wanted(elf: File, held: dict[int, int], names: int) -> Iterator[bytes]:
-    """The names of Verneed: one entry a library, each with a chain of versions."""
-    if _VERNEED not in held:
-        return
-    # Both chains may point back to themselves, so links are counted over all of them.
-    place, left = elf.offset(held[_VERNEED]), _MOST
-    for _ in range(min(held.get(_VERNEEDNUM, 0), _MOST)):
-        _, count, _, first, following = elf.words("HHIII", place)
-        inner = place + first
-        for _ in range(min(count, left)):
-            _, _, _, name, step = elf.words("IHHII", inner)
-            yield elf.text(names + name)
-            inner += step
-        left -= count
-        if not following or left <= 0:
-            return
-        place += following
 
 
 def _given(elf: File, held: dict[int, int], names: int) -> Iterator[bytes]:

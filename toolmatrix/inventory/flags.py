@@ -108,8 +108,8 @@ def _set(view: View) -> Iterator[tuple[str, str, str]]:
         if _VARIABLE.fullmatch(name):
             for word in _words(value):
                 yield word, "configuration", f"Env {name}"
-    for named, data in view.files(_BAZELRC):
-        for line in data.decode("utf-8", "replace").splitlines():
+    for named, text in view.files(_BAZELRC):
+        for line in text.splitlines():
             for found in _COPT.finditer(line.partition("#")[0]):
                 yield found[1].strip("\"'"), "bazelrc", named[0]
 

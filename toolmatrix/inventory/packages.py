@@ -131,8 +131,8 @@ def upstream(version: str, numbers: int = 9) -> str:
 def _packages(view: View) -> Iterator[tuple[str, str, str, str]]:
     """Manager, place, name and version of each installed package."""
     for manager, declared, name, version in _STANZAS:
-        for found, data in view.files(declared):
-            for fields in stanzas(data.decode("utf-8", "replace").splitlines()):
+        for found, text in view.files(declared):
+            for fields in stanzas(text.splitlines()):
                 if name in fields and version in fields and _is_installed(fields):
                     yield manager, found[0], fields[name], fields[version]
     for _, path in _databases(view):

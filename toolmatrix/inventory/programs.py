@@ -189,10 +189,7 @@ def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
     bazel = defaults.get("bazel")
     fetches = bazel is not None and not bazel.version and bazel.real in view.elves
     reported = [(view.env.get(_WANTED_BAZEL, ""), "configuration", f"Env {_WANTED_BAZEL}")]
-    reported += [
-        (data.decode("utf-8", "replace"), found[1], found[0])
-        for found, data in view.files(_BAZELVERSION)
-    ]
+    reported += [(text, found[1], found[0]) for found, text in view.files(_BAZELVERSION)]
     for text, seen_by, where in reported:
         version = upstream(text)
         record.component("bazel", version, seen_by, where, default=fetches)

@@ -92,8 +92,8 @@ def observe(view: View, record: Record, sites: Sequence[str]) -> None:
 
 
 def _dists(view: View) -> Iterator[_Dist]:
-    for found, data in view.files(_METADATA):
-        fields = dict(_FIELD.findall(data.decode("utf-8", "replace")))
+    for found, text in view.files(_METADATA):
+        fields = dict(_FIELD.findall(text))
         seen_by = RECORDS[not found["kind"].startswith("dist-info")]
         name, version = normal(fields.get("Name", "")), fields.get("Version", "")
         yield _Dist(found[0], found["site"], seen_by, name, version)
@@ -135,12 +135,11 @@ def normal(name: str) -> str:
 
 def _builds(view: View, record: Record) -> None:
     """Put in how CPython and NumPy were built, as features such as `python:OPT` and `numpy:blas`."""
-    for found, data in view.files(_SYSCONFIG):
-        held = _variables(data.decode("utf-8", "replace"))
+    for found, text in view.files(_SYSCONFIG):
+        held = _variables(text)
         for name in _VARIABLES:
             record.feature(f"python:{name}", str(held.get(name, "")), "sysconfig", found[0])
-    for found, data in view.files(_NUMPY):
-        text = data.decode("utf-8", "replace")
+    for found, text in view.files(_NUMPY):
         for one in (*_LIBRARY.finditer(text), *_OLDER.finditer(text)):
             record.feature(f"numpy:{one['kind']}", one["name"], "numpy.__config__", found[0])
 

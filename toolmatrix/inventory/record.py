@@ -53,13 +53,13 @@ class View:
             self.layers[path] = entry.layer
         self.machine = _most(self.elves)
 
-    def files(self, declared: FilePattern) -> Iterator[tuple[re.Match[str], bytes]]:
-        """The kept files of a pattern: how their paths match it, and their contents."""
+    def files(self, declared: FilePattern) -> Iterator[tuple[re.Match[str], str]]:
+        """The kept files of a pattern: the match of it on their paths, and their contents as text."""
         fits = re.compile(declared.pattern).fullmatch
         for path, data in self.kept.items():
             found = fits(path)
             if found:
-                yield found, data
+                yield found, data.decode("utf-8", "replace")
 
     def folders(self, variable: str, default: str = "") -> list[str]:
         """The absolute directories of a variable such as PATH, as paths of the tree."""

@@ -1,12 +1,13 @@
 """CUDA, cuDNN, NCCL, TensorRT, ROCm and the distribution, by the files that tell their versions.
 
-A row names a component, the witness, the path of a file, and patterns: in its contents where there are any, else in the
-path. What several patterns find is joined with dots.
+A row names a component, the witness, the files, and patterns in their contents. What several patterns find is joined
+with dots.
 """
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from toolmatrix.inventory.model import FilePattern
 
@@ -18,70 +19,43 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.record import Record, View
 
 _CUDA_JSON = FilePattern(r".*/cuda[^/]*/version\.json", 64 << 10)
+_CUDA_TEXT = FilePattern(r".*/cuda[^/]*/version\.txt", 64 << 10)
+_ROCM = FilePattern(r".*/\.info/version", 4 << 10)
 _TORCH = FilePattern(r".*/torch/version\.py", 64 << 10)
 HIP = FilePattern(r".*/\.hipVersion|.*/share/hip/version", 4 << 10)
 """Files in which ROCm keeps the version of HIP."""
 
 
-def _header(name: str) -> FilePattern:
-    return FilePattern(rf".*/{name}\.h", 1 << 20)
+class _Witness(NamedTuple):
+    component: str
+    seen_by: str
+    files: FilePattern
+    texts: tuple[str, ...]
 
 
-def _numbers(form: bytes, *names: bytes) -> tuple[bytes, ...]:
-    """Patterns of numbers that stand apart, such as those of a header."""
-    return tuple(form % name for name in names)
+def _json(name: str) -> tuple[str]:
+    return (rf'"{name}"\s*:\s*\{{[^}}]*"version"\s*:\s*"([\d.]+)"',)
 
 
-_FILES = (
-    (
-        "cuda",
-        "version file",
-        _CUDA_JSON,
-        (rb'"cuda"\s*:\s*\{[^}]*"version"\s*:\s*"([\d.]+)"',),
-    ),
-    (
-        "cuda",
-        "version file",
-        FilePattern(r".*/cuda[^/]*/version\.txt", 64 << 10),
-        (rb"CUDA Version ([\d.]+)",),
-    ),
-    (
-        "nvcc",
-        "version file",
-        _CUDA_JSON,
-        (rb'"cuda_nvcc"\s*:\s*\{[^}]*"version"\s*:\s*"([\d.]+)"',),
-    ),
-    (
-        "cudnn",
-        "header",
-        _header("cudnn_version[^/]*"),
-        _numbers(rb"#define CUDNN_%s\s+(\d+)", b"MAJOR", b"MINOR", b"PATCHLEVEL"),
-    ),
-    (
-        "nccl",
-        "header",
-        _header("nccl"),
-        _numbers(rb"#define NCCL_%s\s+(\d+)", b"MAJOR", b"MINOR", b"PATCH"),
-    ),
-    (
-        "tensorrt",
-        "header",
-        _header("NvInferVersion"),
-        _numbers(rb"#define NV_TENSORRT_%s\s+(\d+)", b"MAJOR", b"MINOR", b"PATCH"),
-    ),
-    (
-        "rocm",
-        "version file",
-        FilePattern(r".*/\.info/version", 4 << 10),
-        (rb"(\d+\.\d+\.\d+)",),
-    ),
-    ("cuda", "torch", _TORCH, (rb"^cuda\b[^=]*= *'([\d.]+)'",)),
-    ("rocm", "torch", _TORCH, (rb"^hip\b[^=]*= *'(\d+\.\d+)",)),
-    (
-        "hip",
-        "version file",
-        HIP,
-        _numbers(rb"HIP_VERSION_%s=(\d+)", b"MAJOR", b"MINOR", b"PATCH"),
+def _header(component: str, file: str, start: str, *names: str) -> _Witness:
+    """A component whose header defines the numbers of its version apart."""
+    texts = tuple(rf"#define {start}_{name}\s+(\d+)" for name in names)
+    return _Witness(component, "header", FilePattern(rf".*/{file}\.h", 1 << 20), texts)
+
+
+_WITNESSES = (
+    _Witness("cuda", "version file", _CUDA_JSON, _json("cuda")),
+    _Witness("cuda", "version file", _CUDA_TEXT, (r"CUDA Version ([\d.]+)",)),
+    _Witness("nvcc", "version file", _CUDA_JSON, _json("cuda_nvcc")),
+    _header("cudnn", "cudnn_version[^/]*", "CUDNN", "MAJOR", "MINOR", "PATCHLEVEL"),
+    _header("nccl", "nccl", "NCCL", "MAJOR", "MINOR", "PATCH"),
+    _header("tensorrt", "NvInferVersion", "NV_TENSORRT", "MAJOR", "MINOR", "PATCH"),
+    _Witness("rocm", "version file", _ROCM, (r"(\d+\.\d+\.\d+)",)),
+    _Witness("cuda", "torch", _TORCH, (r"^cuda\b[^=]*= *'([\d.]+)'",)),
+    _Witness("rocm", "torch", _TORCH, (r"^hip\b[^=]*= *'(\d+\.\d+)",)),
+    _Witness(
+        *("hip", "version file", HIP),
+        tuple(rf"HIP_VERSION_{name}=(\d+)" for name in ("MAJOR", "MINOR", "PATCH")),
     ),
 )
 # Libraries whose names carry the version of a component. Of a file name of libcudart the first two numbers are the
@@ -100,9 +74,9 @@ _DISTRO = re.compile(r"^(ID|VERSION_ID)=[\"']?([^\"'\n]*)", re.MULTILINE)
 # Most distributions link the first to the second, distroless images have the second alone.
 _OS_RELEASE = ("etc/os-release", "usr/lib/os-release")
 _NUMPY = FilePattern(r".*/numpy/_?core/include/numpy/_numpyconfig\.h", 64 << 10)
-_API = re.compile(rb"#define NPY_(?:API|FEATURE)_VERSION (?:0x)?([0-9A-Fa-f]+)")
+_API = re.compile(r"#define NPY_(?:API|FEATURE)_VERSION (?:0x)?([0-9A-Fa-f]+)")
 READS = (
-    *(declared for _, _, declared, _ in _FILES),
+    *(one.files for one in _WITNESSES),
     *(_NUMPY, FilePattern("|".join(_OS_RELEASE), 64 << 10)),
 )
 
@@ -110,14 +84,13 @@ READS = (
 def observe(view: View, record: Record) -> None:
     """Put in the toolkits and libraries that files tell, the distribution, and numpy's C-API."""
     homes = {name: view.tree.real(path) for name, path in _HOMES.items()}
-    for component, seen_by, declared, texts in _FILES:
+    for component, seen_by, files, texts in _WITNESSES:
         home = homes.get(component)
-        for named, data in view.files(declared):
-            found = [re.search(text, data, re.MULTILINE) for text in texts]
-            version = b".".join(one[1] for one in found if one) if all(found) else b""
-            text, path = version.decode("ascii", "replace"), named[0]
-            is_default = home is not None and path.startswith(f"{home}/")
-            record.component(component, text, seen_by, path, default=is_default)
+        for named, data in view.files(files):
+            found = [re.search(text, data, re.MULTILINE | re.ASCII) for text in texts]
+            version = ".".join(one[1] for one in found if one) if all(found) else ""
+            is_default = home is not None and named[0].startswith(f"{home}/")
+            record.component(component, version, seen_by, named[0], default=is_default)
     _links(view, record)
     _libraries(view, record)
     _distribution(view, record)
@@ -175,4 +148,4 @@ def _distribution(view: View, record: Record) -> None:
     for named, data in view.files(_NUMPY):
         found = _API.search(data)
         if found:
-            record.feature("numpy-c-api", found[1].decode().lstrip("0"), "header", named[0])
+            record.feature("numpy-c-api", found[1].lstrip("0"), "header", named[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
+from toolmatrix.images.platforms import architecture
 from toolmatrix.inventory import python, secrets
 from toolmatrix.inventory.model import DEFAULT_PLACE, DRIVER, RAN, RUNNING, WHICH, Seen
 from toolmatrix.judge import evidence
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.inventory.model import Inventory, Soname
 
-# Other names of the architectures that the OCI image specification calls by Go's names.
-_MACHINES = {"x86_64": "amd64", "x86-64": "amd64", "x64": "amd64", "aarch64": "arm64"}
 EFFECTS = {"-fsigned-char": ("char", "signed"), "-funsigned-char": ("char", "unsigned")}
 """What a flag does that debug information shows: a feature, and the value that the flag gives it (GCC manual)."""
 # Features that name a component no file can name.
@@ -189,9 +188,9 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         reason = subject.skipped("arch", "platform") or "nothing tells the architecture"
         yield expectation.verdict(SKIP, reason=reason)
         return
-    wanted = _machine(expectation.wanted)
-    agreeing = tuple(one for one in seen if _machine(one.version) == wanted)[:1]
-    odd = next((one for one in seen if _machine(one.version) != wanted), None)
+    wanted = architecture(expectation.wanted)
+    agreeing = tuple(one for one in seen if architecture(one.version) == wanted)[:1]
+    odd = next((one for one in seen if architecture(one.version) != wanted), None)
     if odd is None:
         yield _seen(subject, expectation, PASS, seen[0])
         return
@@ -201,12 +200,6 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
 
 _PLATFORM = "build it with `--platform`, or take the image of that platform from the index"
 _FOREIGN = "take the file of the right platform, or keep it where nothing runs or loads it"
-
-
-def _machine(text: str) -> str:
-    """`linux/arm64/v8`, `aarch64` and `arm64` as one name."""
-    parts = text.lower().removeprefix("linux/").split("/")
-    return _MACHINES.get(parts[0], parts[0])
 
 
 def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
