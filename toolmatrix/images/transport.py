@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.docker_config import DockerConfig
 
+# Seconds until a connection is there, and between two pieces of an answer. urllib3's `total` would bound the sum of
+# these and not the whole of an answer, which comes in as many pieces as the other side likes.
 _TIMEOUT: dict[str, float] = {"connect": 10, "read": 30}
-"""Seconds until a connection is there, and between two pieces of an answer."""
 PATIENCE: float = 300
 SLOWEST = 8 << 10
 """Seconds that one image may take, and bytes that buy another second.
