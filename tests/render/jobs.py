@@ -48,7 +48,6 @@ def job(
     rules = make.Rules(made, recipes.provisions(index()), index(), chosen)
     return make.job(
         held,
-        write.text(held),
         write.digest(held),
         rules,
         targets=targets,

@@ -90,13 +90,27 @@ class Locked(Printed):
         replace_file(os.fspath(path), self.text())
 
 
-def lock(*wanted: str, upgrade: Words = (), **options: Unpack[Options]) -> Locked | NoAnswer:
-    """The answer to a request as a lock; with `keep` only the components of `upgrade` move. Raises ToolmatrixError."""
+def lock(
+    *wanted: str, upgrade: Words = (), recipe: str = "", **options: Unpack[Options]
+) -> Locked | NoAnswer:
+    """The answer to a request as a lock, with what a `recipe` needs that it shall be rendered by.
+
+    With `keep` only the components of `upgrade` move. Raises ToolmatrixError.
+    """
     import os
 
     from toolmatrix.api.answers import NoAnswer
-    from toolmatrix.api.requests import asked, fields
+    from toolmatrix.api.requests import asked, fields, open_matrix
 
+    if recipe:
+        from toolmatrix.api import files
+
+        options["matrix"] = opened = open_matrix(options.get("matrix"))
+        rules = files.rules(opened.index, files.RenderOptions(recipe=recipe))
+        held = options.get("with_", ())
+        held = (held,) if isinstance(held, str) and held else tuple(held)
+        needs = files.needs(rules, " ".join((*wanted, *held)), options.get("distro", ""))
+        options["with_"] = (*held, *needs)
     kept = os.fspath(options.pop("keep", ""))
     place, request = asked(wanted, options)
     said = {name: value for name, value in options.items() if name != "matrix"}

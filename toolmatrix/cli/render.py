@@ -4,49 +4,27 @@ from __future__ import annotations
 
 import os.path
 
-from toolmatrix import __version__
-from toolmatrix.api import locks
+from toolmatrix.api import files, locks
 from toolmatrix.cli import ask, standing
 from toolmatrix.cli import lock as locking
-from toolmatrix.cli.options import BY_KEY, OPTIONS
+from toolmatrix.cli.options import BY_KEY
 from toolmatrix.cli.resolve import refuse
-from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
-from toolmatrix.lock import read, write
-from toolmatrix.outputs import replace_files
-from toolmatrix.render import ours
+from toolmatrix.errors import LockError, UsageError
+from toolmatrix.lock import read
 from toolmatrix.report.terminal import columns, plural
 from toolmatrix.request.fields import BadValue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
+    from toolmatrix.api.files import Rendered
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.option import Option
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock
     from toolmatrix.render.make import Rules
-    from toolmatrix.render.model import Choices, Job
-
-LOCK = "toolmatrix.lock"
-"""What the lock is called beside the files made from it."""
 
 # What `--format` says where nothing else is said: every format.
 _EVERY = "text"
-
-# How files end that are called after an image.
-_PER_IMAGE = (".Dockerfile", ".check.sh", ".def", ".constraints.txt", ".environment.yml", ".env.sh")
-
-_FOREIGN = "a file there was not written by toolmatrix"
-_EDITED = "a file there was edited by hand since toolmatrix wrote it"
-# Why a file is kept, and what its owner can do.
-_WAYS_ON = {
-    _FOREIGN: "`--output` names another directory, `--force` replaces the file; nothing was written",
-    _EDITED: "`--check` shows the edit, `--force` drops it, a recipe of your own keeps it; nothing was written",
-}
-
-# Options that decide what is written; the lock that is written beside the files keeps them.
-_REMEMBERED = ("recipe", "target", "format", "dialect", "syntax_line", "base", "option_")
 
 
 def run(context: Context) -> int:
@@ -58,22 +36,18 @@ def run(context: Context) -> int:
     made = _remembering(context)
     made = _with(made, target=ask.settled(made, index).target)
     try:
-        job = _job(made, index)
-    except locks.Unsolved as refused:
+        found = _rendered(made, index)
+    except locks.Unsolved as unsolved:
         context.say("no answer, nothing was written")
-        return refuse(context, index, refused.refusal)
-    files = {**_files(made, job), LOCK: job.lock_text}
-    for name, reason in job.excluded:
+        return refuse(context, index, unsolved.refusal)
+    for name, reason in found.excluded:
         context.say_after(f"excluded {name}: {reason}")
     if context.options.check:
-        return _check(context, files)
+        return _check(context, found)
     if context.options.stdout:
-        _print(context, files)
+        context.write(str(found))
         return 0
-    _write(context, files)
-    if context.options.format == _EVERY:
-        _tell_left(context, files)
-    _tell_unpinned(context, job)
+    _write(context, found)
     return 0
 
 
@@ -137,113 +111,34 @@ def _recalled(path: str, option: Option, words: str | tuple[str, ...]) -> object
     return os.path.join(os.path.dirname(path), value) if moved else value
 
 
-def _remembered(context: Context) -> dict[str, str | tuple[str, ...]]:
-    """The options of this run as the lock keeps them; targets of a request are those of its lock."""
-    from toolmatrix.recipes import read as recipes
-
-    found: dict[str, str | tuple[str, ...]] = {}
-    for name in _REMEMBERED:
-        option, value = OPTIONS[name], context.options[name]
-        if name == "recipe" or value != option.default:
-            found[option.key] = value
-    if context.arguments:
-        found.pop("target", None)
-    recipe = context.options.recipe
-    if recipes.is_path(recipe):
-        found["recipe"] = os.path.join(".", os.path.relpath(recipe, context.options.output))
-    return found
-
-
-def _job(context: Context, index: Index) -> Job:
-    from toolmatrix.recipes import read as recipes
-    from toolmatrix.render import make
-
+def _rendered(context: Context, index: Index) -> Rendered:
+    """The files of the request, of `--lock`, or of the directory."""
     options = context.options
-    recipe = recipes.recipe(options.recipe, index)
-    rules = make.Rules(recipe, recipes.provisions(index), index, _choices(context))
-    lock, refused = _lock(context, index, rules)
-    if not context.arguments:
-        _same_matrix(context, lock, index)
-    lock = lock.replace(render=_remembered(context))
-    job = make.job(
-        lock,
-        write.text(lock),
-        write.digest(lock),
-        rules,
-        targets=() if context.arguments else options.target,
-        version=__version__,
-    )
-    job = job.replace(excluded=(*job.excluded, *refused))
-    _check_bases(job)
-    if options.strict:
-        _refuse_unpinned(job)
-    return job
-
-
-def _same_matrix(context: Context, lock: Lock, index: Index) -> None:
-    """What is looked up for a lock is looked up in the matrix that it was made from, and is there."""
-    if lock.matrix_digest != index.header["digest"]:
-        raise LockError(
-            "the lock was made from another matrix",
-            expected=f"the matrix {index.header['digest']} of {index.header['date']}",
-            found=f"{lock.matrix_digest} of {lock.matrix_date}",
-            help="`--matrix FILE` names the one it came from; `toolmatrix lock` writes it anew",
-        )
-    read.check_known(lock, _answered_by(context), index)
-
-
-def _choices(context: Context) -> Choices:
-    from toolmatrix.render import dockerfile, quote
-    from toolmatrix.render.model import Choices
-
-    options = context.options
-    stand_ins = {}
-    for text in options.base:
-        image, equals, other = text.partition("=")
-        if not (image and equals and other):
-            raise UsageError(
-                f"`--base {text}` cannot be read",
-                expected="`--base IMAGE=STAND-IN`",
-                found=f"`{text}`",
-            )
-        if other == dockerfile.EMPTY:
-            raise UsageError(
-                f"`--base {text}`: nothing can be installed in an image without a shell",
-                expected="`--base IMAGE=STAND-IN`, the stand-in with the distribution of the image",
-                found=f"`{other}`",
-            )
-        stand_ins[image] = str(quote.plain("reference", other))
-    line = options.syntax_line or ("on" if options.dialect == dockerfile.DIALECTS[0] else "off")
-    words = {"on": dockerfile.SYNTAX, "off": ""}
-    return Choices(
+    # The targets of a request are those of its lock.
+    targets = () if context.arguments else options.target
+    wanted = files.RenderOptions(
+        recipe=options.recipe,
+        target=targets,
+        format="" if options.format == _EVERY else options.format,
         dialect=options.dialect,
-        syntax_line=words[line] if line in words else str(quote.plain("reference", line)),
-        stand_ins=stand_ins,
-        options=options.option_,
+        syntax_line=options.syntax_line,
+        base=options.base,
+        option=options.option_,
     )
-
-
-def _check_bases(job: Job) -> None:
-    """A stand-in for an image that nothing starts from is a mistake in its name."""
-    used = {base for image in job.images for base in (image.base, image.runtime.base)}
-    for image in job.choices.stand_ins:
-        if image not in used:
-            raise UsageError(
-                f"no file starts from `{image}`",
-                expected="one of " + ", ".join(sorted(used)),
-                found=f"`--base {image}=...`",
-            )
-
-
-def _lock(context: Context, index: Index, rules: Rules) -> tuple[Lock, tuple[tuple[str, str], ...]]:
-    """The lock of the request, of `--lock`, or of the directory; with targets that have no answer."""
+    rules = files.rules(index, wanted)
     if context.arguments:
-        return _solved(context, index, rules)
-    return read.read(_answered_by(context)), ()
+        lock, refused = _solved(context, index, rules)
+    else:
+        path = _answered_by(context)
+        lock, refused = read.read(path), ()
+        files.same_matrix(lock, path, index)
+    return files.rendered(
+        lock, wanted, rules, targets=targets, refused=refused, strict=options.strict
+    )
 
 
 def _beside(context: Context) -> str:
-    return os.path.join(context.options.output, LOCK)
+    return os.path.join(context.options.output, files.LOCK)
 
 
 def _answered_by(context: Context) -> str:
@@ -287,151 +182,40 @@ def _locked(context: Context, index: Index) -> Lock:
 
 
 def _needing(context: Context, rules: Rules) -> Context:
-    """The request with what the recipe needs beside it, on a distribution in which packages can be installed."""
-    named = " ".join((*context.arguments, *context.options.with_))
-    needs = [name for name in rules.recipe.needs if name not in named]
-    if not (context.options.distro or "distro" in named or "base-image==" in named):
-        known = dict.fromkeys(text for part in rules.distros for _, text in part.when)
-        needs = [*(name for name in needs if name != "distro"), "distro==" + "||".join(known)]
-    return _with(context, with_=(*context.options.with_, *needs))
+    """The run with what the recipe needs beside its request."""
+    options = context.options
+    named = " ".join((*context.arguments, *options.with_))
+    return _with(context, with_=(*options.with_, *files.needs(rules, named, distro=options.distro)))
 
 
 def _with(context: Context, **changes: object) -> Context:
     return context.replace(options=context.options.replace(**changes))
 
 
-def _refuse_unpinned(job: Job) -> None:
-    loose = [f"{image.name}: {what}" for image in job.images for what in image.unpinned]
-    if loose:
-        raise Unpinned(
-            "something would be taken as it comes",
-            expected="a checksum for every download, and base images by digest",
-            found="; ".join(loose),
-            help="`--base IMAGE=IMAGE@sha256:...` pins an image; a recipe may name checksums",
-        )
-
-
-def _files(context: Context, job: Job) -> dict[str, str]:
-    from toolmatrix.render import formats
-
-    wanted = context.options.format
-    return formats.files(job, formats.known() if wanted == _EVERY else wanted.split(","))
-
-
-def _check(context: Context, files: Mapping[str, str]) -> int:
+def _check(context: Context, found: Rendered) -> int:
     """Print what differs between the files and what would be written."""
-    paths = {os.path.join(context.options.output, name): text for name, text in files.items()}
-    held = {path: _held(path) for path in paths}
-    changed = sorted(path for path, text in paths.items() if held[path] != text)
-    for path in changed:
-        context.write("".join(_difference(path, held[path], paths[path])))
+    output = context.options.output
+    changed, kept = found.differences(output)
+    for text in changed.values():
+        context.write(text)
     if changed:
-        force = " --force" if _kept(held, changed) else ""
         context.say_after(
-            f"of {plural(len(files), 'file')} {len(changed)} would change; "
-            f"`toolmatrix render{force}` writes them anew"
+            f"of {plural(len(found), 'file')} {len(changed)} would change; "
+            f"`toolmatrix render{' --force' if kept else ''}` writes them anew"
         )
         return 1
-    context.write(f"{context.options.output} is up to date: {plural(len(files), 'file')}\n")
+    context.write(f"{output} is up to date: {plural(len(found), 'file')}\n")
     return 0
 
 
-def _held(path: str) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise OutputError(
-            "cannot read what was rendered", where=Position(path), found=error.strerror or ""
-        ) from None
-
-
-def _difference(path: str, held: str | None, text: str) -> Iterator[str]:
-    import difflib
-
-    before = [] if held is None else held.splitlines(keepends=True)
-    old = "/dev/null" if held is None else path
-    for line in difflib.unified_diff(before, text.splitlines(keepends=True), old, path):
-        yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
-
-
-def _print(context: Context, files: Mapping[str, str]) -> None:
-    shown = {name: text for name, text in files.items() if name != LOCK}
-    for name, text in sorted(shown.items()):
-        context.write(text if len(shown) == 1 else f"==> {name} <==\n{text}\n")
-
-
-def _write(context: Context, files: Mapping[str, str]) -> None:
-    """Write what differs from what is there, all of it or nothing."""
-    paths = {os.path.join(context.options.output, name): text for name, text in files.items()}
-    held = {path: _held(path) for path in paths}
-    changed = {path: text for path, text in paths.items() if held[path] != text}
-    if not context.options.force:
-        _refuse_kept(_kept(held, changed))
-    for folder in dict.fromkeys(os.path.dirname(path) or "." for path in changed):
-        _make(folder)
-    replace_files(changed)
-    for path in sorted(paths):
-        context.write(f"{'wrote' if path in changed else 'unchanged'} {path}\n")
-
-
-def _kept(held: Mapping[str, str | None], changed: Iterable[str]) -> dict[str, str]:
-    """Of files that would change those that are kept, with the reason: what is not ours, or not as we wrote it."""
-    found = {}
-    for path in changed:
-        text = held[path]
-        if text is not None and not _is_unchanged(path, text):
-            found[path] = _EDITED if _is_ours(path, text) else _FOREIGN
-    return found
-
-
-def _refuse_kept(kept: Mapping[str, str]) -> None:
-    for reason, help in _WAYS_ON.items():
-        paths = [path for path in sorted(kept) if kept[path] == reason]
-        if paths:
-            raise OutputError(
-                reason, where=Position(paths[0]), found=", ".join(paths[1:]), help=help
-            )
-
-
-def _is_unchanged(path: str, text: str) -> bool:
-    return read.is_intact(text) if os.path.basename(path) == LOCK else ours.is_unchanged(text)
-
-
-def _is_ours(path: str, text: str) -> bool:
-    return read.may_be_replaced(path) if os.path.basename(path) == LOCK else ours.is_ours(text)
-
-
-def _tell_left(context: Context, files: Mapping[str, str]) -> None:
-    """Files of an earlier render that this one does not write, which are of another lock or recipe."""
-    folder = context.options.output
-    left = [
-        name
-        for name in sorted(os.listdir(folder))
-        if name.endswith(_PER_IMAGE)
-        and name not in files
-        and ours.is_ours(_held(os.path.join(folder, name)) or "")
-    ]
+def _write(context: Context, found: Rendered) -> None:
+    """Write what differs from what is there, all of it or nothing, and say what may surprise."""
+    options = context.options
+    for path, written in sorted(found.write(options.output, force=options.force).items()):
+        context.write(f"{'wrote' if written else 'unchanged'} {path}\n")
+    left = found.left(options.output) if options.format == _EVERY else []
     if left:
         context.say_after(f"left as they were: {', '.join(left)}; this lock or recipe has none")
-
-
-def _make(folder: str) -> None:
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            "cannot make the directory",
-            where=Position(folder),
-            found=error.strerror or "",
-            help="nothing was written",
-        ) from None
-
-
-def _tell_unpinned(context: Context, job: Job) -> None:
-    loose = {what for image in job.images for what in image.unpinned}
-    if loose:
-        context.say_after(f"unpinned: {', '.join(sorted(loose))}; `--strict` refuses these")
-    context.say_after(f"hint: `toolmatrix build {context.options.output}` builds them")
+    if found.unpinned:
+        context.say_after(f"unpinned: {', '.join(found.unpinned)}; `--strict` refuses these")
+    context.say_after(f"hint: `toolmatrix build {options.output}` builds them")

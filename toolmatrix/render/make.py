@@ -75,7 +75,6 @@ class Rules:
 
 def job(
     lock: Lock,
-    lock_text: str,
     digest: str,
     rules: Rules,
     *,
@@ -100,7 +99,6 @@ def job(
         )
     return Job(
         lock=lock,
-        lock_text=lock_text,
         digest=digest,
         recipe=rules.recipe,
         images=tuple(images),

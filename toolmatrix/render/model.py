@@ -98,14 +98,13 @@ class Image(Value):
 
 
 class Job(Value):
-    """Everything of one `render`: the lock with its text and digest, the recipe, the images, and the choices.
+    """Everything of one `render`: the lock with its digest, the recipe, the images, and the choices.
 
     `digest` is `sha256:...` of what the lock answers; `excluded` are pairs of a target and the reason why it has no
     image.
     """
 
     lock: Lock
-    lock_text: str
     digest: str
     recipe: Recipe
     images: tuple[Image, ...]

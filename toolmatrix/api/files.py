@@ -1,0 +1,371 @@
+"""Files made from a lock: Dockerfiles, what builds and schedules them, and the lock beside them."""
+
+from __future__ import annotations
+
+import os
+import os.path
+
+from toolmatrix import __version__
+from toolmatrix.api.locks import Locked
+from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
+from toolmatrix.lock import read, write
+from toolmatrix.lock.model import Lock
+from toolmatrix.render import ours
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.api.requests import Words
+    from toolmatrix.facts.index import Index
+    from toolmatrix.render.make import Rules
+    from toolmatrix.render.model import Choices, Job
+
+LOCK = "toolmatrix.lock"
+"""What the lock is called beside the files made from it."""
+
+# How files end that are called after an image.
+_PER_IMAGE = (".Dockerfile", ".check.sh", ".def", ".constraints.txt", ".environment.yml", ".env.sh")
+
+_FOREIGN = "a file there was not written by toolmatrix"
+_EDITED = "a file there was edited by hand since toolmatrix wrote it"
+# Why a file is kept, and what its owner can do.
+_WAYS_ON = {
+    _FOREIGN: "`--output` names another directory, `--force` replaces the file; nothing was written",
+    _EDITED: "`--check` shows the edit, `--force` drops it, a recipe of your own keeps it; nothing was written",
+}
+
+
+class RenderOptions(Value):
+    """What decides what is written beside the lock; the options of `toolmatrix render` describe each.
+
+    `format` are names with commas between, every format where it is empty; `base` are `IMAGE=STAND-IN`.
+    """
+
+    recipe: str = "toolchain"
+    target: tuple[str, ...] = ()
+    format: str = ""
+    dialect: str = "modern"
+    syntax_line: str = ""
+    base: tuple[str, ...] = ()
+    option: tuple[str, ...] = ()
+
+    def kept(self, folder: str) -> dict[str, str | tuple[str, ...]]:
+        """The options as the lock in a directory keeps them: those said, a recipe's path relative to the lock."""
+        from toolmatrix.recipes import read as recipes
+
+        said = {
+            name.replace("_", "-"): value
+            for name in self._fields
+            if (value := getattr(self, name)) != self._defaults[name]
+        }
+        said["recipe"] = self.recipe
+        if recipes.is_path(self.recipe):
+            said["recipe"] = os.path.join(".", os.path.relpath(self.recipe, folder))
+        return said
+
+    def choices(self) -> Choices:
+        """What no fact decides, checked. Raises UsageError, RenderError."""
+        from toolmatrix.render import dockerfile, quote
+        from toolmatrix.render.model import Choices
+
+        _one_of("dialect", self.dialect, dockerfile.DIALECTS)
+        stand_ins = {}
+        for text in self.base:
+            image, equals, other = text.partition("=")
+            if not (image and equals and other):
+                raise UsageError(
+                    f"`--base {text}` cannot be read",
+                    expected="`--base IMAGE=STAND-IN`",
+                    found=f"`{text}`",
+                )
+            if other == dockerfile.EMPTY:
+                raise UsageError(
+                    f"`--base {text}`: nothing can be installed in an image without a shell",
+                    expected="`--base IMAGE=STAND-IN`, the stand-in with the distribution of the image",
+                    found=f"`{other}`",
+                )
+            stand_ins[image] = str(quote.plain("reference", other))
+        line = self.syntax_line or ("on" if self.dialect == dockerfile.DIALECTS[0] else "off")
+        words = {"on": dockerfile.SYNTAX, "off": ""}
+        return Choices(
+            dialect=self.dialect,
+            syntax_line=words[line] if line in words else str(quote.plain("reference", line)),
+            stand_ins=stand_ins,
+            options=self.option,
+        )
+
+
+def _one_of(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise UsageError(
+            f"bad value for `{name}`", expected="one of " + ", ".join(known), found=f"`{value}`"
+        )
+
+
+class Rendered(dict[str, str]):
+    """Texts by path below the directory that they are for, the lock among them; prints as `render --stdout`."""
+
+    def __init__(self, job: Job, options: RenderOptions) -> None:
+        from toolmatrix.render import formats
+
+        self.job = job
+        self.options = options
+        wanted = options.format.split(",") if options.format else [*formats.known()]
+        for name in wanted:
+            _one_of("format", name, formats.names())
+        super().__init__({**formats.files(job, wanted), LOCK: self._lock(os.curdir)})
+
+    def _lock(self, folder: str) -> str:
+        return write.text(self.job.lock.replace(render=self.options.kept(folder)))
+
+    @property
+    def excluded(self) -> tuple[tuple[str, str], ...]:
+        """Targets that have no image, each with the reason."""
+        return self.job.excluded
+
+    @property
+    def unpinned(self) -> tuple[str, ...]:
+        """Base images without a digest and downloads without a checksum."""
+        return tuple(sorted({what for image in self.job.images for what in image.unpinned}))
+
+    def __str__(self) -> str:
+        shown = {name: text for name, text in self.items() if name != LOCK}
+        if len(shown) == 1:
+            return "".join(shown.values())
+        return "".join(f"==> {name} <==\n{text}\n" for name, text in sorted(shown.items()))
+
+    def write(self, folder: str | os.PathLike[str], *, force: bool = False) -> dict[str, bool]:
+        """Put the files in a directory, all or none; for each path whether it was written.
+
+        Raises OutputError for a file of somebody else, or one that was edited, unless by `force`.
+        """
+        from toolmatrix.outputs import replace_files
+
+        texts = self._below(os.fspath(folder))
+        held = {path: _held(path) for path in texts}
+        changed = {path: text for path, text in texts.items() if held[path] != text}
+        if not force:
+            _refuse_kept(_kept(held, changed))
+        for directory in dict.fromkeys(os.path.dirname(path) or "." for path in changed):
+            _make(directory)
+        replace_files(changed)
+        return {path: path in changed for path in texts}
+
+    def differences(self, folder: str) -> tuple[dict[str, str], bool]:
+        """What writing would change, as a diff for each path, and whether only `force` would write it."""
+        texts = self._below(folder)
+        held = {path: _held(path) for path in texts}
+        changed = sorted(path for path, text in texts.items() if held[path] != text)
+        told = {path: "".join(_difference(path, held[path], texts[path])) for path in changed}
+        return told, bool(_kept(held, changed))
+
+    def left(self, folder: str) -> list[str]:
+        """Files of an earlier run that this one does not write, which are of another lock or recipe."""
+        return [
+            name
+            for name in sorted(os.listdir(folder))
+            if name.endswith(_PER_IMAGE)
+            and name not in self
+            and ours.is_ours(_held(os.path.join(folder, name)) or "")
+        ]
+
+    def _below(self, folder: str) -> dict[str, str]:
+        texts = {**self, LOCK: self._lock(folder)}
+        return {os.path.join(folder, name): text for name, text in texts.items()}
+
+
+def render(
+    lock: Locked | Lock | str | os.PathLike[str],
+    *,
+    recipe: str = "",
+    target: Words = (),
+    format: str = "",
+    dialect: str = "",
+    syntax_line: str = "",
+    base: Words = (),
+    option: Words = (),
+    strict: bool = False,
+    matrix: Any = None,
+) -> Rendered:
+    """The files of a lock, by default of all its targets, in every format.
+
+    Where nothing is said, the options hold by which the directory of the lock was rendered. Raises ToolmatrixError.
+    """
+    from toolmatrix.api.requests import open_matrix
+
+    index = lock.index if isinstance(lock, Locked) else open_matrix(matrix).index
+    path = ""
+    if isinstance(lock, Locked):
+        lock = lock.lock
+    elif not isinstance(lock, Lock):
+        path = os.fspath(lock)
+        lock = read.read(path)
+    given = {
+        "recipe": recipe,
+        "target": _listed(target),
+        "format": format,
+        "dialect": dialect,
+        "syntax-line": syntax_line,
+        "base": _listed(base),
+        "option": _listed(option),
+    }
+    said: dict[str, Any] = {**lock.render, **{name: one for name, one in given.items() if one}}
+    options = RenderOptions(**{name.replace("-", "_"): value for name, value in said.items()})
+    if path and not recipe:
+        options = beside(options, path)
+    same_matrix(lock, path, index)
+    return rendered(lock, options, rules(index, options), targets=options.target, strict=strict)
+
+
+def _listed(words: Words) -> tuple[str, ...]:
+    return tuple(filter(None, words.split(","))) if isinstance(words, str) else tuple(words)
+
+
+def beside(options: RenderOptions, path: str) -> RenderOptions:
+    """The options that a lock keeps, its recipe from where the lock lies."""
+    from toolmatrix.recipes import read as recipes
+
+    if not recipes.is_path(options.recipe):
+        return options
+    return options.replace(recipe=os.path.join(os.path.dirname(path), options.recipe))
+
+
+def rules(index: Index, options: RenderOptions) -> Rules:
+    """The recipe with what holds beside it. Raises RecipeError, UsageError."""
+    from toolmatrix.recipes import read as recipes
+    from toolmatrix.render.make import Rules
+
+    recipe = recipes.recipe(options.recipe, index)
+    return Rules(recipe, recipes.provisions(index), index, options.choices())
+
+
+def needs(rules: Rules, named: str, distro: str = "") -> list[str]:
+    """What a recipe needs beside the words of a request, on a distribution in which packages can be installed."""
+    found = [name for name in rules.recipe.needs if name not in named]
+    if not (distro or "distro" in named or "base-image==" in named):
+        known = dict.fromkeys(text for part in rules.distros for _, text in part.when)
+        found = [*(name for name in found if name != "distro"), "distro==" + "||".join(known)]
+    return found
+
+
+def rendered(
+    lock: Lock,
+    options: RenderOptions,
+    rules: Rules,
+    *,
+    targets: Iterable[str] = (),
+    refused: Iterable[tuple[str, str]] = (),
+    strict: bool = False,
+) -> Rendered:
+    """The files of some targets, all where none is named; `refused` are targets without an answer, with the reason.
+
+    Raises NoImage, RenderError, RecipeError, UsageError, and Unpinned where it is `strict`.
+    """
+    from toolmatrix.render import make
+
+    job = make.job(lock, write.digest(lock), rules, targets=tuple(targets), version=__version__)
+    job = job.replace(excluded=(*job.excluded, *refused))
+    _check_bases(job)
+    if strict:
+        _refuse_unpinned(job)
+    return Rendered(job, options)
+
+
+def same_matrix(lock: Lock, path: str, index: Index) -> None:
+    """What is looked up for a lock is looked up in the matrix that it was made from, and is there. Raises LockError."""
+    if lock.matrix_digest != index.header["digest"]:
+        raise LockError(
+            "the lock was made from another matrix",
+            expected=f"the matrix {index.header['digest']} of {index.header['date']}",
+            found=f"{lock.matrix_digest} of {lock.matrix_date}",
+            help="`--matrix FILE` names the one it came from; `toolmatrix lock` writes it anew",
+        )
+    # A lock out of a solver holds what the matrix knows.
+    if path:
+        read.check_known(lock, path, index)
+
+
+def _check_bases(job: Job) -> None:
+    """A stand-in for an image that nothing starts from is a mistake in its name."""
+    used = {base for image in job.images for base in (image.base, image.runtime.base)}
+    for image in job.choices.stand_ins:
+        if image not in used:
+            raise UsageError(
+                f"no file starts from `{image}`",
+                expected="one of " + ", ".join(sorted(used)),
+                found=f"`--base {image}=...`",
+            )
+
+
+def _refuse_unpinned(job: Job) -> None:
+    loose = [f"{image.name}: {what}" for image in job.images for what in image.unpinned]
+    if loose:
+        raise Unpinned(
+            "something would be taken as it comes",
+            expected="a checksum for every download, and base images by digest",
+            found="; ".join(loose),
+            help="`--base IMAGE=IMAGE@sha256:...` pins an image; a recipe may name checksums",
+        )
+
+
+def _held(path: str) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise OutputError(
+            "cannot read what was rendered", where=Position(path), found=error.strerror or ""
+        ) from None
+
+
+def _difference(path: str, held: str | None, text: str) -> Iterator[str]:
+    import difflib
+
+    before = [] if held is None else held.splitlines(keepends=True)
+    old = "/dev/null" if held is None else path
+    for line in difflib.unified_diff(before, text.splitlines(keepends=True), old, path):
+        yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+
+
+def _kept(held: Mapping[str, str | None], changed: Iterable[str]) -> dict[str, str]:
+    """Of files that would change those that are kept, with the reason: what is not ours, or not as we wrote it."""
+    found = {}
+    for path in changed:
+        text = held[path]
+        if text is not None and not _is_unchanged(path, text):
+            found[path] = _EDITED if _is_ours(path, text) else _FOREIGN
+    return found
+
+
+def _refuse_kept(kept: Mapping[str, str]) -> None:
+    for reason, help in _WAYS_ON.items():
+        paths = [path for path in sorted(kept) if kept[path] == reason]
+        if paths:
+            raise OutputError(
+                reason, where=Position(paths[0]), found=", ".join(paths[1:]), help=help
+            )
+
+
+def _is_unchanged(path: str, text: str) -> bool:
+    return read.is_intact(text) if os.path.basename(path) == LOCK else ours.is_unchanged(text)
+
+
+def _is_ours(path: str, text: str) -> bool:
+    return read.may_be_replaced(path) if os.path.basename(path) == LOCK else ours.is_ours(text)
+
+
+def _make(folder: str) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            "cannot make the directory",
+            where=Position(folder),
+            found=error.strerror or "",
+            help="nothing was written",
+        ) from None
