@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolmatrix.lock.compare import Held, compare, locks
+from toolmatrix.lock.compare import LockedValue, compare, locks
 
 if TYPE_CHECKING:
     from toolmatrix.lock.model import Lock
 
-HELD = st.builds(Held, value=st.sampled_from("ab"), facts=st.sampled_from([(), ("f",)]))
+HELD = st.builds(LockedValue, value=st.sampled_from("ab"), facts=st.sampled_from([(), ("f",)]))
 SIDE = st.dictionaries(st.sampled_from("xyz"), HELD)
 
 
 @given(SIDE, SIDE)
 def test_each_name_is_told_once_and_turning_the_sides_turns_the_signs(
-    old: dict[str, Held], new: dict[str, Held]
+    old: dict[str, LockedValue], new: dict[str, LockedValue]
 ) -> None:
     found, turned = compare(old, new), compare(new, old)
     changed = {change.component for change in found.changes if change.kind != "moved"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolmatrix.errors import Position, RecipeError
-from toolmatrix.recipes.model import Download, Probe, Provision, Step
+from toolmatrix.recipes.model import BuildStep, Download, Probe, Provision
 from toolmatrix.recipes.pick import Picker
 from toolmatrix.recipes.variables import put, unknown
 
@@ -30,7 +30,7 @@ PICKER = Picker(ANSWER, SCHEMES, {"gcc": "7", "numpy": "1.19.5"})
     ],
 )
 def test_conditions_are_those_of_the_facts(when: tuple[tuple[str, str], ...], holds: bool) -> None:
-    assert PICKER.holds(Step(name="one", stage="build", when=when)) is holds
+    assert PICKER.holds(BuildStep(name="one", stage="build", when=when)) is holds
 
 
 def test_the_first_that_holds_is_taken() -> None:
@@ -64,7 +64,9 @@ def test_values_are_put_in_everywhere_and_inner_parts_are_picked() -> None:
 
 
 def test_a_value_that_the_answer_lacks_is_told_with_its_place() -> None:
-    step = Step(name="one", stage="build", run=("echo {cuda}",), at=Position("mine.yaml", 3, 5))
+    step = BuildStep(
+        name="one", stage="build", run=("echo {cuda}",), at=Position("mine.yaml", 3, 5)
+    )
     with pytest.raises(RecipeError, match="the answer holds no cuda") as caught:
         PICKER.fill(step)
     assert str(caught.value.where) == "mine.yaml:3:5"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import LockedTarget
-    from toolmatrix.recipes.model import Book, Part, Recipe, Step
+    from toolmatrix.recipes.model import Book, BuildStep, Part, Recipe
 
     Answering = Callable[[str, str, str, str], LockedTarget | None]
 
@@ -152,7 +152,7 @@ def test_every_framework_that_can_be_built_has_a_recipe(recipes: dict[str, Recip
 
 def steps(
     recipe: Recipe, index: Index, book: Book, target: str, held: LockedTarget
-) -> tuple[Step, ...]:
+) -> tuple[BuildStep, ...]:
     """The steps of an answer before neighbours are joined; two values of a variable are refused on the way."""
     found = picker(index, book, target, held).all(recipe.steps)
     assert settled(sorted(found, key=lambda step: model.STAGES.index(step.stage)))
@@ -376,8 +376,8 @@ def test_options_say_what_xla_dumps(recipes: dict[str, Recipe]) -> None:
 
 
 def test_settings_hold_for_the_next_commands_alone() -> None:
-    def step(name: str, *run: str, **env: str) -> Step:
-        return model.Step(name=name, stage="build", run=run, env=env)
+    def step(name: str, *run: str, **env: str) -> BuildStep:
+        return model.BuildStep(name=name, stage="build", run=run, env=env)
 
     done = settled(
         [step("one", A="1"), step("two", B="2"), step("three", "make", C="3"), step("four", "test")]
@@ -389,16 +389,16 @@ def test_settings_hold_for_the_next_commands_alone() -> None:
 
 
 def test_neighbours_without_variables_are_joined() -> None:
-    def step(name: str, run: str, workdir: str = "") -> Step:
-        return model.Step(name=name, stage="build", run=(run,), workdir=workdir)
+    def step(name: str, run: str, workdir: str = "") -> BuildStep:
+        return model.BuildStep(name=name, stage="build", run=(run,), workdir=workdir)
 
     done = settled([step("one", "a"), step("two", "b"), step("three", "c", "/work")])
     assert [(one.name, one.run) for one in done] == [("one, two", ("a", "b")), ("three", ("c",))]
 
 
 def test_two_values_of_a_variable_are_refused() -> None:
-    def step(name: str, *run: str, **env: str) -> Step:
-        return model.Step(name=name, stage="build", run=run, env=env)
+    def step(name: str, *run: str, **env: str) -> BuildStep:
+        return model.BuildStep(name=name, stage="build", run=run, env=env)
 
     with pytest.raises(RecipeError, match="two steps of build set A"):
         settled([step("one", A="1"), step("two", "make", A="2")])

@@ -15,10 +15,10 @@ from toolmatrix.recipes import read
 if TYPE_CHECKING:
     from toolmatrix.lock.model import Lock, LockedTarget
     from toolmatrix.recipes.model import Recipe
-    from toolmatrix.render.model import Image
+    from toolmatrix.render.model import ImagePlan
 
 
-def image(name: str, target: str, **choices: Any) -> Image:
+def image(name: str, target: str, **choices: Any) -> ImagePlan:
     """The image of one target."""
     made = job(lock(name), targets=(target,), **choices)
     assert [one.target for one in made.images] == [target]

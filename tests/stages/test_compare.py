@@ -13,7 +13,7 @@ from tests.stages.laws.used import TEMP
 from toolmatrix.report.stage_diff import document, load_flags
 from toolmatrix.resources import schema_path
 from toolmatrix.stages import Log, parse_log
-from toolmatrix.stages.compare import Comparison, compare
+from toolmatrix.stages.compare import LogComparison, compare
 
 NAMED = [case.name for case in corpus.cases()][::40]
 
@@ -22,7 +22,7 @@ def read(name: str) -> Log:
     return parse_log(corpus.case(name).text.splitlines())
 
 
-def words(found: Comparison, only: str) -> set[str]:
+def words(found: LogComparison, only: str) -> set[str]:
     return {
         word
         for difference in found.differences

@@ -9,7 +9,7 @@ import pytest
 from tests.stages.plans import plan, stage
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.stages.model import Depfile
-from toolmatrix.stages.replay import Replay, Step, find, order, replay, select
+from toolmatrix.stages.replay import Replay, ReplayStep, find, order, replay, select
 
 SMALL = plan(
     stage(0, ["k.cu"], ["/t/d/tmpxft_1.ii"], kind="preprocess", text='gcc -E "k.cu"'),
@@ -31,7 +31,7 @@ def test_a_replay_is_made_whole() -> None:
         work="w/t",
         env={"A": "b", "PATH": "/bin"},
         steps=(
-            Step(
+            ReplayStep(
                 id=0,
                 kind="preprocess",
                 tool="preprocess",
@@ -42,7 +42,7 @@ def test_a_replay_is_made_whole() -> None:
                 after=(),
                 depfile="w/t/stage-1.d",
             ),
-            Step(
+            ReplayStep(
                 id=1,
                 kind="cicc",
                 tool="cicc",
@@ -52,7 +52,7 @@ def test_a_replay_is_made_whole() -> None:
                 outputs=("w/t/tmpxft_1.ptx",),
                 after=(0,),
             ),
-            Step(
+            ReplayStep(
                 id=2,
                 kind="ptxas",
                 tool="ptxas",

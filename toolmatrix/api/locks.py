@@ -37,7 +37,7 @@ class Unsolved(Exception):
         self.refusal = refusal
 
 
-class Asked(Value):
+class LockRequest(Value):
     """One request, with the releases that it prefers, and the words that a lock keeps of it."""
 
     request: Request
@@ -123,13 +123,13 @@ def lock(
     try:
         return Locked(
             place.index,
-            solved(place.index, {DEFAULT: Asked(request=request, words=words)}),
+            solved(place.index, {DEFAULT: LockRequest(request=request, words=words)}),
         )
     except Unsolved as unsolved:
         return NoAnswer(place, unsolved.refusal)
 
 
-def solved(index: Index, wanted: Mapping[str, Asked]) -> Lock:
+def solved(index: Index, wanted: Mapping[str, LockRequest]) -> Lock:
     """The answers of all environments. Raises Unsolved for the first that has none, CannotSay where no fact decides."""
     environments = {}
     for name, part in wanted.items():

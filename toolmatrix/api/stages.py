@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.stages.compare import Comparison
+    from toolmatrix.stages.compare import LogComparison
     from toolmatrix.stages.drivers.dry_run import DryRun
     from toolmatrix.stages.model import Log, Plan
     from toolmatrix.stages.replay import Replay
@@ -277,7 +277,7 @@ class Compared(Printed):
         self.old = names[0] or old.where, old.log
         self.new = names[1] or new.where, new.log
         self.index = new.index
-        self.found: Comparison = compare(old.log, new.log)
+        self.found: LogComparison = compare(old.log, new.log)
 
     def __bool__(self) -> bool:
         return bool(self.found)

@@ -163,7 +163,7 @@ def solved(
     return locks.solved(
         index,
         {
-            name: locks.Asked(
+            name: locks.LockRequest(
                 request=ask.build(part.context, index, part.arguments).replace(keep=keep(name)),
                 words=part.words,
             )

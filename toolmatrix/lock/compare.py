@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FLAGS = ("cflags", "cxxflags", "nvcc", "hipcc")
 
 
-class Held(Document):
+class LockedValue(Document):
     """The value of a component on one side, and what is behind it."""
 
     value: str
@@ -26,12 +26,12 @@ class Held(Document):
     disputed: tuple[str, ...] = ()
 
 
-class Change(Value):
+class ValueChange(Value):
     """One component that differs; `kind` is `added`, `removed`, `changed`, or `moved` where only the facts differ."""
 
     component: str
-    old: Held | None
-    new: Held | None
+    old: LockedValue | None
+    new: LockedValue | None
     environment: str = ""
     target: str = ""
 
@@ -47,7 +47,7 @@ class Change(Value):
 class Differences(Value):
     """Everything that differs, and (environment, target, component, value) of what does not."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[ValueChange, ...]
     same: tuple[tuple[str, str, str, str], ...]
 
     def count(self, kind: str) -> int:
@@ -60,7 +60,10 @@ class Differences(Value):
 
 
 def compare(
-    old: Mapping[str, Held], new: Mapping[str, Held], environment: str = "", target: str = ""
+    old: Mapping[str, LockedValue],
+    new: Mapping[str, LockedValue],
+    environment: str = "",
+    target: str = "",
 ) -> Differences:
     """Compare two mappings; the order is that of the names."""
     changes = []
@@ -71,7 +74,9 @@ def compare(
             same.append((environment, target, name, after.value))
             continue
         changes.append(
-            Change(component=name, old=before, new=after, environment=environment, target=target)
+            ValueChange(
+                component=name, old=before, new=after, environment=environment, target=target
+            )
         )
         if changes[-1].kind == "moved" and after is not None:
             same.append((environment, target, name, after.value))
@@ -80,7 +85,7 @@ def compare(
 
 def locks(old: Lock, new: Lock) -> Differences:
     """Compare two locks, each environment and target with the one of the same name."""
-    changes: list[Change] = []
+    changes: list[ValueChange] = []
     same: list[tuple[str, str, str, str]] = []
     for name in sorted({*old.environments, *new.environments}):
         sides = [
@@ -97,7 +102,7 @@ def locks(old: Lock, new: Lock) -> Differences:
 
 def _both(
     old: LockedTarget | None, new: LockedTarget | None
-) -> tuple[dict[str, Held], dict[str, Held]]:
+) -> tuple[dict[str, LockedValue], dict[str, LockedValue]]:
     """The components of both sides, and of their settings and flags those that differ."""
     before, after = _settings(old), _settings(new)
     moved = {name for name in {*before, *after} if before.get(name) != after.get(name)}
@@ -119,12 +124,12 @@ def own_flags(flags: LockedFlags, others: LockedFlags) -> dict[str, list[str]]:
     return found
 
 
-def components(target: LockedTarget | None) -> dict[str, Held]:
+def components(target: LockedTarget | None) -> dict[str, LockedValue]:
     """What a target holds, codegen archs and devices as one component each."""
     if target is None:
         return {}
     found = {
-        name: Held(
+        name: LockedValue(
             value=f">={part.version}" if part.floor else part.version,
             evidence=part.evidence,
             facts=part.facts,
@@ -133,7 +138,7 @@ def components(target: LockedTarget | None) -> dict[str, Held]:
         for name, part in target.components.items()
     }
     for name, build in target.variants.items():
-        found[f"{name} build"] = Held(
+        found[f"{name} build"] = LockedValue(
             value=build.build,
             evidence=build.evidence,
             facts=build.facts,
@@ -145,12 +150,12 @@ def components(target: LockedTarget | None) -> dict[str, Held]:
     return found
 
 
-def _joined(parts: Mapping[str, Backed]) -> Held:
+def _joined(parts: Mapping[str, Backed]) -> LockedValue:
     evidence = words.WORDS[0]
     for part in parts.values():
         evidence = words.weaker(evidence, part.evidence)
     held = [parts[name] for name in sorted(parts)]
-    return Held(
+    return LockedValue(
         value=", ".join(sorted(parts)),
         evidence=evidence,
         facts=tuple(dict.fromkeys(fact for part in held for fact in part.facts)),
@@ -158,7 +163,7 @@ def _joined(parts: Mapping[str, Backed]) -> Held:
     )
 
 
-def _settings(target: LockedTarget | None) -> dict[str, Held]:
+def _settings(target: LockedTarget | None) -> dict[str, LockedValue]:
     if target is None:
         return {}
     flags = target.flags
@@ -170,4 +175,4 @@ def _settings(target: LockedTarget | None) -> dict[str, Held]:
         **{f"env {name}": value for name, value in flags.env.items()},
         "cannot say": ", ".join(flags.missing),
     }
-    return {name: Held(value=value) for name, value in said.items() if value}
+    return {name: LockedValue(value=value) for name, value in said.items() if value}

@@ -162,7 +162,7 @@ SHAPES: Mapping[str, Shape] = {
     ),
     "step": Shape(
         noun="a step",
-        kind=model.Step,
+        kind=model.BuildStep,
         fields={
             "name": "name",
             "stage": "|".join(model.STAGES),
@@ -185,7 +185,7 @@ SHAPES: Mapping[str, Shape] = {
     ),
     "option": Shape(
         noun="an option",
-        kind=model.Option,
+        kind=model.RecipeOption,
         fields={"name": "name", "about": "line", "env": "{variable: value}"},
         required=("name", "about", "env"),
         sourced=True,

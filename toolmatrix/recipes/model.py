@@ -133,7 +133,7 @@ class Effect(Part):
     holds: str
 
 
-class Step(Part):
+class BuildStep(Part):
     """Commands of one stage: lines of shell, each one command; `env` holds for these lines alone.
 
     `packages` are those of the image that builds, `runtime` what the result needs in the runtime image.
@@ -164,7 +164,7 @@ class Source(Value):
     read: str
 
 
-class Option(Part):
+class RecipeOption(Part):
     """A variant that a user can switch on, such as debug dumps: environment variables of the image."""
 
     name: str
@@ -196,8 +196,8 @@ class Recipe(Book):
     builds: str = ""
     targets: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[BuildStep, ...] = ()
     artifacts: tuple[str, ...] = ()
     probes: tuple[Probe, ...] = ()
     refuses: tuple[Refusal, ...] = ()
-    options: tuple[Option, ...] = ()
+    options: tuple[RecipeOption, ...] = ()

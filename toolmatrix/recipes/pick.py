@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.errors import Position
-    from toolmatrix.recipes.model import Step
+    from toolmatrix.recipes.model import BuildStep
 
     Answer = Mapping[str, tuple[str, ...]]
 
@@ -84,14 +84,14 @@ class Picker:
         return value
 
 
-def settled(steps: Iterable[Step]) -> tuple[Step, ...]:
+def settled(steps: Iterable[BuildStep]) -> tuple[BuildStep, ...]:
     """Steps that do something, each with its variables and those of the settings before it, neighbours joined.
 
     A setting is a step with variables and no commands: it holds for the next step of its stage that has some. Two
     values of one variable are refused.
     """
     waiting: dict[str, dict[str, str]] = {}
-    done: list[Step] = []
+    done: list[BuildStep] = []
     for step in steps:
         held = waiting.setdefault(step.stage, {})
         for name, text in step.env.items():
@@ -113,14 +113,14 @@ def settled(steps: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(done)
 
 
-def _alike(step: Step, following: Step) -> bool:
+def _alike(step: BuildStep, following: BuildStep) -> bool:
     """Whether the commands of two neighbours can run one after the other in one place."""
     apart = (step.env, following.env, following.downloads)
     same = (step.stage, step.workdir) == (following.stage, following.workdir)
     return bool(step.run) and same and not any(apart)
 
 
-def _joined(step: Step, following: Step) -> Step:
+def _joined(step: BuildStep, following: BuildStep) -> BuildStep:
     return step.replace(
         name=f"{step.name}, {following.name}",
         run=step.run + following.run,

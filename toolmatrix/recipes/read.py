@@ -106,7 +106,7 @@ def _book(root: YamlNode, index: Index, schema: str, shape: tables.Shape) -> Any
             given["sources"].mapping("sources") if "sources" in given else {}
         ).items()
     }
-    reader = _Reader(index, sources)
+    reader = _RecipeReader(index, sources)
     made = reader.one(root, shape, extra=("schema", "sources"))
     return made.replace(sources=sources, path=root.file)
 
@@ -122,7 +122,7 @@ def _source(name: str, node: YamlNode) -> model.Source:
     )
 
 
-class _Reader:
+class _RecipeReader:
     """Reads parts by the tables of `fields`."""
 
     def __init__(self, index: Index, sources: Mapping[str, model.Source]) -> None:

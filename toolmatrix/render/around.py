@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 
 AGAIN = "toolmatrix render --lock toolmatrix.lock --output ."
@@ -21,7 +21,7 @@ AGAIN = "toolmatrix render --lock toolmatrix.lock --output ."
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def file_name(image: Image, ending: str) -> str:
+def file_name(image: ImagePlan, ending: str) -> str:
     """What a file of an image is called; raises RenderError for an image whose name is more than a word."""
     return f"{quote.plain('release', image.name)}{ending}"
 
@@ -45,9 +45,9 @@ def bake_name(name: str) -> str:
     return _NO_NAME.sub("_", quote.plain("release", name))
 
 
-def targets(job: Job) -> dict[str, Image]:
+def targets(job: Job) -> dict[str, ImagePlan]:
     """The images by the name of their target in the bake file; raises RenderError where two would have one name."""
-    found: dict[str, Image] = {}
+    found: dict[str, ImagePlan] = {}
     for image in job.images:
         name = bake_name(image.name)
         if name in found:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.lock.model import LockedTarget
     from toolmatrix.recipes.model import Probe
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 FOLDER = "/usr/share/toolmatrix"
 """Where the lock and the check lie inside an image."""
@@ -31,7 +31,7 @@ class Row(Value):
     runtime: bool
 
 
-def script(job: Job, image: Image) -> str:
+def script(job: Job, image: ImagePlan) -> str:
     """The text of the script."""
     rows, built = tuple(_rows(image, image.probes)), tuple(_rows(image, image.built))
     names = ["machine", *(row.component for row in (*rows, *built))]
@@ -65,7 +65,7 @@ def _drivers(held: LockedTarget) -> Iterator[Driver]:
             yield Driver(name=name, wanted=",".join(sorted(archs)), words=(driver, *flags))
 
 
-def _rows(image: Image, probes: Iterable[tuple[str, Probe]]) -> Iterator[Row]:
+def _rows(image: ImagePlan, probes: Iterable[tuple[str, Probe]]) -> Iterator[Row]:
     for component, probe in probes:
         version = image.locked.components[component].version
         yield Row(

@@ -8,7 +8,7 @@ from toolmatrix.render import around, check, ours, quote, templates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 DIALECTS = ("modern", "classic")
 SYNTAX = "docker/dockerfile:1"
@@ -36,12 +36,12 @@ _PER_CACHE = ("distro", "debian_arch")
 _FETCHING = ("ca-certificates", "curl")
 
 
-def text(job: Job, image: Image) -> str:
+def text(job: Job, image: ImagePlan) -> str:
     """The text of the file."""
     return fill("Dockerfile.j2", job, image, modern=job.choices.dialect == DIALECTS[0])
 
 
-def fill(template: str, job: Job, image: Image, *, modern: bool, **more: object) -> str:
+def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: object) -> str:
     """The text of a template that builds an image."""
     rendered = templates.render(
         template,
@@ -63,7 +63,7 @@ def fill(template: str, job: Job, image: Image, *, modern: bool, **more: object)
     return _BLANKS.sub("\n\n", rendered)
 
 
-def _columns(image: Image) -> list[str]:
+def _columns(image: ImagePlan) -> list[str]:
     """What the image holds, one component to a line, in columns."""
     held = image.locked.components
     versions = {name: (">=" if part.floor else "") + part.version for name, part in held.items()}
@@ -73,17 +73,17 @@ def _columns(image: Image) -> list[str]:
     ]
 
 
-def name(image: Image) -> str:
+def name(image: ImagePlan) -> str:
     """What the Dockerfile of an image is called."""
     return f"{quote.plain('release', image.name)}.Dockerfile"
 
 
-def check_name(image: Image) -> str:
+def check_name(image: ImagePlan) -> str:
     """What the check of an image is called."""
     return f"{quote.plain('release', image.name)}.check.sh"
 
 
-def _packages(image: Image, *, modern: bool) -> tuple[str, ...]:
+def _packages(image: ImagePlan, *, modern: bool) -> tuple[str, ...]:
     fetches = any((image.downloads, *(step.downloads for step in image.steps)))
     more = _FETCHING if fetches and not modern else ()
     return (*image.packages, *(word for word in more if word not in image.packages))

@@ -13,7 +13,7 @@ from toolmatrix.errors import NoImage, RenderError
 from toolmatrix.recipes.model import STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer
-from toolmatrix.render.model import Flag, Image, Job, Runtime
+from toolmatrix.render.model import CheckedFlag, ImagePlan, Job, Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import Lock, LockedTarget
     from toolmatrix.recipes.model import (
         Book,
+        BuildStep,
         Compiler,
         Distro,
-        Option,
         Probe,
         Provision,
         Recipe,
-        Step,
+        RecipeOption,
     )
     from toolmatrix.render.model import Choices
 
@@ -82,7 +82,7 @@ def job(
     version: str = "",
 ) -> Job:
     """Everything of one run; `targets` are those wanted, all of the lock where none is named."""
-    images: list[Image] = []
+    images: list[ImagePlan] = []
     excluded = [(target, "the lock has no answer for it") for target in _missing(lock, targets)]
     for name, environment, target in lock.names():
         if targets and target not in targets:
@@ -113,7 +113,7 @@ def _missing(lock: Lock, targets: Iterable[str]) -> list[str]:
     return [target for target in targets if target not in held]
 
 
-def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str) -> Image:
+def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str) -> ImagePlan:
     recipe = rules.recipe
     _needed(target, held, recipe)
     distro, picker = _placed(target, held, rules)
@@ -138,7 +138,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
     probes = tuple((part.component, probe) for part in provisions for probe in part.probes)
     built = tuple((recipe.builds, probe) for probe in picker.all(recipe.probes))
     compiler = picker.first(rules.compilers)
-    return Image(
+    return ImagePlan(
         name=name,
         target=target,
         platform=held.platform,
@@ -185,7 +185,7 @@ def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Pick
 
 
 def _runtime(
-    base: str, provisions: Sequence[Provision], steps: Sequence[Step], choices: Choices
+    base: str, provisions: Sequence[Provision], steps: Sequence[BuildStep], choices: Choices
 ) -> Runtime:
     """The last stage: its packages come from where their provisions say."""
     named = next((part.runtime_base for part in provisions if part.runtime_base), base)
@@ -243,7 +243,7 @@ def _packages(part: Provision, held: LockedTarget) -> tuple[str, ...]:
     return () if build.options else build.requirements
 
 
-def _steps(recipe: Recipe, picker: Picker) -> tuple[Step, ...]:
+def _steps(recipe: Recipe, picker: Picker) -> tuple[BuildStep, ...]:
     """The steps that hold, by stage; of one stage in the order of the recipe."""
     return settled(sorted(picker.all(recipe.steps), key=lambda step: STAGES.index(step.stage)))
 
@@ -255,7 +255,7 @@ def _installable(distro: Distro, provisions: Iterable[Provision]) -> None:
             raise _Excluded(f"{part.component} comes from a repository that only apt can read")
 
 
-def _options(recipe: Recipe, picker: Picker, choices: Choices) -> tuple[Option, ...]:
+def _options(recipe: Recipe, picker: Picker, choices: Choices) -> tuple[RecipeOption, ...]:
     known = {option.name for option in recipe.options}
     for name in choices.options:
         if name not in known:
@@ -276,17 +276,17 @@ def _pinned(download: Download, held: LockedTarget, rules: Rules) -> Download:
 
 
 def _unpinned(
-    images: Iterable[str], downloads: Iterable[Download], steps: Iterable[Step]
+    images: Iterable[str], downloads: Iterable[Download], steps: Iterable[BuildStep]
 ) -> tuple[str, ...]:
     fetched = (*downloads, *(one for step in steps for one in step.downloads))
     loose = [image for image in images if "@sha256:" not in image]
     return _once((*loose, *(one.url for one in fetched if not one.checksum)))
 
 
-def _flags(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[Flag, ...]:
+def _flags(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[CheckedFlag, ...]:
     said = held.flags.cflags
     return tuple(
-        Flag(effect=effect, flags=said)
+        CheckedFlag(effect=effect, flags=said)
         for effect in picker.all(rules.effects)
         if any(fnmatchcase(flag, effect.flag) for flag in said)
     )
@@ -300,7 +300,7 @@ def _links(provisions: Iterable[Provision], compiler: Compiler | None) -> dict[s
 def _env(
     held: LockedTarget,
     provisions: Iterable[Provision],
-    options: Iterable[Option],
+    options: Iterable[RecipeOption],
     compiler: Compiler | None,
 ) -> dict[str, str]:
     """The variables of every stage; flags of a compiler only where there is one to take them."""

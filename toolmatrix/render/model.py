@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.lock.model import Lock, LockedTarget
     from toolmatrix.recipes.model import (
+        BuildStep,
         Compiler,
         Distro,
         Download,
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         Provision,
         Recipe,
         Repository,
-        Step,
     )
 
 
@@ -36,7 +36,7 @@ class Choices(Value):
     options: tuple[str, ...] = ()
 
 
-class Flag(Value):
+class CheckedFlag(Value):
     """A flag of the lock with what it does that the compiler can tell."""
 
     effect: Effect
@@ -53,7 +53,7 @@ class Runtime(Value):
     areas: tuple[str, ...] = ()
 
 
-class Image(Value):
+class ImagePlan(Value):
     """One image to build: a target of the lock with what its recipe does there, values put in.
 
     `name` is the stem of its files, such as `x86`; `base` the reference that the lock names and `from_` the one its
@@ -84,11 +84,11 @@ class Image(Value):
     links: Mapping[str, str]
     pip: tuple[str, ...]
     builds: tuple[tuple[str, ...], ...]
-    steps: tuple[Step, ...]
+    steps: tuple[BuildStep, ...]
     artifacts: tuple[str, ...]
     probes: tuple[tuple[str, Probe], ...]
     built: tuple[tuple[str, Probe], ...]
-    flags: tuple[Flag, ...]
+    flags: tuple[CheckedFlag, ...]
     env: Mapping[str, str]
     device_env: Mapping[str, str]
     path: tuple[str, ...]
@@ -107,7 +107,7 @@ class Job(Value):
     lock: Lock
     digest: str
     recipe: Recipe
-    images: tuple[Image, ...]
+    images: tuple[ImagePlan, ...]
     choices: Choices
     version: str
     excluded: tuple[tuple[str, str], ...] = ()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.compare import Change, Differences
+    from toolmatrix.lock.compare import Differences, ValueChange
     from toolmatrix.lock.model import Lock
     from toolmatrix.report.terminal import Terminal
 
@@ -27,7 +27,7 @@ _WIDE = 28
 class _Explained(Value):
     """A change with why the new value is what it is, and the name of the source behind it, which only text cites."""
 
-    change: Change
+    change: ValueChange
     why: str
     source: str = ""
 
@@ -71,7 +71,7 @@ def _explained(index: Index, old: Lock, new: Lock, found: Differences) -> list[_
     components = {name: place for place, name in enumerate(index.header["components"])}
     targets = {name: place for place, name in enumerate(index.header["targets"])}
 
-    def order(change: Change) -> tuple[str, int, str, int, str]:
+    def order(change: ValueChange) -> tuple[str, int, str, int, str]:
         target = targets.get(change.target, len(targets))
         component = components.get(change.component, len(components))
         return change.environment, target, change.target, component, change.component
@@ -79,7 +79,7 @@ def _explained(index: Index, old: Lock, new: Lock, found: Differences) -> list[_
     return [_explain(index, old, new, change) for change in sorted(found.changes, key=order)]
 
 
-def _explain(index: Index, old: Lock, new: Lock, change: Change) -> _Explained:
+def _explain(index: Index, old: Lock, new: Lock, change: ValueChange) -> _Explained:
     """The reason of one change: the request, or a fact if the matrix still has it."""
     before, after = _asked(old, change), _asked(new, change)
     if after and after != before:
@@ -95,7 +95,7 @@ def _explain(index: Index, old: Lock, new: Lock, change: Change) -> _Explained:
     return _Explained(change=change, why=why, source=record.source)
 
 
-def _asked(lock: Lock, change: Change) -> str:
+def _asked(lock: Lock, change: ValueChange) -> str:
     environment = lock.environments.get(change.environment)
     return environment.asked.get(change.component, "") if environment is not None else ""
 
@@ -122,7 +122,7 @@ def _several(*locks: Lock) -> tuple[bool, bool]:
     return len(environments) > 1, len(targets) > 1 or len(environments) > 1
 
 
-def _heading(change: Change, several: tuple[bool, bool]) -> str:
+def _heading(change: ValueChange, several: tuple[bool, bool]) -> str:
     """The environment and target of a change, as far as there is more than one of them."""
     words = zip((change.environment, change.target), several, strict=True)
     return " ".join(word for word, shown in words if shown)

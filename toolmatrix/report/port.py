@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.compare import Held
+    from toolmatrix.lock.compare import LockedValue
     from toolmatrix.lock.model import Lock, LockedTarget
     from toolmatrix.report.claims import Notes
     from toolmatrix.report.terminal import Terminal
@@ -76,7 +76,9 @@ def differs(document: dict[str, Any]) -> bool:
     return any(document["summary"][kind] for kind in ("different", "only", "flags"))
 
 
-def _component(index: Index, name: str, held: list[tuple[Side, Held | None]]) -> dict[str, Any]:
+def _component(
+    index: Index, name: str, held: list[tuple[Side, LockedValue | None]]
+) -> dict[str, Any]:
     values = [part.value for _, part in held if part is not None]
     return {
         "component": name,
@@ -90,7 +92,7 @@ def _component(index: Index, name: str, held: list[tuple[Side, Held | None]]) ->
     }
 
 
-def _held(index: Index, side: Side, name: str, held: Held) -> dict[str, Any]:
+def _held(index: Index, side: Side, name: str, held: LockedValue) -> dict[str, Any]:
     record = claims.carrier(index, held.facts, held.evidence)
     return {
         "target": side.name,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.stages.cost import Cost, Schedule
     from toolmatrix.stages.execute import Run
-    from toolmatrix.stages.replay import Replay, Step
+    from toolmatrix.stages.replay import Replay, ReplayStep
     from toolmatrix.stages.verify import Reproduction
 
 _SCALES = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
@@ -46,7 +46,7 @@ def run_lines(replay: Replay, run: Run) -> list[str]:
 
 
 def cost_lines(
-    cost: Cost, steps: Sequence[Step], terminal: Terminal, run: Run | None = None
+    cost: Cost, steps: Sequence[ReplayStep], terminal: Terminal, run: Run | None = None
 ) -> list[str]:
     """The cost by arch, along the critical path and on other numbers of cores, beside what was measured."""
     named = {step.id: step for step in steps}
@@ -166,7 +166,7 @@ def _load(run: Run) -> str:
     return f"load {before:.1f} before, {after:.1f} after, on {plural(run.cores, 'core')}"
 
 
-def _short(step: Step) -> str:
+def _short(step: ReplayStep) -> str:
     return " ".join(filter(None, (str(step.id + 1), step.kind, step.arch)))
 
 

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.stages.compare import Comparison, Difference, Handover, Step, Words
+    from toolmatrix.stages.compare import (
+        Handover,
+        LogComparison,
+        PlanDifference,
+        StageKey,
+        WordDifference,
+    )
     from toolmatrix.stages.model import Log, Plan
 
 SCHEMA = "toolmatrix.stage-differences/1"
@@ -51,7 +57,7 @@ def load_flags() -> dict[str, KnownWord]:
     return {entry["flag"]: KnownWord(**entry) for entry in load_yaml(flags_path())}
 
 
-def document(old: tuple[str, Log], new: tuple[str, Log], found: Comparison) -> dict[str, Any]:
+def document(old: tuple[str, Log], new: tuple[str, Log], found: LogComparison) -> dict[str, Any]:
     """The comparison of two logs, each given with its path."""
     flags = load_flags()
     return {
@@ -64,7 +70,7 @@ def document(old: tuple[str, Log], new: tuple[str, Log], found: Comparison) -> d
     }
 
 
-def _plans(found: Difference, flags: Mapping[str, KnownWord]) -> dict[str, Any]:
+def _plans(found: PlanDifference, flags: Mapping[str, KnownWord]) -> dict[str, Any]:
     return {
         "old": found.old,
         "new": found.new,
@@ -100,7 +106,7 @@ def _meaning(word: str, flags: Mapping[str, KnownWord]) -> str | None:
 def text(
     old: tuple[str, Log],
     new: tuple[str, Log],
-    found: Comparison,
+    found: LogComparison,
     screen: Terminal,
     by_default: Callable[[Plan], bool],
 ) -> str:
@@ -141,7 +147,7 @@ def _sign(sign: str, screen: Terminal) -> str:
 
 
 def _changes(
-    found: Difference,
+    found: PlanDifference,
     plans: tuple[Plan, Plan],
     screen: Terminal,
     by_default: Callable[[Plan], bool],
@@ -167,7 +173,7 @@ def _changes(
     return lines
 
 
-def _stages(found: Difference, before: Plan, after: Plan, screen: Terminal) -> list[str]:
+def _stages(found: PlanDifference, before: Plan, after: Plan, screen: Terminal) -> list[str]:
     """Stages that only one plan has."""
     rows = [
         (f"  {_sign(sign, screen)} stage {at + 1}", stage.kind, stage.arch or "", stage.tool)
@@ -178,7 +184,7 @@ def _stages(found: Difference, before: Plan, after: Plan, screen: Terminal) -> l
     return ["stages of one alone", *terminal.columns(rows)] if rows else []
 
 
-def _moves(found: Difference) -> list[str]:
+def _moves(found: PlanDifference) -> list[str]:
     rows = [(f"  {_named(one.step)}", f"step {one.old} -> {one.new}") for one in found.moves]
     return ["order", *terminal.columns(rows)] if rows else []
 
@@ -195,7 +201,9 @@ def _handovers(found: Sequence[Handover]) -> list[str]:
     return ["files handed on", *terminal.columns(rows)] if rows else []
 
 
-def _words(found: Sequence[Words], flags: Mapping[str, KnownWord], screen: Terminal) -> list[str]:
+def _words(
+    found: Sequence[WordDifference], flags: Mapping[str, KnownWord], screen: Terminal
+) -> list[str]:
     """Each word that one side has alone, once, with the steps that have it and what is known of it."""
     places: dict[tuple[str, str], dict[str, None]] = {}
     for one in found:
@@ -218,13 +226,13 @@ def _words(found: Sequence[Words], flags: Mapping[str, KnownWord], screen: Termi
     return lines
 
 
-def _place(words: Words) -> str:
+def _place(words: WordDifference) -> str:
     """The step of some words, and how many of its stages have them if not all do."""
     count = len(words.stages)
     return _named(words.step) + (f" ({count} of {words.matched})" if count < words.matched else "")
 
 
-def _named(step: Step) -> str:
+def _named(step: StageKey) -> str:
     kind = _NAMES.get(step.kind, step.kind.replace("-", " "))
     return kind if kind.startswith(step.side) else f"{step.side} {kind}"
 

@@ -22,7 +22,7 @@ ARCHS = "archs"
 _FLAG_VARIABLES = ("_FLAGS", "INCLUDES", "LIBRARIES")
 
 
-class Step(Document):
+class StageKey(Document):
     """What a stage does, apart from its arch: its kind, for which side, and from which sources."""
 
     kind: str
@@ -30,13 +30,13 @@ class Step(Document):
     sources: tuple[str, ...]
 
 
-class Words(Value):
+class WordDifference(Value):
     """Words that stages of one step have on one side alone.
 
     `stages` are ids in the plan that has them, out of the `matched` stages of the kind and side.
     """
 
-    step: Step
+    step: StageKey
     only: str
     words: tuple[str, ...]
     stages: tuple[int, ...]
@@ -46,7 +46,7 @@ class Words(Value):
 class Move(Document):
     """A step that comes at another place; places count from 1 among the steps that both plans have."""
 
-    step: Step
+    step: StageKey
     old: int
     new: int
 
@@ -59,7 +59,7 @@ class Handover(Value):
     new: tuple[tuple[str, ...], tuple[str, ...]] | None
 
 
-class Change(Document):
+class PlanChange(Document):
     """One property of a plan as a whole, such as its version, with what it was and what it is."""
 
     name: str
@@ -67,26 +67,26 @@ class Change(Document):
     new: str
 
 
-class Difference(Value):
+class PlanDifference(Value):
     """Everything in which two plans differ; `gone` and `come` are stage ids of the old and the new plan."""
 
     old: int
     new: int
-    changes: tuple[Change, ...]
+    changes: tuple[PlanChange, ...]
     gone: tuple[int, ...]
     come: tuple[int, ...]
     moves: tuple[Move, ...]
     handovers: tuple[Handover, ...]
-    words: tuple[Words, ...]
+    words: tuple[WordDifference, ...]
 
     def __bool__(self) -> bool:
         return any((self.changes, self.gone, self.come, self.moves, self.handovers, self.words))
 
 
-class Comparison(Value):
+class LogComparison(Value):
     """The differences of two logs, plan by plan, and the plans that only one of them has."""
 
-    differences: tuple[Difference, ...]
+    differences: tuple[PlanDifference, ...]
     gone: tuple[int, ...]
     come: tuple[int, ...]
 
@@ -94,7 +94,7 @@ class Comparison(Value):
         return bool(self.gone or self.come or any(self.differences))
 
 
-def compare(old: Log, new: Log) -> Comparison:
+def compare(old: Log, new: Log) -> LogComparison:
     """Compare plan by plan: first those of the same sources, then in the order of the logs."""
     pairs, gone, come = _match(
         range(len(old.plans)),
@@ -104,7 +104,7 @@ def compare(old: Log, new: Log) -> Comparison:
             (lambda _: (), lambda _: ()),
         ),
     )
-    return Comparison(
+    return LogComparison(
         differences=tuple(_difference(old, new, pair) for pair in pairs), gone=gone, come=come
     )
 
@@ -127,19 +127,19 @@ def origins(plan: Plan) -> list[tuple[str, ...]]:
     return found
 
 
-def steps(plan: Plan) -> list[Step]:
+def steps(plan: Plan) -> list[StageKey]:
     """What each stage of a plan does, apart from its arch."""
     return [
-        Step(kind=stage.kind, side="device" if stage.arch else "host", sources=sources)
+        StageKey(kind=stage.kind, side="device" if stage.arch else "host", sources=sources)
         for stage, sources in zip(plan.stages, origins(plan), strict=True)
     ]
 
 
-def _difference(old: Log, new: Log, pair: Pair) -> Difference:
+def _difference(old: Log, new: Log, pair: Pair) -> PlanDifference:
     before, after = old.plans[pair[0]], new.plans[pair[1]]
     left, right = steps(before), steps(after)
     pairs, gone, come = _match_stages(before, after, left, right)
-    return Difference(
+    return PlanDifference(
         old=pair[0],
         new=pair[1],
         changes=tuple(_changes(before, after)),
@@ -174,9 +174,9 @@ def _match(
 
 
 def _match_stages(
-    before: Plan, after: Plan, left: Sequence[Step], right: Sequence[Step]
+    before: Plan, after: Plan, left: Sequence[StageKey], right: Sequence[StageKey]
 ) -> tuple[list[Pair], tuple[int, ...], tuple[int, ...]]:
-    def exact(plan: Plan, done: Sequence[Step]) -> object:
+    def exact(plan: Plan, done: Sequence[StageKey]) -> object:
         return lambda at: (done[at], plan.stages[at].arch)
 
     return _match(
@@ -193,7 +193,7 @@ def _match_stages(
     )
 
 
-def _changes(before: Plan, after: Plan) -> Iterator[Change]:
+def _changes(before: Plan, after: Plan) -> Iterator[PlanChange]:
     """Properties of the plans as a whole that differ."""
     for name, read in (
         ("driver", lambda plan: plan.tool),
@@ -204,7 +204,7 @@ def _changes(before: Plan, after: Plan) -> Iterator[Change]:
     ):
         old, new = read(before), read(after)
         if old != new:
-            yield Change(name=name, old=old, new=new)
+            yield PlanChange(name=name, old=old, new=new)
     folders = Folder(before), Folder(after)
     names = sorted({*before.env, *after.env})
     for name in (name for name in names if name.endswith(_FLAG_VARIABLES)):
@@ -213,7 +213,7 @@ def _changes(before: Plan, after: Plan) -> Iterator[Change]:
             for folder, plan in zip(folders, (before, after), strict=True)
         ]
         if values[0] != values[1]:
-            yield Change(name=name, old=values[0], new=values[1])
+            yield PlanChange(name=name, old=values[0], new=values[1])
 
 
 def archs(plan: Plan) -> str:
@@ -225,7 +225,7 @@ def _joined(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def _moves(pairs: Sequence[Pair], left: Sequence[Step]) -> Iterator[Move]:
+def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
     """The fewest stages that, put elsewhere, give the new order; several of one step are told once."""
     stay = set(_rising([new for _, new in pairs]))
     new_place = {new: place for place, new in enumerate(sorted(new for _, new in pairs), 1)}
@@ -285,12 +285,12 @@ def _passed_on(plan: Plan) -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...
 
 
 def _words(
-    before: Plan, after: Plan, pairs: Sequence[Pair], left: Sequence[Step]
-) -> Iterator[Words]:
+    before: Plan, after: Plan, pairs: Sequence[Pair], left: Sequence[StageKey]
+) -> Iterator[WordDifference]:
     """Words that matched stages do not share; stages of one kind and side with the same words are told once."""
     folders = Folder(before), Folder(after)
     matched = Counter((left[old].kind, left[old].side) for old, _ in pairs)
-    found: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, Step]]] = {}
+    found: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, StageKey]]] = {}
     for old, new in pairs:
         words = folders[0].words(before.stages[old]), folders[1].words(after.stages[new])
         lost, won = Counter(words[0]), Counter(words[1])
@@ -300,7 +300,7 @@ def _words(
                 key = (only, left[old].kind, left[old].side, alone)
                 found.setdefault(key, []).append((at, left[old]))
     for (only, kind, side, alone), where in found.items():
-        yield Words(
+        yield WordDifference(
             step=where[0][1],
             only=only,
             words=alone,

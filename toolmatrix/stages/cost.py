@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.stages.execute import Run
-    from toolmatrix.stages.replay import Replay, Step
+    from toolmatrix.stages.replay import Replay, ReplayStep
 
 CORES = (1, 2, 4, 8, 16)
 """Numbers of cores that a schedule is computed for."""
@@ -75,7 +75,7 @@ def from_run(replay: Replay, run: Run) -> Cost:
 
 
 def cost(
-    steps: Sequence[Step],
+    steps: Sequence[ReplayStep],
     seconds: Mapping[int, float],
     peaks: Mapping[int, int] | None = None,
     *,
@@ -95,7 +95,9 @@ def cost(
     )
 
 
-def urgency(steps: Sequence[Step], seconds: Mapping[int, float] | None = None) -> dict[int, float]:
+def urgency(
+    steps: Sequence[ReplayStep], seconds: Mapping[int, float] | None = None
+) -> dict[int, float]:
     """For each step the seconds from its start to the end of all that waits for it; each counts one if not known."""
     left: dict[int, float] = {}
     followers = _followers(steps)
@@ -105,7 +107,7 @@ def urgency(steps: Sequence[Step], seconds: Mapping[int, float] | None = None) -
     return left
 
 
-def _followers(steps: Sequence[Step]) -> dict[int, list[int]]:
+def _followers(steps: Sequence[ReplayStep]) -> dict[int, list[int]]:
     """For each step the ids of those that wait for it."""
     found: dict[int, list[int]] = {step.id: [] for step in steps}
     for step in steps:
@@ -115,7 +117,7 @@ def _followers(steps: Sequence[Step]) -> dict[int, list[int]]:
 
 
 def schedule(
-    steps: Sequence[Step],
+    steps: Sequence[ReplayStep],
     seconds: Mapping[int, float],
     cores: int,
     peaks: Mapping[int, int] | None = None,
@@ -147,7 +149,7 @@ def schedule(
     return Schedule(cores=cores, seconds=now, memory=most)
 
 
-def arch_costs(steps: Sequence[Step], seconds: Mapping[int, float]) -> tuple[ArchCost, ...]:
+def arch_costs(steps: Sequence[ReplayStep], seconds: Mapping[int, float]) -> tuple[ArchCost, ...]:
     """The cost of each family of archs, dearest first: those of which one stage reads what another wrote."""
     total = sum(seconds.get(step.id, 0.0) for step in steps)
     by_id = {step.id: step for step in steps}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from concurrent.futures import Future
 
-    from toolmatrix.stages.replay import Replay, Step
+    from toolmatrix.stages.replay import Replay, ReplayStep
 
 SHELL = "/bin/sh"
 
@@ -142,7 +142,7 @@ class _Runner:
             for child in self.running:
                 end_group(child)
 
-    def _measure(self, step: Step) -> Timing:
+    def _measure(self, step: ReplayStep) -> Timing:
         with tempfile.TemporaryFile() as output:
             start = time.perf_counter()
             with self.lock:
@@ -178,7 +178,7 @@ class _Runner:
         )
 
 
-def _failure(step: Step, code: int, said: str) -> ToolMissing:
+def _failure(step: ReplayStep, code: int, said: str) -> ToolMissing:
     how = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
     return ToolMissing(
         f"{step.name} {how}",

@@ -32,7 +32,7 @@ _SHELL_WORK = re.compile(r"[A-Za-z0-9_/.+-]+")
 _EXPANDED = re.compile(r"`|\$(?=[A-Za-z_{(])")
 
 
-class Step(Value):
+class ReplayStep(Value):
     """One stage, ready to run: `commands` are lines for a POSIX shell, to be stopped at the first that fails.
 
     `after` are the ids of the stages that have to end before. `inputs` and `outputs` are paths as the commands use
@@ -67,7 +67,7 @@ class Replay(Value):
     title: str
     work: str
     env: Mapping[str, str]
-    steps: tuple[Step, ...]
+    steps: tuple[ReplayStep, ...]
     directories: tuple[str, ...]
     results: tuple[str, ...]
     left_out: tuple[int, ...] = ()
@@ -97,12 +97,12 @@ def replay(
     waits = graph.predecessors(len(plan.stages), order(plan.stages))
     moved = _mover(moves)
 
-    def step(stage: Stage) -> Step:
+    def step(stage: Stage) -> ReplayStep:
         commands = [*_commands(plan, stage), *filter(None, (listings.get(stage.id),))]
         depfile = posixpath.join(work, f"stage-{stage.id + 1}.d")
         reads_headers = dependencies.reads_headers(stage)
         driver = _made_by_the_driver(plan, stage)
-        return Step(
+        return ReplayStep(
             id=stage.id,
             kind=stage.kind,
             tool=stage.tool,
@@ -286,12 +286,12 @@ def _mover(moves: Mapping[str, str]) -> Callable[[str], str]:
     return lambda text: pattern.sub(lambda found: moves[found[0]], text)
 
 
-def _directories(work: str, steps: Iterable[Step]) -> tuple[str, ...]:
+def _directories(work: str, steps: Iterable[ReplayStep]) -> tuple[str, ...]:
     written = {posixpath.dirname(path) for step in steps for path in step.outputs} - {""}
     return tuple(sorted({work} | {path for path in written if not path.startswith("/")}))
 
 
-def _results(work: str, steps: Sequence[Step]) -> tuple[str, ...]:
+def _results(work: str, steps: Sequence[ReplayStep]) -> tuple[str, ...]:
     """What is left at the end; a step that only checks a file does not use it up."""
     read = {path for step in steps if step.outputs for path in step.inputs}
     return tuple(

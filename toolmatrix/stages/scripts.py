@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from toolmatrix.stages.replay import Replay, Step
+    from toolmatrix.stages.replay import Replay, ReplayStep
 
 # A command around which outputs keep their time where their content is what it was, for Ninja to see.
 _KEEP = (
@@ -105,7 +105,7 @@ def _untracked(replay: Replay) -> Iterator[str]:
         yield f"The headers of stage {', '.join(numbers)} are not tracked."
 
 
-def _kept(step: Step, made: Mapping[int, tuple[str, ...]], work: str) -> list[str]:
+def _kept(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str) -> list[str]:
     """The temp files that a step leaves as they were where it makes them anew with what they held; none of others."""
     own = made[step.id]
     others = {path for number, paths in made.items() if number != step.id for path in paths}
@@ -114,7 +114,7 @@ def _kept(step: Step, made: Mapping[int, tuple[str, ...]], work: str) -> list[st
     return [path for path in own if path in step.outputs and path.startswith(work + "/")]
 
 
-def _statement(step: Step, made: Mapping[int, tuple[str, ...]], work: str) -> Iterator[str]:
+def _statement(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str) -> Iterator[str]:
     written = {path for paths in made.values() for path in paths}
     before = [path for one in step.after for path in made[one]]
     read = [path for path in dict.fromkeys(step.inputs) if path in before or path not in written]

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from toolmatrix.stages.replay import Step
+    from toolmatrix.stages.replay import ReplayStep
 
 HEADER = ("source file name", "phase name", "phase input files", "phase output file", "arch")
 _UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -44,7 +44,7 @@ class Phase(Value):
 
 
 def seconds_of(
-    path: str, steps: Sequence[Step], note: Callable[[str], None]
+    path: str, steps: Sequence[ReplayStep], note: Callable[[str], None]
 ) -> tuple[Mapping[int, float], Mapping[int, int], str]:
     """Seconds and bytes per stage id, and what the seconds are, from the CSV of nvcc or the JSON of a run.
 
@@ -124,7 +124,7 @@ def _phase(cells: Sequence[str], where: Position) -> Phase:
 
 
 def match(
-    phases: Sequence[Phase], steps: Sequence[Step]
+    phases: Sequence[Phase], steps: Sequence[ReplayStep]
 ) -> tuple[Mapping[int, float], tuple[Phase, ...]]:
     """Seconds per stage id, and the phases that no step stands for.
 
@@ -148,7 +148,7 @@ def match(
     return seconds, tuple(unknown)
 
 
-def _written(step: Step) -> set[str]:
+def _written(step: ReplayStep) -> set[str]:
     """Names of what a step writes; nvcc's table calls the byte array of a fatbinary by the binary that it holds."""
     names = {own_name(path) for path in step.outputs}
     return names | {name.removesuffix(".c") for name in names if name.endswith(".fatbin.c")}

@@ -14,7 +14,7 @@ from toolmatrix.render import around, dockerfile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 NAME = "apptainer"
 SUMMARY = "a definition for Apptainer for each image"
@@ -33,7 +33,7 @@ def files(job: Job) -> dict[str, str]:
     return {around.file_name(image, ".def"): _definition(plain, image) for image in job.images}
 
 
-def _definition(job: Job, image: Image) -> str:
+def _definition(job: Job, image: ImagePlan) -> str:
     for value in image.labels.values():
         if value != value.strip():
             raise RenderError(

@@ -13,7 +13,7 @@ from toolmatrix.render import around, dockerfile, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 NAME = "bake"
 SUMMARY = "a bake file with a target for each image"
@@ -60,7 +60,7 @@ def files(job: Job) -> dict[str, str]:
     return {"docker-bake.json": json.dumps(document, indent=2) + "\n"}
 
 
-def _target(job: Job, name: str, image: Image) -> dict[str, object]:
+def _target(job: Job, name: str, image: ImagePlan) -> dict[str, object]:
     tag = f"${{PREFIX}}{quote.plain('release', job.recipe.name)}:{name}"
     lock = quote.plain("digest", job.digest).partition(":")[2][:_SHORT]
     cache = f"type=registry,ref=${{CACHE}}:{name}"
@@ -93,7 +93,7 @@ def _merged(maps: tuple[str, ...]) -> str:
     return maps[0] if len(maps) == 1 else f"${{merge({', '.join(one[2:-1] for one in maps)})}}"
 
 
-def _bases(name: str, image: Image) -> dict[str, str]:
+def _bases(name: str, image: ImagePlan) -> dict[str, str]:
     """What a target starts from, by the variable that names another image for it, as `docker-image://...`."""
     word = name.upper().replace("-", "_")
     used = {f"BASE_{word}": image.from_, f"RUNTIME_{word}": image.runtime.from_}

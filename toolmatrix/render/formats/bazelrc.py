@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 NAME = "bazelrc"
 SUMMARY = "compiler flags as configurations of Bazel, for images that have any"
@@ -33,7 +33,7 @@ def files(job: Job) -> dict[str, str]:
     return {".bazelrc": around.comment((*around.lines(job), "", use)) + "\n".join(made) + "\n"}
 
 
-def _lines(image: Image) -> Iterator[str]:
+def _lines(image: ImagePlan) -> Iterator[str]:
     """The options of an image; where C and C++ have the same flags they are said once."""
     c, cxx = (image.env.get(name, "").split() for name in ("CFLAGS", "CXXFLAGS"))
     named = {"copt": c} if c == cxx else {"conlyopt": c, "cxxopt": cxx}

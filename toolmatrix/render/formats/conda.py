@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 NAME = "conda"
 SUMMARY = "an environment of conda for each image with Python"
@@ -28,11 +28,11 @@ def files(job: Job) -> dict[str, str]:
     }
 
 
-def _use(image: Image) -> str:
+def _use(image: ImagePlan) -> str:
     return f"conda env create --file {image.name}.environment.yml"
 
 
-def _environment(job: Job, image: Image) -> dict[str, object]:
+def _environment(job: Job, image: ImagePlan) -> dict[str, object]:
     wanted: list[object] = list(_packages(image))
     # conda hands the list to pip as a requirements file: options are lines of it.
     apart = [build for build in image.locked.variants.values() if build.options]
@@ -46,7 +46,7 @@ def _environment(job: Job, image: Image) -> dict[str, object]:
     }
 
 
-def _packages(image: Image) -> Iterator[str]:
+def _packages(image: ImagePlan) -> Iterator[str]:
     for name, part in sorted(image.locked.components.items()):
         found = outside.conda(name, part.version) if not part.inside else None
         for package in found.packages if found else ():
@@ -54,7 +54,7 @@ def _packages(image: Image) -> Iterator[str]:
             yield package if package == "pip" else f"{package}={version}"
 
 
-def _notes(image: Image) -> Iterator[str]:
+def _notes(image: ImagePlan) -> Iterator[str]:
     """What an environment has in part or not at all."""
     for name, part in sorted(image.locked.components.items()):
         found = outside.conda(name, part.version)

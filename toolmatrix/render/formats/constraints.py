@@ -12,7 +12,7 @@ from toolmatrix.render import around, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 NAME = "constraints"
 SUMMARY = "constraints of pip for each image with Python packages"
@@ -32,7 +32,7 @@ def files(job: Job) -> dict[str, str]:
     }
 
 
-def _channels(image: Image) -> list[str]:
+def _channels(image: ImagePlan) -> list[str]:
     """Where pip finds the builds of the lock, as lines of a requirements file, of which a constraints file is one."""
     found = (
         " ".join(quote.plain("word", word) for word in build.options)
@@ -41,7 +41,7 @@ def _channels(image: Image) -> list[str]:
     return [line for line in dict.fromkeys(found) if line]
 
 
-def _pinned(image: Image) -> list[str]:
+def _pinned(image: ImagePlan) -> list[str]:
     """Requirements without extras, which a constraint may not have."""
     builds = image.locked.variants
     wanted = [*image.pip, *(word for build in builds.values() for word in build.requirements)]

@@ -12,7 +12,7 @@ from toolmatrix.render import dockerfile, ours, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 NAME = "devcontainer"
 SUMMARY = "a development container for each image"
@@ -33,7 +33,7 @@ def files(job: Job) -> dict[str, str]:
     }
 
 
-def _container(job: Job, image: Image) -> dict[str, object]:
+def _container(job: Job, image: ImagePlan) -> dict[str, object]:
     made: dict[str, object] = {
         "name": f"{quote.plain('release', job.recipe.name)} for {image.name}",
         "build": {

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 NAME = "env"
 SUMMARY = "compiler flags as variables of the shell, for each image that has any"
@@ -31,7 +31,7 @@ def files(job: Job) -> dict[str, str]:
     }
 
 
-def variables(image: Image) -> Mapping[str, str]:
+def variables(image: ImagePlan) -> Mapping[str, str]:
     """The variables by name: those of the image that hold flags, and what the lock sets."""
     found = {name: image.env[name] for name in _HOST if name in image.env}
     return {**found, **image.device_env, **image.locked.flags.env}

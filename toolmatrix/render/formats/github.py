@@ -12,7 +12,7 @@ from toolmatrix.render import around, outside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 NAME = "github"
 SUMMARY = "a workflow of GitHub Actions with a job for each image"
@@ -73,7 +73,7 @@ def _workflow(job: Job) -> dict[str, object]:
     }
 
 
-def _cell(name: str, image: Image) -> dict[str, str]:
+def _cell(name: str, image: ImagePlan) -> dict[str, str]:
     return {
         "image": name,
         "runner": outside.runner("github", image.platform),

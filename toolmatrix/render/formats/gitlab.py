@@ -10,7 +10,7 @@ from toolmatrix.render import around, outside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.render.model import Image, Job
+    from toolmatrix.render.model import ImagePlan, Job
 
 NAME = "gitlab"
 SUMMARY = "a child pipeline of GitLab with a job for each image"
@@ -50,7 +50,7 @@ def _pipeline(job: Job) -> dict[str, object]:
     }
 
 
-def _cell(name: str, image: Image) -> dict[str, str]:
+def _cell(name: str, image: ImagePlan) -> dict[str, str]:
     return {
         "IMAGE": name,
         "RUNNER": outside.runner("gitlab", image.platform),

@@ -14,7 +14,7 @@ import re
 
 from toolmatrix.stages import graph
 from toolmatrix.stages.drivers import base_name
-from toolmatrix.stages.drivers.clang_tools import Command, grammar_of, understand
+from toolmatrix.stages.drivers.clang_tools import ParsedCommand, grammar_of, understand
 from toolmatrix.stages.model import Diagnostic, Plan, Stage
 
 TYPE_CHECKING = False
@@ -115,7 +115,7 @@ class _Invocation:
         if all(one.text != text for one in self.diagnostics):
             self.says(line, severity, text)
 
-    def add(self, number: int, text: str, words: list[str], command: Command) -> Stage:
+    def add(self, number: int, text: str, words: list[str], command: ParsedCommand) -> Stage:
         """One more command."""
         hidden = (self._behind(path) for path in command.inputs)
         inputs = (*command.inputs, *(path for path in hidden if path is not None))
@@ -139,7 +139,7 @@ class _Invocation:
                 self.bundles[bundle[1]] = path
         return stage
 
-    def _device(self, command: Command, inputs: tuple[str, ...]) -> tuple[str, str | None]:
+    def _device(self, command: ParsedCommand, inputs: tuple[str, ...]) -> tuple[str, str | None]:
         """Kind and arch; what names no arch itself has that of what it reads, if that is all for one."""
         archs = {self.arch_of[path] for path in inputs if path in self.arch_of}
         arch = archs.pop() if len(archs) == 1 else None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
 
-class Command(Value):
+class ParsedCommand(Value):
     """What one command line does, in the words of `Stage`."""
 
     kind: str
@@ -190,7 +190,7 @@ def grammar_of(words: Sequence[str]) -> Grammar | None:
 
 def understand(
     words: Sequence[str], grammar: Grammar | None, written: Container[str] = ()
-) -> Command:
+) -> ParsedCommand:
     """What a command line of at least one word does; `written` are the files that earlier ones wrote."""
     kind, roles = _scan(words, grammar or _GRAMMARS[_UNKNOWN])
     triple = "".join(roles.get("triple", [])[-1:])
@@ -201,7 +201,7 @@ def understand(
     reads = roles.get("read", []) + [
         word for word in roles.get("named", ()) if word in written or _SUFFIX.search(word)
     ]
-    return Command(
+    return ParsedCommand(
         kind=(_FOR_DEVICE if device else _FOR_HOST).get(kind, kind),
         tool=base_name(words[0]),
         arch=arch if device else None,
