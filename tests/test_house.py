@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
 
 from tests import house
 from toolmatrix.cli.commands import COMMANDS
@@ -18,8 +21,6 @@ else:
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "toolmatrix"
@@ -375,3 +376,22 @@ def test_the_depth_of_a_room_is_its_longest_chain(tmp_path: Path) -> None:
         d="import a",
     )
     assert house.depth(of) == 3
+
+
+@pytest.mark.process
+def test_actionlint_finds_nothing_in_the_workflow() -> None:
+    program = Path(sys.executable).with_name("actionlint")
+    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    assert workflows
+    found = subprocess.run(
+        [program, "-no-color", *workflows], capture_output=True, text=True, check=False
+    )
+    assert (found.stdout, found.stderr, found.returncode) == ("", "", 0)
+
+
+def test_ci_runs_on_the_oldest_and_the_newest_python() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    oldest = project["requires-python"].removeprefix(">=")
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    found = re.findall(r'python: \["([\d.]+)", "([\d.]+)"\]', text)
+    assert found == [(oldest, "3.14")]
