@@ -34,7 +34,7 @@ FLOORS = (
     {"__main__"},
     {"cli"},
     {"api"},
-    {"render", "judge", "harvest", "report"},
+    {"render", "judge", "report"},
     {"logs", "request"},
     {"solve", "stages", "inventory", "lock", "recipes"},
     {"facts", "images"},
