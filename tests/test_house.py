@@ -28,6 +28,11 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LONGEST_MODULE = 500
 LONGEST_FUNCTION = 60
+# What was reached; they may rise and must not fall.
+COMMENTED = 0.009
+DOCUMENTED = 0.9
+# Equal lines that nobody has found a shorter form for: tables, and the imports of commands that are alike.
+MOST_REPETITIONS = 4
 
 # Arrows point down only, and never sideways to another part of the same floor.
 FLOORS = (
@@ -125,6 +130,21 @@ def test_modules_and_functions_stay_short() -> None:
         if one.length > LONGEST_FUNCTION
     ]
     assert long == []
+
+
+def test_the_code_says_why_and_what_once() -> None:
+    """Comments say why; docstrings of what is public say what; no lines stand twice."""
+    measured = house.modules()
+    lines = sum(len(one.lines) for one in measured)
+    assert sum(len(one.comment_lines) for one in measured) >= COMMENTED * lines
+    named: list[house.Function | house.Class] = [
+        *house.functions(measured),
+        *house.classes(measured),
+    ]
+    public = [one for one in named if not one.name.startswith("_")]
+    assert sum(one.documented for one in public) >= DOCUMENTED * len(public)
+    repeated = house.repetitions(measured)
+    assert len(repeated) <= MOST_REPETITIONS, "\n".join(map(str, repeated))
 
 
 def version_literals(path: Path) -> Iterator[str]:
