@@ -444,7 +444,7 @@ def test_a_tested_row_is_disputed_by_each_claim_that_excludes_some_of_it(tmp_pat
 
 def test_of_rows_marked_as_rivals_the_best_is_disputed_by_none(tmp_path: Path) -> None:
     columns = {"gcc": {"as": "tested", "rival": True}, "python": {"as": "tested"}}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"app": "2.6.0", "gcc": "9", "id": "z", "evidence": "reported", "python": "3.6"},
         {"app": "2.6.0", "gcc": "8", "id": "b", "python": "3.7"},
         {"app": "2.6.0 2.6.1", "gcc": "7", "id": "a", "python": "3.9"},

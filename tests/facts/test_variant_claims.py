@@ -256,7 +256,7 @@ def test_the_rows_are_kept_as_printed(tmp_path: Path) -> None:
 
 def test_a_channel_and_the_component_of_the_variants(tmp_path: Path) -> None:
     read = matrix(tmp_path)
-    common = {"kind": "index", "source": "vendor", "evidence": "stated", "where": "list"}
+    common: Any = {"kind": "index", "source": "vendor", "evidence": "stated", "where": "list"}
     lines = {"cpu": "none", "cu11": "cuda", "cu12": "cuda"}
     install = ("--index-url", "https://wheels.example/{line}")
     assert read.channels == {
@@ -315,7 +315,7 @@ KEYS = "id, title, kind, source, evidence, where, default, install, lines"
     ],
 )
 def test_channels_that_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    own = {key: value for key, value in (CHANNELS[1] | change).items() if value is not None}
+    own = {key: value for key, value in {**CHANNELS[1], **change}.items() if value is not None}
     text = facts(channels=[own], tables=[])
     assert refused(tmp_path, text, front=WITH_VARIANTS, names=MORE_NAMES) == message
 

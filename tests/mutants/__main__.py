@@ -159,6 +159,9 @@ def placed(source: str, name: str, status: str, diff: str) -> Mutant:
 def report(module: str, mutants: Sequence[Mutant], bar: float) -> Iterator[str | bool]:
     """The lines to print for a module, and at last whether its tests reach the bar."""
     known = {(one.old, one.new): one.reason for one in equivalents() if one.module == module}
+    stands = {line.strip() for line in (ROOT / module).read_text().split("\n")}
+    for old in dict.fromkeys(old for old, _ in known if not set(old.split("\n")) <= stands):
+        yield f"{module}: an equivalent is listed for what no longer stands there: {old}"
     survivors = [one for one in mutants if one.status in ("survived", "no tests")]
     same = [one for one in survivors if (one.old, one.new) in known]
     for one in sorted(set(survivors) - set(same)):
