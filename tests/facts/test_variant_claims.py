@@ -315,9 +315,7 @@ KEYS = "id, title, kind, source, evidence, where, default, install, lines"
     ],
 )
 def test_channels_that_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    whole: dict[str, Any] = dict(CHANNELS[1])
-    whole |= change
-    own = {key: value for key, value in whole.items() if value is not None}
+    own = {key: value for key, value in (CHANNELS[1] | change).items() if value is not None}
     text = facts(channels=[own], tables=[])
     assert refused(tmp_path, text, front=WITH_VARIANTS, names=MORE_NAMES) == message
 

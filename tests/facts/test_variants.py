@@ -42,7 +42,7 @@ MORE_NAMES = (
     where: list
 """
 )
-CHANNELS = [
+CHANNELS: list[dict[str, Any]] = [
     {
         "id": "default",
         "title": "the default index",
