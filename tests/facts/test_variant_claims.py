@@ -254,6 +254,26 @@ def test_the_rows_are_kept_as_printed(tmp_path: Path) -> None:
     )
 
 
+def test_only_a_build_for_cuda_runs_without_an_accelerator_too(tmp_path: Path) -> None:
+    names = MORE_NAMES.replace("{none: {rank: 2}, cuda", "{none: {rank: 3}, rocm: {rank: 2}, cuda")
+    channel = CHANNELS[1] | {"lines": {"rocm": ["rocm6"]}}
+    row = {
+        "app": "2.6.0",
+        "line": "rocm6",
+        "channel": "own",
+        "machine": "x86_64",
+        "archs": "unknown",
+    }
+    own = table(id="built", defines="variants", columns=COLUMNS, rows=[row], evidence="artifact")
+    text = facts(channels=[channel], tables=[own])
+    read = load([write(tmp_path, text, front=WITH_VARIANTS, names=names)])
+    selectors = {
+        claim.selector for claim in read.claims.values()
+        if claim.component == "accelerator" and claim.evidence != "unknown"
+    }  # fmt: skip
+    assert selectors == {"rocm"}
+
+
 def test_a_channel_and_the_component_of_the_variants(tmp_path: Path) -> None:
     read = matrix(tmp_path)
     common: Any = {"kind": "index", "source": "vendor", "evidence": "stated", "where": "list"}
@@ -326,6 +346,18 @@ def test_channels_that_are_refused(tmp_path: Path, change: dict[str, Any], messa
         (
             {"channel": "owm"},
             f"facts.yaml:64:14: no such channel; expected `own`?; found `owm`; {SHAPE}",
+        ),
+        (
+            {"machine": ["x86_64"]},
+            f"facts.yaml:66:5: machine must be text; expected text; found a list; {SHAPE}",
+        ),
+        (
+            {"channel": ["own"]},
+            f"facts.yaml:65:5: channel must be text; expected text; found a list; {SHAPE}",
+        ),
+        (
+            {"line": ["cu12"]},
+            f"facts.yaml:64:5: line must be text; expected text; found a list; {SHAPE}",
         ),
         (
             {"line": "rocm"},
