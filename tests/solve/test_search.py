@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from toolmatrix.solve.engine import Problem, Support, ranking
+from toolmatrix.solve.engine import Conflict, Problem, Support, ranking, solve
 from toolmatrix.solve.engine.search import Search
 
 from . import oracle
@@ -231,3 +231,24 @@ def test_a_variable_is_settled_again_where_a_row_ranks_it_or_its_domain_grew() -
 def test_an_empty_domain_is_a_failure_from_the_start() -> None:
     search = started(Problem([2, 2], [((0, 1),)], (), [3, 0]))
     assert (search.failed, search.run(), search.core()) == (True, False, ())
+
+
+# Whatever the third and fourth are, not with this candidate of the first; no single choice shows it.
+AGAINST = [((0, 0b10), (2, one), (3, other)) for one in (1, 2) for other in (1, 2)]
+
+
+def test_a_variable_is_ranked_anew_where_an_earlier_one_had_to_change() -> None:
+    row = Support([(0, 0b01, 1), (1, 0b01, 1)], 1)
+    search = started(Problem([2, 2, 2, 2], AGAINST, [row]), "rank")
+    assert search.run() is True
+    assert search.values() == (0, 0, 1, 1)
+
+
+def test_a_conflict_knows_whether_anything_was_chosen() -> None:
+    found = solve(Problem([2, 2, 2, 2], [*AGAINST, ((0, 0b01),)]))
+    assert isinstance(found, Conflict)
+    assert found.chosen
+    assert sorted(found.core) == [0, 1, 2, 3, 4]
+    at_once = solve(Problem([2], [((0, 0b01),), ((0, 0b10),)]))
+    assert isinstance(at_once, Conflict)
+    assert not at_once.chosen
