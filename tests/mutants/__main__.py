@@ -4,13 +4,13 @@
     python -m tests.mutants toolmatrix/solve/repair.py --sample 100 --seed 1 --jobs 2
 
 Without a module every module listed in modules.yaml is sampled. Each survivor is printed with its place, the source
-that stands there and the source that no test told from it. Exits with 1 where fewer are killed than `--bar` says,
-with 2 where the tests fail by themselves.
+that stands there and the source that no test noticed. Exits with 1 where fewer are killed than `--bar` says, with 2
+where the tests fail by themselves.
 
 The mutants are made and run by mutmut, in a copy: it imports the tests once and forks a process for each mutant,
 runs only the tests that call the changed function, and takes 0.2 s for what costs 2 s with a fresh interpreter.
-cosmic-ray changes the working tree in place and starts pytest anew each time. What mutmut does not do is added
-here: a seeded sample, three further operators (`operators.py`), known equivalents with their reasons, and a bar.
+cosmic-ray changes the working tree in place and starts pytest anew each time. Added here is what mutmut does
+not do: a seeded sample, four further operators (`operators.py`), known equivalents with their reasons, and a bar.
 mutmut leaves out module constants, decorated functions, docstrings and annotations.
 
 A mutant that runs into its time limit counts as killed and is counted apart: a loop that does not end is noticed.
@@ -25,6 +25,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -202,6 +203,8 @@ def main() -> int:
         "--tests", nargs="+", metavar="FILE", help="test files to run instead of the module's own"
     )
     options = parser.parse_args()
+    if find_spec("mutmut") is None:
+        sys.exit("mutmut is not installed: pip install -e '.[test,mutants]'")
     reached = True
     for module in options.modules or yaml.safe_load(MODULES.read_text())["tests"]:
         *lines, good = report(module, run(module, options), options.bar)

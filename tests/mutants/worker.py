@@ -31,6 +31,9 @@ def main(module: str, sample: int, seed: int, jobs: int) -> None:
         names = sorted(random.Random(seed).sample(names, sample), key=names.index)
     mutmut._run(names, jobs)
     ends = json.loads(Path("mutants", f"{module}.meta").read_text())["exit_code_by_key"]
+    missing = [name for name in names if ends[name] is None]
+    if missing:
+        sys.exit(f"not run: {', '.join(missing)}")
     results = [
         (name, status_by_exit_code[ends[name]], get_diff_for_mutant(name, path=module))
         for name in names
