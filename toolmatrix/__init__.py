@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from toolmatrix.api.files import render as render
     from toolmatrix.api.locks import lock as lock
     from toolmatrix.api.requests import explain as explain
     from toolmatrix.api.requests import matrix as matrix

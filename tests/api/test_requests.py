@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import io
 import json
 import os
@@ -219,6 +220,13 @@ def test_damage_in_bytes_is_found_where_it_is_reached() -> None:
     with pytest.raises(MatrixError) as caught:
         str(toolmatrix.resolve("tensorflow==2.6.5", matrix=bytes(data)))
     assert caught.value.what == "the matrix in bytes is damaged or of another version"
+
+
+def test_every_function_of_the_front_door_is_there() -> None:
+    for name, module in toolmatrix._FUNCTIONS.items():
+        function = getattr(importlib.import_module(module), name)
+        assert callable(getattr(toolmatrix, name))
+        assert (function.__name__, function.__module__) == (name, module)
 
 
 @pytest.mark.process
