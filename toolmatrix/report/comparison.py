@@ -154,6 +154,7 @@ def _named(several: Sequence[Difference]) -> str:
 def _values(one: Difference) -> str:
     """The values of the first side and the second; empty where the name says it all."""
     values = [_short(_amount(side.value, one.unit)) for side in (one.old, one.new) if side]
+    # `yes` is the value of what is merely there, and a name may hold its value already.
     return " -> ".join(value for value in values if value not in ("yes", one.shown))
 
 

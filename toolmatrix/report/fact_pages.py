@@ -40,6 +40,7 @@ class Pages:
         self.index = index
         self.ids = index.ids
         self.sources = index.sources()
+        # Both are made when first asked for: the page of one fact needs neither.
         self._rows: dict[str, list[str]] | None = None
         self._tables: dict[str, list[str]] | None = None
         self._standing: dict[str, _Standing] = {}
@@ -60,6 +61,7 @@ class Pages:
             if isinstance(record, ReleaseRecord):
                 defining.add(record.id)
             yield record
+        # Which rows stand by themselves is known only after all claims and releases.
         for record in rows:
             if record.id not in defining and not self.claims_of(record.id):
                 yield record

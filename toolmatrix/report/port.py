@@ -133,6 +133,7 @@ def _own_flags(index: Index, side: Side, other: Side) -> Iterator[dict[str, Any]
 
 def _behind(index: Index, target: LockedTarget, flag: str) -> tuple[list[str], str, str]:
     """The facts of a flag, its evidence and the release it stands for: the flag itself, or a codegen arch."""
+    # nvcc hands flags to the host compiler by -Xcompiler; facts name them without it.
     bare = flag.removeprefix("-Xcompiler=")
     facts = [fact for fact in target.flags.facts if _release(index, fact) == bare]
     if not facts:

@@ -99,6 +99,7 @@ def _ends(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> dict[str, lis
 
 
 def _meaning(word: str, flags: Mapping[str, KnownWord]) -> str | None:
+    # Behind the name of a flag stands a value of this one run.
     name = word.partition("=")[0].partition(" ")[0]
     return flags[name].sentence() if name in flags else None
 

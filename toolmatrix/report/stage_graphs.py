@@ -158,6 +158,7 @@ def _mermaid(log: Log) -> Iterator[str]:
         yield f"  classDef {sort} fill:{fill},stroke:#555"
 
 
+# Mermaid writes entities as `#35;`, and takes some of these signs for markup even within quotes.
 _ENTITIES = {ord(sign): f"#{ord(sign)};" for sign in '#"&<>`\\|[](){};*_~'}
 
 

@@ -162,6 +162,7 @@ def _shape(line: Line) -> object:
 
 def _repetition(shapes: Sequence[object], at: int) -> tuple[int, int]:
     """The length of the run that repeats at a place and covers most, and how often it comes."""
+    # Of two runs that cover the same the shorter one stays: it takes fewer lines.
     best = (1, 1)
     for length in range(1, _LONGEST_RUN + 1):
         run = shapes[at : at + length]
@@ -218,6 +219,7 @@ def _files(lines: Sequence[Line], names: FileNames, room: int) -> list[list[str]
 
     ways = packed(short=False), packed(short=bool(names.stem))
     long, short = (sum(map(len, way)) for way in ways)
+    # `*` costs the reader a look at the note below the table, so it has to save a line.
     names.short = short < long
     return ways[names.short]
 

@@ -84,6 +84,7 @@ def detect(
 def _wants_colour(env: Mapping[str, str], *, tty: bool, color: str) -> bool:
     if color != "auto":
         return color == "always"
+    # An empty NO_COLOR does not count (no-color.org), and FORCE_COLOR=0 forces nothing.
     if env.get("NO_COLOR"):
         return False
     if env.get("FORCE_COLOR", "0") not in ("", "0"):
@@ -93,6 +94,7 @@ def _wants_colour(env: Mapping[str, str], *, tty: bool, color: str) -> bool:
 
 def _width(env: Mapping[str, str], measured: int) -> int:
     asked = env.get("COLUMNS", "")
+    # `isdigit` alone takes `²`, of which int() makes nothing.
     width = int(asked) if asked.isascii() and asked.isdigit() else measured
     return max(width, NARROWEST) if width else DEFAULT_WIDTH
 
@@ -107,6 +109,7 @@ def printable(text: str) -> str:
     """`text` on one line, with what a terminal would obey or not show written as an escape."""
     if text.isprintable():
         return text
+    # Marks that turn the direction of writing are not printable to Python either.
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in text
