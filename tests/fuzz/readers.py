@@ -19,7 +19,7 @@ from tests.inventory import test_offload
 from tests.logs import captured as logs
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import archive
-from toolmatrix.images.image import Image
+from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.tree import Tree
@@ -111,7 +111,7 @@ def _records(data: bytes) -> None:
     tree = Tree()
     tree.apply(Layer(digest="", diff_id="", entries=tuple(entries)), look.budget)
     config = {"config": {"Env": [data[:99].decode("utf-8", "replace")]}}
-    image = Image(subject="fuzz", platform="linux/amd64", config=config)
+    image = ImageMetadata(subject="fuzz", platform="linux/amd64", config=config)
     json.dumps(observe(image, tree, look).to_json())
 
 

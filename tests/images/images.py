@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from toolmatrix.images.image import Image
+    from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.layer import Look
     from toolmatrix.images.streams import Readable
     from toolmatrix.images.tree import Tree
@@ -189,13 +189,15 @@ def from_archive(
     data: bytes | Mapping[str, bytes | tarfile.TarInfo],
     platform: str = "",
     look: Look = everything,
-) -> tuple[Image, Tree]:
+) -> tuple[ImageMetadata, Tree]:
     """The image of an archive that a pipe brings."""
     raw = data if isinstance(data, bytes) else tar(data)
     return archive.read(io.BytesIO(raw), platform, look, Budget("image.tar"))
 
 
-def from_layout(folder: Path, platform: str = "", look: Look = everything) -> tuple[Image, Tree]:
+def from_layout(
+    folder: Path, platform: str = "", look: Look = everything
+) -> tuple[ImageMetadata, Tree]:
     """The image of a layout."""
     return directory.read_layout(str(folder), platform, look, Budget("layout"))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from toolmatrix.images.image import Image
+    from toolmatrix.images.image import ImageMetadata
 
     Files = Mapping[str, bytes | tarfile.TarInfo]
 
@@ -249,7 +249,7 @@ def test_several_images_that_docker_saved_have_no_platform_to_choose_by() -> Non
         images.from_archive(files)
 
 
-def of_skopeo(folder: Path, platform: str = "") -> tuple[Image, dict[str, object]]:
+def of_skopeo(folder: Path, platform: str = "") -> tuple[ImageMetadata, dict[str, object]]:
     """The image of a directory of skopeo, and its files."""
     assert directory.is_copied(str(folder))
     image, tree = directory.read_copied(str(folder), platform, images.everything, Budget("dir"))

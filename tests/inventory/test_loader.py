@@ -22,7 +22,7 @@ from tests.inventory.test_observe import elf, needs, seen
 from tests.stages.real import program
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import directory
-from toolmatrix.images.image import Image
+from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import dynamic
 from toolmatrix.inventory.loader import LibrarySearch
@@ -197,7 +197,7 @@ def by_reading(root: Path, variable: str) -> dict[str, str]:
     look = Look(Budget("root"))
     _, tree = directory.read_root(str(root), look, look.budget)
     config = {"config": {"Env": [f"LD_LIBRARY_PATH={variable}"] if variable else []}}
-    search = LibrarySearch(View(Image(subject="root", config=config), tree))
+    search = LibrarySearch(View(ImageMetadata(subject="root", config=config), tree))
     found: dict[str, str] = {}
     todo = [APP]
     while todo:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tarfile import TarFile, TarInfo
     from typing import Any
 
-    from toolmatrix.images.image import Image
+    from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.layer import Layer, Look
     from toolmatrix.images.limits import Budget
     from toolmatrix.images.streams import Readable
@@ -35,7 +35,7 @@ _DOCUMENT = (b"{", b"[")
 _HELP = "`docker save NAME -o FILE` and `podman save` write one; a bare directory is `dir:ROOT`"
 
 
-def read(stream: Readable, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+def read(stream: Readable, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
     """The image of an archive; raises SubjectError for one that is incomplete or damaged."""
     held = _Archive(look, budget)
     try:
@@ -91,7 +91,7 @@ class _Archive:
         if digest:
             images.check_digest(f"sha256:{digest[1]}", blob.digest, self.budget)
 
-    def image(self, platform: str) -> tuple[Image, Tree]:
+    def image(self, platform: str) -> tuple[ImageMetadata, Tree]:
         """The image for a platform, put together."""
         if "index.json" in self.documents:
             index = images.parse(self.documents["index.json"], self.budget)

@@ -15,7 +15,7 @@ from contextlib import closing
 
 from toolmatrix.errors import Position, SubjectError
 from toolmatrix.images import image as images
-from toolmatrix.images.image import Image
+from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import DIRECTORY, FILE, LINK, Entry, Layer
 from toolmatrix.images.streams import Hashed, blobs_identity, exhaust
 from toolmatrix.images.tree import Tree
@@ -37,7 +37,7 @@ _KNOWN = b"1.1"
 _ELSEWHERE = ("proc", "sys", "dev")
 
 
-def read_layout(path: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+def read_layout(path: str, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
     """The image of a layout; raises SubjectError for one that is incomplete or damaged."""
 
     def blob(asked: Descriptor) -> IO[bytes]:
@@ -76,7 +76,7 @@ def copied_identity(path: str) -> str:
     return blobs_identity(os.path.join(path, _MANIFEST), path)
 
 
-def read_copied(path: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+def read_copied(path: str, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
     """The image of a directory; raises SubjectError for one that is incomplete, damaged, or of an unknown version."""
     version = _version(path)
     if version != _KNOWN:
@@ -103,7 +103,7 @@ def read_copied(path: str, platform: str, look: Look, budget: Budget) -> tuple[I
     return images.by_digests(index, blob, platform, look, budget)
 
 
-def read_root(path: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+def read_root(path: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
     """The files below a directory; raises SubjectError where it is none. What cannot be read is left out."""
     try:
         names = os.listdir(path)
@@ -114,7 +114,7 @@ def read_root(path: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
     tree = Tree()
     entries = tuple(_below(path, sorted(names), look, budget))
     tree.apply(Layer(digest="", diff_id="", entries=entries), budget)
-    return Image(subject=budget.subject), tree
+    return ImageMetadata(subject=budget.subject), tree
 
 
 def _below(root: str, names: list[str], look: Look, budget: Budget) -> Iterator[tuple[str, Entry]]:

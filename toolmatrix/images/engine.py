@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from toolmatrix.images.image import Image
+    from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.layer import Look
     from toolmatrix.images.limits import Budget
     from toolmatrix.images.tree import Tree
@@ -44,7 +44,7 @@ _ENDED = ("the engine ended on the way", "look into its log, and start it again"
 
 def read(
     client: Client, image: Mapping[str, Any], platform: str, look: Look, budget: Budget
-) -> tuple[Image, Tree]:
+) -> tuple[ImageMetadata, Tree]:
     """An image of the engine, out of what it saves; nothing is written to disk.
 
     Raises ToolMissing where the engine ends on the way, and SubjectError for an image of another platform.

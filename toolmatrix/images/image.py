@@ -55,7 +55,7 @@ _LAYERS = re.compile(
 _REFERENCE_TYPE = "vnd.docker.reference.type"
 
 
-class Image(Value):
+class ImageMetadata(Value):
     """An image apart from its files.
 
     `indexed` is the platform that the index gives it, `platform` that of its own configuration; `history` are pairs of
@@ -254,7 +254,7 @@ def platform_of(held: object) -> str:
 
 def by_digests(
     index: object, blob: Open, platform: str, look: Look, budget: Budget
-) -> tuple[Image, Tree]:
+) -> tuple[ImageMetadata, Tree]:
     """An image whose blobs can be opened by digest, each once and in order; all are verified.
 
     Of several images that of this machine is taken where no platform is asked for.
@@ -286,7 +286,7 @@ def put_together(
     layer: Callable[[Descriptor], Layer],
     platform: str,
     budget: Budget,
-) -> tuple[Image, Tree]:
+) -> tuple[ImageMetadata, Tree]:
     """The image of a platform with its files, out of the images of an index.
 
     `fetch` gives the document of a blob, `layer` the layer; layers are asked for from the bottom up. Raises
@@ -296,7 +296,9 @@ def put_together(
     made = chosen.manifest or manifest(fetch(chosen.blob), budget)
     if made is None:
         raise budget.refusal("there is no image in it", "a manifest of an image", "an artifact")
-    image = Image(subject=budget.subject, digest=chosen.blob.digest, indexed=chosen.platform)
+    image = ImageMetadata(
+        subject=budget.subject, digest=chosen.blob.digest, indexed=chosen.platform
+    )
     return _assembled(image, fetch(made.config), map(layer, made.layers), budget)
 
 
@@ -331,8 +333,8 @@ def _fits(platform: str, wanted: str) -> bool:
 
 
 def _assembled(
-    image: Image, config: object, layers: Iterable[Layer], budget: Budget
-) -> tuple[Image, Tree]:
+    image: ImageMetadata, config: object, layers: Iterable[Layer], budget: Budget
+) -> tuple[ImageMetadata, Tree]:
     """An image with its files, out of its configuration and its layers from the bottom up."""
     if not isinstance(config, dict):
         raise budget.refusal("the configuration is damaged", "an object", type(config).__name__)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from toolmatrix.images.image import Descriptor, Image
+    from toolmatrix.images.image import Descriptor, ImageMetadata
     from toolmatrix.images.layer import Look
     from toolmatrix.images.limits import Budget
     from toolmatrix.images.streams import Closable
@@ -51,7 +51,7 @@ _REFERENCE = re.compile(
 _LONGEST_REFERENCE = 255
 
 
-def read(place: str, platform: str, look: Look, budget: Budget) -> tuple[Image, Tree]:
+def read(place: str, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
     """The image that a registry names; of several that of this machine where no platform is asked for.
 
     Raises UsageError for what is no name, SubjectError for an image that is not there or damaged, AccessDenied, and

@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolmatrix.images.image import Image
+    from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.tree import Tree
     from toolmatrix.inventory.elf import Elf
     from toolmatrix.inventory.look import Look
@@ -51,7 +51,7 @@ _SETTINGS = {
 _MOST_LISTED = 20
 
 
-def observe(image: Image, tree: Tree, look: Look) -> Inventory:
+def observe(image: ImageMetadata, tree: Tree, look: Look) -> Inventory:
     """Everything that the files and the configuration of an image tell."""
     view = View(image, tree)
     record = Record(view)

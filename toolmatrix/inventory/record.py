@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from toolmatrix.images.image import Image
+    from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.tree import Tree
     from toolmatrix.inventory.model import FilePattern
 
@@ -28,7 +28,7 @@ _MOST_SIGHTINGS = 16
 class View:
     """An image as observers see it: `env` of its configuration, `kept` files, `elves` and `databases` by path."""
 
-    def __init__(self, image: Image, tree: Tree) -> None:
+    def __init__(self, image: ImageMetadata, tree: Tree) -> None:
         self.image = image
         self.tree = tree
         held = image.config.get("config") or image.config.get("container_config")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import IO
 
-    from toolmatrix.images.image import Image
+    from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.tree import Tree
     from toolmatrix.inventory.look import Look
     from toolmatrix.inventory.model import Inventory
@@ -37,7 +37,7 @@ _LARGEST_DOCUMENT = 256 << 20
 _HELP = "`toolmatrix inventory SUBJECT --json` writes one"
 
 
-class Asked(NamedTuple):
+class SubjectRequest(NamedTuple):
     """A subject that is asked for: its address, its place within the scheme, and how it is to be read."""
 
     subject: str
@@ -58,8 +58,8 @@ class Scheme(NamedTuple):
 
     form: str
     what: str
-    read: Callable[[Asked], Inventory]
-    identity: Callable[[Asked], str] = lambda _: ""
+    read: Callable[[SubjectRequest], Inventory]
+    identity: Callable[[SubjectRequest], str] = lambda _: ""
 
 
 def observe(
@@ -80,7 +80,7 @@ def observe(
     known = SCHEMES if schemes is None else schemes
     name, place = _parted(subject, directory, known)
     found = secrets.hidden(
-        known[name].read(Asked(subject, place, platform, directory, stdin, probes))
+        known[name].read(SubjectRequest(subject, place, platform, directory, stdin, probes))
     )
     if platform and not _is_of(found.platform, platform):
         raise NothingMatched(
@@ -99,7 +99,7 @@ def identity(subject: str, directory: str = "", schemes: Mapping[str, Scheme] | 
     known = SCHEMES if schemes is None else schemes
     try:
         name, place = _parted(subject, directory, known)
-        return known[name].identity(Asked(subject, place, "", directory, None, None))
+        return known[name].identity(SubjectRequest(subject, place, "", directory, None, None))
     except ToolmatrixError:
         return ""
 
@@ -141,7 +141,10 @@ def _is_of(platform: str, wanted: str) -> bool:
     return platform.split("/")[:2] == wanted.split("/")[:2]
 
 
-def _seen(asked: Asked, read: Callable[[Asked, Look, Budget], tuple[Image, Tree]]) -> Inventory:
+def _seen(
+    asked: SubjectRequest,
+    read: Callable[[SubjectRequest, Look, Budget], tuple[ImageMetadata, Tree]],
+) -> Inventory:
     """The inventory of a tree of files, read within one budget."""
     from toolmatrix.inventory.look import Look
     from toolmatrix.inventory.observe import observe
@@ -152,12 +155,12 @@ def _seen(asked: Asked, read: Callable[[Asked, Look, Budget], tuple[Image, Tree]
     return observe(image, tree, look)
 
 
-def _file(asked: Asked) -> str:
+def _file(asked: SubjectRequest) -> str:
     return "" if asked.place == "-" else streams.file_identity(asked.path)
 
 
 # Each scheme imports its reader when it is used: docker and urllib3 take longer to import than most of the rest runs.
-def _archive(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
+def _archive(asked: SubjectRequest, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import archive, directory
 
     if asked.place == "-":
@@ -166,19 +169,19 @@ def _archive(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
         return archive.read(stream, asked.platform, look, budget)
 
 
-def _layout(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
+def _layout(asked: SubjectRequest, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import directory
 
     return directory.read_layout(asked.path, asked.platform, look, budget)
 
 
-def _layout_identity(asked: Asked) -> str:
+def _layout_identity(asked: SubjectRequest) -> str:
     from toolmatrix.images import directory
 
     return directory.layout_identity(asked.path)
 
 
-def _directory(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
+def _directory(asked: SubjectRequest, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import directory
 
     if directory.is_copied(asked.path):
@@ -186,13 +189,13 @@ def _directory(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
     return directory.read_root(asked.path, look, budget)
 
 
-def _copied_identity(asked: Asked) -> str:
+def _copied_identity(asked: SubjectRequest) -> str:
     from toolmatrix.images import directory
 
     return directory.copied_identity(asked.path) if directory.is_copied(asked.path) else ""
 
 
-def _engine(asked: Asked) -> Inventory:
+def _engine(asked: SubjectRequest) -> Inventory:
     from toolmatrix.images import engine
     from toolmatrix.inventory import running
 
@@ -205,26 +208,26 @@ def _engine(asked: Asked) -> Inventory:
         return running.asked(client, image, found, probes)
 
 
-def _engine_id(asked: Asked) -> str:
+def _engine_id(asked: SubjectRequest) -> str:
     from toolmatrix.images import engine
 
     with engine.connected(asked.subject) as client, engine.failures(asked.subject):
         return str(engine.find(client, asked.place, asked.subject)["Id"])
 
 
-def _registry(asked: Asked, look: Look, budget: Budget) -> tuple[Image, Tree]:
+def _registry(asked: SubjectRequest, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import registry
 
     return registry.read(asked.place, asked.platform, look, budget)
 
 
-def _registered(asked: Asked) -> str:
+def _registered(asked: SubjectRequest) -> str:
     from toolmatrix.images import registry
 
     return registry.identity(asked.place, Budget(asked.subject))
 
 
-def _saved(asked: Asked) -> Inventory:
+def _saved(asked: SubjectRequest) -> Inventory:
     """The inventory in a file; raises SubjectError for what is no sound one."""
     path = asked.path
     try:
@@ -270,7 +273,7 @@ def _saved(asked: Asked) -> Inventory:
         ) from None
 
 
-def _host(asked: Asked) -> Inventory:
+def _host(asked: SubjectRequest) -> Inventory:
     from toolmatrix.inventory import host, system
 
     return system.observe(host.HERE, os.path.abspath(asked.directory or "."))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 
-from toolmatrix.images.image import Image
+from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.tree import Tree
@@ -76,9 +76,9 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     )
 
 
-def _image(env: Mapping[str, str]) -> Image:
+def _image(env: Mapping[str, str]) -> ImageMetadata:
     """The environment as the configuration of an image would have it."""
-    return Image(
+    return ImageMetadata(
         subject=SUBJECT,
         config={"config": {"Env": [f"{name}={value}" for name, value in env.items()]}},
     )

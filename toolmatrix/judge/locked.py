@@ -9,7 +9,7 @@ from toolmatrix.images import streams
 from toolmatrix.inventory import subjects
 from toolmatrix.inventory.model import LOCK, REST, Inventory, Seen, Skipped
 from toolmatrix.inventory.subjects import SCHEMES as OBSERVED
-from toolmatrix.inventory.subjects import Asked, Scheme
+from toolmatrix.inventory.subjects import Scheme, SubjectRequest
 from toolmatrix.lock import read, write
 
 TYPE_CHECKING = False
@@ -107,7 +107,7 @@ def _seen(value: str, where: str) -> Seen:
     return Seen(version=value, seen_by=_SEEN, where=where, default=True)
 
 
-def _read(asked: Asked) -> Inventory:
+def _read(asked: SubjectRequest) -> Inventory:
     path, sharp, wanted = asked.place.rpartition("#")
     if not sharp:
         path, wanted = asked.place, ""
@@ -131,11 +131,11 @@ def _read(asked: Asked) -> Inventory:
     return inventory(held[fitting[0]], fitting[0], asked.subject)
 
 
-def _identity(asked: Asked) -> str:
+def _identity(asked: SubjectRequest) -> str:
     return streams.file_identity(os.path.join(asked.directory, _path(asked)))
 
 
-def _path(asked: Asked) -> str:
+def _path(asked: SubjectRequest) -> str:
     """The place without the target behind `#`."""
     path, sharp, target = asked.place.rpartition("#")
     return path if sharp else target
