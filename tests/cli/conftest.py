@@ -89,14 +89,15 @@ def small(real: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 
 @pytest.fixture
-def cli(here: Path) -> Cli:
-    """`cli("resolve", "x", TOOLMATRIX_TARGET="arm")`: a run in the empty directory."""
+def cli(here: Path, cache: str) -> Cli:
+    """`cli("resolve", "x", TOOLMATRIX_TARGET="arm")`: a run in the empty directory, which compiles no matrix anew."""
+    own = {"HOME": str(here.parent), "XDG_CACHE_HOME": cache}
 
     def run(
         *argv: str, screen: type[io.StringIO] = io.StringIO, piped: str = "", **env: str
     ) -> Outcome:
         stdout, stderr = screen(), screen()
-        code = main(argv, {"HOME": str(here.parent), **env}, io.StringIO(piped), stdout, stderr)
+        code = main(argv, {**own, **env}, io.StringIO(piped), stdout, stderr)
         return Outcome(code, stdout.getvalue(), stderr.getvalue())
 
     return run

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+from tests import matrix
 from tests.cli.conftest import SMALL
 from tests.stages.real import program
 from toolmatrix import errors
@@ -144,6 +145,7 @@ def test_bash_completes(cli: Cli, tmp_path: Path, words: list[str], expected: st
         env={
             "PATH": os.pathsep.join([str(tmp_path), os.environ["PATH"]]),
             "PYTHONPATH": os.pathsep.join(sys.path),
+            "XDG_CACHE_HOME": matrix.folder(),
         },
         capture_output=True,
         text=True,
