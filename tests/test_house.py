@@ -147,6 +147,15 @@ def test_the_code_says_why_and_what_once() -> None:
     assert len(repeated) <= MOST_REPETITIONS, "\n".join(map(str, repeated))
 
 
+def test_no_class_name_stands_twice() -> None:
+    """A name that two rooms use for two things is read wrong in one of them; what begins with `_` is its module's own."""
+    found: dict[str, list[str]] = {}
+    for one in house.classes(house.modules()):
+        if not one.name.startswith("_"):
+            found.setdefault(one.name, []).append(f"{one.module.inside}:{one.line}")
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
 def version_literals(path: Path) -> Iterator[str]:
     """Constants of a module that look like a version or an arch of some component.
 
