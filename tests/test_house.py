@@ -148,7 +148,7 @@ def test_the_code_says_why_and_what_once() -> None:
 
 
 def test_no_class_name_stands_twice() -> None:
-    """A name that two rooms use for two things is read wrong in one of them; what begins with `_` is its module's own."""
+    """A name that two rooms use for two things is read wrong in one of them; `_Names` are their module's own."""
     found: dict[str, list[str]] = {}
     for one in house.classes(house.modules()):
         if not one.name.startswith("_"):

@@ -136,6 +136,7 @@ def test_every_option_has_a_variable(cli: Cli) -> None:
         "TOOLMATRIX_DEPTH": "3",
         "TOOLMATRIX_VERBOSE": "2",
         "TOOLMATRIX_NO_COLOR": "1",
+        "TOOLMATRIX_EXIT_ZERO": "off",
         "TOOLMATRIX_CPU": "",
         "TOOLMATRIX_MIN_EVIDENCE": "tested",
     }

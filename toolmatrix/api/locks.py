@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from toolmatrix.api.answers import NoAnswer
-    from toolmatrix.api.requests import Options, Words
+    from toolmatrix.api.requests import RequestOptions, Words
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.request import Kept, Request
@@ -91,7 +91,7 @@ class Locked(Printed):
 
 
 def lock(
-    *wanted: str, upgrade: Words = (), recipe: str = "", **options: Unpack[Options]
+    *wanted: str, upgrade: Words = (), recipe: str = "", **options: Unpack[RequestOptions]
 ) -> Locked | NoAnswer:
     """The answer to a request as a lock, with what a `recipe` needs that it shall be rendered by.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Path = str | PathLike[str]
     Words = str | Iterable[str]
 
-    class Options(TypedDict, total=False):
+    class RequestOptions(TypedDict, total=False):
         """The options of a request."""
 
         target: Words
@@ -175,7 +175,7 @@ def fields(wanted: Iterable[str], options: dict[str, Any]) -> Fields:
 
 
 def asked(
-    wanted: Sequence[str], options: Options, varied: Sequence[str] = ()
+    wanted: Sequence[str], options: RequestOptions, varied: Sequence[str] = ()
 ) -> tuple[Surroundings, Request]:
     """The place and the request that the options of a call name. Raises ToolmatrixError."""
     from toolmatrix.request.read import read
@@ -187,14 +187,14 @@ def asked(
     return place, read(place.index, said, keep=place.keep, varied=varied)
 
 
-def resolve(*wanted: str, **options: Unpack[Options]) -> Resolved | NoAnswer:
+def resolve(*wanted: str, **options: Unpack[RequestOptions]) -> Resolved | NoAnswer:
     """The best answer to a request, or why there is none."""
     from toolmatrix.api import answers
 
     return answers.resolved(*asked(wanted, options))
 
 
-def why_not(*wanted: str, **options: Unpack[Options]) -> Allowed | NoAnswer:
+def why_not(*wanted: str, **options: Unpack[RequestOptions]) -> Allowed | NoAnswer:
     """The reasons that forbid a request, or the answer that nothing does."""
     from toolmatrix.api import answers
 
@@ -202,7 +202,7 @@ def why_not(*wanted: str, **options: Unpack[Options]) -> Allowed | NoAnswer:
 
 
 def explain(
-    name: str, *wanted: str, invert: bool = False, **options: Unpack[Options]
+    name: str, *wanted: str, invert: bool = False, **options: Unpack[RequestOptions]
 ) -> Explanation | NoAnswer:
     """Why a component is at its version in the answer to a request; `invert` says what depends on it.
 
@@ -223,7 +223,7 @@ def matrix(
     *,
     where: Words = (),
     everything: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[RequestOptions],
 ) -> ReleaseTable:
     """A grid of two components, or the releases of one: of those that `where` names, on the first target."""
     from toolmatrix.api import grids
