@@ -1,4 +1,4 @@
-"""What CI systems, build tools and terminals put in front of a line, and how to take it off again."""
+"""Prefixes that CI systems, build tools and terminals put in front of a line, taken off again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import AnyStr
 
 MARK = "#$ "
-"""What nvcc puts in front of everything it says of its plan."""
+"""The prefix of all that nvcc says of its plan."""
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|[\]_][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 _ANSI_BYTES = re.compile(_ANSI.pattern.encode())
@@ -80,19 +80,19 @@ def without_colours(text: AnyStr) -> AnyStr:
 
 
 def _after_mark(line: str) -> int:
-    """Where a line begins behind a byte order mark."""
+    """The place where a line begins, behind a byte order mark."""
     return 1 if line.startswith("\ufeff") else 0
 
 
 def _run(piece: re.Pattern[str], line: str, start: int) -> int:
-    """Where a run of pieces ends that begins at `start`."""
+    """The end of a run of pieces that begins at `start`."""
     while (found := piece.match(line, start)) is not None and found.end() > start:
         start = _after_mark(line[found.end() : found.end() + 1]) + found.end()
     return start
 
 
 def _run_of_both(line: str, start: int, end: int) -> int:
-    """Where a run of pieces of either sort ends that begins at `start`, not beyond `end`."""
+    """The end of a run of pieces of either sort that begins at `start`, not beyond `end`."""
     while start < end:
         found = _SURE.match(line, start, end) or _MAYBE.match(line, start, end)
         if found is None or found.end() == start:

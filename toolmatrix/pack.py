@@ -1,4 +1,4 @@
-"""What this interpreter loads faster than the original: modules and sections of the index, marshalled, in one file.
+"""Modules and sections of the index in a form that this interpreter loads faster: marshalled, in one file.
 
 A pack is to an installed package what `.pyc` files are to its sources. The command makes it in `__pycache__` and adds
 what it had to load from elsewhere; where that cannot be written all is as without it, and a source checkout has none.
@@ -132,7 +132,7 @@ def replace(path: str, data: bytes) -> bool:
 
 
 def _head() -> bytes:
-    """What a pack of this interpreter begins with."""
+    """The first bytes of a pack of this interpreter."""
     return f"{FORMAT} {sys.flags.optimize} {sys.version}\n".encode()
 
 

@@ -20,7 +20,7 @@ def about(env: Mapping[str, str] | None = None) -> tuple[str, int]:
 
 
 def names(index: Index, kind: str, prefix: str) -> list[str]:
-    """What a shell offers behind a prefix, in the order of the matrix.
+    """The names that a shell offers behind a prefix, in the order of the matrix.
 
     A kind is `target`, `component`, `release` (`component==version`), `fact` (ids of rows, and of the claims in a row
     once its `#` is typed), or a component, of which it is the releases.

@@ -270,7 +270,7 @@ def _decide(
 
 
 def _pool(group: list[CompiledClaim]) -> Iterator[CompiledBinding]:
-    """What several places offer is offered: one binding for each set of subject releases they speak of."""
+    """Pool what several places offer: one binding for each set of subject releases they speak of."""
     masks: dict[tuple[int, ...], int] = {}
     whole = 0
     for reading in group:

@@ -1,4 +1,4 @@
-"""What a matrix says once compiled: claims with their masks, what binds, what ranks, what disagrees."""
+"""A matrix once compiled: claims with their masks, what binds, what ranks, what disagrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a statement is known, best first; the order is the order of preference everywhere."""
+"""The words for how well a statement is known, best first; the order is the order of preference everywhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ WORDS = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown"
 (the vendor says supported), `derived` (by a named rule), `reported` (third party), `unknown` (no fact speaks)."""
 
 UNKNOWN = WORDS[-1]
-"""What is neither a yes nor a no."""
+"""Neither a yes nor a no."""
 
 _RANK = {word: len(WORDS) - 1 - place for place, word in enumerate(WORDS)}
 

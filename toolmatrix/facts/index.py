@@ -102,7 +102,7 @@ class Index:
 
     @property
     def _state(self) -> tuple[bytes, int]:
-        """What any part is made from: the first line has the CRC of a header that has the CRC of all others."""
+        """The state of what parts come from: the first line has the CRC of a header that has those of all others."""
         return self._head, self._size
 
     def _read_header(self, length: int, crc: int) -> Header:
@@ -116,7 +116,7 @@ class Index:
         return header  # type: ignore[return-value]
 
     def _sure(self, read: Callable[[_Name], bytes], name: _Name) -> bytes:
-        """What is read; where it is damaged, from a new index that begins with the same line."""
+        """Read a part; where it is damaged, from a new index that begins with the same line."""
         try:
             return read(name)
         except IndexDamaged:
@@ -188,7 +188,7 @@ class Index:
         return _json(data[start : data.find(BREAK.encode(), start)].rstrip(b","))
 
     def component(self, name: str) -> ComponentFacts:
-        """What is known of a component, read once."""
+        """The facts of a component, read once."""
         found = self._components.get(name)
         if found is None:
             *told, bindings, row_groups, disputes = self.section("c:" + name)
@@ -276,7 +276,7 @@ def _make(_name: str, _state: Any, make: Callable[[], Any]) -> Any:
 
 
 def _json(data: bytes) -> Any:
-    """One JSON value. Raises ValueError if it is none."""
+    """One JSON value. Raises ValueError for other bytes."""
     text = data.decode()
     try:
         value, end = _scan(text, 0)
@@ -289,7 +289,7 @@ def _json(data: bytes) -> Any:
 
 # The scanner asks its decoder for these attributes and for nothing else, in every CPython from 3.10 to 3.14.
 class _Plain:
-    """What the scanner asks of its decoder: plain values, no hooks."""
+    """The attributes that the scanner asks its decoder for: plain values, no hooks."""
 
     strict = True
     object_hook = object_pairs_hook = None

@@ -39,7 +39,7 @@ class Component(Value):
 
 
 class Target(Value):
-    """Where a result runs: the context it fixes and the policies that hold there."""
+    """A place where results run: the context it fixes and the policies that hold there."""
 
     name: str
     context: Mapping[str, str]
@@ -58,7 +58,7 @@ class InheritanceRule(Value):
 
 
 class FactSource(Value):
-    """Where a statement was read: title, place (repository:path@commit, package, address), and the day."""
+    """A source of statements: title, place (repository:path@commit, package, address), and the day."""
 
     name: str
     title: str
@@ -67,7 +67,7 @@ class FactSource(Value):
 
 
 class Channel(Value):
-    """Where variants are published.
+    """A place where variants are published.
 
     `install` is what pip gets beside the requirement, `lines` are the accelerators by line, the oldest line first.
     """

@@ -1,4 +1,4 @@
-"""What tables, statements, releases and the front page are read with, and where what they say is put down.
+"""Readers that tables, statements, releases and the front page share, and the layer in which their facts are put down.
 
 Raises MatrixError with the position of the value or key at fault.
 """
@@ -47,7 +47,7 @@ class LocatedStr(str):
 
 
 class MatrixLayer:
-    """What one matrix (a front page with its files, or one fact file) says, before layers are merged."""
+    """The facts of one matrix (a front page with its files, or one fact file), before layers are merged."""
 
     def __init__(self) -> None:
         self.date = ""
@@ -105,7 +105,7 @@ class MatrixLayer:
 
 
 class Provenance(Value):
-    """Where a statement comes from: source, evidence word, place in the source, note."""
+    """The origin of a statement: source, evidence word, place in the source, note."""
 
     source: str
     evidence: str
@@ -144,7 +144,7 @@ def text(fields: Mapping[str, YamlNode], name: str, default: str = "") -> str:
 
 
 def flag(fields: Mapping[str, YamlNode], name: str, *, default: bool = False) -> bool:
-    """Whether a key is there and true."""
+    """True where a key is there and true."""
     return fields[name].flag(name) if name in fields else default
 
 
@@ -157,7 +157,7 @@ def identity(fields: Mapping[str, YamlNode], default: str = "") -> str:
 
 
 def decides(fields: Mapping[str, YamlNode]) -> bool:
-    """Whether a row, cell or statement decides; one that does not says why."""
+    """True where a row, cell or statement decides; one that does not says why."""
     decisive = flag(fields, "decides", default=True)
     if not decisive and "note" not in fields:
         fields["decides"].fail(
@@ -325,7 +325,7 @@ class Recorder:
 
 
 def release_attributes(fields: Mapping[str, YamlNode]) -> dict[str, str]:
-    """What the braces of a release hold beside its date, rank and yanking."""
+    """The attributes in the braces of a release, beside its date, rank and yanking."""
     return {name: printed(part) for name, part in fields.items() if name not in _RELEASE}
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         policies: Mapping[str, str]
 
     class RuleHead(TypedDict):
-        """What a rule of inheritance says of itself."""
+        """A rule of inheritance, as answers name it."""
 
         evidence: str
         reason: str
@@ -127,14 +127,14 @@ class CitedClaim(NamedTuple):
     rules: Sequence[str]
 
     def covers(self, place: int) -> bool:
-        """Whether the claim speaks of the release with this bit; ranges are first, last, first, last, ..."""
+        """True if the claim speaks of the release with this bit; ranges are first, last, first, last, ..."""
         for before, end in enumerate(self.ranges):
             if end >= place:
                 return before % 2 == 1 or end == place
         return False
 
     def touches(self, mask: int) -> bool:
-        """Whether the claim speaks of any release in a mask."""
+        """True if the claim speaks of any release in a mask."""
         inside = 0
         bounds = iter(self.ranges)
         for first, last in zip(bounds, bounds, strict=True):
@@ -221,7 +221,7 @@ if TYPE_CHECKING:
 
 
 class SourceRecord(NamedTuple):
-    """Where facts were read, and on which day."""
+    """A source in which facts were read, and the day."""
 
     title: str
     at: str
@@ -229,7 +229,7 @@ class SourceRecord(NamedTuple):
 
 
 class ChannelRecord(NamedTuple):
-    """Where variants are published; `install` are the words that pip needs to find them there."""
+    """A place where variants are published; `install` are the words that pip needs to find them there."""
 
     title: str
     kind: str

@@ -87,7 +87,7 @@ def _timely(
 
 
 def _by_then(cell: CompiledClaim, subject: int, dates: Mapping[str, Sequence[str]]) -> int:
-    """What a cell names of the releases that were out when its row was written; one without a date counts as out.
+    """The releases that a cell names and that were out when its row was written; one without a date counts as out.
 
     A row about a release was written with it; widened to another release, it was written with the one it names.
     """
@@ -116,7 +116,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 
 def _term(cell: CompiledClaim, first: str) -> tuple[str, int, str]:
-    """What a row speaks for of one component.
+    """The term of a row about one component.
 
     What is carried is no reason to have it: beside the component that is chosen first, none is as good.
     """
@@ -125,6 +125,6 @@ def _term(cell: CompiledClaim, first: str) -> tuple[str, int, str]:
 
 
 def _row_evidence(reading: CompiledClaim) -> str:
-    """What the row as a whole is worth: the cell's own coarsening (same-series) does not weaken its neighbours."""
+    """The evidence of a row as a whole: the cell's own coarsening (same-series) does not weaken its neighbours."""
     inherited = [name for name in reading.rules if name != "same-series"]
     return words.weaker(reading.claim.evidence, "derived") if inherited else reading.claim.evidence

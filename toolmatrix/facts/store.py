@@ -60,7 +60,7 @@ def _read(path: str, paths: Sequence[str], load: Load | None = None) -> Index | 
 
 
 def _is_current(index: Index, root: str) -> bool:
-    """Whether the files that an index was made from are as they were; those of a wheel lie below `root`.
+    """True if the files that an index was made from are as they were; those of a wheel lie below `root`.
 
     Installers give files times of their own: those of a wheel need only be about as old as its index.
     """
@@ -87,7 +87,7 @@ def _cache_folder(env: Mapping[str, str]) -> str:
 
 
 def _name(paths: Sequence[str]) -> str:
-    """What the index of some matrices is called; times of modules stand for what is in them, which costs no reading."""
+    """The name of the index of some matrices; times of modules stand for what is in them, which costs no reading."""
     with os.scandir(os.path.dirname(os.path.abspath(__file__))) as entries:
         code = sorted(entry.path for entry in entries if entry.name.endswith(".py"))
     made_by = [f"{name} {state}" for name, state in _states(code).items()]

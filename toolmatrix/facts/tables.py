@@ -32,7 +32,7 @@ ROW = ("id", "source", "where", "evidence", "note", "decides")
 
 
 class Column(Value):
-    """What one column of a table means."""
+    """The meaning of one column of a table."""
 
     name: str
     mark: str
@@ -49,7 +49,7 @@ class Column(Value):
 
 
 class FactTable(Value):
-    """What holds for every row of a table."""
+    """A table without its rows."""
 
     id: str
     about: str
@@ -63,7 +63,7 @@ class FactTable(Value):
 
 
 class Cell(Value):
-    """What a cell takes from its row and column."""
+    """The parts of a cell that come from its row and column."""
 
     column: Column
     row: str
@@ -87,7 +87,7 @@ def table(recorder: Recorder, node: YamlNode) -> None:
 
 
 def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, ...]) -> FactTable:
-    """What holds for every row of a table; its columns have none of the names that are `taken`."""
+    """Read a table without its rows; its columns have none of the names that are `taken`."""
     name = recorder.group(fields)
     key = pieces.known_component(fields["key"], recorder.components).name
     rules = fields.get("stands-for")
@@ -192,7 +192,7 @@ def printed(
 
 
 def attributes(fields: Mapping[str, YamlNode], table: FactTable) -> dict[str, str]:
-    """What a row says of its subject that is no claim."""
+    """The attributes that a row gives its subject, by column; they are not claims."""
     return {
         column: pieces.printed(fields[column])
         for column, meanings in table.columns.items()
@@ -208,7 +208,7 @@ def claims(
     row: str,
     origin: Provenance,
 ) -> None:
-    """What the cells of a row claim about its subject, a component and a selector."""
+    """Record the claims of the cells of a row about its subject, a component and a selector."""
     when = (subject, *table.context, *_narrowing(recorder, fields, table))
     decides = pieces.decides(fields)
     for column, meanings in table.columns.items():

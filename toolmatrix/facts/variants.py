@@ -83,7 +83,7 @@ class _Variant(Value):
 
 
 class _BuildRow(Value):
-    """What a row says of all its variants."""
+    """A row of builds: the parts that all its variants share."""
 
     id: str
     line: str
@@ -192,7 +192,7 @@ def _line(fields: Mapping[str, YamlNode], channel: Channel) -> str:
 
 
 def _check_archs(fields: Mapping[str, YamlNode], table: FactTable, row: _BuildRow) -> None:
-    """What a build for an accelerator can run on is said, or said to be unknown: it is what people ask."""
+    """Check that a build for an accelerator says what it runs on, be it that this is unknown: people ask that first."""
     told = any(
         meaning.component == "arch"
         for column, meanings in table.columns.items()
@@ -261,7 +261,7 @@ def _held(fields: Mapping[str, YamlNode], table: FactTable) -> str:
 
 
 def _belongs(row: _BuildRow, table: FactTable, matched: tuple[str, ...]) -> Iterator[Claim]:
-    """What makes a variant one: its release, machine and accelerator, that it is installed, and what it goes with."""
+    """The claims that make variants: release, machine, accelerator, that they are installed, what they go with."""
     base = Claim(
         id="",
         row=row.id,
@@ -314,8 +314,8 @@ _SAYS = {
 
 
 def silence(recorder: Recorder) -> None:
-    """What follows from the rows as a whole: an installed release is one of its builds; of one that has none in the
-    matrix nobody knows what is inside.
+    """Record what follows from all rows together: an installed release is one of its builds; of one without builds
+    in the matrix nobody knows what is inside.
     """
     for of in recorder.components.values():
         builds = recorder.releases(name(of.name)) if of.variants else []

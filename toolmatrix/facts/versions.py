@@ -65,7 +65,7 @@ def _cut(text: str, separators: str) -> str:
 
 
 def order(version: Key) -> Key:
-    """What to sort by: trailing zeros do not count, 1.0 equals 1 (PEP 440, zero padding)."""
+    """The key to sort by: trailing zeros do not count, 1.0 equals 1 (PEP 440, zero padding)."""
     numbers, phase, count = version
     end = len(numbers)
     while end > 1 and numbers[end - 1] == 0:
@@ -119,7 +119,7 @@ def _clauses(word: str, names: bool) -> Iterator[Clause]:
 
 
 def _plain(text: str) -> bool:
-    """Whether an end of a range is one: a digit, then letters, digits and dots."""
+    """True for an end of a range: a digit, then letters, digits and dots."""
     return text[:1].isdecimal() and text.replace(".", "").replace("_", "").isalnum()
 
 
@@ -235,7 +235,7 @@ class Scale:
 
 
 def _starts(version: Key, prefix: tuple[int, ...]) -> bool:
-    """Whether the numbers begin with a prefix; what is not written is zero (PEP 440)."""
+    """True if the numbers begin with a prefix; what is not written is zero (PEP 440)."""
     numbers = version[0]
     return (numbers + (0,) * (len(prefix) - len(numbers)))[: len(prefix)] == prefix
 
@@ -251,7 +251,7 @@ def _same(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> 
 
 
 def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> bool:
-    """Whether a clause about `wanted`, which sorts as `limit`, admits a version, which sorts as `place`."""
+    """True if a clause about `wanted`, which sorts as `limit`, admits a version, which sorts as `place`."""
     operator = clause.operator
     if operator == "===":
         return place == limit

@@ -262,7 +262,7 @@ def _fields(
 
 
 def _package(variant: Release) -> str:
-    """What a requirement names, with its extras: `jax[cuda12]`."""
+    """The package that a requirement names, with its extras: `jax[cuda12]`."""
     return variant.attributes["install"].partition("=")[0]
 
 

@@ -34,7 +34,7 @@ _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 class NodeKind(Value):
-    """What a file is called, which error tells what is wrong in it, and where its shape is described."""
+    """The name of a kind of file, the error that tells what is wrong in one, and the page that describes its shape."""
 
     noun: str
     error: type[ToolmatrixError]
@@ -77,7 +77,7 @@ class YamlNode:
 
     @property
     def kind(self) -> str:
-        """What it is, for people."""
+        """The name of the kind of node, for people."""
         if self.text is not None:
             return f"`{_one_line(self.text)}`" if self.text else "nothing"
         return "a list" if self.items is not None else "a mapping"

@@ -124,7 +124,7 @@ def _broken(
 def _core(
     problem: Problem, variable: Variable, candidate: int, asked: Sequence[int]
 ) -> tuple[int, ...]:
-    """Why a candidate cannot be: a core of the problem with the candidate demanded, without that demand."""
+    """The reason why a candidate cannot be: a core of the problem with the candidate demanded, without that demand."""
     number = len(problem.nogoods)
     core = explain(
         _demanding(problem, problem.nogoods, variable, candidate), requests=(*asked, number)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Reached:
-    """What a request can reach: its variables, in the order in which the engine decides them.
+    """The part of the matrix that a request can reach: its variables, in the order in which the engine decides them.
 
     `remaining` is, by target, what the request leaves of each component reached, `asked` the same of those it names,
     `multi_instance` the numbers of the codegen archs and devices that a target has several of.
@@ -83,7 +83,7 @@ class Reached:
         return self.component(variable.component).versions[candidate - 1]
 
     def possible(self, target: str, conditions: Mapping[str, int]) -> bool:
-        """Whether the conditions could hold under the request: a component not reached is absent."""
+        """True if the conditions could hold under the request: a component not reached is absent."""
         left = self.remaining[target]
         for component, mask in conditions.items():  # noqa: SIM110 - asked thousands of times, and `all` takes twice as long
             if not left.get(component, 1) & mask:
@@ -312,7 +312,7 @@ def _broken(subject: str, binding: Binding, parts: Mapping[str, Variable]) -> No
 
 
 def _domains(reached: Reached) -> list[int]:
-    """What each variable may be: policies apply, and what is withdrawn or not yet known at `--at` is dropped."""
+    """The candidates of each variable: policies apply, and what is withdrawn or not yet known at `--at` is dropped."""
     request = reached.request
     domains = [(2 << variable.count) - 1 for variable in reached.variables]
     for target, component, releases in request.policies:
@@ -341,7 +341,7 @@ def _domains(reached: Reached) -> list[int]:
 
 
 def _brought(reached: Reached) -> dict[str, list[int]]:
-    """What builds bring with them, by component, each time as the releases that will do."""
+    """The components that builds bring with them, each time as the releases that will do."""
     found: dict[str, list[int]] = {}
     for name in {name: None for _, name in reached.by_name}:
         part = reached.component(name)
@@ -386,7 +386,7 @@ class Assembly(Reached):
         return other
 
     def reason(self, number: int) -> Reason:
-        """Why a nogood is there."""
+        """The reason why a nogood is there."""
         return self.statements[number].reason(self.request.min_evidence)
 
     @property

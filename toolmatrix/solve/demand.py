@@ -60,7 +60,7 @@ def _rows(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) ->
 
 
 def _requirements(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) -> None:
-    """What a good enough claim requires counts as tested."""
+    """Count what a good enough claim requires as tested."""
     for statement in assembly.statements:
         fact, terms = statement.binding, statement.terms
         if fact is None or fact.kind != "requires" or len(terms) != 2:

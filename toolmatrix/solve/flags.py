@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 PTX = "compute_"
-"""How the name of a codegen arch begins that is no machine code: the driver compiles it."""
+"""The beginning of the names of codegen archs that are not machine code: the driver compiles them."""
 
 
 class Flags(Value):

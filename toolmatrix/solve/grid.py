@@ -50,7 +50,7 @@ def grid(assembly: Assembly, target: str, rows: str, columns: str) -> Grid:
 
 
 class _Statement(NamedTuple):
-    """What a fact or row says of the pair, as masks of its subject and the other; `turned`: columns are its subject."""
+    """A fact or row about the pair, as masks of its subject and the other; `turned`: columns are its subject."""
 
     mask: int
     allowed: int
@@ -108,7 +108,7 @@ class _Grid:
                     yield _Statement(mask, allowed, known, cites, turned)
 
     def certain(self, conditions: Mapping[str, int]) -> bool:
-        """Whether conditions hold whatever else is chosen: only the fixed context can promise that."""
+        """True if conditions hold whatever else is chosen: only the fixed context can promise that."""
         left = self.assembly.remaining[self.target]
         return all(not left.get(name, 1) & ~mask for name, mask in conditions.items())
 

@@ -27,7 +27,7 @@ class CoreLine(Value):
 
 
 class Core(Value):
-    """Why there is no answer: lines that cannot hold together.
+    """A reason why there is no answer: lines that cannot hold together.
 
     `asks` are all lines of the request behind them, also defaults and what an option brings; `subjects` the components
     that its facts are about. It is `soft` where nothing but the evidence asked for refuses.
@@ -80,7 +80,7 @@ def grounds(
 
 
 class _Remaining:
-    """What is left of each component when the request and then every fact that it triggers are heard."""
+    """The releases left of each component when the request and then every fact that it triggers are heard."""
 
     def __init__(self, assembly: Assembly, reasons: Sequence[Reason], held: Sequence[Pin]) -> None:
         self.align = assembly.request.align

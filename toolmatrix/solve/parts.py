@@ -1,4 +1,4 @@
-"""What an assembly is made of: variables, tested rows, and the reasons behind nogoods."""
+"""The parts of an assembly: variables, tested rows, statements and the reasons behind nogoods."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVIDENCE = 8
 
 
 class Reason(Value):
-    """Why a nogood is there: a request line, a fact (with its cites and the terms it joins), or a policy of the run."""
+    """The reason of a nogood: a line of the request, a fact (its cites and the terms it joins), or the evidence."""
 
     kind: str
     ask: Ask | None = None
@@ -103,7 +103,7 @@ class Variable:
 
 
 class RowHead:
-    """What the rows under one head of the index have in common; they are numbered from `start` on."""
+    """Rows of one group of the index; they are numbered from `start` on."""
 
     def __init__(
         self,

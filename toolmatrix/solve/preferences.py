@@ -1,4 +1,4 @@
-"""What ranks beside rows: the build that fits what was asked, and releases of the framework's own time.
+"""Preferences beside tested rows: the build that fits what was asked, and releases of the framework's own time.
 
 They are supports like rows. Above all rows stand what a lock holds and what a policy asks for, then, among the builds
 of a release, machine code for every device asked for (before code that the driver compiles) and a build for the
@@ -52,7 +52,7 @@ class Supports:
 
 
 def kept(assembly: Assembly) -> Iterator[Support]:
-    """What a lock holds and what a policy prefers, anchored on the target."""
+    """The releases that a lock holds and a policy prefers, anchored on the target."""
     request = assembly.request
     wanted = [(*part, 0) for part in request.keep]
     for target, component, releases in request.policies:
@@ -76,7 +76,7 @@ def kept(assembly: Assembly) -> Iterator[Support]:
 
 
 def builds(assembly: Assembly) -> Iterator[Support]:
-    """Which of several builds of a release fits best."""
+    """The builds of a release that fit best."""
     above = (len(assembly.variables) + 1) * EVIDENCE
     for target, name in assembly.by_name:
         if assembly.header["components"][name]["variant_of"]:
@@ -147,7 +147,7 @@ def _limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int
 
 
 def limits(index: Index, subject: str, about: str, bit: int) -> int:
-    """What facts limit a component to for one release of a subject, as a mask."""
+    """The releases that facts limit a component to for one release of a subject, as a mask."""
     found = -1
     for when, allowed in _limiting(index, subject, about):
         if when & bit:

@@ -247,7 +247,7 @@ class _Target:
         return all(held.get(component, 1) & mask for component, mask in conditions.items())
 
     def held(self, instance: int) -> dict[str, int]:
-        """What was chosen of each component, of several instances the given one; not reached is absent."""
+        """The candidate chosen of each component, of several instances the given one; not reached is absent."""
         if instance not in self._held:
             parts = self.assembly.parts(self.target, instance)
             self._held[instance] = {name: self.bits[part.number] for name, part in parts.items()}
@@ -318,7 +318,7 @@ class _Target:
         return required, decisive or limited, parent
 
     def held_by_builds(self, variable: Variable) -> list[Cite]:
-        """What the chosen builds hold of codegen archs."""
+        """Claims of the chosen builds about the codegen archs they hold."""
         found: list[Cite] = []
         for owner, binding in self.claims.get(variable.number, ()):
             if self.components[owner.component]["variant_of"] and variable.component == "arch":
@@ -326,7 +326,7 @@ class _Target:
         return found
 
     def offers(self, variable: Variable) -> list[Cite]:
-        """Where the chosen release can be had: offers of what was chosen after it, which rank nothing."""
+        """Places where the chosen release can be had: offers of what was chosen after it, which rank nothing."""
         found = []
         for owner, binding in self.claims.get(variable.number, ()):
             if binding.kind == "limits" and owner.number > variable.number:
@@ -338,7 +338,7 @@ class _Target:
         return found
 
     def own(self, variable: Variable) -> list[Cite]:
-        """What the chosen release says of itself and what was chosen before it."""
+        """Claims of the chosen release about what was chosen before it."""
         found = []
         bit = self.bits[variable.number]
         flag = self.components[variable.component]["flag"]

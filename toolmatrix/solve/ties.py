@@ -1,4 +1,4 @@
-"""What of an answer facts tie to the request: through claims that hold and rows that speak, from what was asked for on.
+"""The part of an answer that facts tie to the request, by claims that hold and rows that speak.
 
 A claim that a component must be there, at whatever release, ties none of them. What the
 request fixes (target, machine, accelerator, from) is where facts hold and not what they are about.
@@ -48,7 +48,7 @@ def reached(roots: Iterable[int], edges: Mapping[int, set[int]]) -> set[int]:
 
 
 def roots(assembly: Assembly, target: str) -> set[int]:
-    """What was asked for first, and all else whose release the request names."""
+    """The component that was asked for first, and all else whose release the request names."""
     found: set[int] = set()
     parts = assembly.parts(target)
     for name in assembly.request.wanted[:1]:
@@ -88,7 +88,7 @@ def _claimed(
 
 
 def _any_will_do(assembly: Assembly, cites: int) -> bool:
-    """Whether claims say `*`, and do not name each release there is."""
+    """True if claims say `*`, and do not name each release there is."""
     index = assembly.index
     return all(index.claim(cite.record).selector == "*" for cite in index.cites(cites))
 

@@ -49,7 +49,7 @@ def untested(index: Index, request: Request) -> list[Untested]:
 def _cites(
     assembly: Assembly, rows: Sequence[TestedRow], target: str, one: Variable, other: Variable
 ) -> Iterator[CitedClaim]:
-    """What rows say of `other`, of the releases of `one` that were asked for."""
+    """Claims of rows about `other`, of the releases of `one` that were asked for."""
     asked = assembly.asked.get((target, one.component), -1)
     for row in rows:
         for cite in assembly.index.cites(row.cites):
@@ -59,7 +59,7 @@ def _cites(
 
 
 def spoken(index: Index, request: Request) -> bool:
-    """Whether any fact, hard or soft, speaks of two of the things asked for together."""
+    """True if any fact, hard or soft, speaks of two of the things asked for together."""
     assembly = Assembly(index, request)
     told = assembly.every_row()
     for target in assembly.request.targets:
@@ -106,7 +106,7 @@ def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable
 
 
 def _speaks(assembly: Assembly, row: TestedRow, one: Variable, other: Variable) -> bool:
-    """Whether a row has `one` as its subject, at a release that was asked for, and names `other`."""
+    """True if a row has `one` as its subject, at a release that was asked for, and names `other`."""
     masks = {number: mask for number, mask, _ in row.terms}
     return (
         row.owner == one.number

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     """A support, the first variable it joins, the values of that which it holds, the place of a variable in it."""
 
 PATIENCE = 32
-"""How many conflicts more than there are variables come before the search is set free."""
+"""Conflicts, more than there are variables, before the search is set free."""
 
 
 class Support:
@@ -97,7 +97,7 @@ class Support:
         return self.terms[0][1]
 
     def rows(self) -> Sequence[Support]:
-        """What it stands for: itself, or the rows of a sheaf."""
+        """The rows it stands for: itself, or those of a sheaf."""
         return (self,)
 
     def level(self, variable: int, candidate: int, values: Sequence[int]) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""Why nothing fits: irreducible cores, kept short by searching from the requests outwards.
+"""The reasons why nothing fits: irreducible cores, kept short by searching from the requests outwards.
 
 A core is a set of nogoods that exclude each other; it is irreducible if each of them is needed.
 Irreducible is not short: on one problem such cores range from a few rows to hundreds, and the
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     Core = tuple[int, ...]
 
 REDUCED = 3
-"""How many different cores are reduced before the best is chosen."""
+"""Different cores that are reduced before the best is chosen."""
 ROUNDS = 3
-"""How often a search for something shorter is repeated."""
+"""Repetitions of a search for something shorter."""
 SHORT = 10
 """A core up to this length is short enough."""
 LONG = 200

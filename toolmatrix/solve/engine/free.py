@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from .search import Search
 
 PATIENCE = 128
-"""How many conflicts come before the first restart; each next one waits half as long again."""
+"""Conflicts before the first restart; each next one waits half as long again."""
 
 LITERALS = 400
-"""How many candidates are counted at most."""
+"""Candidates that are counted at most."""
 
 
 class Free:
@@ -38,7 +38,7 @@ class Free:
         self.found = search.settled
         """The last solution, and before there is one what the ordered search settled on."""
         self.levels: list[int] = []
-        """How long the trail was before each decision."""
+        """The length of the trail before each decision."""
         self._cut(0, 0)
         search.restored.clear()
         search.queue = dict.fromkeys(range(len(search.domains)))
