@@ -270,6 +270,8 @@ def _of_request(reached: Reached) -> Iterator[Statement]:
 
 def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
     """Every binding of a reached subject, for each codegen arch or device that it speaks about."""
+    # Hundreds for the smallest request: the constructor would cost a tenth of all that assembling takes.
+    made = Statement._make
     for target, name in reached.by_name:
         left, several = reached.remaining[target][name], reached.multi_instance[target]
         parts = reached.parts(target)
@@ -285,9 +287,9 @@ def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
                 for number in reached.instances(target, [name, *conditions, binding.component]):
                     terms = _broken(name, binding, reached.parts(target, number))
                     if terms:
-                        yield Statement(terms, target, name, binding)
+                        yield made((terms, target, name, binding))
             elif terms := _broken(name, binding, parts):
-                yield Statement(terms, target, name, binding)
+                yield made((terms, target, name, binding))
 
 
 def _broken(subject: str, binding: Binding, parts: Mapping[str, Variable]) -> Nogood:
