@@ -96,24 +96,6 @@ class Pack:
         return b"".join([head, table, *body])
 
 
-def piece(path: str, start: int, length: int) -> bytes:
-    """Some bytes of a file, fewer where it has not so many or cannot be read.
-
-    The file is opened each time, by the system's calls: the sixty pieces that an answer needs of an index cost a third
-    of a millisecond, and no object holds a file that somebody has to close. Python's own files cost three times that.
-    """
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.pread(file, length, start)
-    except OSError:
-        return b""
-    finally:
-        os.close(file)
-
-
 def replace(path: str, data: bytes) -> bool:
     """Write a file of a cache beside its place and rename it; False where that cannot be done, which does no harm."""
     beside = f"{path}.{os.getpid()}"
@@ -158,8 +140,8 @@ class _ModuleFinder:
     """Finds the modules of this package, by their sources as ever: one that changed is not in the pack."""
 
     def __init__(self, root: str, pack: Pack) -> None:
-        self._root = os.path.dirname(root)
-        self._package = os.path.basename(root)
+        folder, self._package = os.path.split(root)
+        self._prefix = os.path.join(folder, "")
         self._pack = pack
 
     def find_spec(
@@ -167,8 +149,8 @@ class _ModuleFinder:
     ) -> ModuleSpec | None:
         if name.partition(".")[0] != self._package:
             return None
-        base = os.path.join(self._root, *name.split("."))
-        for path, inside in ((f"{base}.py", False), (os.path.join(base, "__init__.py"), True)):
+        base = self._prefix + name.replace(".", os.sep)
+        for path, inside in ((f"{base}.py", False), (f"{base}{os.sep}__init__.py", True)):
             try:
                 found = os.stat(path)
             except OSError:
@@ -176,6 +158,8 @@ class _ModuleFinder:
             loader = _ModuleLoader(name, path, self._pack, (path, found.st_mtime_ns, found.st_size))
             spec = ModuleSpec(name, loader, origin=path, is_package=inside)
             spec.has_location = True
+            # Else the machinery works out, for each module, where Python would have kept its code.
+            spec.cached = self._pack.path
             if spec.submodule_search_locations is not None:
                 spec.submodule_search_locations.append(base)
             return spec

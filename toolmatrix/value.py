@@ -41,6 +41,7 @@ class _ValueType(type):
             fields += getattr(base, "_fields", ())
             inherited |= getattr(base, "_defaults", {})
         made._fields = fields + own  # type: ignore[attr-defined]
+        made._names = dict.fromkeys(made._fields).keys()  # type: ignore[attr-defined]
         made._defaults = inherited | defaults  # type: ignore[attr-defined]
         return made
 
@@ -59,16 +60,15 @@ class Value(metaclass=_ValueType):
 
         def __init__(self, **given):
             kind = type(self)
+            values = kind._defaults | given
+            if values.keys() != kind._names:
+                missing = [field for field in kind._fields if field not in values]
+                wrong = f"needs {missing[0]!r}" if missing else ""
+                extra = next((field for field in given if field not in kind._names), None)
+                raise TypeError(f"{kind.__name__} {wrong or f'has no field {extra!r}'}")
             put = object.__setattr__
-            for field in kind._fields:
-                if field in given:
-                    put(self, field, given.pop(field))
-                elif field in kind._defaults:
-                    put(self, field, kind._defaults[field])
-                else:
-                    raise TypeError(f"{kind.__name__} needs {field!r}")
-            if given:
-                raise TypeError(f"{kind.__name__} has no field {next(iter(given))!r}")
+            for field, value in values.items():
+                put(self, field, value)
 
         def __setattr__(self, name, *_value):
             raise AttributeError(f"{type(self).__name__} is frozen")

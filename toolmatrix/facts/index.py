@@ -27,7 +27,6 @@ from toolmatrix.facts.records import (
     SourceRecord,
 )
 from toolmatrix.facts.versions import Scale
-from toolmatrix.pack import piece
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +60,17 @@ class Index:
     """Read access to an index file. Raises IndexDamaged when it is not one."""
 
     __slots__ = (
-        *("_body", "_components", "_data", "_head", "_load", "_loaded", "_raw", "_records"),
+        *(
+            "_body",
+            "_components",
+            "_data",
+            "_file",
+            "_head",
+            "_load",
+            "_loaded",
+            "_raw",
+            "_records",
+        ),
         *("_repair", "_scales", "_size", "header", "path"),
     )
 
@@ -79,7 +88,9 @@ class Index:
         self.path = path
         self._data = data
         self._repair = repair
-        self._size = os.stat(path).st_size if data is None else len(data)
+        # A descriptor: sixty pieces are read of it, by place, so that forked processes may share it.
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if data is None else -1
+        self._size = os.fstat(self._file).st_size if data is None else len(data)
         self._body = 0
         start = self._bytes(0, min(_FIRST_LINE, self._size))
         self._head = b"".join(start.partition(b"\n")[:2])
@@ -99,6 +110,10 @@ class Index:
         self._components: dict[str, ComponentFacts] = {}
         self._raw: dict[str, bytes] = {}
         self._scales: dict[str, Scale] = {}
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", -1) >= 0:
+            os.close(self._file)
 
     @property
     def _state(self) -> tuple[bytes, int]:
@@ -145,7 +160,10 @@ class Index:
             raise IndexDamaged(self.path)
         if self._data is not None:
             return self._data[start : start + length]
-        data = piece(self.path, start, length)
+        try:
+            data = os.pread(self._file, length, start)
+        except OSError:
+            data = b""
         if len(data) != length:
             raise IndexDamaged(self.path)
         return data
