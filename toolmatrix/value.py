@@ -124,9 +124,11 @@ else:
 
     class _NamedTupleType(type):
         def __new__(mcls, name, bases, body):
-            fields = tuple(body.get("__annotations__", ()))
-            body |= {field: _tuplegetter(place, None) for place, field in enumerate(fields)}
-            return super().__new__(mcls, name, bases, body | {"__slots__": (), "_fields": fields})
+            body["__slots__"] = ()
+            body["_fields"] = tuple(body.get("__annotations__", ()))
+            for place, field in enumerate(body["_fields"]):
+                body[field] = _tuplegetter(place, None)
+            return super().__new__(mcls, name, bases, body)
 
     class NamedTuple(tuple, metaclass=_NamedTupleType):  # noqa: SLOT001 - the metaclass does
         """A NamedTuple without defaults: what is read in numbers and made out of lists."""

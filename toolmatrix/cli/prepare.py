@@ -8,14 +8,13 @@ from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.context import Context
 from toolmatrix.cli.merge import SettingsLayer, from_defaults, from_flags, from_variables, merge
 from toolmatrix.cli.options import Options
-from toolmatrix.cli.settings import project_file, user_file
 from toolmatrix.errors import UsageError
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from tempfile import TemporaryDirectory
     from typing import Any, TextIO
 
@@ -153,10 +152,52 @@ class Settings(Value):
 
 
 def _settings(flags: SettingsLayer, directory: str, env: Mapping[str, str]) -> Settings:
-    files = (project_file(directory), user_file(env))
-    return Settings(
-        flags=flags, directory=directory, files=tuple(file for file in files if file is not None)
+    found = (
+        next(_settings_files(_project_files(directory), "project file"), None),
+        next(_settings_files(_user_files(env), "user file"), None),
     )
+    return Settings(
+        flags=flags, directory=directory, files=tuple(file for file in found if file is not None)
+    )
+
+
+def _settings_files(
+    places: Iterable[tuple[str, tuple[str, ...]]], kind: str
+) -> Iterator[SettingsFile]:
+    """The files that hold settings, of those that may: the reader is imported where there is one, which is rare."""
+    for path, prefix in places:
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            # What is wrong with it is for the reader to say.
+            pass
+        from toolmatrix.cli.settings import read
+
+        found = read(path, kind, prefix)
+        if found is not None:
+            yield found
+
+
+def _project_files(directory: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The places of `toolmatrix.toml`, and `[tool.toolmatrix]` of `pyproject.toml`, in a directory and those above."""
+    # Below the current directory a path is shown as its reader would write it.
+    current = os.path.join(os.getcwd(), "")
+    here, above = "", os.path.abspath(directory or os.curdir)
+    while here != above:
+        here, above = above, os.path.dirname(above)
+        for name, prefix in (("toolmatrix.toml", ()), ("pyproject.toml", ("tool", "toolmatrix"))):
+            yield os.path.join(here, name).removeprefix(current), prefix
+
+
+def _user_files(env: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The place of the user's own file, below XDG_CONFIG_HOME; its specification has relative paths ignored."""
+    base, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.join(home, ".config")
+    if os.path.isabs(base):
+        yield os.path.join(base, "toolmatrix", "config.toml"), ()
 
 
 def make_context(

@@ -1,12 +1,7 @@
-"""Configuration files: found, read and checked, with the place of every key.
-
-`toolmatrix.toml`, or `[tool.toolmatrix]` in `pyproject.toml`, is searched upwards; the user file is
-`toolmatrix/config.toml` below XDG_CONFIG_HOME. The TOML reader is imported when there is such a file.
-"""
+"""Configuration files: read and checked, with the place of every key. `prepare` finds them."""
 
 from __future__ import annotations
 
-import os
 import os.path
 
 from toolmatrix.cli.option import toml_kind
@@ -45,39 +40,8 @@ class SettingsFile(Value):
         return locate(self.path, self.text, (*self.prefix, *keys))
 
 
-def project_file(directory: str) -> SettingsFile | None:
-    """The nearest settings file of `directory` or one above it."""
-    here = os.path.abspath(directory or os.curdir)
-    while True:
-        for name, prefix in (("toolmatrix.toml", ()), ("pyproject.toml", ("tool", "toolmatrix"))):
-            found = _read(_known_as(os.path.join(here, name)), "project file", prefix)
-            if found is not None:
-                return found
-        above = os.path.dirname(here)
-        if above == here:
-            return None
-        here = above
-
-
-def _known_as(path: str) -> str:
-    """A path as its reader would write it: relative when it lies below."""
-    here = os.path.join(os.getcwd(), "")
-    return path.removeprefix(here)
-
-
-def user_file(env: Mapping[str, str]) -> SettingsFile | None:
-    """The user's own settings file."""
-    base = env.get("XDG_CONFIG_HOME", "")
-    # The base directory specification has relative paths ignored.
-    if not os.path.isabs(base):
-        home = env.get("HOME", "")
-        if not os.path.isabs(home):
-            return None
-        base = os.path.join(home, ".config")
-    return _read(os.path.join(base, "toolmatrix", "config.toml"), "user file")
-
-
-def _read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | None:
+def read(path: str, kind: str, prefix: tuple[str, ...] = ()) -> SettingsFile | None:
+    """The settings in a file, below some keys; None where it holds none. Raises ConfigError."""
     try:
         with open(path, "rb") as file:
             data = file.read()

@@ -64,11 +64,11 @@ def _is_current(index: Index, root: str) -> bool:
 
     Installers give files times of their own: those of a wheel need only be about as old as its index.
     """
-    files = index.header["files"]
+    files, below = index.header["files"], os.path.join(root, "")
     try:
         latest = os.stat(index.path).st_mtime + _SLACK
         for name, (size, time) in files.items():
-            found = os.stat(os.path.join(root, name))
+            found = os.stat(below + name)
             if found.st_size != size or (
                 found.st_mtime_ns != time if time else found.st_mtime > latest
             ):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import caveats, claims, terminal, variants
+from toolmatrix.report import caveats, claims, terminal
 from toolmatrix.solve import flags
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Charset, Terminal
+    from toolmatrix.report.variants import Variant
     from toolmatrix.solve.resolve import Choice, Resolution
 
 # A longer name (an image reference) runs over its column instead of pushing all others to the right.
@@ -99,8 +100,16 @@ class _TargetTree:
         self.target = target
         self.components = index.header["components"]
         held = resolution.targets[target]
-        self.builds = {build.component: build for build in variants.of(index, held)}
-        self.inside = variants.carried(index, resolution, target) if self.builds else {}
+        self.builds: dict[str, Variant] = {}
+        self.inside: Mapping[str, str] = {}
+        self.installs: Sequence[str] = ()
+        # What is built from source has no builds to tell apart, and loads nothing for it.
+        if any(self.components[choice.component]["variant_of"] for choice in held):
+            from toolmatrix.report import variants
+
+            self.builds = {build.component: build for build in variants.of(index, held)}
+            self.inside = variants.carried(index, resolution, target)
+            self.installs = variants.installs(list(self.builds.values()))
         self.choices = [one for one in held if not self.components[one.component]["flag"]]
         self.flagged = {one.version: one for one in held if self.components[one.component]["flag"]}
         self.long = {one.version: one.component for one in self.choices if len(one.version) > _LONG}
@@ -177,7 +186,7 @@ class _TargetTree:
 
     def flags(self) -> Iterator[_Node]:
         """The flags of the answer: those solved with it, and those that follow from the CPU and the codegen archs."""
-        for line in variants.installs(list(self.builds.values())):
+        for line in self.installs:
             yield _Node(name=line)
         made = flags.of(self.resolution, self.target)
         for flag in made.cflags:

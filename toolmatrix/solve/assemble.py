@@ -294,23 +294,22 @@ def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
 
 def _broken(subject: str, binding: Binding, parts: Mapping[str, Variable]) -> Nogood:
     """The nogood of a binding: its conditions hold and it does not. There is none if it always holds."""
-    # What is not reached is absent and, being possible, holds.
-    variable = parts[subject]
-    terms = [(variable.number, binding.mask)]
-    for other, mask in binding.conditions.items():
-        if other in parts:
-            terms.append((parts[other].number, mask))
     if binding.alternatives:
-        terms += [(parts[name].number, 1) for name in binding.alternatives if name in parts]
-    elif binding.component in parts:
-        variable = parts[binding.component]
-        broken = (2 << variable.count) - 1 & ~binding.allowed
-        if not broken:
+        broken = [(parts[name].number, 1) for name in binding.alternatives if name in parts]
+    elif (variable := parts.get(binding.component)) is None:
+        # What is not reached is absent.
+        if binding.allowed & 1:
             return ()
-        terms.append((variable.number, broken))
-    elif binding.allowed & 1:
-        return ()
-    return tuple(terms)
+        broken = []
+    else:
+        excluded = (2 << variable.count) - 1 & ~binding.allowed
+        if not excluded:
+            return ()
+        broken = [(variable.number, excluded)]
+    held = [
+        (parts[other].number, mask) for other, mask in binding.conditions.items() if other in parts
+    ]
+    return ((parts[subject].number, binding.mask), *held, *broken)
 
 
 def _domains(reached: Reached) -> list[int]:
