@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import dockerfile
@@ -32,6 +33,8 @@ class Broken(Exception):
 # Shell
 
 
+# Of the scripts of a file all but one are as before when one text changes.
+@lru_cache(maxsize=4096)
 def shell(text: str) -> list[str]:
     """The words, operators and comments of a script, quotes taken off (POSIX, Shell Command Language, 2.2 and 2.3)."""
     found: list[str] = []
@@ -259,6 +262,8 @@ SCRIPTED = (".Dockerfile", ".def")
 """Files with commands of a recipe in them."""
 
 
+# A harmless text of one length, and a text that another file holds, make the same file again.
+@lru_cache(maxsize=256)
 def parse(path: str, text: str, script: Callable[[str], Tree] = shell) -> Tree:
     """The tree of a file; commands of a recipe are read by `script`."""
     parser: Callable[..., Tree] = next(one for end, one in PARSERS.items() if path.endswith(end))
