@@ -131,13 +131,13 @@ def test_what_is_kept_of_a_long_log_is_bounded() -> None:
     text = "".join(
         f"ImportError: lib{number}.so.{number}: cannot open shared object file: No such file\n"
         f"Successfully installed pkg{number}-1.{number}\n"
-        for number in range(3000)
+        for number in range(2100)
     )
-    stream = Endless(text.encode(), 3)
+    stream = Endless(text.encode(), 2)
     seen = log.observe(stream, BOOK, "x")
     assert stream.asked == matcher.BLOCK
     assert len(seen.matches) == log.MATCHES
-    assert seen.more == 3 * (3000 - log.MATCHES)
+    assert seen.more == 2 * (2100 - log.MATCHES)
     assert len(seen.inventory.components) <= 2001
 
 
