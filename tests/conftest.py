@@ -47,6 +47,12 @@ def cache() -> str:
     return matrix.folder()
 
 
+@pytest.fixture
+def _opened_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs in this process share one index of the built-in matrix."""
+    monkeypatch.setattr("toolmatrix.facts.store.open_index", matrix.opened_once)
+
+
 @pytest.fixture(autouse=True)
 def _no_processes_and_no_sockets(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.get_closest_marker("process"):

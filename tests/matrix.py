@@ -8,9 +8,12 @@ from functools import cache
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
+from toolmatrix import resources
 from toolmatrix.facts.store import open_index
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from toolmatrix.facts.index import Index
 
 _VARIABLE = "TESTS_OF_TOOLMATRIX_CACHE"
@@ -31,7 +34,19 @@ def folder() -> str:
     return os.environ[_VARIABLE]
 
 
-@cache
 def index() -> Index:
     """The built-in matrix."""
+    return _opened(resources.matrix_root())
+
+
+@cache
+def _opened(_root: str) -> Index:
     return open_index((), {"XDG_CACHE_HOME": folder()})
+
+
+def opened_once(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
+    """`open_index` of a run in this process: what an earlier one read of the built-in matrix need not be read again."""
+    alone = not overlays and resources.builtin_index() is None
+    if alone and env.get("XDG_CACHE_HOME") == folder():
+        return _opened(resources.matrix_root())
+    return open_index(overlays, env)

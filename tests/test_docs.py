@@ -229,7 +229,9 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, cache: str, monkeypatch: pytest.MonkeyPatch) -> Folder:
+def folder(
+    tmp_path: Path, cache: str, _opened_once: None, monkeypatch: pytest.MonkeyPatch
+) -> Folder:
     """A folder with docs/logs to run a page in; `check` starts no processes there."""
     work = tmp_path / "work"
     shutil.copytree(ROOT / "docs" / "logs", work / "docs" / "logs")

@@ -89,7 +89,7 @@ def small(real: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 
 @pytest.fixture
-def cli(here: Path, cache: str) -> Cli:
+def cli(here: Path, cache: str, _opened_once: None) -> Cli:
     """`cli("resolve", "x", TOOLMATRIX_TARGET="arm")`: a run in the empty directory, which compiles no matrix anew."""
     own = {"HOME": str(here.parent), "XDG_CACHE_HOME": cache}
 
