@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+from collections import Counter
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
@@ -39,6 +40,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove what all processes of a run shared."""
     if not hasattr(config, "workerinput"):
         matrix.remove_folder()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run files with slow tests first and those with few tests last, as far as these are not the same."""
+    # A worker that is handed a long file when the others are done has all of them wait.
+    count = Counter(item.path for item in items)
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: (-slow[item.path], -count[item.path]))
 
 
 @pytest.fixture(scope="session")
