@@ -1,11 +1,13 @@
 """The keys of each part of a recipe, as tables: what `read` takes, and what the schema must say.
 
-A rule is a shape of `shapes`, a list of them `[shape]`, a mapping `{shape: shape}`, words `a|b`, or `?` for a flag.
+A rule is a shape of `TEXTS`, a list of them `[shape]`, a mapping `{shape: shape}`, words `a|b`, or `?` for a flag.
 """
 
 from __future__ import annotations
 
-from toolmatrix.recipes import model
+import re
+
+from toolmatrix.recipes import model, shell, variables
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -14,22 +16,79 @@ if TYPE_CHECKING:
 
 PROVISIONS_NAME = "provisions"
 
+TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
+    name: (re.compile(pattern, re.ASCII), expected)
+    for name, pattern, expected in (
+        ("name", r"[a-z][a-z0-9_-]*", "a name such as `bazel-dist`"),
+        ("component", r"[a-z0-9][a-z0-9._-]*", "the name of a component"),
+        (
+            "package",
+            r"[a-z0-9][a-zA-Z0-9+._:~=-]*\*?",
+            "the name of a package, perhaps with a version; `*` ends one that may go on",
+        ),
+        (
+            "requirement",
+            r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[a-z0-9,-]+\])?([=<>!~]=?[A-Za-z0-9.*+!_-]+(,[=<>!~]=?[A-Za-z0-9.*+!_-]+)*)?",
+            "a requirement of pip such as `numpy=={numpy}`",
+        ),
+        (
+            "url",
+            r"https?://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~+%@=&?,-]*)*",
+            "an address (http or https)",
+        ),
+        ("path", r"/[A-Za-z0-9._+@/-]*[A-Za-z0-9._+@-]", "an absolute path"),
+        ("mode", r"0[0-7]{3}", "a mode such as `0755`"),
+        ("sha256", r"[0-9a-f]{64}", "64 hexadecimal digits"),
+        ("fingerprint", r"[0-9A-F]{40}", "40 hexadecimal digits in capitals"),
+        ("word", r"[A-Za-z0-9][A-Za-z0-9._+-]*", "one word"),
+        ("variable", r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable"),
+        ("flag", r"-[A-Za-z0-9*?=+_.-]+", "a compiler flag; `*` stands for anything"),
+        (
+            "condition",
+            r"[A-Za-z0-9_()!&|<>= ]+",
+            "a condition of the preprocessor",
+        ),
+        ("id", r"[a-z0-9][A-Za-z0-9._/-]*", "the id of a row of the matrix"),
+        ("line", r"[^\x00-\x1f\x7f]+", "text on one line"),
+        ("value", r"[^\x00-\x1f\x7f\\]*", "text on one line without a backslash"),
+        ("before", r'[A-Za-z0-9 ":=_@-]*', "letters, digits, blanks and a little punctuation"),
+        ("date", r"\d{4}-\d\d-\d\d", "YYYY-MM-DD"),
+    )
+}
+"""For each shape of a text the pattern it must have once its values are put in, and what is expected."""
+
+
+def fault(shape: str, text: str) -> tuple[str, str]:
+    """What was expected and found where a text does not have its shape, or twice nothing."""
+    if shape == "shell":
+        found = shell.fault(text)
+        return ("one command of shell on one line", found) if found else ("", "")
+    pattern, expected = TEXTS[shape]
+    # A value in braces counts as one digit; what an answer puts there is held to its own pattern by the renderer.
+    return ("", "") if pattern.fullmatch(variables.NAMED.sub("0", text)) else (expected, "")
+
 
 class Shape(Value):
     """A mapping: what it makes, its plain fields by rule, its lists of parts by shape.
 
-    What is a `part` may have conditions; what is `sourced` needs a source, its inner parts do not. A list under the key
-    `spread` makes one part of each of its items.
+    What is a `part` may have conditions, and what is `conditional` must; what is `sourced` needs a source, its inner
+    parts do not. A list under the key `spread` makes one part of each of its items.
     """
 
     noun: str
     kind: type[Value]
     fields: Mapping[str, str]
     lists: Mapping[str, str] = {}
-    required: tuple[str, ...] = ()
     part: bool = True
+    conditional: bool = False
     sourced: bool = False
     spread: str = ""
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The keys that a mapping must have: those of fields without a default."""
+        given = (name for name in self.kind._fields if name not in self.kind._defaults)
+        return (*(("when",) if self.conditional else ()), *given)
 
 
 _BOOK = {
@@ -59,7 +118,6 @@ RECIPE = Shape(
         "refuses": "refusal",
         "options": "option",
     },
-    required=("name", "about"),
     part=False,
 )
 
@@ -75,14 +133,13 @@ SHAPES: Mapping[str, Shape] = {
             "os_version": "word",
             "ends": "date",
         },
-        required=("when", "family", "manager", "os", "os_version"),
+        conditional=True,
         sourced=True,
     ),
     "compiler": Shape(
         noun="a compiler",
         kind=model.Compiler,
         fields={"cc": "path", "cxx": "path"},
-        required=("cc", "cxx"),
         sourced=True,
     ),
     "effect": Shape(
@@ -95,7 +152,6 @@ SHAPES: Mapping[str, Shape] = {
             "otherwise": "word",
             "holds": "condition",
         },
-        required=("flag", "name", "expected", "otherwise", "holds"),
         sourced=True,
     ),
     "provision": Shape(
@@ -116,7 +172,6 @@ SHAPES: Mapping[str, Shape] = {
             "because": "line",
         },
         lists={"repositories": "repository", "downloads": "download", "probes": "probe"},
-        required=("component",),
         sourced=True,
         spread="component",
     ),
@@ -132,7 +187,6 @@ SHAPES: Mapping[str, Shape] = {
             "components": "[word]",
             "origin": "word",
         },
-        required=("name", "key_url", "fingerprint", "uri", "suite"),
     ),
     "download": Shape(
         noun="a download",
@@ -146,7 +200,6 @@ SHAPES: Mapping[str, Shape] = {
             "mode": "mode",
             "unpack": "?",
         },
-        required=("url", "to"),
     ),
     "probe": Shape(
         noun="a probe",
@@ -158,7 +211,6 @@ SHAPES: Mapping[str, Shape] = {
             "match": "|".join(model.MATCHES),
             "runtime": "?",
         },
-        required=("run",),
     ),
     "step": Shape(
         noun="a step",
@@ -173,21 +225,19 @@ SHAPES: Mapping[str, Shape] = {
             "workdir": "path",
         },
         lists={"downloads": "download"},
-        required=("name", "stage"),
         sourced=True,
     ),
     "refusal": Shape(
         noun="a refusal",
         kind=model.Refusal,
         fields={"because": "line"},
-        required=("when", "because"),
+        conditional=True,
         sourced=True,
     ),
     "option": Shape(
         noun="an option",
         kind=model.RecipeOption,
         fields={"name": "name", "about": "line", "env": "{variable: value}"},
-        required=("name", "about", "env"),
         sourced=True,
     ),
 }

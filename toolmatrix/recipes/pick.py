@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Part)
 
+# Fields of which no text is put together: conditions, places, and words of the schema.
 _KEPT = ("when", "source", "at", "match", "stage")
 
 
@@ -56,6 +57,7 @@ class Picker:
 
     def first(self, parts: Iterable[P], **more: str) -> P | None:
         """The first part that holds, with values put in."""
+        # Those behind it stay as they are: they may name values that this answer does not have.
         return next((self.fill(part, **more) for part in parts if self.holds(part)), None)
 
     def texts(self, texts: Iterable[str]) -> tuple[str, ...]:
@@ -114,7 +116,7 @@ def settled(steps: Iterable[BuildStep]) -> tuple[BuildStep, ...]:
 
 
 def _alike(step: BuildStep, following: BuildStep) -> bool:
-    """Whether the commands of two neighbours can run one after the other in one place."""
+    # Neighbours are one instruction of a Dockerfile unless variables or downloads of one would reach into the other.
     apart = (step.env, following.env, following.downloads)
     same = (step.stage, step.workdir) == (following.stage, following.workdir)
     return bool(step.run) and same and not any(apart)
@@ -129,9 +131,11 @@ def _joined(step: BuildStep, following: BuildStep) -> BuildStep:
     )
 
 
+# Many parts stand under the same conditions.
 @lru_cache(maxsize=4096)
 def _admits(scheme: str, versions: tuple[str, ...], selector: str) -> bool:
     scale = Scale(scheme, versions)
+    # Where the answer has no release of the component there is bit 0 alone, by which it is absent.
     return bool(scale.select(selector) & (scale.everything or 1))
 
 

@@ -8,7 +8,6 @@ source.
 from __future__ import annotations
 
 import os.path
-from itertools import product
 from typing import cast
 
 from toolmatrix import resources
@@ -16,7 +15,7 @@ from toolmatrix.errors import RecipeError
 from toolmatrix.facts import pieces, yamlfile
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.recipes import fields as tables
-from toolmatrix.recipes import model, shapes, variables
+from toolmatrix.recipes import model, variables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +58,6 @@ def _built_in(name: str) -> str:
 
 
 def _called(name: str, index: Index) -> str:
-    """The built-in recipe of that name, or of a component that is called so."""
     import re
 
     plain = name.lower().replace("_", "-")
@@ -67,6 +65,7 @@ def _called(name: str, index: Index) -> str:
     for known in names():
         if known in (plain, component):
             return known
+    # One line of each file tells what it builds; only the one that is wanted is parsed.
     for known in names():
         with open(_built_in(known), encoding="utf-8") as file:
             if re.search(rf"^builds: {re.escape(component)}$", file.read(), re.MULTILINE):
@@ -84,8 +83,7 @@ def _called(name: str, index: Index) -> str:
 
 def provisions(index: Index) -> model.Book:
     """What the built-in provisions say."""
-    path = os.path.join(resources.recipes_root(), tables.PROVISIONS_NAME + ".yaml")
-    root = yamlfile.read(path, of=RECIPE_FILE)
+    root = yamlfile.read(_built_in(tables.PROVISIONS_NAME), of=RECIPE_FILE)
     return cast("model.Book", _book(root, index, model.PROVISIONS, tables.BOOK))
 
 
@@ -153,21 +151,14 @@ class _RecipeReader:
         """The parts that a mapping describes: one for each of its conditions and components."""
         given = node.mapping(shape.noun)
         made = self.one(node, shape)
+        # Each becomes a part of its own, so that everybody else sees one condition and one component.
         whens = (
             [self.conditions(part) for part in given["when"].several()] if "when" in given else [()]
         )
         spread = (
-            [()]
-            if shape.spread not in given
-            else [
-                (self.text(part, shape.spread, "component"),)
-                for part in given[shape.spread].several()
-            ]
+            [{shape.spread: one} for one in getattr(made, shape.spread)] if shape.spread else [{}]
         )
-        return [
-            made.replace(when=when, **dict(zip((shape.spread,), named, strict=False)))
-            for named, when in product(spread, whens)
-        ]
+        return [made.replace(when=when, **named) for named in spread for when in whens]
 
     def source(self, node: YamlNode, given: Mapping[str, YamlNode], shape: tables.Shape) -> str:
         """The source of a statement; parts inside another may leave it to that one."""
@@ -231,6 +222,7 @@ class _RecipeReader:
 
     def text(self, node: YamlNode, name: str, shape: str) -> str:
         """One text of a shape, of which every value in braces is known."""
+        # A variable may be set to nothing; no other text may be empty.
         text = node.text if shape == "value" and node.text == "" else node.string(name)
         strange = variables.unknown(text, self.components)
         if strange:
@@ -238,7 +230,7 @@ class _RecipeReader:
                 f"no value is called `{{{strange}}}`",
                 expected="a component of the matrix or a name of docs/recipes.md",
             )
-        expected, found = shapes.fault(shape, text)
+        expected, found = tables.fault(shape, text)
         if expected:
             node.fail(f"{name} cannot be used", expected=expected, found=found)
         return text

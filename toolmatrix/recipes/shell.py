@@ -28,18 +28,20 @@ def fault(line: str) -> str:
 
 
 def _scan(line: str) -> str:
-    """Faults that depend on what is quoted."""
+    # A value with blanks or semicolons would be several words there, or end the command.
     lists = {found.start() for found in NAMED.finditer(line) if found[1] in LISTS}
     quote, skip, before = "", False, " "
     for place, letter in enumerate(line):
         if skip:
             skip = False
+        # Between single quotes a backslash is a letter like any other.
         elif letter == "\\" and quote != "'":
             skip = True
         elif quote:
             quote = "" if letter == quote else quote
         elif letter in "'\"":
             quote = letter
+        # Inside of a word it is a letter (POSIX, Shell Command Language, 2.3).
         elif letter == "#" and before in " ;(":
             return "it holds a comment"
         elif line.startswith("<<", place):

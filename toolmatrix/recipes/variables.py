@@ -50,6 +50,7 @@ LISTS = frozenset(
 
 MACHINES: Mapping[str, Mapping[str, str]] = {
     "x86_64": {"debian_arch": "amd64", "bazel_arch": "x86_64", "cuda_arch": "x86_64"},
+    # NVIDIA's repositories have servers of ARM under `sbsa`; what they have under `arm64` and `aarch64` is for Jetson.
     "aarch64": {"debian_arch": "arm64", "bazel_arch": "arm64", "cuda_arch": "sbsa"},
 }
 
@@ -59,7 +60,7 @@ def _first(count: int) -> Callable[[str], str]:
 
 
 def _short(version: str) -> str:
-    """Without the zero of a first release: 5.1.0 is published as 5.1."""
+    # AMD publishes the first release of a series without its zero: 5.1.0 as 5.1.
     numbers = version.split(".")
     return ".".join(numbers[:-1]) if len(numbers) > 2 and numbers[-1] == "0" else version
 
@@ -71,6 +72,7 @@ FORMS: Mapping[str, Callable[[str], str]] = {
     "short": _short,
     "dashed": lambda version: version.replace(".", "-"),
     "joined": lambda version: version.replace(".", ""),
+    # By this word alone NVIDIA tells an image that builds from one that runs.
     "runtime": lambda image: image.replace("-devel", "-runtime"),
 }
 

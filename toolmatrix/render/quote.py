@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from functools import partial
 
 from markupsafe import Markup
 
 from toolmatrix.errors import RenderError
-from toolmatrix.recipes import shapes, shell
+from toolmatrix.recipes import fields, shell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ PLACES: Mapping[str, tuple[re.Pattern[str], str]] = {
         ("sha256", r"[0-9a-f]{64}", "a checksum"),
         ("digest", r"sha256:[0-9a-f]{64}", "a digest"),
         ("condition", r"[A-Za-z0-9_()!&|<>= ]+", "a condition of the preprocessor"),
-        ("requirement", shapes.SHAPES["requirement"][0].pattern, "a requirement of pip"),
+        ("requirement", fields.TEXTS["requirement"][0].pattern, "a requirement of pip"),
     )
 }
 """Places where a value stands without quotes: what it may look like there."""
@@ -59,6 +60,7 @@ def plain(place: str, text: str) -> Quoted:
 def sh(text: str) -> Quoted:
     """One word of shell, inside a script or a RUN instruction."""
     _one_line(text, "a word of shell")
+    # Docker joins a line that ends with a backslash with the next one, whatever quotes a shell would see.
     if "<<" in text or text.endswith("\\"):
         raise _refused(text, "a word of shell without `<<` that does not end with a backslash")
     return Quoted(shlex.quote(text))
@@ -74,6 +76,7 @@ def value(text: str) -> Quoted:
     _one_line(text, "a value of an instruction")
     if "\\" in text:
         raise _refused(text, "a value without a backslash")
+    # Docker puts variables in between double quotes as well.
     escaped = text.replace('"', '\\"').replace("$", "\\$")
     return Quoted(f'"{escaped}"')
 
@@ -118,16 +121,19 @@ def layout(text: str, shown: object = True) -> Quoted:
 
 def as_json(data: object) -> Quoted:
     """A JSON value on one line; it is YAML as well."""
+    # YAML 1.1 breaks lines at U+0085, U+2028 and U+2029, so nothing beyond ASCII stands as it is.
     return Quoted(json.dumps(data, ensure_ascii=True))
 
 
 def _one_line(text: str, place: str) -> None:
+    # Line breaks of every kind are not printable, nor are letters that turn the direction of a line, nor half of a pair
+    # of UTF-16, which no file can hold.
     if not _text(text).isprintable():
         raise _refused(text, f"{place}: printable, on one line")
 
 
 def _text(value: object) -> str:
-    """A text, which is all that can be quoted; a name that a template misspells is none."""
+    # What a template misspells arrives here as jinja2's Undefined.
     if not isinstance(value, str):
         raise _refused(type(value).__name__, "a text")
     return value
@@ -144,19 +150,6 @@ def _refused(text: str, expected: str) -> RenderError:
 
 def filters() -> dict[str, Callable[..., Quoted]]:
     """The filters of the templates, by name."""
-
-    def of(place: str) -> Callable[[str], Quoted]:
-        return lambda text: plain(place, text)
-
-    named: dict[str, Callable[..., Quoted]] = {place: of(place) for place in PLACES}
-    return named | {
-        "sh": sh,
-        "words": words,
-        "value": value,
-        "comment": comment,
-        "line": line,
-        "in_double": in_double,
-        "sed_argument": sed_argument,
-        "json": as_json,
-        "layout": layout,
-    }
+    places = {place: partial(plain, place) for place in PLACES}
+    ways = (sh, words, value, comment, line, in_double, sed_argument, layout)
+    return {**places, **{way.__name__: way for way in ways}, "json": as_json}
