@@ -19,7 +19,7 @@ from toolmatrix.inventory.model import LOCK as LOCK_INSIDE
 from toolmatrix.judge.expectations import DIGEST
 from toolmatrix.lock import write
 from toolmatrix.lock.model import Lock, LockedComponent, LockedEnvironment, LockedFlags
-from toolmatrix.render.check import FOLDER
+from toolmatrix.render.dockerfile import FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path

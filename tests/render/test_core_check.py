@@ -13,7 +13,7 @@ from tests.render.jobs import job, lock
 from tests.render.test_core_make import changed, recipe
 from tests.stages import real
 from toolmatrix.lock.model import LockedFlags
-from toolmatrix.render import check, formats
+from toolmatrix.render import dockerfile, formats
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ def run(
         tool.chmod(0o755)
     made = job(held, targets=(target,))
     script = tmp_path / "check.sh"
-    script.write_text(check.script(made, made.images[0]))
+    script.write_text(dockerfile.check(made, made.images[0]))
     shell = shutil.which("dash") or "/bin/sh"
     path = f"{folder}:/usr/bin:/bin"
     return subprocess.run(
@@ -242,7 +242,7 @@ def test_a_recipe_that_builds_says_its_archs_itself() -> None:
     built, _, last = text.partition("\nmake\nEOF\n")
     assert "NVCC_APPEND_FLAGS" not in built
     assert "NVCC_APPEND_FLAGS" in last
-    script = check.script(made, made.images[0])
+    script = dockerfile.check(made, made.images[0])
     assert f"    holds sm compute_86,sm_86 nvcc {ARCHS}\n    else\n" in script.replace("'", "")
     assert "        holds sm compute_86,sm_86 nvcc\n    fi\n" in script
 

@@ -67,8 +67,7 @@ def test_golden_files(name: str) -> None:
 
 def test_every_format_says_what_it_is() -> None:
     assert list(formats.known()) == sorted(formats.known())
-    for name, form in formats.known().items():
-        assert name == form.NAME
+    for form in formats.known().values():
         assert not form.SUMMARY.endswith(".")
 
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedTarget
     from toolmatrix.recipes.model import Distro
 
-# Components whose releases are no versions.
+# Of all components these alone have slashes and colons in their releases.
 _NAMED = {"base-image": "reference"}
 
-_REAL = re.compile(r"sm_(\d+)(\d)([a-z]?)")
-_VIRTUAL = re.compile(r"compute_(\d+)(\d)([a-z]?)")
+# The last digit is the minor number of the capability, however many there are: sm_120a is 12.0a.
+_CUDA = re.compile(r"(sm|compute)_(\d+)(\d[a-z]?)")
 
 
 def checked(place: str, text: str) -> str:
@@ -60,6 +60,7 @@ def releases(target: str, held: LockedTarget) -> dict[str, tuple[str, ...]]:
 def values(target: str, held: LockedTarget) -> dict[str, str]:
     """What texts of recipes may name; see `recipes.variables`."""
     flags = held.flags
+    # Word by word: below they are joined, and a blank inside of one would make it two.
     for flag in (*flags.cflags, *flags.cxxflags, *flags.nvcc, *flags.hipcc):
         checked("flag", flag)
     for arch in (*held.archs, *held.devices):
@@ -84,38 +85,28 @@ def values(target: str, held: LockedTarget) -> dict[str, str]:
 
 
 def _archs(archs: Iterable[str]) -> dict[str, str]:
-    """The codegen archs as each build system writes them; a name that is not there has no arch of its kind."""
-    cuda = [arch for arch in archs if _REAL.fullmatch(arch) or _VIRTUAL.fullmatch(arch)]
+    # A name is left out where there is no arch of its kind: a step that needs one then fails by that name.
     gfx = [arch for arch in archs if arch.startswith("gfx")]
     found = {"archs_gfx": ",".join(gfx), "archs_hip": ";".join(gfx)} if gfx else {}
+    cuda = [one for arch in archs if (one := _CUDA.fullmatch(arch))]
     if not cuda:
         return found
-    real = [_capability(one) for arch in cuda if (one := _REAL.fullmatch(arch))]
-    virtual = [_capability(one) for arch in cuda if (one := _VIRTUAL.fullmatch(arch))]
+    real, virtual = (
+        [f"{one[2]}.{one[3]}" for one in cuda if one[1] == side] for side in ("sm", "compute")
+    )
     return found | {
-        "archs_sm": ",".join(cuda),
+        "archs_sm": ",".join(one[0] for one in cuda),
         "archs_cuda": ",".join(dict.fromkeys((*real, *virtual))),
         "archs_torch": ";".join((*real, *(f"{one}+PTX" for one in virtual))),
         "archs_cmake": ";".join(
-            (
-                *(f"{one.replace('.', '')}-real" for one in real),
-                *(f"{one.replace('.', '')}-virtual" for one in virtual),
-            )
+            f"{one.replace('.', '')}-{side}"
+            for side, group in (("real", real), ("virtual", virtual))
+            for one in group
         ),
     }
 
 
-def _capability(found: re.Match[str]) -> str:
-    """The compute capability that an arch names: the last digit is the minor one."""
-    return f"{found[1]}.{found[2]}{found[3]}"
-
-
 def of_distro(distro: Distro) -> dict[str, str]:
     """What is known once the distribution is."""
-    given = {
-        "family": distro.family,
-        "codename": distro.codename,
-        "os": distro.os,
-        "os_version": distro.os_version,
-    }
-    return {name: text for name, text in given.items() if text}
+    names = ("family", "codename", "os", "os_version")
+    return {name: text for name in names if (text := getattr(distro, name))}

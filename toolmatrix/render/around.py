@@ -31,6 +31,7 @@ def requirement(text: str) -> str:
     from packaging.requirements import InvalidRequirement, Requirement
 
     plain = str(quote.plain("requirement", text))
+    # The pattern takes some that pip does not, such as `numpy=1`.
     try:
         Requirement(plain)
     except InvalidRequirement as error:
@@ -90,15 +91,16 @@ def as_yaml(texts: Iterable[str], data: Mapping[str, object]) -> str:
 
 
 def _dumper() -> type:
-    """A dumper that indents lists below their key, as people write them."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
         def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+            # PyYAML writes a list as far to the left as its key, and people write it below.
             del indentless
             super().increase_indent(flow, indentless=False)
 
         def ignore_aliases(self, data: object) -> bool:
+            # A list that stands in two places is written twice: people do not look up `*id001`.
             del data
             return True
 

@@ -1,13 +1,19 @@
-"""The Dockerfile of an image, from the templates: layout is theirs, what stands in it was decided by `make`."""
+"""The Dockerfile of an image and the check inside it, from the templates: layout is theirs, `make` decided the rest.
+
+The check is POSIX shell rendered from the lock, which needs nothing of toolmatrix inside the image.
+"""
 
 from __future__ import annotations
 
 import re
 
-from toolmatrix.render import around, check, ours, quote, templates
+from toolmatrix.render import around, ours, quote, templates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.lock.model import LockedTarget
     from toolmatrix.render.model import ImagePlan, Job
 
 DIALECTS = ("modern", "classic")
@@ -16,6 +22,9 @@ SYNTAX = "docker/dockerfile:1"
 
 EMPTY = "scratch"
 """What `FROM` calls no image at all (docs.docker.com, Dockerfile reference)."""
+
+FOLDER = "/usr/share/toolmatrix"
+"""Where the lock and the check lie inside an image."""
 
 # More than one empty line, as parts that wrote nothing leave them.
 _BLANKS = re.compile(r"\n{3,}")
@@ -34,6 +43,9 @@ _PER_CACHE = ("distro", "debian_arch")
 
 # Packages by which the classic dialect downloads; the modern one lets the builder do it.
 _FETCHING = ("ca-certificates", "curl")
+
+# A longer name of a component pushes its line to the right, and not the column of all lines.
+_LONGEST = 24
 
 
 def text(job: Job, image: ImagePlan) -> str:
@@ -55,7 +67,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         debian_arch=image.variables["debian_arch"],
         secrets=_SECRETS,
         check=check_name(image),
-        folder=check.FOLDER,
+        folder=FOLDER,
         again=around.AGAIN,
         blank=ours.BLANK,
         **more,
@@ -73,17 +85,41 @@ def _columns(image: ImagePlan) -> list[str]:
     ]
 
 
+def check(job: Job, image: ImagePlan) -> str:
+    """The text of the check."""
+    names = ["machine", *(name for name, _ in (*image.probes, *image.built))]
+    return templates.render(
+        "check.sh.j2",
+        job=job,
+        image=image,
+        blank=ours.BLANK,
+        drivers=tuple(_drivers(image.locked)),
+        width=str(min(max(map(len, names)), _LONGEST)),
+    )
+
+
+def _drivers(held: LockedTarget) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    # The check asks by these words where the image does not set the flags, and sorts the archs that it finds.
+    for kind, driver, flags in (
+        ("sm", "nvcc", held.flags.nvcc),
+        ("gfx", "hipcc", held.flags.hipcc),
+    ):
+        if flags:
+            archs = (arch for arch in held.archs if arch.startswith("gfx") is (kind == "gfx"))
+            yield kind, ",".join(sorted(archs)), (driver, *flags)
+
+
 def name(image: ImagePlan) -> str:
     """What the Dockerfile of an image is called."""
-    return f"{quote.plain('release', image.name)}.Dockerfile"
+    return around.file_name(image, ".Dockerfile")
 
 
 def check_name(image: ImagePlan) -> str:
     """What the check of an image is called."""
-    return f"{quote.plain('release', image.name)}.check.sh"
+    return around.file_name(image, ".check.sh")
 
 
 def _packages(image: ImagePlan, *, modern: bool) -> tuple[str, ...]:
-    fetches = any((image.downloads, *(step.downloads for step in image.steps)))
+    fetches = image.downloads or any(step.downloads for step in image.steps)
     more = _FETCHING if fetches and not modern else ()
     return (*image.packages, *(word for word in more if word not in image.packages))

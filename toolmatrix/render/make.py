@@ -41,7 +41,6 @@ _LABEL = "io.github.toolmatrix."
 # Beside flags of the lock: the compiler writes them into what it makes, so that a binary tells its own flags.
 _RECORD = "-frecord-gcc-switches"
 
-
 _CC, _CXX = "/usr/local/bin/cc", "/usr/local/bin/c++"
 # By which variable each driver takes flags behind those of its command line (NVIDIA, nvcc documentation, nvcc
 # environment variables; ROCm, hipcc documentation, environment variables).
@@ -64,13 +63,15 @@ class Rules:
         self.provisions = (*recipe.provisions, *book.provisions)
         self.effects = (*recipe.effects, *book.effects)
         self.schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
-        self._rows = index.ids
 
     def cell(self, row: str, column: str) -> str:
         """A cell of a row of the matrix, or nothing."""
-        if row not in self._rows:
+        # `ids` would parse the ids of the whole matrix for this one.
+        try:
+            number = self.index.number(row)
+        except KeyError:
             return ""
-        return dict(self.index.row(self._rows[row]).cells).get(column, "")
+        return dict(self.index.row(number).cells).get(column, "")
 
 
 def job(
@@ -83,7 +84,8 @@ def job(
 ) -> Job:
     """Everything of one run; `targets` are those wanted, all of the lock where none is named."""
     images: list[ImagePlan] = []
-    excluded = [(target, "the lock has no answer for it") for target in _missing(lock, targets)]
+    known = {target for _, _, target in lock.names()}
+    excluded = [(one, "the lock has no answer for it") for one in targets if one not in known]
     for name, environment, target in lock.names():
         if targets and target not in targets:
             continue
@@ -108,36 +110,29 @@ def job(
     )
 
 
-def _missing(lock: Lock, targets: Iterable[str]) -> list[str]:
-    held = {target for _, _, target in lock.names()}
-    return [target for target in targets if target not in held]
-
-
 def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str) -> ImagePlan:
     recipe = rules.recipe
     _needed(target, held, recipe)
     distro, picker = _placed(target, held, rules)
+    # First, so that a recipe which knows why it cannot build an answer is the one to say so.
     for refusal in picker.all(recipe.refuses):
         raise _Excluded(refusal.because)
     provisions = tuple(_provisions(held, rules, picker))
     _installable(distro, provisions)
-    steps = _steps(recipe, picker)
-    if recipe.steps and not steps:
-        raise _Excluded(f"no step of the recipe `{recipe.name}` holds for this answer")
+    steps = _steps(held, rules, picker)
     options = _options(recipe, picker, rules.choices)
     downloads = tuple(_pinned(one, held, rules) for part in provisions for one in part.downloads)
-    steps = tuple(
-        step.replace(downloads=tuple(_pinned(one, held, rules) for one in step.downloads))
-        for step in steps
-    )
     base = answer.checked("reference", held.components["base-image"].version)
     from_ = rules.choices.stand_ins.get(base, base)
     last = Runtime(base=base, from_=from_)
     if recipe.artifacts:
         last = _runtime(base, provisions, steps, rules.choices)
-    probes = tuple((part.component, probe) for part in provisions for probe in part.probes)
-    built = tuple((recipe.builds, probe) for probe in picker.all(recipe.probes))
+    probes = tuple(
+        _probed(one.component, probe, held) for one in provisions for probe in one.probes
+    )
+    built = tuple(_probed(recipe.builds, probe, held) for probe in picker.all(recipe.probes))
     compiler = picker.first(rules.compilers)
+    parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
     return ImagePlan(
         name=name,
         target=target,
@@ -148,8 +143,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         base=base,
         from_=from_,
         distro=distro,
-        provisions=provisions,
-        packages=_words((part.packages for part in provisions), (one.packages for one in steps)),
+        packages=_once(word for part in parts for word in part.packages),
         runtime=last,
         compiler=compiler,
         areas=_once(word for part in provisions for word in part.areas),
@@ -166,6 +160,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         flags=_flags(held, rules, picker) if compiler else (),
         env=_env(held, provisions, options, compiler),
         device_env=_device_env(held),
+        # As if each provision in turn had put its folders in front of PATH.
         path=_once(folder for part in reversed(provisions) for folder in part.path),
         labels=_labels(target, held, recipe, last, digest, probes),
         unpinned=_unpinned((from_, last.from_), downloads, steps),
@@ -187,13 +182,14 @@ def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Pick
 def _runtime(
     base: str, provisions: Sequence[Provision], steps: Sequence[BuildStep], choices: Choices
 ) -> Runtime:
-    """The last stage: its packages come from where their provisions say."""
     named = next((part.runtime_base for part in provisions if part.runtime_base), base)
+    # A runtime image knows no repository but those that its own packages come from.
     bringing = [part for part in provisions if part.runtime]
+    parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
     return Runtime(
         base=answer.checked("reference", named),
         from_=choices.stand_ins.get(named, named),
-        packages=_words((part.runtime for part in provisions), (one.runtime for one in steps)),
+        packages=_once(word for part in parts for word in part.runtime),
         repositories=_once(one for part in bringing for one in part.repositories),
         areas=_once(word for part in bringing for word in part.areas),
     )
@@ -208,9 +204,10 @@ def _needed(target: str, held: LockedTarget, recipe: Recipe) -> None:
 
 
 def _provisions(held: LockedTarget, rules: Rules, picker: Picker) -> Iterator[Provision]:
-    """For each component the first provision that holds, but for what the recipe builds and what a wheel brings."""
+    # The order of the matrix is the same for every lock, whoever wrote it.
     order = [name for name in rules.index.header["components"] if name in held.components]
     for name in order:
+        # What is `inside` came with a wheel.
         if name == rules.recipe.builds or held.components[name].inside:
             continue
         version = held.components[name].version
@@ -225,8 +222,13 @@ def _provisions(held: LockedTarget, rules: Rules, picker: Picker) -> Iterator[Pr
         yield found
 
 
+def _probed(component: str, probe: Probe, held: LockedTarget) -> tuple[str, Probe]:
+    return component, probe.replace(wanted=probe.wanted or held.components[component].version)
+
+
 def _package(name: str, version: str, held: LockedTarget) -> tuple[str, str]:
-    """What pip calls a component and its release: a build may be published as another package."""
+    # A build may be published as another package, as onnxruntime-gpu is: the check of an image asks for what pip
+    # installed, and not for a name that nothing has.
     build = held.variants.get(name)
     if build is None or not build.requirements:
         return name, version
@@ -236,20 +238,28 @@ def _package(name: str, version: str, held: LockedTarget) -> tuple[str, str]:
 
 
 def _packages(part: Provision, held: LockedTarget) -> tuple[str, ...]:
-    """The requirements of a provision; a build that is locked says its own, and one of another channel stands apart."""
+    # An index holds for a whole command of pip: a build that comes from one of its own has a command of its own, and
+    # all that is not locked as a build comes by the provision.
     build = held.variants.get(part.component)
     if build is None or not part.pip:
         return part.pip
     return () if build.options else build.requirements
 
 
-def _steps(recipe: Recipe, picker: Picker) -> tuple[BuildStep, ...]:
-    """The steps that hold, by stage; of one stage in the order of the recipe."""
-    return settled(sorted(picker.all(recipe.steps), key=lambda step: STAGES.index(step.stage)))
+def _steps(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[BuildStep, ...]:
+    recipe = rules.recipe
+    # Of one stage the steps stay in the order of the recipe: sorting is stable.
+    steps = settled(sorted(picker.all(recipe.steps), key=lambda step: STAGES.index(step.stage)))
+    if recipe.steps and not steps:
+        raise _Excluded(f"no step of the recipe `{recipe.name}` holds for this answer")
+    return tuple(
+        step.replace(downloads=tuple(_pinned(one, held, rules) for one in step.downloads))
+        for step in steps
+    )
 
 
 def _installable(distro: Distro, provisions: Iterable[Provision]) -> None:
-    """Repositories and areas are written for apt alone."""
+    # Templates write repositories and areas for apt alone.
     for part in provisions:
         if (part.repositories or part.areas) and distro.manager != _APT:
             raise _Excluded(f"{part.component} comes from a repository that only apt can read")
@@ -264,11 +274,12 @@ def _options(recipe: Recipe, picker: Picker, choices: Choices) -> tuple[RecipeOp
                 expected="one of " + ", ".join(sorted(known)) if known else "no option",
                 found=f"`--option {name}`",
             )
+    # An option that does not hold for this target is known and does nothing.
     return picker.all(option for option in recipe.options if option.name in choices.options)
 
 
 def _pinned(download: Download, held: LockedTarget, rules: Rules) -> Download:
-    """The download with the checksum itself in `checksum`, empty where nobody knows it."""
+    # From here on `checksum` is the sum itself and no longer the id of a row; empty, where nobody knows it.
     if download.checksum:
         return download.replace(checksum=rules.cell(download.checksum, "sha256"))
     version = held.components[download.of].version if download.of in held.components else ""
@@ -303,10 +314,11 @@ def _env(
     options: Iterable[RecipeOption],
     compiler: Compiler | None,
 ) -> dict[str, str]:
-    """The variables of every stage; flags of a compiler only where there is one to take them."""
+    # The later wins: an option over a provision, and what was resolved over both.
     env = {name: text for part in provisions for name, text in part.env.items()}
     env |= {name: text for part in options for name, text in part.env.items()}
     for name, flags in (("CFLAGS", held.flags.cflags), ("CXXFLAGS", held.flags.cxxflags)):
+        # The check compiles by these variables, so an image without a compiler must not have them.
         if flags and compiler:
             env[name] = " ".join((*flags, _RECORD))
     return env | dict(held.flags.env)
@@ -325,7 +337,7 @@ def _labels(
     digest: str,
     probes: Iterable[tuple[str, Probe]],
 ) -> dict[str, str]:
-    """Every label that a base image may bring is set anew, so that none speaks for another image."""
+    # A label of the base image that is not set anew would speak for this one, so an empty one is set as well.
     version = held.components[recipe.builds].version if recipe.builds else ""
     labels = {
         "org.opencontainers.image.title": f"{recipe.name} for {target}",
@@ -348,22 +360,13 @@ def _labels(
 def _present(
     held: LockedTarget, recipe: Recipe, last: Runtime, probes: Iterable[tuple[str, Probe]]
 ) -> list[str]:
-    """What the last stage holds of the answer: its base, what is built, and what the check asks for there."""
+    # `toolmatrix validate` looks for these in the image: what the check does not ask for is not promised.
     asked = {name for name, probe in probes if probe.runtime or not recipe.artifacts}
     base = held.components["base-image"].version
     starts = {"base-image"} if last.base == base else set()
     return sorted(asked | starts | {recipe.builds} & set(held.components))
 
 
-def _words(*groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    """Every word of several lists of lists, each at its first mention."""
-    return _once(word for group in groups for part in group for word in part)
-
-
 def _once(found: Iterable[T]) -> tuple[T, ...]:
     """What was found, each at its first mention."""
-    seen: list[T] = []
-    for one in found:
-        if one not in seen:
-            seen.append(one)
-    return tuple(seen)
+    return tuple(dict.fromkeys(found))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         Download,
         Effect,
         Probe,
-        Provision,
         Recipe,
         Repository,
     )
@@ -73,7 +72,6 @@ class ImagePlan(Value):
     base: str
     from_: str
     distro: Distro
-    provisions: tuple[Provision, ...]
     packages: tuple[str, ...]
     runtime: Runtime
     compiler: Compiler | None
@@ -118,7 +116,6 @@ if TYPE_CHECKING:
     class Format(Protocol):
         """One output format: a module of `render` with these names."""
 
-        NAME: str
         SUMMARY: str
 
         def files(self, job: Job) -> dict[str, str]:

@@ -16,7 +16,9 @@ _NAMED = re.compile(r"\bfile\W+(sha256:[0-9a-f]{64})\b")
 
 def signed(text: str) -> str:
     """A rendered text with its digest."""
-    return _with(text, _digest(text))
+    from hashlib import sha256
+
+    return _with(text, "sha256:" + sha256(text.encode("utf-8", "surrogateescape")).hexdigest())
 
 
 def is_ours(text: str) -> bool:
@@ -25,16 +27,12 @@ def is_ours(text: str) -> bool:
 
 
 def is_unchanged(text: str) -> bool:
-    """Whether a text is as it was written; line ends that git converted are no change."""
+    """Whether a text is as it was written, whatever its line ends."""
+    # git may have converted the line ends of a clone.
     plain = text.replace("\r\n", "\n")
     return is_ours(plain) and signed(_with(plain, BLANK)) == plain
 
 
 def _with(text: str, digest: str) -> str:
+    # The first is the file's own, in its head; what follows may be a recipe's.
     return _NAMED.sub(lambda found: found[0].replace(found[1], digest), text, count=1)
-
-
-def _digest(text: str) -> str:
-    from hashlib import sha256
-
-    return "sha256:" + sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

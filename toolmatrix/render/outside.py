@@ -11,7 +11,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 
@@ -21,6 +21,7 @@ class Action(Value):
     uses: str
     commit: str
     tag: str
+    source: str
 
 
 class Conda(Value):
@@ -29,12 +30,9 @@ class Conda(Value):
     component: str
     when: str = "*"
     scheme: str = "pep440"
-    packages: tuple[str, ...] = ()
+    packages: Sequence[str] = ()
     note: str = ""
-
-    def holds(self, version: str) -> bool:
-        """Whether it speaks of this release of its component."""
-        return bool(Scale(self.scheme, (version,)).select(self.when))
+    source: str
 
 
 def runner(service: str, platform: str) -> str:
@@ -51,8 +49,7 @@ def runner(service: str, platform: str) -> str:
 
 def action(name: str) -> Action:
     """An action by the name that the formats know it by."""
-    entry = _read()["actions"][name]
-    return Action(uses=entry["uses"], commit=entry["commit"], tag=entry["tag"])
+    return Action(**_read()["actions"][name])
 
 
 def engine() -> tuple[str, str]:
@@ -63,23 +60,12 @@ def engine() -> tuple[str, str]:
 
 def conda(component: str, version: str) -> Conda | None:
     """How a release is packaged, if conda-forge has anything of its kind."""
-    return next(
-        (one for one in _conda() if one.component == component and one.holds(version)), None
-    )
-
-
-@lru_cache(maxsize=1)
-def _conda() -> tuple[Conda, ...]:
-    return tuple(
-        Conda(**{name: value for name, value in _fields(entry) if name != "source"})
-        for entry in _read()["conda"]
-    )
-
-
-def _fields(entry: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return [
-        (name, tuple(value) if isinstance(value, list) else value) for name, value in entry.items()
-    ]
+    for entry in _read()["conda"]:
+        if entry["component"] == component:
+            found = Conda(**entry)
+            if Scale(found.scheme, (version,)).select(found.when):
+                return found
+    return None
 
 
 @lru_cache(maxsize=1)

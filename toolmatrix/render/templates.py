@@ -11,13 +11,9 @@ from toolmatrix import resources
 from toolmatrix.errors import Position, RenderError
 from toolmatrix.render import quote
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
-
+# Jinja calls this with every value that a template writes, and not with the template's own text.
 def _quoted(value: object) -> object:
-    """What a template writes; everything but text out of a quoting filter is refused."""
     if isinstance(value, quote.Quoted):
         return value
     raise RenderError(
@@ -39,13 +35,10 @@ def environment(root: str) -> SandboxedEnvironment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters = {**_plain_filters(made), **quote.filters()}
+    # None of Jinja's own but what may be done with values before they are quoted: `safe` would mark any as quoted.
+    plain = {name: made.filters[name] for name in ("dictsort", "join")}
+    made.filters = {**plain, **quote.filters()}
     return made
-
-
-def _plain_filters(made: SandboxedEnvironment) -> dict[str, Any]:
-    """What templates may do with values before they quote them."""
-    return {name: made.filters[name] for name in ("dictsort", "join")}
 
 
 def render(name: str, **values: object) -> str:
@@ -53,6 +46,7 @@ def render(name: str, **values: object) -> str:
     root = resources.templates_root()
     try:
         return environment(root).get_template(name).render(**values)
+    # Only errors of syntax have a line, and only these and those of a missing file a name.
     except TemplateError as error:
         raise RenderError(
             "a template cannot be used",

@@ -1,4 +1,4 @@
-"""The output formats by name: each is a module of this package with NAME, SUMMARY and `files(job)`.
+"""The output formats by name: each is a module of this package with SUMMARY and `files(job)`.
 
 A module is found by lying here; `render` writes all of them, or those that `--format` names.
 """

@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import ImagePlan, Job
 
-NAME = "apptainer"
 SUMMARY = "a definition for Apptainer for each image"
 
 _SECTIONS = ("%files", "%post", "%environment", "%test", "%labels", "%runscript")
@@ -24,16 +23,19 @@ _SECTIONS = ("%files", "%post", "%environment", "%test", "%labels", "%runscript"
 _STAGED = ("%post", "%files", *_SECTIONS)
 
 _OPENS = re.compile(r"^(?:\s*(%\S*)|bootstrap:)", re.MULTILINE | re.IGNORECASE)
+# The macros are those of the Dockerfile and bring what it says to hadolint along.
 _HADOLINT = re.compile(r"^# hadolint .*\n", re.MULTILINE)
 
 
 def files(job: Job) -> dict[str, str]:
     """`NAME.def` for each image; raises RenderError for a text that would open a section or name a variable."""
+    # `# syntax=` speaks to BuildKit, which does not read this file.
     plain = job.replace(choices=job.choices.replace(syntax_line=""))
     return {around.file_name(image, ".def"): _definition(plain, image) for image in job.images}
 
 
 def _definition(job: Job, image: ImagePlan) -> str:
+    # Its parser takes the blanks off both ends of a label.
     for value in image.labels.values():
         if value != value.strip():
             raise RenderError(

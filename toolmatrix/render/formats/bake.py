@@ -15,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import ImagePlan, Job
 
-NAME = "bake"
 SUMMARY = "a bake file with a target for each image"
 
 # Arguments of the Dockerfiles that a lock cannot know.
@@ -89,7 +88,7 @@ def _where(variable: str, then: str, otherwise: str) -> str:
 
 
 def _merged(maps: tuple[str, ...]) -> str:
-    """An expression of HCL that joins maps of others."""
+    # Inside of `${...}` an expression stands without its own `${` and `}`.
     return maps[0] if len(maps) == 1 else f"${{merge({', '.join(one[2:-1] for one in maps)})}}"
 
 

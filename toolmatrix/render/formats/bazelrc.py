@@ -1,7 +1,6 @@
 """Compiler flags of the answer as options of Bazel, one configuration for each image: `bazel build --config=arm`.
 
-Flags hold for what is built and for the tools that the build makes for itself, which run on the same machine. An
-option that C and C++ share is a `copt` (Bazel, command-line reference, `--copt`, `--host_copt`).
+Bazel's command-line reference describes `--copt` and `--host_copt`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
     from toolmatrix.render.model import ImagePlan, Job
 
-NAME = "bazelrc"
 SUMMARY = "compiler flags as configurations of Bazel, for images that have any"
 
 # What Bazel takes as it is; its quotes, backslashes and comments are left alone (Bazel, bazelrc files).
@@ -34,11 +32,12 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _lines(image: ImagePlan) -> Iterator[str]:
-    """The options of an image; where C and C++ have the same flags they are said once."""
+    # A `copt` holds for C and C++: the same flags are said once.
     c, cxx = (image.env.get(name, "").split() for name in ("CFLAGS", "CXXFLAGS"))
     named = {"copt": c} if c == cxx else {"conlyopt": c, "cxxopt": cxx}
     for option, flags in named.items():
         for flag in flags:
+            # What the build makes for itself runs on the same machine as what it makes for others.
             for prefix in ("", "host_"):
                 yield _line(image.name, f"--{prefix}{option}={quote.plain('flag', flag)}")
     for name, text in sorted(image.locked.flags.env.items()):

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from toolmatrix.render.model import ImagePlan, Job
 
-NAME = "conda"
 SUMMARY = "an environment of conda for each image with Python"
 
 
@@ -21,15 +20,17 @@ def files(job: Job) -> dict[str, str]:
     """`NAME.environment.yml` for each image with Python; raises RenderError for a value that is no plain word."""
     return {
         around.file_name(image, ".environment.yml"): around.as_yaml(
-            (*around.lines(job), *_notes(image), "", _use(image)), _environment(job, image)
+            (
+                *around.lines(job),
+                *_notes(image),
+                "",
+                f"conda env create --file {image.name}.environment.yml",
+            ),
+            _environment(job, image),
         )
         for image in job.images
         if "python" in image.locked.components
     }
-
-
-def _use(image: ImagePlan) -> str:
-    return f"conda env create --file {image.name}.environment.yml"
 
 
 def _environment(job: Job, image: ImagePlan) -> dict[str, object]:
@@ -41,6 +42,7 @@ def _environment(job: Job, image: ImagePlan) -> dict[str, object]:
     pip = [*dict.fromkeys(options), *(around.requirement(one) for one in asked)]
     return {
         "name": f"{quote.plain('release', job.recipe.name)}-{quote.plain('release', image.name)}",
+        # Without `nodefaults` the channels that conda itself is set up with are asked as well.
         "channels": ["conda-forge", "nodefaults"],
         "dependencies": [*wanted, *([{"pip": pip}] if pip else [])],
     }
@@ -51,11 +53,11 @@ def _packages(image: ImagePlan) -> Iterator[str]:
         found = outside.conda(name, part.version) if not part.inside else None
         for package in found.packages if found else ():
             version = quote.plain("release", part.version)
+            # No answer holds a release of pip.
             yield package if package == "pip" else f"{package}={version}"
 
 
 def _notes(image: ImagePlan) -> Iterator[str]:
-    """What an environment has in part or not at all."""
     for name, part in sorted(image.locked.components.items()):
         found = outside.conda(name, part.version)
         if found is not None and found.note:

@@ -14,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import ImagePlan, Job
 
-NAME = "constraints"
 SUMMARY = "constraints of pip for each image with Python packages"
 
 _EXTRAS = re.compile(r"\[.*\]")
@@ -33,7 +32,7 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _channels(image: ImagePlan) -> list[str]:
-    """Where pip finds the builds of the lock, as lines of a requirements file, of which a constraints file is one."""
+    # A constraints file is a requirements file to pip, and may say in it where packages come from.
     found = (
         " ".join(quote.plain("word", word) for word in build.options)
         for build in image.locked.variants.values()
@@ -42,7 +41,7 @@ def _channels(image: ImagePlan) -> list[str]:
 
 
 def _pinned(image: ImagePlan) -> list[str]:
-    """Requirements without extras, which a constraint may not have."""
+    # pip refuses a constraint with extras.
     builds = image.locked.variants
     wanted = [*image.pip, *(word for build in builds.values() for word in build.requirements)]
     found = {_EXTRAS.sub("", around.requirement(one)) for one in wanted}

@@ -14,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import ImagePlan, Job
 
-NAME = "devcontainer"
 SUMMARY = "a development container for each image"
 USER = "builder"
 """Who the Dockerfiles make; its numbers are fitted to those of whoever opens the container."""

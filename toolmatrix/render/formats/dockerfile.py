@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from toolmatrix.render import check, dockerfile
+from toolmatrix.render import dockerfile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import Job
 
-NAME = "dockerfile"
 SUMMARY = "a Dockerfile for each image, and the check inside it"
 
 
@@ -17,5 +16,5 @@ def files(job: Job) -> dict[str, str]:
     made = {}
     for image in job.images:
         made[dockerfile.name(image)] = dockerfile.text(job, image)
-        made[dockerfile.check_name(image)] = check.script(job, image)
+        made[dockerfile.check_name(image)] = dockerfile.check(job, image)
     return made

@@ -8,7 +8,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import Job
 
-NAME = "dockerignore"
 SUMMARY = "what a build sends to the builder"
 LOCK = "toolmatrix.lock"
 

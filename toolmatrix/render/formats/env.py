@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from toolmatrix.render.model import ImagePlan, Job
 
-NAME = "env"
 SUMMARY = "compiler flags as variables of the shell, for each image that has any"
 
 _HOST = ("CFLAGS", "CXXFLAGS")

@@ -12,9 +12,8 @@ from toolmatrix.render import around, outside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
+    from toolmatrix.render.model import Job
 
-NAME = "github"
 SUMMARY = "a workflow of GitHub Actions with a job for each image"
 PATH = ".github/workflows/toolmatrix.yml"
 
@@ -37,6 +36,10 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _workflow(job: Job) -> dict[str, object]:
+    cells = [
+        {"image": name, "runner": outside.runner("github", image.platform)}
+        for name, image in around.targets(job).items()
+    ]
     return {
         "name": "toolmatrix",
         "on": {
@@ -56,9 +59,10 @@ def _workflow(job: Job) -> dict[str, object]:
                 "runs-on": "${{ matrix.runner }}",
                 "strategy": {
                     "fail-fast": False,
-                    "matrix": {"include": [_cell(*one) for one in around.targets(job).items()]},
+                    "matrix": {"include": cells},
                 },
                 "steps": [
+                    # What a build runs needs no token, which checkout would leave in the clone.
                     {"uses": _uses("checkout"), "with": {"persist-credentials": False}},
                     {"uses": _uses("buildx")},
                     {
@@ -73,19 +77,13 @@ def _workflow(job: Job) -> dict[str, object]:
     }
 
 
-def _cell(name: str, image: ImagePlan) -> dict[str, str]:
-    return {
-        "image": name,
-        "runner": outside.runner("github", image.platform),
-    }
-
-
 def _uses(name: str) -> str:
+    # A tag can be moved to another commit by whoever owns the action.
     action = outside.action(name)
     return f"{action.uses}@{action.commit}"
 
 
 def _tagged(text: str) -> str:
-    """The tags that people know the commits by, as comments behind them."""
+    # PyYAML writes no comments, and people know the commits by their tags.
     tags = {_uses(name): outside.action(name).tag for name in ("checkout", "buildx")}
     return _PINNED.sub(lambda found: f"{found[1]} # {tags[found[1].partition(' ')[2]]}", text)

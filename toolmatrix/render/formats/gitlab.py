@@ -1,7 +1,6 @@
 """A child pipeline of GitLab: one job for each image, on a runner of its platform.
 
-Docker's engine runs as a service beside the job, with TLS; buildx takes its address from a context and not from the
-environment (GitLab, use Docker to build Docker images).
+Docker's engine runs as a service beside the job, with TLS (GitLab, use Docker to build Docker images).
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ from toolmatrix.render import around, outside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from toolmatrix.render.model import ImagePlan, Job
+    from toolmatrix.render.model import Job
 
-NAME = "gitlab"
 SUMMARY = "a child pipeline of GitLab with a job for each image"
 PATH = "toolmatrix.gitlab-ci.yml"
 
@@ -31,6 +29,10 @@ def files(job: Job) -> dict[str, str]:
 
 def _pipeline(job: Job) -> dict[str, object]:
     cli, service = outside.engine()
+    cells = [
+        {"IMAGE": name, "RUNNER": outside.runner("gitlab", image.platform)}
+        for name, image in around.targets(job).items()
+    ]
     return {
         "variables": {"DIRECTORY": "."},
         "toolmatrix": {
@@ -38,20 +40,14 @@ def _pipeline(job: Job) -> dict[str, object]:
             "image": cli,
             "services": [service],
             "tags": ["$RUNNER"],
-            "parallel": {"matrix": [_cell(*one) for one in around.targets(job).items()]},
+            "parallel": {"matrix": cells},
             "variables": {"DOCKER_TLS_CERTDIR": "/certs"},
             "script": [
+                # buildx takes the address of an engine from a context, and not from the environment.
                 "docker context create engine",
                 "docker buildx create --use engine",
                 'cd "$DIRECTORY"',
                 'docker buildx bake --progress=plain "$IMAGE"',
             ],
         },
-    }
-
-
-def _cell(name: str, image: ImagePlan) -> dict[str, str]:
-    return {
-        "IMAGE": name,
-        "RUNNER": outside.runner("gitlab", image.platform),
     }
