@@ -207,7 +207,7 @@ def test_buildx_reads_the_bake_file(name: str, recipe: str, tmp_path: Path) -> N
         read = json.loads(told.stdout)
         assert set(read["target"]) == set(images)
         for target, part in read["target"].items():
-            assert part["platforms"] == [images[target].platform]
+            assert part["platforms"] == [images[target].locked.platform]
             assert part["tags"][0] == f"{given.get('PREFIX', '')}{recipe}:{target}"
             assert ("cache-from" in part) == ("CACHE" in given)
             assert [one.get("disabled", False) for one in part["attest"]] == [

@@ -13,7 +13,7 @@ from typing import cast
 from toolmatrix import resources
 from toolmatrix.errors import RecipeError
 from toolmatrix.facts import pieces, yamlfile
-from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.facts.versions import SelectorError
 from toolmatrix.recipes import fields as tables
 from toolmatrix.recipes import model, variables
 
@@ -127,7 +127,6 @@ class _RecipeReader:
         self.components = index.header["components"]
         self.index = index
         self.sources = sources
-        self._scales: dict[str, Scale] = {}
 
     def one(self, node: YamlNode, shape: tables.Shape, extra: tuple[str, ...] = ()) -> Any:
         """The part that a mapping describes."""
@@ -189,11 +188,8 @@ class _RecipeReader:
     def selector(self, component: str, node: YamlNode) -> str:
         """A selector that at least one known release meets."""
         text = node.string(f"a selector of {component}")
-        if component not in self._scales:
-            releases = self.index.component(component).versions
-            self._scales[component] = Scale(self.components[component]["scheme"], releases)
         try:
-            admitted = self._scales[component].select(text)
+            admitted = self.index.scale(component).select(text)
         except SelectorError as error:
             node.fail("a selector cannot be read", expected="a selector", found=str(error))
         if not admitted:

@@ -76,7 +76,6 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
 
 
 def _columns(image: ImagePlan) -> list[str]:
-    """What the image holds, one component to a line, in columns."""
     held = image.locked.components
     versions = {name: (">=" if part.floor else "") + part.version for name, part in held.items()}
     names, widest = max(map(len, versions)), max(map(len, versions.values()))

@@ -136,8 +136,6 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
     return ImagePlan(
         name=name,
         target=target,
-        platform=held.platform,
-        machine=answer.machine(held),
         locked=held,
         recipe=recipe,
         base=base,
@@ -169,7 +167,6 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
 
 
 def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Picker]:
-    """The distribution of an answer, and what holds for the answer on it."""
     picker = Picker(answer.releases(target, held), rules.schemes, answer.values(target, held))
     distro = picker.first(rules.distros)
     if distro is None:
@@ -368,5 +365,5 @@ def _present(
 
 
 def _once(found: Iterable[T]) -> tuple[T, ...]:
-    """What was found, each at its first mention."""
+    # A dictionary keeps its keys in the order of their first mention.
     return tuple(dict.fromkeys(found))

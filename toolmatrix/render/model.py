@@ -65,8 +65,6 @@ class ImagePlan(Value):
 
     name: str
     target: str
-    platform: str
-    machine: str
     locked: LockedTarget
     recipe: Recipe
     base: str

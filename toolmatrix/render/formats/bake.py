@@ -70,7 +70,7 @@ def _target(job: Job, name: str, image: ImagePlan) -> dict[str, object]:
     return {
         "context": ".",
         "dockerfile": dockerfile.name(image),
-        "platforms": [str(quote.plain("path", image.platform))],
+        "platforms": [str(quote.plain("path", image.locked.platform))],
         "tags": [tag, f"{tag}-{lock}"],
         "args": {word: f"${{{word}}}" for word in _BUILD_ARGS},
         "contexts": _merged(tuple(stand_ins)),

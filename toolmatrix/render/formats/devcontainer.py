@@ -39,7 +39,7 @@ def _container(job: Job, image: ImagePlan) -> dict[str, object]:
             "dockerfile": f"{_UP}/{dockerfile.name(image)}",
             "context": _UP,
             "args": {"REVISION": "${localEnv:REVISION}", "SOURCE": "${localEnv:SOURCE}"},
-            "options": [f"--platform={quote.plain('path', image.platform)}"],
+            "options": [f"--platform={quote.plain('path', image.locked.platform)}"],
         },
         "remoteUser": USER,
         "customizations": {

@@ -37,7 +37,7 @@ def files(job: Job) -> dict[str, str]:
 
 def _workflow(job: Job) -> dict[str, object]:
     cells = [
-        {"image": name, "runner": outside.runner("github", image.platform)}
+        {"image": name, "runner": outside.runner("github", image.locked.platform)}
         for name, image in around.targets(job).items()
     ]
     return {

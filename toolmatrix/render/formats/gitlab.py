@@ -30,7 +30,7 @@ def files(job: Job) -> dict[str, str]:
 def _pipeline(job: Job) -> dict[str, object]:
     cli, service = outside.engine()
     cells = [
-        {"IMAGE": name, "RUNNER": outside.runner("gitlab", image.platform)}
+        {"IMAGE": name, "RUNNER": outside.runner("gitlab", image.locked.platform)}
         for name, image in around.targets(job).items()
     ]
     return {
