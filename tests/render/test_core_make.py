@@ -75,7 +75,7 @@ def test_flags_of_the_lock_are_set_and_recorded() -> None:
     made = image("tensorflow", "arm")
     assert made.env["CFLAGS"] == "-fsigned-char -march=armv8-a+crc -frecord-gcc-switches"
     assert made.env["CXXFLAGS"] == made.env["CFLAGS"]
-    assert [flag.effect.name for flag in made.flags] == ["char", "crc32"]
+    assert [effect.name for effect in made.effects] == ["char", "crc32"]
     assert "CFLAGS" not in image("tensorflow", "x86").env
 
 

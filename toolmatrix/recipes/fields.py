@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# Of the files among the recipes this one is no recipe.
 PROVISIONS_NAME = "provisions"
 
 TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
@@ -91,6 +92,7 @@ class Shape(Value):
         return (*(("when",) if self.conditional else ()), *given)
 
 
+# A recipe may say all that the built-in provisions say, and is asked before them.
 _BOOK = {
     "distros": "distro",
     "compilers": "compiler",

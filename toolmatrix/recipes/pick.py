@@ -66,11 +66,13 @@ class Picker:
 
     def _filled(self, value: Any, values: Mapping[str, str], at: Position | None) -> Any:
         if isinstance(value, str):
+            # Most texts name nothing and are handed on as they are.
             return _put(value, values, at) if "{" in value else value
         if isinstance(value, tuple):
             parts = (part for part in value if not isinstance(part, Part) or self.holds(part))
             return tuple(self._filled(part, values, at) for part in parts)
         if isinstance(value, Value):
+            # What cannot be filled in is told where the innermost part stands.
             here = value.at if isinstance(value, Part) else at
             changes = {
                 field: self._filled(getattr(value, field), values, here)

@@ -98,6 +98,7 @@ def parse(root: YamlNode, index: Index) -> model.Recipe:
 def _book(root: YamlNode, index: Index, schema: str, shape: tables.Shape) -> Any:
     given = root.only("the recipe", (*shape.fields, *shape.lists, "schema", "sources"), ("schema",))
     given["schema"].choice("schema", (schema,))
+    # Sources are read first: every statement names one of them.
     sources = {
         name: _source(name, node)
         for name, node in (

@@ -11,6 +11,7 @@ from toolmatrix.recipes.variables import LISTS, NAMED
 END = "EOF"
 """The word that ends the heredocs of the Dockerfiles."""
 
+# Behind these a shell reads on in the next line.
 _OPEN_ENDS = (";", "&", "|", "\\")
 
 

@@ -68,6 +68,7 @@ def lines(job: Job) -> tuple[str, ...]:
         f"  {AGAIN}",
         f"lock    {job.digest}",
         f"matrix  {job.lock.matrix_date} {job.lock.matrix_digest}",
+        # By the word `file` its digest finds its place.
         f"file    {ours.BLANK}",
     )
 

@@ -13,7 +13,7 @@ from toolmatrix.errors import NoImage, RenderError
 from toolmatrix.recipes.model import STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer
-from toolmatrix.render.model import CheckedFlag, ImagePlan, Job, Runtime
+from toolmatrix.render.model import ImagePlan, Job, Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         BuildStep,
         Compiler,
         Distro,
+        Effect,
         Probe,
         Provision,
         Recipe,
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _APT = "apt"
+# Names of labels that are not the OCI's own begin with a domain turned round (OCI image specification, annotations).
 _LABEL = "io.github.toolmatrix."
 # Beside flags of the lock: the compiler writes them into what it makes, so that a binary tells its own flags.
 _RECORD = "-frecord-gcc-switches"
 
+# What a build calls that asks for no compiler by name; /usr/local/bin comes before /usr/bin on PATH.
 _CC, _CXX = "/usr/local/bin/cc", "/usr/local/bin/c++"
 # By which variable each driver takes flags behind those of its command line (NVIDIA, nvcc documentation, nvcc
 # environment variables; ROCm, hipcc documentation, environment variables).
@@ -102,7 +105,6 @@ def job(
     return Job(
         lock=lock,
         digest=digest,
-        recipe=rules.recipe,
         images=tuple(images),
         choices=rules.choices,
         version=version,
@@ -155,7 +157,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         artifacts=picker.texts(recipe.artifacts),
         probes=probes,
         built=built,
-        flags=_flags(held, rules, picker) if compiler else (),
+        effects=_effects(held, rules, picker) if compiler else (),
         env=_env(held, provisions, options, compiler),
         device_env=_device_env(held),
         # As if each provision in turn had put its folders in front of PATH.
@@ -195,6 +197,7 @@ def _runtime(
 def _needed(target: str, held: LockedTarget, recipe: Recipe) -> None:
     if recipe.targets and target not in recipe.targets:
         raise _Excluded(f"the recipe `{recipe.name}` is made for {', '.join(recipe.targets)}")
+    # No recipe has to say that it starts from an image and installs packages.
     for need in ("base-image", "distro", recipe.builds, *recipe.needs):
         if need and need not in held.components:
             raise _Excluded(f"the answer holds no {need}, which the recipe `{recipe.name}` needs")
@@ -286,17 +289,17 @@ def _pinned(download: Download, held: LockedTarget, rules: Rules) -> Download:
 def _unpinned(
     images: Iterable[str], downloads: Iterable[Download], steps: Iterable[BuildStep]
 ) -> tuple[str, ...]:
+    # `--strict` refuses these.
     fetched = (*downloads, *(one for step in steps for one in step.downloads))
     loose = [image for image in images if "@sha256:" not in image]
     return _once((*loose, *(one.url for one in fetched if not one.checksum)))
 
 
-def _flags(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[CheckedFlag, ...]:
-    said = held.flags.cflags
+def _effects(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[Effect, ...]:
     return tuple(
-        CheckedFlag(effect=effect, flags=said)
+        effect
         for effect in picker.all(rules.effects)
-        if any(fnmatchcase(flag, effect.flag) for flag in said)
+        if any(fnmatchcase(flag, effect.flag) for flag in held.flags.cflags)
     )
 
 

@@ -35,13 +35,6 @@ class Choices(Value):
     options: tuple[str, ...] = ()
 
 
-class CheckedFlag(Value):
-    """A flag of the lock with what it does that the compiler can tell."""
-
-    effect: Effect
-    flags: tuple[str, ...]
-
-
 class Runtime(Value):
     """What the last stage starts from, by name (`base`) and with a stand-in (`from_`), and what it installs."""
 
@@ -58,9 +51,10 @@ class ImagePlan(Value):
     `name` is the stem of its files, such as `x86`; `base` the reference that the lock names and `from_` the one its
     stages start from; `packages` are all packages of the distribution's manager in the order of their first mention;
     `runtime` is the last stage; `compiler` is what C is compiled with, where anything is; `probes` are pairs of
-    component and probe, and `built` those of what is built; `steps` are in the order of their stages; `env` holds in
-    every stage, `device_env` where no step builds, which says its archs by itself; `labels` stand on the last stage;
-    `unpinned` is what no checksum or digest pins; `variables` are the values that texts of recipes may name.
+    component and probe, and `built` those of what is built; `effects` are those of its flags; `steps` are in the order
+    of their stages; `env` holds in every stage, `device_env` where no step builds, which says its archs by itself;
+    `labels` stand on the last stage; `unpinned` is what no checksum or digest pins; `variables` are the values that
+    texts of recipes may name.
     """
 
     name: str
@@ -84,7 +78,7 @@ class ImagePlan(Value):
     artifacts: tuple[str, ...]
     probes: tuple[tuple[str, Probe], ...]
     built: tuple[tuple[str, Probe], ...]
-    flags: tuple[CheckedFlag, ...]
+    effects: tuple[Effect, ...]
     env: Mapping[str, str]
     device_env: Mapping[str, str]
     path: tuple[str, ...]
@@ -94,7 +88,7 @@ class ImagePlan(Value):
 
 
 class Job(Value):
-    """Everything of one `render`: the lock with its digest, the recipe, the images, and the choices.
+    """Everything of one `render`: the lock with its digest, the images, and the choices.
 
     `digest` is `sha256:...` of what the lock answers; `excluded` are pairs of a target and the reason why it has no
     image.
@@ -102,7 +96,6 @@ class Job(Value):
 
     lock: Lock
     digest: str
-    recipe: Recipe
     images: tuple[ImagePlan, ...]
     choices: Choices
     version: str

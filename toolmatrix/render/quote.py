@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+# The one mark that Jinja keeps on what its own macros and joins make of marked texts.
 Quoted = Markup
 """Text that is ready for its place."""
 

@@ -52,7 +52,7 @@ def _definition(job: Job, image: ImagePlan) -> str:
         raise RenderError(
             "a line cannot stand in a definition for Apptainer",
             expected="lines that begin neither with `%` nor with `bootstrap:`, and no `{{`",
-            found=f"the recipe `{job.recipe.name}`",
+            found=f"the recipe `{image.recipe.name}`",
             help="write the line so that it begins with another word",
         )
     return text

@@ -60,7 +60,7 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _target(job: Job, name: str, image: ImagePlan) -> dict[str, object]:
-    tag = f"${{PREFIX}}{quote.plain('release', job.recipe.name)}:{name}"
+    tag = f"${{PREFIX}}{quote.plain('release', image.recipe.name)}:{name}"
     lock = quote.plain("digest", job.digest).partition(":")[2][:_SHORT]
     cache = f"type=registry,ref=${{CACHE}}:{name}"
     stand_ins = (

@@ -26,14 +26,14 @@ def files(job: Job) -> dict[str, str]:
                 "",
                 f"conda env create --file {image.name}.environment.yml",
             ),
-            _environment(job, image),
+            _environment(image),
         )
         for image in job.images
         if "python" in image.locked.components
     }
 
 
-def _environment(job: Job, image: ImagePlan) -> dict[str, object]:
+def _environment(image: ImagePlan) -> dict[str, object]:
     wanted: list[object] = list(_packages(image))
     # conda hands the list to pip as a requirements file: options are lines of it.
     apart = [build for build in image.locked.variants.values() if build.options]
@@ -41,7 +41,7 @@ def _environment(job: Job, image: ImagePlan) -> dict[str, object]:
     asked = (*(one for build in apart for one in build.requirements), *image.pip)
     pip = [*dict.fromkeys(options), *(around.requirement(one) for one in asked)]
     return {
-        "name": f"{quote.plain('release', job.recipe.name)}-{quote.plain('release', image.name)}",
+        "name": f"{quote.plain('release', image.recipe.name)}-{quote.plain('release', image.name)}",
         # Without `nodefaults` the channels that conda itself is set up with are asked as well.
         "channels": ["conda-forge", "nodefaults"],
         "dependencies": [*wanted, *([{"pip": pip}] if pip else [])],

@@ -18,6 +18,7 @@ SUMMARY = "a development container for each image"
 USER = "builder"
 """Who the Dockerfiles make; its numbers are fitted to those of whoever opens the container."""
 
+# From the folder of a configuration to the Dockerfiles.
 _UP = "../.."
 
 
@@ -34,7 +35,7 @@ def files(job: Job) -> dict[str, str]:
 
 def _container(job: Job, image: ImagePlan) -> dict[str, object]:
     made: dict[str, object] = {
-        "name": f"{quote.plain('release', job.recipe.name)} for {image.name}",
+        "name": f"{quote.plain('release', image.recipe.name)} for {image.name}",
         "build": {
             "dockerfile": f"{_UP}/{dockerfile.name(image)}",
             "context": _UP,
@@ -47,5 +48,6 @@ def _container(job: Job, image: ImagePlan) -> dict[str, object]:
         },
     }
     if image.locked.accelerator != "none":
+        # Whoever has no GPU compiles all the same.
         made["hostRequirements"] = {"gpu": "optional"}
     return made

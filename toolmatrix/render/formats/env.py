@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "compiler flags as variables of the shell, for each image that has any"
 
+# Other variables of an image say where things lie inside it.
 _HOST = ("CFLAGS", "CXXFLAGS")
 
 

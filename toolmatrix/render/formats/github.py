@@ -6,8 +6,6 @@ Nothing of the lock stands in a script or an expression: jobs read names from th
 
 from __future__ import annotations
 
-import re
-
 from toolmatrix.render import around, outside
 
 TYPE_CHECKING = False
@@ -19,8 +17,6 @@ PATH = ".github/workflows/toolmatrix.yml"
 
 # What a build depends on: other changes of a repository start none.
 _PATHS = ("**.Dockerfile", "**.check.sh", "**docker-bake.json", "**toolmatrix.lock", PATH)
-
-_PINNED = re.compile(r"(uses: \S+@[0-9a-f]{40})$", re.MULTILINE)
 
 
 def files(job: Job) -> dict[str, str]:
@@ -85,5 +81,7 @@ def _uses(name: str) -> str:
 
 def _tagged(text: str) -> str:
     # PyYAML writes no comments, and people know the commits by their tags.
-    tags = {_uses(name): outside.action(name).tag for name in ("checkout", "buildx")}
-    return _PINNED.sub(lambda found: f"{found[1]} # {tags[found[1].partition(' ')[2]]}", text)
+    for name in ("checkout", "buildx"):
+        used = _uses(name)
+        text = text.replace(f"{used}\n", f"{used} # {outside.action(name).tag}\n")
+    return text
