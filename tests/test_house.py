@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -101,6 +102,12 @@ def docstrings(tree: ast.AST) -> set[int]:
     return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
 
 
+@cache
+def read_once() -> list[house.Module]:
+    """The modules of the package."""
+    return house.modules()
+
+
 def test_every_part_of_the_house_has_a_floor() -> None:
     known = set().union(*FLOORS)
     assert {part(path) for path in MODULES} <= known
@@ -118,7 +125,7 @@ def test_imports_point_down() -> None:
 
 
 def test_modules_and_functions_stay_short() -> None:
-    measured = house.modules()
+    measured = read_once()
     long = [
         f"{one.inside} has {len(one.lines)} lines"
         for one in measured
@@ -134,7 +141,7 @@ def test_modules_and_functions_stay_short() -> None:
 
 def test_the_code_says_why_and_what_once() -> None:
     """Comments say why; docstrings of what is public say what; no lines stand twice."""
-    measured = house.modules()
+    measured = read_once()
     lines = sum(len(one.lines) for one in measured)
     assert sum(len(one.comment_lines) for one in measured) >= COMMENTED * lines
     named: list[house.Function | house.Class] = [
@@ -150,7 +157,7 @@ def test_the_code_says_why_and_what_once() -> None:
 def test_no_class_name_stands_twice() -> None:
     """A name that two rooms use for two things is read wrong in one of them; `_Names` are their module's own."""
     found: dict[str, list[str]] = {}
-    for one in house.classes(house.modules()):
+    for one in house.classes(read_once()):
         if not one.name.startswith("_"):
             found.setdefault(one.name, []).append(f"{one.module.inside}:{one.line}")
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
