@@ -56,10 +56,12 @@ def cache() -> str:
     return matrix.folder()
 
 
-@pytest.fixture
-def _opened_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def _opened_once() -> Iterator[None]:
     """Runs in this process share one index of the built-in matrix."""
-    monkeypatch.setattr("toolmatrix.facts.store.open_index", matrix.opened_once)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolmatrix.facts.store.open_index", matrix.opened_once)
+        yield
 
 
 @pytest.fixture(autouse=True)

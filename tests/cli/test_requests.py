@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.usefixtures("_opened_once")
+
 OPERATORS = ("==", "===", ">=", "<=", "<", ">", "~=", "!=")
 COMMANDS = ("resolve", "explain", "why-not", "matrix", "lock", "facts")
 NUMBERS = st.sampled_from(("0", "1", "2", "5"))
