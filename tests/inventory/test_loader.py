@@ -25,7 +25,7 @@ from toolmatrix.images import directory
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import dynamic
-from toolmatrix.inventory.loader import LibrarySearch
+from toolmatrix.inventory.loader import LibrarySearch, library_path
 from toolmatrix.inventory.look import Look
 from toolmatrix.inventory.record import View
 
@@ -197,7 +197,8 @@ def by_reading(root: Path, variable: str) -> dict[str, str]:
     look = Look(Budget("root"))
     _, tree = directory.read_root(str(root), look, look.budget)
     config = {"config": {"Env": [f"LD_LIBRARY_PATH={variable}"] if variable else []}}
-    search = LibrarySearch(View(ImageMetadata(subject="root", config=config), tree))
+    view = View(ImageMetadata(subject="root", config=config), tree)
+    search = LibrarySearch(view, library_path(view))
     found: dict[str, str] = {}
     todo = [APP]
     while todo:

@@ -126,6 +126,19 @@ def test_what_the_variable_alone_leads_to_is_a_feature() -> None:
     assert features(seen(files, Env=["LD_LIBRARY_PATH=/opt"]), "by-variable") == []
 
 
+def test_what_is_preloaded_may_be_found_by_the_variable_alone() -> None:
+    files = {"bin/app": needs("libp.so"), "opt/libp.so": elf(), "usr/lib/libq.so": elf()}
+    settings = ["LD_PRELOAD=libp.so libq.so", "LD_LIBRARY_PATH=/opt"]
+    inventory = seen(files, Env=settings)
+    assert features(inventory, "by-variable") == [
+        ("by-variable:LD_LIBRARY_PATH", "libp.so", "loader", "opt/libp.so")
+    ]
+    assert sonames(inventory) == [
+        ("libp.so", ("Env LD_PRELOAD", "bin/app"), "opt/libp.so", ()),
+        ("libq.so", ("Env LD_PRELOAD",), "usr/lib/libq.so", ()),
+    ]
+
+
 def test_libraries_that_any_program_finds_are_features() -> None:
     files = {
         "usr/lib/libx.so.1": elf(),

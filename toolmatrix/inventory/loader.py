@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from copy import copy
 from functools import cached_property
 
 from toolmatrix.images.limits import MOST_SEARCHED, Budget
@@ -55,7 +54,7 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
     if not view.elves:
         record.skip("sonames", "no ELF file is in it")
         return ()
-    search = LibrarySearch(view)
+    search = LibrarySearch(view, library_path(view))
     users: dict[tuple[str, str], list[str]] = {}
     for name, path in search.preloaded:
         users.setdefault((name, search.find(name, "", Dynamic())), []).append(path)
@@ -67,7 +66,7 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
     _by_variable(record, search, users)
     made: list[Soname] = []
     for (name, found), several in sorted(users.items()):
-        there = "" if found else search.anywhere(name)
+        there = "" if found else search.anywhere.get(name, "")
         if there:
             reason = f"/{there} is outside of what /{several[0]} searches: the process has to load it first"
             record.skip(f"soname:{name}", reason)
@@ -82,11 +81,10 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
 def _by_variable(
     record: Record, search: LibrarySearch, users: Mapping[tuple[str, str], Sequence[str]]
 ) -> None:
-    """Put in the libraries that a process finds by LD_LIBRARY_PATH and not without."""
     if not search.path.variable:
         return
-    bare = copy(search)
-    bare.path = search.path.replace(variable=())
+    # Made anew and not copied: what is preloaded may itself be found by the variable alone.
+    bare = LibrarySearch(search.view, search.path.replace(variable=()))
     for (name, found), several in sorted(users.items()):
         held = search.files.get(several[0], Dynamic())
         if found and not bare.find(name, several[0], held):
@@ -94,7 +92,6 @@ def _by_variable(
 
 
 def _offered(record: Record, search: LibrarySearch) -> None:
-    """Put in the libraries that any program finds, by soname."""
     for folder in search.path.folders:
         for name in search.view.tree.names(folder):
             path = search.fitting(folder, name)
@@ -105,19 +102,20 @@ def _offered(record: Record, search: LibrarySearch) -> None:
 class LibrarySearch:
     """Looks for libraries in one image; `files` are those of its own architecture, by path."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, directories: LibraryPath) -> None:
         self.view = view
-        self.path = library_path(view)
+        self.path = directories
         self.files = {
             path: elf.dynamic
             for path, elf in sorted(view.elves.items())
             if elf.machine == view.machine
         }
-        self.names: dict[str, str] = {}
+        # By file name and by soname, wherever a file lies; the first that has the name.
+        self.anywhere: dict[str, str] = {}
         for path, held in self.files.items():
             if not _STUBS.search(path):
                 for name in (path.rpartition("/")[2], held.soname):
-                    self.names.setdefault(name, path)
+                    self.anywhere.setdefault(name, path)
         self.known: dict[tuple[str, str], str] = {}
         self.preloaded = tuple(_preloaded(view))
         self.loaded: dict[str, str] = {}
@@ -141,8 +139,8 @@ class LibrarySearch:
             found = self._first(self.inherited.get(path, ()), base)
         return found or self._first(self._beside(path), base)
 
+    # `above` is the RPATH of those that load the file.
     def _found(self, name: str, path: str, held: Dynamic, above: Iterable[str]) -> str:
-        """The library that a file finds by itself, or with the RPATH of those `above` that load it."""
         expanded = self.path.expanded
         variable = expanded(self.path.variable, path)
         if self.path.is_musl:
@@ -188,17 +186,13 @@ class LibrarySearch:
                 found.setdefault(one, []).extend(folders)
         return found
 
+    # Directories from which a Python package has loaded libraries before this one of its own.
     def _beside(self, path: str) -> list[str]:
-        """Directories from which a Python package has loaded libraries before this one of its own."""
         site = _SITE.fullmatch(path)
         if site is None:
             return []
         patterns = (f"{site[1]}/{folder}" for package, folder in _PRELOADED if package == site[2])
         return [folder for one in patterns for folder in self.view.tree.glob(one)]
-
-    def anywhere(self, name: str) -> str:
-        """A file of this name or soname, wherever it lies."""
-        return self.names.get(name, "")
 
     def majors(self, name: str) -> tuple[str, ...]:
         """Sonames of the same library under another number, wherever they lie."""
@@ -212,7 +206,7 @@ class LibrarySearch:
 
 
 def _preloaded(view: View) -> Iterator[tuple[str, str]]:
-    """Libraries that are loaded before all others, each with what names it."""
+    # In the order of ld.so(8): the variable goes before the file.
     settings = (
         (view.env.get("LD_PRELOAD", ""), "Env LD_PRELOAD"),
         (view.tree.text(_PRELOAD), _PRELOAD),
@@ -275,18 +269,16 @@ def library_path(view: View) -> LibraryPath:
 
 
 def _variable(view: View) -> Iterator[str]:
-    """The elements of LD_LIBRARY_PATH; an empty one is the directory in which the image's program starts."""
+    # An empty element is the directory in which the image's program starts.
     value = view.env.get("LD_LIBRARY_PATH", "")
     start = str(view.settings.get("WorkingDir") or "/")
     for word in re.split("[:;]", value) if value else ():
         yield word if word.startswith(("/", "$")) else posixpath.join(start, word)
 
 
+# The directories of ld.so.conf and of the files that it includes, in their order. What was met once is not met again,
+# and all that is met is counted: a file may include itself on every line.
 def _configured(view: View) -> Iterator[str]:
-    """The directories of ld.so.conf and of the files that it includes, in their order.
-
-    What was met once is not met again, and all that is met is counted: a file may include itself on every line.
-    """
     budget = Budget(view.image.subject)
     seen: set[tuple[str, str]] = set()
     todo = [(_FILE, _LD_CONF)]
@@ -303,13 +295,13 @@ def _configured(view: View) -> Iterator[str]:
             )
         if kind == _FOLDER:
             yield word
+        elif kind == _FILE:
+            todo += reversed(list(_lines(view, word)))
         else:
-            more = _lines(view, word) if kind == _FILE else _included(view, word)
-            todo += reversed(list(more))
+            todo += reversed([(_FILE, path) for path in view.tree.glob(word)])
 
 
 def _lines(view: View, path: str) -> Iterator[tuple[str, str]]:
-    """Entries of a file: directories, and patterns of files to include."""
     for line in view.tree.text(path).splitlines():
         words = line.partition("#")[0].replace(",", " ").replace(":", " ").split()
         if words[:1] == ["include"]:
@@ -317,7 +309,3 @@ def _lines(view: View, path: str) -> Iterator[tuple[str, str]]:
             yield from ((_PATTERN, posixpath.join("/", base, one)) for one in words[1:])
         else:
             yield from ((_FOLDER, word.strip("/")) for word in words if word.startswith("/"))
-
-
-def _included(view: View, pattern: str) -> Iterator[tuple[str, str]]:
-    return ((_FILE, path) for path in view.tree.glob(pattern))
