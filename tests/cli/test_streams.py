@@ -154,7 +154,7 @@ def test_a_full_stderr_leaves_the_answer_alone(folder: Path, cache: str) -> None
         (["validate", "--all", "-"], "error[TM901]: cannot read subjects from stdin\n"),
         (["diagnose", "-"], "error[TM906]: cannot read the log\n  --> stdin\n"),
         (["stages", "--from-log", "-"], "error[TM906]: cannot read the log\n  --> stdin\n"),
-        (["inventory", "archive:-"], "error[TM907]: the archive is damaged\n  --> archive:-\n"),
+        (["inventory", "archive:-"], "error[TM907]: cannot read the image\n  --> archive:-\n"),
     ],
 )
 def test_a_closed_stdin_that_is_read_is_said(

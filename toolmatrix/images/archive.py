@@ -6,7 +6,6 @@ layers at the end. Each layer is taken to memory without its contents and put in
 
 from __future__ import annotations
 
-import io
 import posixpath
 import re
 
@@ -19,14 +18,17 @@ from toolmatrix.images.streams import Hashed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from tarfile import TarFile, TarInfo
-    from typing import Any
+    from typing import Any, TypeVar
 
     from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.layer import Layer, Look
     from toolmatrix.images.limits import Budget
     from toolmatrix.images.streams import Readable
     from toolmatrix.images.tree import Tree
+
+    _Held = TypeVar("_Held")
 
 _BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})")
 # Docker calls a layer ID/layer.tar, Podman DIGEST.tar; in the OCI shape its name says nothing.
@@ -38,8 +40,15 @@ _HELP = "`docker save NAME -o FILE` and `podman save` write one; a bare director
 def read(stream: Readable, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
     """The image of an archive; raises SubjectError for one that is incomplete or damaged."""
     held = _Archive(look, budget)
+    packed = streams.Counted(stream)
     try:
-        unpacked = streams.Unpacked(streams.Counted(stream), budget, archive=True)
+        packed.peek()
+    except (OSError, ValueError) as error:
+        # A stdin that is closed holds nothing that could be damaged.
+        found = getattr(error, "strerror", None) or str(error)
+        raise budget.refusal("cannot read the image", "an archive of an image", found) from None
+    try:
+        unpacked = streams.Unpacked(packed, budget, archive=True)
         if not unpacked.peek().strip(b"\0"):
             raise budget.refusal(
                 "this is no archive", "a tar archive of an image", "nothing", _HELP
@@ -53,8 +62,6 @@ def read(stream: Readable, platform: str, look: Look, budget: Budget) -> tuple[I
 
 
 class _Archive:
-    """Contents of an archive: documents as bytes, layers read, links by name."""
-
     def __init__(self, look: Look, budget: Budget) -> None:
         self.look = look
         self.budget = budget
@@ -64,7 +71,6 @@ class _Archive:
         self.links: dict[str, str] = {}
 
     def add(self, tar: TarFile, member: TarInfo) -> None:
-        """Take one entry of the archive."""
         path = inner_path(member.name, self.budget)
         # Docker before version 25 writes a layer that stands in several images once, and links to it from the others.
         if member.issym():
@@ -92,7 +98,7 @@ class _Archive:
             images.check_digest(f"sha256:{digest[1]}", blob.digest, self.budget)
 
     def image(self, platform: str) -> tuple[ImageMetadata, Tree]:
-        """The image for a platform, put together."""
+        # Docker writes both documents from version 25 on; the index alone tells digests and platforms.
         if "index.json" in self.documents:
             index = images.parse(self.documents["index.json"], self.budget)
             found = images.listed(index, self._document, self.budget)
@@ -102,7 +108,7 @@ class _Archive:
         return images.put_together(found, self._document, self._layer, platform, self.budget)
 
     def _saved(self) -> list[Listed]:
-        """The images of a manifest.json, as Docker wrote it from 1.10 on."""
+        # Docker writes this list from 1.10 on.
         if "manifest.json" not in self.documents:
             raise self.budget.refusal(
                 "this is no archive of an image", "index.json or manifest.json", "neither", _HELP
@@ -120,38 +126,28 @@ class _Archive:
             first, *rest = (Descriptor(digest=str(name)) for name in names)
             made = Manifest(config=first, layers=tuple(rest))
             found.append(Listed(blob=Descriptor(digest=""), manifest=made))
+        # One image that is listed twice, under another name each, is no choice between several.
         return list(dict.fromkeys(found))
 
     def _document(self, asked: Descriptor) -> Any:
-        data = self.documents.get(self._checked(asked))
-        if data is None:
-            raise self._missing(asked.digest)
-        return images.read_document(io.BytesIO(data), self.budget)
+        return images.parse(self._held(self.documents, asked), self.budget)
 
     def _layer(self, asked: Descriptor) -> Layer:
-        layer = self.layers.get(self._checked(asked))
-        if layer is None:
-            raise self._missing(asked.digest)
-        return layer
+        return self._held(self.layers, asked)
 
-    def _checked(self, asked: Descriptor) -> str:
-        """The path of a blob; raises SubjectError for one that has another size than the descriptor says."""
-        path = self._path(asked.digest)
+    def _held(self, held: Mapping[str, _Held], asked: Descriptor) -> _Held:
+        name = asked.digest
+        path = f"blobs/{name.replace(':', '/', 1)}" if name.startswith("sha256:") else name
+        # Docker links to a layer itself and never to another link.
+        path = self.links.get(path, path)
         size = self.sizes.get(path, asked.size)
         if asked.size not in (-1, size):
             raise streams.other_size(asked.size, f"{size} bytes", self.budget)
-        return path
-
-    def _path(self, name: str) -> str:
-        """The path of a digest or of a name of manifest.json; links are followed once, as Docker writes them."""
-        path = name.replace(":", "/", 1) if name.startswith("sha256:") else ""
-        path = f"blobs/{path}" if path else name
-        return self.links.get(path, path)
-
-    def _missing(self, name: str) -> Exception:
-        return self.budget.refusal(
-            "the archive is incomplete",
-            f"`{name}`, which its index names",
-            "not there",
-            "save the image again",
-        )
+        if path not in held:
+            raise self.budget.refusal(
+                "the archive is incomplete",
+                f"`{name}`, which its index names",
+                "not there",
+                "save the image again",
+            )
+        return held[path]
