@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from toolmatrix.errors import ConfigError, UsageError
 from toolmatrix.images import docker_config
 from toolmatrix.images.docker_config import Credential, DockerConfig
-from toolmatrix.images.registry import parse_reference
-from toolmatrix.images.registry_auth import challenges
+from toolmatrix.images.registry import challenges, parse_reference
 
 if TYPE_CHECKING:
     from pathlib import Path

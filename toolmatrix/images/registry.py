@@ -2,7 +2,9 @@
 
 https://github.com/opencontainers/distribution-spec/blob/main/spec.md, whose pull is two kinds of request: a manifest by
 tag or digest, and a blob by digest. Every digest and size is verified. Names are those of the grammar in
-https://github.com/distribution/reference/blob/main/reference.go, but there is no default host.
+https://github.com/distribution/reference/blob/main/reference.go, but there is no default host. A registry that asks who
+is there is answered by Basic, or by a bearer token from the service that it names, RFC 9110 section 11 and RFC 6750,
+https://distribution.github.io/distribution/spec/auth/token/ and .../oauth/.
 """
 
 from __future__ import annotations
@@ -12,21 +14,30 @@ import os
 import re
 from contextlib import closing, contextmanager
 from functools import partial
+from urllib.parse import urlencode, urlsplit
+from urllib.request import parse_http_list
 
-from toolmatrix.errors import RegistryFailed, SubjectError, ToolmatrixError, UsageError
+from toolmatrix.errors import (
+    AccessDenied,
+    Position,
+    RegistryFailed,
+    SubjectError,
+    ToolmatrixError,
+    UsageError,
+)
 from toolmatrix.images import image as images
 from toolmatrix.images.docker_config import DockerConfig
-from toolmatrix.images.registry_auth import Access
-from toolmatrix.images.streams import BLOCK, Hashed
+from toolmatrix.images.streams import BLOCK, Hashed, first
 from toolmatrix.images.transport import Transport, same_host
 from toolmatrix.resources import registries_path
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
+    from toolmatrix.images.docker_config import Credential
     from toolmatrix.images.image import Descriptor, ImageMetadata
     from toolmatrix.images.layer import Look
     from toolmatrix.images.limits import Budget
@@ -49,6 +60,9 @@ _REFERENCE = re.compile(
 )
 # Letters of host and name together.
 _LONGEST_REFERENCE = 255
+# A token goes into a header as it is, where a line break in it would begin another header.
+_TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")
+_CLIENT = "toolmatrix"
 
 
 def read(place: str, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
@@ -72,39 +86,51 @@ def _opened(place: str, budget: Budget) -> Iterator[_Registry]:
     docker = DockerConfig(os.environ)
     asked = parse_reference(place)
     with closing(Transport(asked.host, docker, budget.subject)) as line:
-        yield _Registry(asked, line, Access(asked, docker, line, budget), budget)
+        yield _Registry(asked, docker, line, budget)
 
 
+# One repository of a registry.
 class _Registry:
-    """One repository of a registry."""
-
-    def __init__(self, asked: Reference, line: Transport, access: Access, budget: Budget) -> None:
+    def __init__(
+        self, asked: Reference, docker: DockerConfig, line: Transport, budget: Budget
+    ) -> None:
         self._asked = asked
+        self._docker = docker
         self._line = line
-        self._access = access
         self._budget = budget
         self._base = ""
         self._authorization = ""
+        # Looked up when the registry first asks: a helper program may want the user at the keyboard.
+        self._credential: Credential | None = None
         self._held: dict[str, bytes] = {}
 
     def index(self) -> dict[str, Any]:
         """The image that the name stands for, as the index of a layout would list it."""
         with closing(self._get(f"manifests/{self._asked.version}", _ACCEPT)) as answer:
             media = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-            data, digest = self._whole(answer, media)
+            # Portals of networks answer any address with a page of their own.
+            if "html" in media:
+                raise self._line.refusal(
+                    "the registry answers with something else", "a manifest", media
+                )
+            body = Hashed(answer)
+            # A manifest has no size that anybody promised, unlike a blob, whose descriptor tells it.
+            data = first(LARGEST_MANIFEST + 1, body)
+        if len(data) > LARGEST_MANIFEST:
+            raise self._too_large()
         document = images.parse(data, self._budget)
         images.kind(document, self._budget)
         promised = answer.headers.get("Docker-Content-Digest", "")
         for expected in (self._asked.digest, promised if promised.startswith("sha256:") else ""):
             if expected:
-                images.check_digest(expected, digest, self._budget)
+                images.check_digest(expected, body.digest, self._budget)
         own = document.get("mediaType", media)
         if media in images.DOCUMENTS and own != media:
             raise self._budget.refusal(
                 "the registry and the manifest tell two media types", f"`{media}`", f"`{own}`"
             )
-        self._held[digest] = data
-        return {"manifests": [{"mediaType": own, "digest": digest, "size": len(data)}]}
+        self._held[body.digest] = data
+        return {"manifests": [{"mediaType": own, "digest": body.digest, "size": len(data)}]}
 
     def blob(self, asked: Descriptor) -> Closable:
         """The blob that a descriptor names; raises SubjectError where the registry does not have it."""
@@ -117,28 +143,12 @@ class _Registry:
             raise self._too_large()
         return self._get(f"manifests/{asked.digest}", _ACCEPT)
 
-    def _whole(self, answer: Answer, media: str) -> tuple[bytes, str]:
-        """A manifest and its digest."""
-        if "html" in media:
-            raise self._line.refusal(
-                "the registry answers with something else", "a manifest", media
-            )
-        body = Hashed(answer)
-        data = bytearray()
-        while piece := body.read(BLOCK):
-            # A manifest has no size that anybody promised, unlike a blob, whose descriptor tells it.
-            data += piece
-            if len(data) > LARGEST_MANIFEST:
-                raise self._too_large()
-        return bytes(data), body.digest
-
     def _too_large(self) -> SubjectError:
         return self._budget.refusal(
             "a manifest is too large", f"at most {LARGEST_MANIFEST >> 20} MiB", "more than that"
         )
 
     def _get(self, path: str, accept: str, start: int = 0) -> Answer:
-        """The answer of the registry from a byte on, with authorization where it asks for it."""
         self._base = self._base or self._line.base()
         url = f"{self._base}/v2/{self._asked.name}/{path}"
         headers = {"Accept": accept, **({"Range": f"bytes={start}-"} if start else {})}
@@ -147,7 +157,7 @@ class _Registry:
         # Storage behind a redirect that asks for credentials does not get those of the registry.
         if answer.status == 401 and same_host(answer.url, url):
             answer.close()
-            self._authorization = self._access.authorization(answer)
+            self._authorization = self._authorized(answer)
             answer = self._line.get(url, headers, self._authorization)
         if answer.status != wanted:
             with closing(answer):
@@ -155,10 +165,9 @@ class _Registry:
         return answer
 
     def _refused(self, answer: Answer, path: str, wanted: int) -> Exception:
-        """The error for a status, with what the registry says itself."""
         words = f"{answer.status} {self._words(answer)}".strip()
         if answer.status in (401, 403):
-            return self._access.denied(f"other credentials: {words}")
+            return self._denied(f"other credentials: {words}")
         if answer.status in (404, 410):
             return self._budget.refusal(
                 "the registry does not have it", f"`{self._asked.name}`, {path}", words
@@ -166,18 +175,81 @@ class _Registry:
         return self._line.refusal("the registry fails", f"an answer with status {wanted}", words)
 
     def _words(self, answer: Answer) -> str:
-        """Code and message of an error as the distribution specification has them, or nothing."""
+        # Registries explain an error as the distribution specification says, or not at all.
         try:
             document = images.parse(answer.read(BLOCK), self._budget)
-            first = document["errors"][0]
-            return f"{first['code']}: {first.get('message', '')}"[:_LONGEST_WORD]
+            error = document["errors"][0]
+            return f"{error['code']}: {error.get('message', '')}"[:_LONGEST_WORD]
         except (SubjectError, RegistryFailed, LookupError, TypeError, AttributeError):
             return ""
 
+    def _authorized(self, refused: Answer) -> str:
+        asked = challenges(refused.headers.getlist("WWW-Authenticate"))
+        if self._credential is None:
+            self._credential = self._docker.credential(self._asked.server)
+        credential = self._credential
+        if "bearer" in asked:
+            token = credential.bearer or self._token(asked["bearer"], credential, refused.url)
+            return f"Bearer {token}"
+        if "basic" in asked and credential.basic:
+            return credential.basic
+        raise self._denied("credentials" if "basic" in asked else f"{', '.join(asked)!r}")
 
+    def _denied(self, wanted: str) -> AccessDenied:
+        known = self._credential is not None and any(self._credential)
+        note = f"; {self._docker.note}" if self._docker.note else ""
+        return AccessDenied(
+            "the registry refuses access",
+            where=Position(self._budget.subject),
+            expected=f"{'other' if known else 'any'} credentials in {self._docker.path}",
+            found=f"it wants {wanted}{note}",
+            # Registries answer so for names that they do not have, not to tell who has which.
+            help=f"`docker login {self._asked.server}`, if the image exists",
+        )
+
+    def _token(self, asked: Mapping[str, str], credential: Credential, by: str) -> str:
+        realm = self._line.named(asked.get("realm", ""), by=by)
+        service = urlsplit(realm).netloc
+        scope = asked.get("scope") or f"repository:{self._asked.name}:pull"
+        fields = {"service": asked.get("service", ""), "client_id": _CLIENT}
+        # Identity tokens are exchanged by the OAuth form alone, which older services do not know; all else goes by GET.
+        if credential.identity:
+            own = {"grant_type": "refresh_token", "refresh_token": credential.identity}
+            answer = self._line.post(realm, {**fields, **own, "scope": scope})
+        else:
+            # Each scope is a parameter of its own; in a challenge blanks part them.
+            pairs = [*fields.items(), *(("scope", one) for one in scope.split())]
+            joint = "&" if urlsplit(realm).query else "?"
+            answer = self._line.get(f"{realm}{joint}{urlencode(pairs)}", {}, credential.basic)
+        with closing(answer):
+            if answer.status != 200:
+                raise self._denied(f"a token, which {service} does not give: {answer.status}")
+            document = images.read_document(answer, self._budget)
+        held = document if isinstance(document, dict) else {}
+        token = held.get("token") or held.get("access_token")
+        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            raise self._denied(f"a token, and {service} answers without one")
+        return token
+
+
+def challenges(values: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
+    """Schemes that WWW-Authenticate asks for, in small letters with their parameters."""
+    found: dict[str, dict[str, str]] = {}
+    own: dict[str, str] = {}
+    # Commas part schemes from each other and the parameters of one as well.
+    for part in parse_http_list(", ".join(values)):
+        scheme, _, rest = part.strip().partition(" ")
+        if "=" not in scheme and scheme:
+            own = found.setdefault(scheme.lower(), {})
+            part = rest
+        key, equals, value = part.strip().partition("=")
+        if equals:
+            own[key.strip().lower()] = re.sub(r'^"|"$', "", value.strip()).replace("\\", "")
+    return found
+
+
+# A blob that goes on where its connection broke, as long as each one brings it further.
 class _Blob:
-    """A blob that goes on where its connection broke, as long as each one brings it further."""
-
     def __init__(self, ask: Callable[[int], Answer]) -> None:
         self._ask = ask
         self._answer = ask(0)
@@ -185,27 +257,22 @@ class _Blob:
         self._broken_at = 0
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end."""
         try:
             data = self._answer.read(size)
         except RegistryFailed as broken:
-            self._go_on(broken)
+            self.close()
+            if self._count == self._broken_at:
+                raise
+            self._broken_at = self._count
+            try:
+                self._answer = self._ask(self._count)
+            except ToolmatrixError:
+                raise broken from None
             return self.read(size)
         self._count += len(data)
         return data
 
-    def _go_on(self, broken: RegistryFailed) -> None:
-        self.close()
-        if self._count == self._broken_at:
-            raise broken
-        self._broken_at = self._count
-        try:
-            self._answer = self._ask(self._count)
-        except ToolmatrixError:
-            raise broken from None
-
     def close(self) -> None:
-        """Give the connection up."""
         self._answer.close()
 
 
@@ -230,17 +297,24 @@ def parse_reference(place: str) -> Reference:
     found = _REFERENCE.fullmatch(text)
     parts = found.groupdict("") if found else {}
     host, name = parts.get("host", ""), parts.get("name", "")
-    if len(f"{host}/{name}") > _LONGEST_REFERENCE or not _is_host(host):
+    # Only by these signs a host can be told from the first word of a name in a repository.
+    is_host = host == "localhost" or any(sign in host for sign in ".:")
+    if len(f"{host}/{name}") > _LONGEST_REFERENCE or not is_host:
+        has_user = "@" in text.partition("/")[0]
+        login = "credentials come from Docker's configuration: `docker login HOST`"
         raise UsageError(
             "this is no image of a registry",
             expected="`registry://HOST[:PORT]/NAME[:TAG][@sha256:DIGEST]`, a host with a dot or a port, "
             "or `localhost`, and a name in small letters",
-            found="a user's name or password" if _has_user(text) else f"`{text}`",
-            help="credentials come from Docker's configuration: `docker login HOST`"
-            if _has_user(text)
-            else "",
+            # What stands before the sign may be a password.
+            found="a user's name or password" if has_user else f"`{text}`",
+            help=login if has_user else "",
         )
-    other: dict[str, Any] = next((one for one in _registries() if host in one["images"]), {})
+    import yaml
+
+    with open(registries_path(), encoding="utf-8") as file:
+        several: list[dict[str, Any]] = yaml.safe_load(file)
+    other = next((one for one in several if host in one["images"]), {})
     if other and "/" not in name:
         name = f"{other['official']}/{name}"
     return Reference(
@@ -250,20 +324,3 @@ def parse_reference(place: str) -> Reference:
         tag=parts["tag"] or ("" if parts["digest"] else "latest"),
         digest=parts["digest"],
     )
-
-
-def _is_host(word: str) -> bool:
-    """Check whether the first word of a name is a host: only then is it none of the repository's."""
-    return any(sign in word for sign in ".:") or word == "localhost"
-
-
-def _has_user(text: str) -> bool:
-    return "@" in text.partition("/")[0]
-
-
-def _registries() -> list[dict[str, Any]]:
-    """The registries that have several names."""
-    import yaml
-
-    with open(registries_path(), encoding="utf-8") as file:
-        return yaml.safe_load(file)  # type: ignore[no-any-return]

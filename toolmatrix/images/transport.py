@@ -54,12 +54,11 @@ _BROKEN = (exceptions.HTTPError, HTTPException, OSError, ValueError)
 
 
 class _PauseTooLong(exceptions.HTTPError):
-    """A Retry-After of more seconds than anybody waits."""
+    pass
 
 
+# Attempts as urllib3 counts and delays them, but bounded in what they read and wait for.
 class _Retry(Retry):
-    """Attempts as urllib3 counts and delays them, but bounded in what they read and wait for."""
-
     def increment(
         self,
         method: str | None = None,
@@ -68,7 +67,6 @@ class _Retry(Retry):
         *rest: Any,
         **more: Any,
     ) -> Self:
-        """The attempts that are left after this one; raises MaxRetryError where none is."""
         made = super().increment(method, url, response, *rest, **more)
         # Or urllib3 reads the rest of the answer, of any size, to use its connection again.
         if response is not None:
@@ -76,7 +74,7 @@ class _Retry(Retry):
         return made
 
     def parse_retry_after(self, retry_after: str) -> float:
-        """Seconds; raises _PauseTooLong, as urllib3 would shorten the pause and ask too early."""
+        # urllib3 would shorten a pause that is too long, and ask too early.
         seconds = super().parse_retry_after(retry_after)
         if seconds > LONGEST_PAUSE:
             raise _PauseTooLong(f"{seconds:.0f}")
@@ -152,8 +150,11 @@ class Transport:
             if answer.status not in _REDIRECTS:
                 return answer
             answer.close()
-            here, url = url, self._target(url, answer.headers.get("Location", ""))
-            # Once gone they stay away, or the other host could send us back with them to where it likes.
+            here, location = url, answer.headers.get("Location", "")
+            # What cannot be joined is no address by itself either.
+            with contextlib.suppress(ValueError):
+                location = urljoin(here, location)
+            url = self.named(location, by=here)
             # Once left out they stay out, or the other host could send them back to where it likes.
             if not same_host(here, url):
                 authorization = ""
@@ -186,7 +187,13 @@ class Transport:
     @contextlib.contextmanager
     def in_time(self, url: str) -> Iterator[None]:
         """Turn what breaks meanwhile into RegistryFailed; raise it where all before took too long."""
-        self._be_in_time()
+        passed = time.monotonic() - self._start
+        if passed > PATIENCE + self.count / SLOWEST:
+            raise self.refusal(
+                "the registry is too slow",
+                f"at least {SLOWEST >> 10} KiB a second after {PATIENCE:.0f} seconds",
+                f"{self.count} bytes in {passed:.0f} seconds",
+            )
         try:
             yield
         except _PauseTooLong as error:
@@ -198,31 +205,15 @@ class Transport:
         except _BROKEN as error:
             raise self._failure(url, error) from None
 
-    def _be_in_time(self) -> None:
-        passed = time.monotonic() - self._start
-        if passed > PATIENCE + self.count / SLOWEST:
-            raise self.refusal(
-                "the registry is too slow",
-                f"at least {SLOWEST >> 10} KiB a second after {PATIENCE:.0f} seconds",
-                f"{self.count} bytes in {passed:.0f} seconds",
-            )
-
     def refusal(self, what: str, expected: str, found: str, help: str = "") -> RegistryFailed:
         """The error for what a registry does."""
         where = Position(self._subject)
         return RegistryFailed(what, where=where, expected=expected, found=found, help=help)
 
-    def _target(self, url: str, location: str) -> str:
-        try:
-            target = urljoin(url, location)
-        except ValueError:
-            target = ""
-        return self.named(target, by=url)
-
+    # What may pass is asked again, later; the body of such an answer is not read.
     def _send(
         self, method: str, url: str, headers: Mapping[str, str], body: str | None = None
     ) -> Answer:
-        """One answer. What may pass is asked again, later; the body of such an answer is not read."""
         # A broken answer may have cost the registry work, so it is asked for once more and not thrice.
         retries = _Retry(
             total=RETRIES,
@@ -246,14 +237,13 @@ class Transport:
             )
         # The attempts may have taken longer together than each of them may.
         try:
-            self._be_in_time()
+            with self.in_time(url):
+                return Answer(response, url, self)
         except RegistryFailed:
             response.close()
             raise
-        return Answer(response, url, self)
 
     def _manager(self, url: str) -> urllib3.PoolManager:
-        """The connections to the host of an address, through the proxy that the environment names for it."""
         parts = urlsplit(url)
         key = f"{parts.scheme}://{parts.netloc}"
         if key not in self._managers:
@@ -269,7 +259,7 @@ class Transport:
         return self._managers[key]
 
     def _failure(self, url: str, error: BaseException) -> RegistryFailed:
-        """The error for a line that broke: the deepest reason of its kind, as the outer ones quote addresses."""
+        # The deepest reason of its kind, as the outer ones quote addresses, which may hold what lets in.
         chain = causes(error)[::-1]
         found, (_, message, help) = next(
             (one, row) for row in _REASONS for one in chain if isinstance(one, row[0])
