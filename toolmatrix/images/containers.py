@@ -56,31 +56,28 @@ class Started(Value):
     reason: str = ""
 
 
+# No Exception: nothing on the way may take it for the failure of one program.
 class _SignalCaught(BaseException):
-    """A signal that ends this process, once its containers are removed."""
+    pass
 
 
+# A signal is obeyed while a program is waited for, and kept until then: a request that is left half way might still
+# make a container, after those that are there were removed.
 class _Signals:
-    """Signals that would end this process: one is obeyed while a program is waited for, and kept until then.
-
-    A request that is left half way might still make a container, after those that are there were removed.
-    """
-
     def __init__(self) -> None:
         self.caught = 0
         self._handlers: dict[int, Any] = {}
         self._waiting = False
 
     def take(self) -> None:
-        """Take what only the main thread can take, and nobody ignores."""
         for number in _SIGNALS:
             # nohup ignores SIGHUP, and whoever started us so wants it to stay that way.
             if signal.getsignal(number) != signal.SIG_IGN:
+                # Python lets only its main thread set handlers; another one leaves them as they are.
                 with suppress(ValueError):
                     self._handlers[number] = signal.signal(number, self._keep)
 
     def give_back(self) -> None:
-        """Leave signals to who had them before, with the one that was kept."""
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         if self.caught:
@@ -93,13 +90,11 @@ class _Signals:
             raise _SignalCaught
 
     def obey(self) -> None:
-        """Obey the signal that was kept, if one was."""
         if self.caught:
             raise _SignalCaught
 
     @contextmanager
     def obeyed(self) -> Iterator[None]:
-        """Obey a signal at once while this lasts."""
         self._waiting = True
         try:
             self.obey()
@@ -116,7 +111,7 @@ def opened(client: Client, image: Mapping[str, Any], bounds: ProgramBounds) -> I
     signals = _Signals()
     try:
         signals.take()
-        yield Containers(client, image, bounds, owner, signals)
+        yield Containers(client=client, image=image, bounds=bounds, owner=owner, signals=signals)
     except _SignalCaught:
         pass
     finally:
@@ -124,35 +119,27 @@ def opened(client: Client, image: Mapping[str, Any], bounds: ProgramBounds) -> I
         signals.give_back()
 
 
-class Containers:
+class Containers(Value):
     """Programs of one image, each started in a container and waited for."""
 
-    def __init__(
-        self,
-        client: Client,
-        image: Mapping[str, Any],
-        bounds: ProgramBounds,
-        owner: str,
-        signals: _Signals,
-    ) -> None:
-        self.bounds = bounds
-        self._client = client
-        self._image = image
-        self._owner = owner
-        self._signals = signals
+    client: Client
+    image: Mapping[str, Any]
+    bounds: ProgramBounds
+    owner: str
+    signals: _Signals
 
     def start(self, run: Sequence[str]) -> Started:
         """Start a program by its arguments."""
         from docker.errors import APIError
 
-        self._signals.obey()
+        self.signals.obey()
         try:
-            made = self._client.create_container(
-                self._image["Id"],
+            made = self.client.create_container(
+                self.image["Id"],
                 entrypoint=[run[0]],
                 command=list(run[1:]),
                 working_dir="/tmp",  # noqa: S108 - of the container, and empty
-                labels={LABEL: self._owner},
+                labels={LABEL: self.owner},
                 # A health check of the image would run other programs beside the one that is asked.
                 healthcheck={"test": ["NONE"]},
                 network_disabled=True,
@@ -160,16 +147,17 @@ class Containers:
                 use_config_proxy=False,
                 host_config=self._limits(),
             )
-            self._client.start(made["Id"])
+            self.client.start(made["Id"])
         except APIError as error:
-            if error.is_server_error() and not self._client.ping():
+            # A server error may be about the program; only where no ping is answered it is the engine's own end.
+            if error.is_server_error() and not self.client.ping():
                 raise
             return Started(reason=_refusal(str(error.explanation or error)))
         return Started(id=made["Id"])
 
     def _limits(self) -> Any:
-        volumes = (self._image.get("Config") or {}).get("Volumes") or {}
-        return self._client.create_host_config(
+        volumes = (self.image.get("Config") or {}).get("Volumes") or {}
+        return self.client.create_host_config(
             network_mode="none",
             read_only=True,
             cap_drop=["ALL"],
@@ -192,7 +180,7 @@ class Containers:
         if not container.id:
             return "", container.reason
         code = self._wait(container.id, max(deadline - time.monotonic(), 0.1))
-        state = self._client.inspect_container(container.id)["State"]
+        state = self.client.inspect_container(container.id)["State"]
         output = self._printed(container.id, stdout=True)
         reason = ""
         if state.get("OOMKilled"):
@@ -203,44 +191,47 @@ class Containers:
             reason = f"printed more than {self.bounds.output} bytes"
         elif code:
             reason = _failure(code, self._printed(container.id, stdout=False) or output)
-        self._client.remove_container(container.id, force=True, v=True)
+        self.client.remove_container(container.id, force=True, v=True)
         return output, reason
 
     def _wait(self, container: str, seconds: float) -> int | None:
-        """The exit code of a container; None where it had to be killed."""
         from docker.errors import APIError
 
         try:
-            with self._signals.obeyed():
-                return int(self._client.wait(container, timeout=seconds)["StatusCode"])
-        except (
-            OSError
-        ):  # the request timed out, unless the engine is gone, which the next one tells
+            with self.signals.obeyed():
+                return int(self.client.wait(container, timeout=seconds)["StatusCode"])
+        except OSError:
+            # The request timed out, unless the engine is gone, which the next one tells.
             with suppress(APIError):  # it ended meanwhile
-                self._client.kill(container)
+                self.client.kill(container)
             return None
 
     def _printed(self, container: str, *, stdout: bool) -> str:
-        printed = self._client.logs(container, stdout=stdout, stderr=not stdout)
+        printed = self.client.logs(container, stdout=stdout, stderr=not stdout)
         return bytes(printed).decode("utf-8", "replace")
 
 
 def _failure(code: int, printed: str) -> str:
-    """The last line of a program before it failed."""
     if _FORMAT in printed:
         return _FOREIGN
-    last = next((line.strip() for line in reversed(printed.split("\n")) if line.strip()), "")
-    return f"ended with {code}: {last[:_LONGEST]}" if last else f"ended with {code}"
+    last = last_line(printed)
+    return f"ended with {code}: {last}" if last else f"ended with {code}"
+
+
+def last_line(printed: str) -> str:
+    """The last line of a program's output that is not blank, as far as it is shown."""
+    lines = reversed(printed.split("\n"))
+    return next((line.strip() for line in lines if line.strip()), "")[:_LONGEST]
 
 
 def _refusal(message: str) -> str:
-    """The reason why a program did not start."""
     found = (reason for pattern, reason in _REFUSALS if re.search(pattern, message))
     return next(found, f"cannot be run: {message[-_LONGEST:]}")
 
 
+# A process as no other will ever be called: machine and boot, namespace, number, and when it started. Numbers are
+# given anew after a while, and after a restart.
 def _owner(process: int) -> str:
-    """A process as no other will ever be called: machine and boot, namespace, number, and when it started."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         boot = file.read().strip()
     with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
@@ -250,7 +241,7 @@ def _owner(process: int) -> str:
 
 
 def _sweep(client: Client) -> None:
-    """Remove what processes left that were killed here; those of other machines and namespaces are not known."""
+    # Whether processes of other machines and namespaces are alive is not known: theirs are left alone.
     here = _owner(os.getpid()).split()[:2]
     for owner in {
         one["Labels"][LABEL] for one in client.containers(all=True, filters={"label": LABEL})
@@ -267,10 +258,10 @@ def _sweep(client: Client) -> None:
 
 
 def _remove(client: Client, owner: str) -> None:
-    """Remove every container of an owner, running or not."""
     from docker.errors import DockerException
 
-    with suppress(DockerException, OSError):  # an engine that is gone has nothing left to remove
+    # An engine that is gone has nothing left to remove.
+    with suppress(DockerException, OSError):
         for one in client.containers(all=True, filters={"label": f"{LABEL}={owner}"}):
             with suppress(DockerException):
                 client.remove_container(one["Id"], force=True, v=True)

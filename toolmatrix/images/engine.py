@@ -9,8 +9,9 @@ import re
 from contextlib import closing, contextmanager
 from difflib import get_close_matches
 
-from toolmatrix.errors import Position, SubjectError, ToolMissing
+from toolmatrix.errors import Position, ToolMissing
 from toolmatrix.images import archive
+from toolmatrix.images.limits import Budget
 from toolmatrix.images.transport import causes
 
 TYPE_CHECKING = False
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.layer import Look
-    from toolmatrix.images.limits import Budget
     from toolmatrix.images.tree import Tree
 
     Client = Any
@@ -92,43 +92,39 @@ def find(client: Client, name: str, subject: str) -> dict[str, Any]:
     """The engine's description of the image `NAME` or `//NAME`; raises SubjectError where it has none of this name."""
     from docker.errors import APIError, NotFound
 
+    refusal = Budget(subject).refusal
     name = name.removeprefix("//")
     if not _NAME.fullmatch(name):
-        raise SubjectError(
-            "this is no name of an image", where=Position(subject), found=f"`{name}`"
-        )
+        raise refusal("this is no name of an image", "", f"`{name}`")
     try:
         held: dict[str, Any] = client.inspect_image(name)
     except NotFound:
         tags = [tag for one in client.images() for tag in one.get("RepoTags") or ()]
         near = get_close_matches(name, tags, _NEAREST)
-        raise SubjectError(
+        raise refusal(
             "the engine has no such image",
-            where=Position(subject),
-            expected=" or ".join(f"`docker:{tag}`" for tag in near),
-            found=f"`{name}`",
-            help="pull or build it; `docker images` lists those that are there",
+            " or ".join(f"`docker:{tag}`" for tag in near),
+            f"`{name}`",
+            "pull or build it; `docker images` lists those that are there",
         ) from None
     except APIError as error:
         if error.is_server_error():
             raise
-        raise SubjectError(
-            "this is no name of an image", where=Position(subject), found=str(error.explanation)
-        ) from None
+        # Names that the pattern lets through may still be none to the engine.
+        raise refusal("this is no name of an image", "", str(error.explanation)) from None
     return held
 
 
+# The chunks that the engine sends are larger than what is read at once.
 class _Saved:
-    """The archive that the engine saves, as a stream; its chunks are larger than what is read at once."""
-
     def __init__(self, chunks: Iterator[bytes], subject: str) -> None:
         self._chunks = chunks
         self._subject = subject
         self._chunk = memoryview(b"")
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end; raises ToolMissing where the engine ends on the way."""
         while not self._chunk:
+            # Here, as whoever reads an archive takes an OSError for damage of it.
             with failures(self._subject):
                 chunk = next(self._chunks, None)
             if chunk is None:

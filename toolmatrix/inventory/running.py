@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.model import Inventory
 
 _AT_ONCE = 4
-# Letters of what a program said that are told.
-_LONGEST = 200
 
 
 class ProgramProbe(Value):
@@ -121,7 +119,6 @@ def asked(
 def _answers(
     opened: Containers, probes: Sequence[ProgramProbe]
 ) -> Iterator[tuple[ProgramProbe, str, str]]:
-    """Each probe with its value, or with the reason why there is none; some run at once."""
     for place in range(0, len(probes), _AT_ONCE):
         several = probes[place : place + _AT_ONCE]
         # All are started before the first is waited for, so they share one deadline instead of adding theirs up.
@@ -130,34 +127,23 @@ def _answers(
         for probe, container in zip(several, started, strict=True):
             output, reason = opened.end(container, end)
             value = "" if reason else probe.answer(output)
-            yield probe, value, reason or f"printed no version: {_line(output)}"
-
-
-def _line(text: str) -> str:
-    """The last line of a text, as far as it is shown."""
-    lines = text.split("\n")
-    return next((one.strip() for one in reversed(lines) if one.strip()), "nothing")[:_LONGEST]
+            said = containers.last_line(output) or "nothing"
+            yield probe, value, reason or f"printed no version: {said}"
 
 
 def _ordered(name: str, read: Sequence[Seen], ran: Sequence[Seen]) -> tuple[Seen, ...]:
-    """Sightings of a component in the order of their weight.
-
-    Of its programs that answer one is what a user gets, the same as in reading. It stands behind the defaults that were
-    read where they agree, for these name a file and may know the version more finely; else before them.
-    """
-    called = programs.names(name)
-    first, *others = sorted(ran, key=lambda one: _rank(called, one.where.partition(" ")[0]))
+    called = {program: place for place, program in enumerate(programs.names(name))}
+    first, *others = sorted(
+        ran, key=lambda one: called.get(one.where.partition(" ")[0], len(called))
+    )
     mine = first.replace(default=True)
     defaults = [one for one in read if one.default]
+    # What was read names a file, and may know the version more finely: what was answered stands behind it where both
+    # agree, and before it where they do not.
     agreed = any(_agree(mine.version, one.version) for one in defaults)
     best = (*defaults, mine) if agreed else (mine, *defaults)
     return (*best, *(one for one in read if not one.default), *others)
 
 
-def _rank(names: Sequence[str], name: str) -> int:
-    return names.index(name) if name in names else len(names)
-
-
 def _agree(one: str, other: str) -> bool:
-    """Check whether two versions are the same, or one begins the other."""
     return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
