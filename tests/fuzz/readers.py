@@ -24,8 +24,7 @@ from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.tree import Tree
 from toolmatrix.inventory import offload, rpm
-from toolmatrix.inventory.look import Look
-from toolmatrix.inventory.observe import observe
+from toolmatrix.inventory.observe import Look, observe
 from toolmatrix.logs import log, signatures
 
 if TYPE_CHECKING:

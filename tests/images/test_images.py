@@ -251,8 +251,8 @@ def test_several_images_that_docker_saved_have_no_platform_to_choose_by() -> Non
 
 def of_skopeo(folder: Path, platform: str = "") -> tuple[ImageMetadata, dict[str, object]]:
     """The image of a directory of skopeo, and its files."""
-    assert directory.is_copied(str(folder))
-    image, tree = directory.read_copied(str(folder), platform, images.everything, Budget("dir"))
+    assert directory.identity(str(folder))
+    image, tree = directory.read(str(folder), platform, images.everything, Budget("dir"))
     return image, {path: entry.held for path, entry in tree.files()}
 
 

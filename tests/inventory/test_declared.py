@@ -11,7 +11,7 @@ import pytest
 from tests.images import images
 from tests.inventory.test_observe import TestLook, dist, elf
 from toolmatrix.images.limits import Budget
-from toolmatrix.inventory import look, observe, programs, system
+from toolmatrix.inventory import observe, programs, system
 from toolmatrix.inventory.record import Record, View
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def plain(declared: FilePattern) -> FilePattern:
     return declared._replace(pattern=re.sub(r"\(\?P<\w+>", "(?:", declared.pattern))
 
 
-def view(keeping: look.Look) -> View:
+def view(keeping: observe.Look) -> View:
     """The files above as they would be seen if these were kept."""
     made = images.image(FILES, Env=ENV)
     return View(*images.from_archive(images.saved(made), look=keeping))
@@ -155,8 +155,8 @@ def test_every_pattern_has_a_file_above() -> None:
 
 def test_one_pattern_says_which_of_many_matched() -> None:
     """A group inside one of them would count with theirs."""
-    assert look._KEEP.groups == len(look._DECLARED)
-    assert look._TELL.groups == len(programs.VERSION_TEXTS)
+    assert observe._KEEP.groups == len(observe.READS)
+    assert observe._TELL.groups == len(programs.VERSION_TEXTS)
 
 
 def test_what_is_read_of_a_running_machine_is_declared() -> None:
@@ -164,4 +164,4 @@ def test_what_is_read_of_a_running_machine_is_declared() -> None:
     sites = [f"/usr/lib/python3.11/{one}" for one in system._RECORDS]
     for pattern in (*system._FILES, *sites):
         path = pattern.strip("/").replace("*", "a-1")
-        assert look._KEEP.fullmatch(path), pattern
+        assert observe._KEEP.fullmatch(path), pattern

@@ -17,8 +17,7 @@ from tests.images import images
 from tests.stages.real import program
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import dynamic, elf
-from toolmatrix.inventory.look import Look
-from toolmatrix.inventory.observe import observe
+from toolmatrix.inventory.observe import Look, observe
 
 if TYPE_CHECKING:
     import re

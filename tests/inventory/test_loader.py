@@ -26,7 +26,7 @@ from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import dynamic
 from toolmatrix.inventory.loader import LibrarySearch, library_path
-from toolmatrix.inventory.look import Look
+from toolmatrix.inventory.observe import Look
 from toolmatrix.inventory.record import View
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from tests.images.images import link
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.elf import Elf
-from toolmatrix.inventory.look import Look
-from toolmatrix.inventory.observe import observe
+from toolmatrix.inventory.observe import Look, observe
 from toolmatrix.inventory.packages import stanzas
 from toolmatrix.resources import schema_path
 

@@ -18,7 +18,7 @@ from tests.images import images
 from tests.stages.real import nvcc, program
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import elf, offload
-from toolmatrix.inventory.look import Look
+from toolmatrix.inventory.observe import Look
 
 if TYPE_CHECKING:
     from pathlib import Path

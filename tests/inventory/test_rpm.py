@@ -22,8 +22,7 @@ from tests.images.images import link
 from tests.stages.real import program
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import rpm
-from toolmatrix.inventory.look import Look
-from toolmatrix.inventory.observe import observe
+from toolmatrix.inventory.observe import Look, observe
 
 if TYPE_CHECKING:
     import tarfile

@@ -13,7 +13,6 @@ import re
 import stat
 from contextlib import closing
 
-from toolmatrix.errors import Position, SubjectError
 from toolmatrix.images import image as images
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import DIRECTORY, FILE, LINK, Entry, Layer
@@ -54,13 +53,22 @@ def layout_identity(path: str) -> str:
     return blobs_identity(os.path.join(path, _INDEX), os.path.join(path, _BLOBS))
 
 
-def is_copied(path: str) -> bool:
-    """Check whether a directory is marked as one of these."""
-    return bool(_version(path))
+def read(path: str, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
+    """The image of a directory that is marked as one, else the files below it as a system without configuration."""
+    version = _version(path)
+    if version:
+        return _read_copied(path, version, platform, look, budget)
+    return read_root(path, look, budget)
+
+
+def identity(path: str) -> str:
+    """The identity of a marked directory's contents at this moment; empty for a root, which only reading tells."""
+    return blobs_identity(os.path.join(path, _MANIFEST), path) if _version(path) else ""
 
 
 def _version(path: str) -> bytes:
     place = os.path.join(path, "version")
+    # Any root may hold something of this name, and opening a pipe would wait for who writes to it.
     if not os.path.isfile(place):
         return b""
     try:
@@ -71,14 +79,9 @@ def _version(path: str) -> bytes:
     return found[1] if found else b""
 
 
-def copied_identity(path: str) -> str:
-    """The identity of the directory's contents at this moment."""
-    return blobs_identity(os.path.join(path, _MANIFEST), path)
-
-
-def read_copied(path: str, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
-    """The image of a directory; raises SubjectError for one that is incomplete, damaged, or of an unknown version."""
-    version = _version(path)
+def _read_copied(
+    path: str, version: bytes, platform: str, look: Look, budget: Budget
+) -> tuple[ImageMetadata, Tree]:
     if version != _KNOWN:
         raise budget.refusal(
             "the directory is of an unknown version",
@@ -94,9 +97,9 @@ def read_copied(path: str, platform: str, look: Look, budget: Budget) -> tuple[I
 
     def blob(asked: Descriptor) -> IO[bytes]:
         # Manifests of a list carry a suffix; the top one has a name of its own.
-        name = images.digest_hex(asked.digest, budget)
-        listed = os.path.join(path, f"{name}.{_MANIFEST}")
-        place = next(filter(os.path.isfile, (listed,)), os.path.join(path, name))
+        name = os.path.join(path, images.digest_hex(asked.digest, budget))
+        listed = f"{name}.{_MANIFEST}"
+        place = listed if os.path.isfile(listed) else name
         return opened(whole if asked.digest == top else place, f"the blob {asked.digest}", budget)
 
     index = {"manifests": [{"digest": top, "size": stream.count}]}
@@ -129,6 +132,7 @@ def _below(root: str, names: list[str], look: Look, budget: Budget) -> Iterator[
             if stat.S_ISDIR(status.st_mode):
                 todo += [f"{path}/{name}" for name in sorted(os.listdir(full), reverse=True)]
         except OSError:
+            # Of a running system files come and go, and some are for others alone.
             continue
         if entry is not None:
             yield path, entry
@@ -153,9 +157,5 @@ def opened(path: str, what: str, budget: Budget) -> IO[bytes]:
     try:
         return open(path, "rb")
     except OSError as error:
-        raise SubjectError(
-            "cannot read the image",
-            where=Position(budget.subject),
-            expected=what,
-            found=error.strerror or str(error),
-        ) from None
+        found = error.strerror or str(error)
+        raise budget.refusal("cannot read the image", what, found) from None

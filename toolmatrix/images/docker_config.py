@@ -76,12 +76,12 @@ class DockerConfig:
         return _credential(entry, self.path) if isinstance(entry, dict) else Credential()
 
     def _asked(self, helper: str, server: str) -> Credential | None:
-        """The answer of a helper program; None where it has nothing or fails."""
         import subprocess
 
         if not re.fullmatch(r"[\w.-]+", helper):
             self.note = "the name of its credential helper is none"
             return None
+        # A helper that fails is no error: it may be one of another machine, and most images need no credentials.
         try:
             ended = subprocess.run(  # noqa: S603 - the user's configuration names the program
                 [f"docker-credential-{helper}", "get"],
@@ -95,9 +95,7 @@ class DockerConfig:
             why = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "failed"
             self.note = f"docker-credential-{helper} {why}"
             return None
-        user, secret = (
-            (answer.get(key) for key in ("Username", "Secret")) if answer else (None, None)
-        )
+        user, secret = (answer.get(key) if answer else None for key in ("Username", "Secret"))
         if not isinstance(user, str) or not isinstance(secret, str):
             return None
         return Credential(identity=secret) if user == _NO_USER else Credential(user, secret)
@@ -119,15 +117,16 @@ class DockerConfig:
         import ssl
 
         context = ssl.create_default_context()
-        folder = os.path.join(ETC, "certs.d", host)
-        for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.c*rt"))):
+        # The name of a host may hold brackets, which are a pattern to glob.
+        folder = glob.escape(os.path.join(ETC, "certs.d", host))
+        for path in sorted(glob.glob(os.path.join(folder, "*.c*rt"))):
             _add(context, path)
         return context
 
 
 def _add(context: ssl.SSLContext, path: str) -> None:
-    """Take the certificate of an authority, `*.crt`, or of this client, `*.cert` with its key in clear."""
     try:
+        # Docker tells this client from an authority by `cert` and `crt`.
         if path.endswith(".cert"):
             # Without a password OpenSSL asks for one on the terminal, and waits.
             context.load_cert_chain(path, f"{path.removesuffix('.cert')}.key", password="")
@@ -144,13 +143,11 @@ def is_loopback(host: str) -> bool:
 
 
 def _bare(host: str) -> str:
-    """A host without its port and brackets."""
     found = re.fullmatch(r"\[(.*)\](?::\d*)?|([^:]*)(?::\d*)?", host)
     return (found[1] or found[2] or "").lower() if found else host
 
 
 def _within(name: str, network: str) -> bool:
-    """Check whether an address is in a network, if they are that."""
     try:
         return ipaddress.ip_address(name) in ipaddress.ip_network(network, strict=False)
     except ValueError:
@@ -158,7 +155,7 @@ def _within(name: str, network: str) -> bool:
 
 
 def _host(key: str) -> str:
-    """The host of a key of `auths`, which may be an address with a path."""
+    # A key of `auths` may be an address with a path, such as that of Docker Hub.
     return re.sub(r"^https?://", "", key).partition("/")[0]
 
 
@@ -182,10 +179,10 @@ def _credential(entry: Mapping[str, Any], path: str) -> Credential:
 
 
 def _document(path: str) -> dict[str, Any]:
-    """A file of Docker's; empty where this user sees none. Raises ConfigError for what cannot be read."""
     try:
         with open(path, "rb") as file:
             found = json.loads(file.read(_LARGEST))
+    # The engine's files are often for root alone, and no user needs them.
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {}
     except (OSError, ValueError, RecursionError) as error:
@@ -201,7 +198,7 @@ def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _unusable(path: str, expected: str, error: Exception) -> ConfigError:
-    """The error for a file; what stands in it is not quoted, as it may be secret."""
+    # What stands in the file is not quoted, as it may be secret.
     found = getattr(error, "strerror", None) or type(error).__name__
     return ConfigError(
         "a file of Docker's configuration cannot be used",

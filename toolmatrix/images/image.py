@@ -19,7 +19,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from toolmatrix.images.layer import Layer, Look
@@ -296,14 +296,49 @@ def put_together(
     made = chosen.manifest or manifest(fetch(chosen.blob), budget)
     if made is None:
         raise budget.refusal("there is no image in it", "a manifest of an image", "an artifact")
+    config = fetch(made.config)
+    promised = _diff_ids(config, budget)
+    tree = Tree()
+    diff_ids: list[str] = []
+    for one in map(layer, made.layers):
+        # Before the layer is applied, so that nothing is made of what was replaced.
+        if len(diff_ids) < len(promised):
+            check_digest(str(promised[len(diff_ids)]), one.diff_id, budget)
+        diff_ids.append(one.diff_id)
+        tree.apply(one, budget)
+    if len(diff_ids) != len(promised):
+        raise budget.refusal(
+            "layers are missing or too many", f"{len(promised)} layers", f"{len(diff_ids)}"
+        )
+    # Builders may leave the history out, or squash layers and keep it: then nobody knows what belongs to what.
+    steps = instructions(config, with_layer=True)
     image = ImageMetadata(
-        subject=budget.subject, digest=chosen.blob.digest, indexed=chosen.platform
+        subject=budget.subject,
+        digest=chosen.blob.digest,
+        indexed=chosen.platform,
+        platform=platform_of(config),
+        config=config,
+        history=tuple(zip(diff_ids, steps, strict=True)) if len(steps) == len(diff_ids) else (),
     )
-    return _assembled(image, fetch(made.config), map(layer, made.layers), budget)
+    return image, tree
+
+
+def _diff_ids(config: object, budget: Budget) -> list[Any]:
+    if not isinstance(config, dict):
+        raise budget.refusal("the configuration is damaged", "an object", type(config).__name__)
+    root = config.get("rootfs")
+    found = root.get("diff_ids") if isinstance(root, dict) else None
+    if not isinstance(found, list) or len(found) > MOST_LAYERS:
+        raise budget.refusal(
+            "the configuration names no layers",
+            f"`rootfs.diff_ids`, at most {MOST_LAYERS}",
+            f"{found!r}"[:80],
+        )
+    return found
 
 
 def _chosen(found: Sequence[Listed], fetch: Fetch, wanted: str, budget: Budget) -> Listed:
-    """The image of a platform, or the only one; one that the index gives no platform has that of its configuration."""
+    # An image that the index gives no platform has that of its configuration.
     named = [
         (one.platform or (platform_of(fetch(one.manifest.config)) if one.manifest else ""), one)
         for one in found
@@ -325,49 +360,19 @@ def _chosen(found: Sequence[Listed], fetch: Fetch, wanted: str, budget: Budget) 
 
 
 def _fits(platform: str, wanted: str) -> bool:
-    """Check whether a platform is the wanted one; one that is asked for without its variant takes any."""
+    # Who asks for no variant takes any.
     mine, theirs = platform.split("/"), wanted.split("/")
     if mine[1:2] == theirs[1:2] == ["arm64"]:  # v8 is what arm64 means
         mine, theirs = ([one for one in words if one != "v8"] for words in (mine, theirs))
     return mine[: len(theirs)] == theirs
 
 
-def _assembled(
-    image: ImageMetadata, config: object, layers: Iterable[Layer], budget: Budget
-) -> tuple[ImageMetadata, Tree]:
-    """An image with its files, out of its configuration and its layers from the bottom up."""
-    if not isinstance(config, dict):
-        raise budget.refusal("the configuration is damaged", "an object", type(config).__name__)
-    root = config.get("rootfs")
-    promised = root.get("diff_ids") if isinstance(root, dict) else None
-    if not isinstance(promised, list) or len(promised) > MOST_LAYERS:
-        raise budget.refusal(
-            "the configuration names no layers",
-            f"`rootfs.diff_ids`, at most {MOST_LAYERS}",
-            f"{promised!r}"[:80],
-        )
-    tree = Tree()
-    found: list[str] = []
-    for layer in layers:
-        if len(found) < len(promised):
-            check_digest(str(promised[len(found)]), layer.diff_id, budget)
-        found.append(layer.diff_id)
-        tree.apply(layer, budget)
-    if len(found) != len(promised):
-        raise budget.refusal(
-            "layers are missing or too many", f"{len(promised)} layers", f"{len(found)}"
-        )
-    whole = image.replace(
-        platform=platform_of(config),
-        config=config,
-        history=_history(config.get("history"), found),
-    )
-    return whole, tree
-
-
-def _history(steps: object, layers: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Pairs of a layer and the instruction that made it; instructions that made none are left out."""
+def instructions(config: Document, *, with_layer: bool) -> list[str]:
+    """The instructions in the history of a configuration: those that made a layer, or those such as ARG and ENV."""
+    steps = config.get("history")
     listed = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
-    made = [str(one.get("created_by", "")) for one in listed if not one.get("empty_layer")]
-    # Builders may leave the history out, or squash layers and keep it: then nobody knows what belongs to what.
-    return tuple(zip(layers, made, strict=True)) if len(made) == len(layers) else ()
+    return [
+        str(one.get("created_by", ""))
+        for one in listed
+        if bool(one.get("empty_layer")) is not with_layer
+    ]

@@ -65,11 +65,10 @@ class Layer(Value):
 
 
 class _Header(tarfile.TarInfo):
-    """A header that does not let an extended one fill the memory."""
-
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
         made = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]
+        # tarfile takes an extended header to memory whole, of whatever size it says that it is.
         if made.type in _EXTENDED and made.size > _LARGEST_HEADER:
             raise tarfile.ReadError(f"a header of {made.size} bytes")
         return made
@@ -162,13 +161,13 @@ def damaged(budget: Budget, error: Exception) -> Exception:
 def _entry(
     path: str, tar: tarfile.TarFile, member: tarfile.TarInfo, budget: Budget, look: Look
 ) -> Entry | None:
-    """An entry of an archive; none for devices, pipes and the like."""
     if member.isdir():
         return Entry(DIRECTORY, mode=member.mode)
     if member.issym():
         return Entry(LINK, link=member.linkname)
     if member.islnk():
         return Entry(HARD_LINK, link=inner_path(member.linkname, budget))
+    # Devices and pipes hold nothing to read.
     if not member.isreg():
         return None
     held = look(path, member.size, contents(tar, member))
@@ -176,7 +175,7 @@ def _entry(
 
 
 def _finish(file: streams.Forward, packed: Hashed, budget: Budget) -> None:
-    """Read what follows the end of an archive: zeros, and not many of them."""
+    # tar ends an archive with zeros up to a whole record; what hides behind it is no file of the layer.
     padding = 0
     while data := file.read(streams.BLOCK):
         padding += len(data)

@@ -36,6 +36,7 @@ _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BZIP2 = b"BZh"
 _XZ = b"\xfd7zXZ\0"
+# Marks of what a blob may be by mistake, so that its name is told instead of a damaged archive.
 _OTHER = {
     _BZIP2: "bzip2",
     _XZ: "xz",
@@ -216,9 +217,9 @@ class Unpacked:
         return self._inside.digest
 
 
+# Contents of packed streams, one after another. A decompressor of bz2 or lzma makes no more than is asked; their file
+# objects would do, but for the bound on the memory of xz, which they do not take.
 class _Stepwise:
-    """Contents of packed streams, one after another; a decompressor of bz2 or lzma makes no more than is asked."""
-
     def __init__(self, packed: Counted, make: Callable[[], Any]) -> None:
         self._packed = packed
         self._make = make
@@ -226,7 +227,6 @@ class _Stepwise:
         self._rest = b""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end; raises EOFError where the last stream is cut off."""
         while True:
             if self._inside.eof:
                 # xz pads streams with zeros.
@@ -247,7 +247,6 @@ class _Stepwise:
 
 
 def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
-    """The contents of a packed stream as a file, None for one that is not packed."""
     head = packed.peek()
     if head.startswith(_GZIP):
         import gzip
@@ -255,7 +254,11 @@ def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
         # It goes on over members, of which eStargz and pigz write many.
         return gzip.GzipFile(fileobj=packed, mode="rb")  # type: ignore[call-overload]
     if head.startswith(_ZSTD):
-        return _zstd(packed)
+        import zstandard
+
+        made = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+        # zstd:chunked, which Podman writes, is one frame after another.
+        return made.stream_reader(packed, read_across_frames=True)  # type: ignore[arg-type]
     if archive and head.startswith(_BZIP2):
         import bz2
 
@@ -274,14 +277,6 @@ def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
     return None
 
 
-def _zstd(packed: Counted) -> Any:
-    import zstandard
-
-    made = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-    # zstd:chunked, which Podman writes, is one frame after another.
-    return made.stream_reader(packed, read_across_frames=True)  # type: ignore[arg-type]
-
-
 def errors() -> tuple[type[Exception], ...]:
     """The exceptions of the unpackers for damaged data."""
     import lzma
@@ -290,6 +285,7 @@ def errors() -> tuple[type[Exception], ...]:
 
     import zstandard
 
+    # The last four come out of readers that meet damage they do not look for.
     return (
         *(tarfile.TarError, zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError, OSError),
         *(ValueError, OverflowError, IndexError, KeyError),
@@ -308,9 +304,9 @@ def file_identity(path: str) -> str:
     return f"{held.st_size} {held.st_mtime_ns} {digest}"
 
 
+# A file that did not change meanwhile is not read again.
 @lru_cache(maxsize=1)
 def _digest(path: str, _state: tuple[int, ...]) -> str:
-    """The digest of a file; one that did not change meanwhile is not read again."""
     with open(path, "rb") as file:
         stream = Hashed(file)
         exhaust(stream)

@@ -82,8 +82,9 @@ class Tree:
         else:
             below[name] = TreeNode(entry)
 
+    # The names in a directory, which is made where it is missing or something else stands there: tar may write a file
+    # before the directory that it lies in, and a layer may put a directory in the place of a file.
     def _folder(self, path: str) -> Names:
-        """The names in a directory, which is made where it is missing or something else stands there."""
         node = self.root
         done = ""
         for name in path.split("/") if path else ():
@@ -99,11 +100,10 @@ class Tree:
         return node.below
 
     def _node(self, path: str, *, follow: bool = True) -> TreeNode | None:
-        found = self._walk(path, follow=follow)
-        return found[1] if found else None
+        return self._walk(path, follow=follow)[1]
 
-    def _walk(self, path: str, *, follow: bool = True) -> tuple[str, TreeNode] | None:
-        """The real path and node that a path leads to, as the kernel would go from `/`; raises LinkError."""
+    # The real path and the node that a path leads to, as the kernel would go from `/`.
+    def _walk(self, path: str, *, follow: bool) -> tuple[str, TreeNode | None]:
         todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
         trail: list[tuple[str, TreeNode]] = [("", self.root)]
         links = 0
@@ -116,7 +116,7 @@ class Tree:
                 continue
             node = trail[-1][1].below.get(name) if trail[-1][1].below is not None else None
             if node is None:
-                return None
+                return "", None
             if node.entry.kind == LINK and (todo or follow):
                 links += 1
                 if links > _MOST_LINKS:
@@ -131,19 +131,20 @@ class Tree:
 
     def real(self, path: str) -> str | None:
         """The path without links that a path leads to; none where nothing is there, or links go in circles."""
-        try:
-            found = self._walk(path)
-        except LinkError:
-            return None
-        return found[0] if found else None
+        found, node = self._found(path)
+        return found if node is not None else None
 
     def entry(self, path: str, *, follow: bool = True) -> Entry | None:
         """The entry at a path; links are followed."""
-        try:
-            node = self._node(path, follow=follow)
-        except LinkError:
-            return None
+        node = self._found(path, follow=follow)[1]
         return node.entry if node is not None else None
+
+    # To who looks, links in circles lead nowhere; only a layer that writes through them is refused.
+    def _found(self, path: str, *, follow: bool = True) -> tuple[str, TreeNode | None]:
+        try:
+            return self._walk(path, follow=follow)
+        except LinkError:
+            return "", None
 
     def held(self, path: str) -> bytes | None:
         """The contents of a file, where they were kept."""
@@ -156,10 +157,7 @@ class Tree:
 
     def names(self, folder: str) -> list[str]:
         """The names in a directory, sorted; none where there is no directory."""
-        try:
-            node = self._node(folder)
-        except LinkError:
-            return []
+        node = self._found(folder)[1]
         return sorted(node.below) if node is not None and node.below else []
 
     def glob(self, pattern: str) -> list[str]:
@@ -174,6 +172,7 @@ class Tree:
         return found
 
     def _matching(self, folder: str, part: str) -> Iterable[str]:
+        # Where a name is known, the directory is not sorted for it.
         if not re.search(r"[*?\[]", part):
             return (part,) if self.entry(f"{folder}/{part}", follow=False) is not None else ()
         return fnmatch.filter(self.names(folder), part)
@@ -188,10 +187,6 @@ class Tree:
                     yield path, node.entry
                 continue
             todo += [
-                (f"{path}/{name}" if path else name, below)
-                for name, below in sorted(node.below.items(), key=_name, reverse=True)
+                (f"{path}/{name}" if path else name, node.below[name])
+                for name in sorted(node.below, reverse=True)
             ]
-
-
-def _name(held: tuple[str, TreeNode]) -> str:
-    return held[0]

@@ -1,4 +1,4 @@
-"""An inventory out of an image's files: every observer asked in turn, and what they leave open.
+"""An inventory out of an image's files: what is kept of them as they pass, and every observer asked in turn.
 
 A file for another processor is nothing wrong in itself: cross compilers, emulators, firmware and test data are such.
 It is wrong where a program or library is taken without anybody asking which it is: on PATH, where the loader looks,
@@ -10,8 +10,21 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
+from toolmatrix.images.image import instructions
 from toolmatrix.images.platforms import processor
-from toolmatrix.inventory import flags, loader, packages, programs, python, secrets, toolkits
+from toolmatrix.images.streams import first
+from toolmatrix.inventory import (
+    flags,
+    loader,
+    offload,
+    packages,
+    programs,
+    python,
+    secrets,
+    toolkits,
+)
+from toolmatrix.inventory.elf import MAGIC, read_code
+from toolmatrix.inventory.elf import read as read_elf
 from toolmatrix.inventory.model import (
     DEFAULT_PLACE,
     FOREIGN_PROGRAM,
@@ -26,16 +39,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolmatrix.images.image import ImageMetadata
+    from toolmatrix.images.limits import Budget
+    from toolmatrix.images.streams import Readable
     from toolmatrix.images.tree import Tree
     from toolmatrix.inventory.elf import Elf
-    from toolmatrix.inventory.look import Look
 
 OBSERVERS = (packages, toolkits, programs, python, flags, loader)
 """Those that read files, each with the patterns of them in its `READS`."""
-READS = (
-    FilePattern(re.escape(LOCK), 8 << 20),
-    *(declared for observer in OBSERVERS for declared in observer.READS),
-)
+_DECLARED = (declared for observer in OBSERVERS for declared in observer.READS)
+# Two observers may read the same files.
+READS = tuple(dict.fromkeys((FilePattern(re.escape(LOCK), 8 << 20), *_DECLARED)))
 """The patterns of all files that are read out of an image, one's own first."""
 # How extension modules are called, PEP 3149 and PEP 384.
 _EXTENSION = re.compile(r".*\.(cpython-[^/]+|abi3)\.so")
@@ -49,6 +62,56 @@ _SETTINGS = {
 }
 # An image may hold a thousand damaged files, which nobody reads one by one.
 _MOST_LISTED = 20
+# Archives of objects (ar), and what compilers keep beside them: device code is found in files that are not ELF as well.
+_CODE = (b"!<arch>\n", offload.FATBIN, offload.BUNDLE, offload.COMPRESSED)
+# Debug information takes most of the time of a file, and after the first ones it repeats what they reported.
+_MOST_DEBUG = 200
+# A group that captures; in one pattern made of many the groups of each would shift the numbers of the others.
+_CAPTURING = re.compile(r"(?<!\\)\((?:\?P<\w+>|(?!\?))")
+
+
+def _either(patterns: Iterable[str]) -> re.Pattern[str]:
+    # `lastindex` of it counts from 1 which of several matched. Layers hold hundreds of thousands of names: one pattern
+    # rejects a name in microseconds, thirty in turn do not.
+    return re.compile("|".join(f"({_CAPTURING.sub('(?:', one)})" for one in patterns))
+
+
+_KEEP = _either(one.pattern for one in READS)
+_TELL = _either(name for name, _ in programs.VERSION_TEXTS)
+
+
+class Look:
+    """Looks at the files of one subject; see `layer.read_layer`."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.debug = 0
+        self.left_out: list[str] = []
+
+    def __call__(self, path: str, size: int, stream: Readable) -> object:
+        """The part of a file that is kept: its bytes, an Elf, what a pattern's `parse` made of it, or None."""
+        kept = _KEEP.fullmatch(path)
+        if kept is not None and kept.lastindex is not None:
+            declared = READS[kept.lastindex - 1]
+            if declared.parse is not None:
+                return declared.parse(size, stream)
+            size = min(size, declared.size)
+            if self.budget.can_hold(size):
+                return first(size, stream)
+            self.left_out.append(path)
+            return None
+        # An ELF header has 52 bytes or 64; nothing shorter holds device code either.
+        if size < 64:
+            return None
+        head = stream.read(64)
+        if not head.startswith(MAGIC):
+            return read_code(head, stream) if head.startswith(_CODE) else None
+        named = _TELL.fullmatch(path.rpartition("/")[2])
+        number = named.lastindex if named is not None else None
+        pattern = programs.VERSION_TEXTS[number - 1][1] if number else None
+        found = read_elf(head, stream, size, pattern, debug=self.debug < _MOST_DEBUG)
+        self.debug += bool(found.options)
+        return found
 
 
 def observe(image: ImageMetadata, tree: Tree, look: Look) -> Inventory:
@@ -67,7 +130,11 @@ def observe(image: ImageMetadata, tree: Tree, look: Look) -> Inventory:
     flags.observe(view, record)
     sonames = loader.observe(view, record)
     toolkits.linked(record, sonames)
-    _lock(view, record)
+    held = view.kept.get(LOCK)
+    if held is not None:
+        # The seal itself is no part of what it seals.
+        digest = sha256(held.partition(b"\n# seal ")[0] + b"\n").hexdigest()
+        record.feature("lock", f"sha256:{digest}", "lock", LOCK)
     _unread(view, record, look)
     machine = f"linux/{view.machine}" if view.machine else ""
     found = Inventory(
@@ -81,7 +148,7 @@ def observe(image: ImageMetadata, tree: Tree, look: Look) -> Inventory:
         skipped=tuple(record.skipped),
         lock=tree.text(LOCK),
     )
-    return secrets.hidden(found, secrets.instructions(image.config))
+    return secrets.hidden(found, instructions(image.config, with_layer=False))
 
 
 def _configuration(view: View, record: Record) -> None:
@@ -97,7 +164,6 @@ def _configuration(view: View, record: Record) -> None:
 
 
 def _architecture(view: View, record: Record, sites: Iterable[str]) -> None:
-    """Put in the architecture three ways, and files of another than most; `sites` are where Python imports from."""
     image = view.image
     for platform, seen_by in ((image.indexed, "index"), (image.platform, "configuration")):
         record.feature("arch", "/".join(platform.split("/")[1:2]), seen_by, platform)
@@ -119,23 +185,14 @@ def _architecture(view: View, record: Record, sites: Iterable[str]) -> None:
 
 
 def _is_program(view: View, path: str, elf: Elf) -> bool:
-    """Check whether a file can be started: it asks for a loader, or may be run and is no library."""
+    # Libraries may be marked as programs, and a program that is linked statically asks for no loader.
     entry = view.tree.entry(path)
     may_run = entry is not None and bool(entry.mode & 0o111)
     is_library = bool(elf.dynamic.soname) or ".so" in path.rpartition("/")[2]
     return bool(elf.dynamic.interpreter) or (may_run and not is_library)
 
 
-def _lock(view: View, record: Record) -> None:
-    """The digest of the lock inside the image, which is that of its text above the seal."""
-    held = view.kept.get(LOCK)
-    if held is not None:
-        body = held.partition(b"\n# seal ")[0] + b"\n"
-        record.feature("lock", f"sha256:{sha256(body).hexdigest()}", "lock", LOCK)
-
-
 def _unread(view: View, record: Record, look: Look) -> None:
-    """Skip files that were left out, or could not be read to their end."""
     for path in look.left_out[:_MOST_LISTED]:
         record.skip(path, "the files that are kept would be too large together")
     damaged = [(path, elf.damaged) for path, elf in view.elves.items() if elf.damaged]

@@ -13,7 +13,7 @@ from toolmatrix.inventory.model import Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from toolmatrix.inventory.model import Inventory
 
@@ -70,7 +70,6 @@ def hidden(inventory: Inventory, history: Iterable[str] = ()) -> Inventory:
 
 
 def _texts(inventory: Inventory, history: Iterable[str]) -> Iterator[tuple[str, str, Seen]]:
-    """Texts that may hold secrets: the name of a variable where it is one, the text, and a sighting of it."""
     for name, several in inventory.features.items():
         if name.startswith(_SHOWN) or name in _ALSO_SHOWN:
             for seen in several:
@@ -82,7 +81,6 @@ def _texts(inventory: Inventory, history: Iterable[str]) -> Iterator[tuple[str, 
 
 
 def _in(name: str, text: str) -> Iterator[tuple[str, str]]:
-    """The secrets of a text, each with what holds it: a variable, an option, a URL."""
     if re.fullmatch(_NAME, name, re.IGNORECASE) and not _NO_SECRET.fullmatch(text):
         yield name, text
         return
@@ -95,33 +93,24 @@ def _in(name: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 class _Mask:
-    """Takes known secrets out of texts."""
-
     def __init__(self, known: set[str]) -> None:
         self.known = known
         # The longest first: a secret that holds another is taken out whole.
         self.searched = sorted(known, key=lambda one: (-len(one), one))[:_MOST]
 
     def feature(self, name: str, several: Iterable[Seen]) -> tuple[Seen, ...]:
-        """Sightings without secrets; in names of files and packages none is looked for."""
+        # Names of files and packages are shown as they are: a secret in them is none.
         if not name.startswith(_SHOWN) and name not in _ALSO_SHOWN:
             return tuple(several)
         return tuple(one.replace(version=self.text(one.version)) for one in several)
 
     def text(self, text: str) -> str:
-        """A text without secrets; a short one is one where it is all there is, or stands behind a sign."""
         if text in self.known:
             return MASK
         for one in self.searched:
             if len(one) >= _SHORTEST:
                 text = text.replace(one, MASK)
+            # A short one is taken out where it stands behind a sign; anywhere else it may be a part of a word.
             elif one in text:
                 text = re.sub(rf"(?<=[=: '\"/]){re.escape(one)}(?=$|[\s'\"@])", MASK, text)
         return text
-
-
-def instructions(config: Mapping[str, object]) -> list[str]:
-    """The instructions in the history of a configuration that made no layer, such as ARG and ENV."""
-    steps = config.get("history")
-    listed = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
-    return [str(one.get("created_by", "")) for one in listed if one.get("empty_layer")]

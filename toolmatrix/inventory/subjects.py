@@ -6,13 +6,7 @@ import os
 import sys
 from typing import NamedTuple
 
-from toolmatrix.errors import (
-    NothingMatched,
-    Position,
-    SubjectError,
-    ToolmatrixError,
-    UsageError,
-)
+from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.images import streams
 from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import secrets
@@ -24,8 +18,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.tree import Tree
-    from toolmatrix.inventory.look import Look
     from toolmatrix.inventory.model import Inventory
+    from toolmatrix.inventory.observe import Look
     from toolmatrix.inventory.running import ProgramProbe
 
     Ask = Callable[[Inventory], Sequence[ProgramProbe]]
@@ -82,7 +76,8 @@ def observe(
     found = secrets.hidden(
         known[name].read(SubjectRequest(subject, place, platform, directory, stdin, probes))
     )
-    if platform and not _is_of(found.platform, platform):
+    # Variants aside: few configurations tell theirs.
+    if platform and found.platform.split("/")[:2] != platform.split("/")[:2]:
         raise NothingMatched(
             f"{subject} is of another platform",
             expected=platform,
@@ -111,10 +106,10 @@ def is_named(subject: str, schemes: Mapping[str, Scheme]) -> bool:
 
 
 def _parted(subject: str, directory: str, schemes: Mapping[str, Scheme]) -> tuple[str, str]:
-    """The scheme of a subject and its place; what is there as a path needs no scheme."""
     if is_named(subject, schemes):
         name, _, place = subject.partition(":")
         return name, place
+    # What is there as a path needs no scheme.
     path = os.path.join(directory, subject)
     for name, fits in _PATHS:
         if subject and fits(path):
@@ -136,18 +131,11 @@ _PATHS: tuple[tuple[str, Callable[[str], bool]], ...] = (
 )
 
 
-def _is_of(platform: str, wanted: str) -> bool:
-    """Check whether a platform is the wanted one, variants aside."""
-    return platform.split("/")[:2] == wanted.split("/")[:2]
-
-
 def _seen(
     asked: SubjectRequest,
     read: Callable[[SubjectRequest, Look, Budget], tuple[ImageMetadata, Tree]],
 ) -> Inventory:
-    """The inventory of a tree of files, read within one budget."""
-    from toolmatrix.inventory.look import Look
-    from toolmatrix.inventory.observe import observe
+    from toolmatrix.inventory.observe import Look, observe
 
     budget = Budget(asked.subject)
     look = Look(budget)
@@ -184,15 +172,13 @@ def _layout_identity(asked: SubjectRequest) -> str:
 def _directory(asked: SubjectRequest, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import directory
 
-    if directory.is_copied(asked.path):
-        return directory.read_copied(asked.path, asked.platform, look, budget)
-    return directory.read_root(asked.path, look, budget)
+    return directory.read(asked.path, asked.platform, look, budget)
 
 
-def _copied_identity(asked: SubjectRequest) -> str:
+def _directory_identity(asked: SubjectRequest) -> str:
     from toolmatrix.images import directory
 
-    return directory.copied_identity(asked.path) if directory.is_copied(asked.path) else ""
+    return directory.identity(asked.path)
 
 
 def _engine(asked: SubjectRequest) -> Inventory:
@@ -229,19 +215,16 @@ def _registered(asked: SubjectRequest) -> str:
 
 def _saved(asked: SubjectRequest) -> Inventory:
     """The inventory in a file; raises SubjectError for what is no sound one."""
-    path = asked.path
+    refusal = Budget(asked.path).refusal
     try:
-        with open(path, "rb") as file:
+        with open(asked.path, "rb") as file:
             data = file.read(_LARGEST_DOCUMENT + 1)
     except (OSError, ValueError) as error:
+        # A path that holds a byte 0 is no error of the system.
         found = getattr(error, "strerror", None) or str(error)
-        raise SubjectError("cannot read the inventory", where=Position(path), found=found) from None
+        raise refusal("cannot read the inventory", "", found) from None
     if len(data) > _LARGEST_DOCUMENT:
-        raise SubjectError(
-            "the inventory is too large",
-            where=Position(path),
-            expected=f"at most {_LARGEST_DOCUMENT} bytes",
-        )
+        raise refusal("the inventory is too large", f"at most {_LARGEST_DOCUMENT} bytes", "")
     import json
 
     from toolmatrix.inventory.model import SCHEMA, Inventory
@@ -249,27 +232,19 @@ def _saved(asked: SubjectRequest) -> Inventory:
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):
-        raise SubjectError(
-            "the inventory is no JSON", where=Position(path), expected=f"`{SCHEMA}`", help=_HELP
-        ) from None
-    found = body.get("schema") if isinstance(body, dict) else None
-    if found != SCHEMA:
-        raise SubjectError(
-            "this is no inventory",
-            where=Position(path),
-            expected=f"`{SCHEMA}`",
-            found=f"`{found}`" if isinstance(found, str) else "another document",
-            help=_HELP,
-        )
+        raise refusal("the inventory is no JSON", f"`{SCHEMA}`", "", _HELP) from None
+    schema = body.get("schema") if isinstance(body, dict) else None
+    if schema != SCHEMA:
+        found = f"`{schema}`" if isinstance(schema, str) else "another document"
+        raise refusal("this is no inventory", f"`{SCHEMA}`", found, _HELP)
     try:
         return Inventory.from_json(body)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise SubjectError(
+        raise refusal(
             "the inventory lacks something, or holds something odd",
-            where=Position(path),
-            expected=f"what `{SCHEMA}` describes",
-            found=f"{type(error).__name__} at {error}",
-            help=_HELP,
+            f"what `{SCHEMA}` describes",
+            f"{type(error).__name__} at {error}",
+            _HELP,
         ) from None
 
 
@@ -303,7 +278,7 @@ SCHEMES = {
         "dir:ROOT",
         "a directory as the root of a system, or what `skopeo copy` wrote to `dir:`",
         lambda asked: _seen(asked, _directory),
-        _copied_identity,
+        _directory_identity,
     ),
     "host": Scheme("host", "the machine that this runs on", _host),
     "inventory": Scheme(
