@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from toolmatrix.value import Value
+from toolmatrix.value import Document, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.streams import Readable
 
-    _Made = TypeVar("_Made", bound=Value)
+    _Made = TypeVar("_Made", bound=Document)
 
 SCHEMA = "toolmatrix.inventory/1"
 LOCK = "usr/share/toolmatrix/toolmatrix.lock"
@@ -53,7 +53,7 @@ class FilePattern(NamedTuple):
     parse: Callable[[int, Readable], object] | None = None
 
 
-class Seen(Value):
+class Seen(Document):
     """One sighting of a value.
 
     `seen_by` names the witness (`dpkg`, `dist-info`, `soname`, `elf`, `configuration`, `version file`, `ran`...),
@@ -68,7 +68,7 @@ class Seen(Value):
     default: bool = False
 
 
-class Soname(Value):
+class Soname(Document):
     """A shared library that a file needs, as the loader would look it up.
 
     `found` is the path that it gets, empty where it gets none; `others` are sonames of the same library under another
@@ -81,7 +81,7 @@ class Soname(Value):
     others: tuple[str, ...] = ()
 
 
-class Skipped(Value):
+class Skipped(Document):
     """Something that could not be seen, and why."""
 
     what: str
@@ -118,11 +118,11 @@ class Inventory(Value):
             "digest": self.digest or None,
             "components": _listed(self.components),
             "features": _listed(self.features),
-            "sonames": list(map(_fields, self.sonames)),
+            "sonames": [one.to_json() for one in self.sonames],
             "history": [
                 {"layer": layer, "instruction": instruction} for layer, instruction in self.history
             ],
-            "skipped": list(map(_fields, self.skipped)),
+            "skipped": [one.to_json() for one in self.skipped],
             "lock": self.lock or None,
         }
 
@@ -145,37 +145,29 @@ class Inventory(Value):
 
 
 def _listed(held: Mapping[str, tuple[Seen, ...]]) -> dict[str, list[dict[str, Any]]]:
-    return {name: list(map(_fields, several)) for name, several in held.items()}
-
-
-def _fields(one: Value) -> dict[str, Any]:
-    values = ((field, getattr(one, field)) for field in one._fields)
-    return {field: list(held) if isinstance(held, tuple) else held for field, held in values}
+    return {name: [one.to_json() for one in several] for name, several in held.items()}
 
 
 def _read(held: Mapping[str, Any]) -> dict[str, tuple[Seen, ...]]:
     return {name: tuple(_made(Seen, one) for one in several) for name, several in held.items()}
 
 
+# Fields of later versions are passed over: within /1 fields are added. Those of this one have to be there, as the
+# schema says, or a library that nobody looked for would read as one that was not found.
 def _made(kind: type[_Made], body: Mapping[str, Any]) -> _Made:
-    """A value out of its object. Fields of later versions are passed over: within /1 fields are added."""
     made: dict[str, Any] = {}
     for field, form in kind.__annotations__.items():
-        default = kind._defaults.get(field)
-        value = body[field] if default is None else body.get(field, default)
+        value = body[field]
         if form == "bool":
             made[field] = value is True
         elif form == "str":
             made[field] = _text(value)
         else:
-            made[field] = tuple(map(_text, _list(value)))
+            # A text is a sequence of texts as well.
+            if not isinstance(value, list):
+                raise TypeError(f"`{value}`, which is no list"[:200])
+            made[field] = tuple(map(_text, value))
     return kind(**made)
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, (list, tuple)):
-        raise TypeError(f"`{value}`, which is no list"[:200])
-    return list(value)
 
 
 def _text(value: object) -> str:
