@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 from tests.inventory import machines
 from tests.judge.test_images import ARM
 from toolmatrix.inventory import readings, system
-from toolmatrix.inventory.differences import EXPECTED, SUSPICIOUS, Comparison, Difference
-from toolmatrix.inventory.model import Inventory, Seen, Skipped, Soname
+from toolmatrix.inventory.model import (
+    EXPECTED,
+    SUSPICIOUS,
+    Comparison,
+    Difference,
+    Inventory,
+    Seen,
+    Skipped,
+    Soname,
+)
 from toolmatrix.judge import locked, porting
 from toolmatrix.judge.comparison import compare
 from toolmatrix.lock.model import LockedComponent, LockedFlags

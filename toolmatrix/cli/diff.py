@@ -103,7 +103,7 @@ def _port(context: Context, index: Index, held: Sequence[Named], targets: Sequen
 def _environments(context: Context) -> int:
     """Compare two subjects, whatever each of them is."""
     from toolmatrix.inventory import readings
-    from toolmatrix.inventory.differences import SUSPICIOUS
+    from toolmatrix.inventory.model import SUSPICIOUS
     from toolmatrix.judge import comparison, porting
     from toolmatrix.report import comparison as report
 

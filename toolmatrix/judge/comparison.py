@@ -6,15 +6,17 @@ Turned round it says the same with the sides exchanged. `porting` holds the data
 from __future__ import annotations
 
 from toolmatrix.facts.versions import Scale, SelectorError
-from toolmatrix.inventory.differences import (
+from toolmatrix.inventory.model import (
     EXPECTED,
+    REST,
     SUSPICIOUS,
+    WHICH,
     Comparison,
     Difference,
     Held,
+    Seen,
     Unseen,
 )
-from toolmatrix.inventory.model import REST, WHICH, Seen
 from toolmatrix.inventory.packages import upstream
 from toolmatrix.judge.expectations import COMPONENTS
 from toolmatrix.judge.porting import ALWAYS, Pair

@@ -5,7 +5,7 @@ What is suspicious has a line each; what is expected is one sentence for each re
 
 from __future__ import annotations
 
-from toolmatrix.inventory.differences import ADDED, CHANGED, EXPECTED, REMOVED, SUSPICIOUS
+from toolmatrix.inventory.model import ADDED, CHANGED, EXPECTED, REMOVED, SUSPICIOUS
 from toolmatrix.report.terminal import columns, printable, wrap
 
 TYPE_CHECKING = False
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from toolmatrix.inventory.differences import Comparison, Difference
+    from toolmatrix.inventory.model import Comparison, Difference
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.comparison/1"
