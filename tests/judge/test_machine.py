@@ -245,5 +245,5 @@ def test_this_machine_is_observed() -> None:
     assert int(found.features["memory"][0].version) > 0
     assert "disk" in found.features
     assert host.Machine().run("no-such-program") is None
-    assert host.Machine(root="/none").text("/proc/cpuinfo") == ""
-    assert host.Machine(root="/none").names("/proc") == []
+    assert host.Machine().text("/none/cpuinfo") == ""
+    assert host.Machine().names("/none") == []

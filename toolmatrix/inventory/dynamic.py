@@ -196,13 +196,6 @@ def gnu_hash(name: str) -> int:
     return value
 
 
-def dynamic_offset(head: bytes) -> int:
-    """The offset of the dynamic section of a file that begins so; 0 where it has none. Raises DamagedElf."""
-    import io
-
-    return File(io.BytesIO(head)).dynamic[0]
-
-
 def read(file: IO[bytes] | Any) -> Dynamic:
     """The dynamic section of a seekable file; empty where it has none. Raises DamagedElf."""
     elf = File(file)
@@ -230,12 +223,12 @@ def read(file: IO[bytes] | Any) -> Dynamic:
 
 
 def _given(elf: File, held: dict[int, int], names: int) -> Iterator[bytes]:
-    """The names of Verdef: the first of each entry is its own, the others are those it follows."""
     if _VERDEF not in held:
         return
     place = elf.offset(held[_VERDEF])
     for _ in range(min(held.get(_VERDEFNUM, 0), _MOST)):
         _, _, _, _, _, first, following = elf.words("HHHHIII", place)
+        # The first name of an entry is its own, the others are those it follows.
         (name,) = elf.words("I", place + first)
         yield elf.text(names + name)
         if not following:

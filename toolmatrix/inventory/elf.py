@@ -138,9 +138,8 @@ def read_code(head: bytes, stream: Readable) -> Elf | None:
     return Elf(machine="", **device) if any(device.values()) else None
 
 
+# Version texts and device code are looked for in every byte: the sections that hold them have no name in common.
 class _Scan:
-    """Searches for version texts and device code in every byte of a file."""
-
     def __init__(self, pattern: re.Pattern[bytes] | None) -> None:
         self.pattern = pattern
         self.versions: dict[str, None] = {}
@@ -148,7 +147,6 @@ class _Scan:
         self.before = b""
 
     def add(self, data: bytes) -> None:
-        """Look at the next bytes, and again at the last of those before."""
         self.code.add(data)
         if self.pattern is not None and len(self.versions) < _MOST_VERSIONS:
             data = self.before + data
@@ -157,7 +155,6 @@ class _Scan:
             self.before = data[-_OVERLAP:]
 
     def device(self) -> dict[str, Any]:
-        """The archs of the device code that was found, when the file is at its end."""
         self.code.finish()
         return {
             "device": tuple(sorted(self.code.archs)),
@@ -166,8 +163,6 @@ class _Scan:
 
 
 class _Kept:
-    """Pieces of a file that are kept as it passes."""
-
     def __init__(self, size: int) -> None:
         self.whole = size <= _WHOLE
         self.pieces: list[bytes] = []
@@ -177,7 +172,6 @@ class _Kept:
         self.dynamic = b""
 
     def add(self, data: bytes) -> None:
-        """Take the next bytes."""
         begin = self.count
         self.count += len(data)
         if self.whole or begin < _WHOLE:
@@ -185,32 +179,23 @@ class _Kept:
             return
         # The dynamic section lies with the data, behind the code: in a library of a gigabyte far from head and end.
         if self.start < 0:
-            self.start = self._start()
+            try:
+                self.start, _ = dynamic.File(io.BytesIO(b"".join(self.pieces))).dynamic
+            except dynamic.DamagedElf:
+                self.start = 0
         if self.start < self.count and begin < self.start + _DYNAMIC:
             self.dynamic += data[max(0, self.start - begin) :][: _DYNAMIC - len(self.dynamic)]
         self.tail = (self.tail + data)[-_TAIL:]
 
     def file(self) -> Any:
-        """The pieces that were kept, as a file."""
         head = b"".join(self.pieces)
         if self.whole:
             return io.BytesIO(head)
-        ranges = [
-            (0, head),
-            (self.start, self.dynamic),
-            (self.count - len(self.tail), self.tail),
-        ]
-        return Windows(self.count, ranges)
-
-    def _start(self) -> int:
-        try:
-            return dynamic.dynamic_offset(b"".join(self.pieces))
-        except dynamic.DamagedElf:
-            return 0
+        tail = (self.count - len(self.tail), self.tail)
+        return Windows(self.count, [(0, head), (self.start, self.dynamic), tail])
 
 
 def _recorded(data: bytes) -> dict[str, Any]:
-    """Compiler options by `-frecord-gcc-switches` and by debug information, and the sign of char."""
     names = _section_names(data)
     # pyelftools takes milliseconds for a file; most have neither, which their section names tell.
     if _COMMAND_LINE.encode() not in names and not any(name in names for name in _DEBUG):
@@ -223,8 +208,8 @@ def _recorded(data: bytes) -> dict[str, Any]:
         return {"damaged": f"{type(error).__name__}: {error}"[:200]}
 
 
+# The names of the sections, as one table; all of a file that has none, or more than its header can count.
 def _section_names(data: bytes) -> bytes:
-    """The names of the sections, as one table; all of a file that has none, or more than its header can count."""
     order = "<>"[data[5] == 2]
     wide = data[4] == 2
     try:
@@ -257,13 +242,11 @@ def _by_sections(data: bytes) -> dict[str, Any]:
 
 
 def _options(words: Iterable[bytes]) -> list[str]:
-    """Those of some words that are options, each once."""
     found = dict.fromkeys(word.decode("utf-8", "replace") for word in words if word[:1] == b"-")
     return list(found)[:_MOST_OPTIONS]
 
 
 def _debug(elf: Any) -> tuple[list[bytes], str]:
-    """The producers of the first units of a file, and the sign of `char` if one of them tells."""
     info = elf.get_dwarf_info(relocate_dwarf_sections=True)
     producers: dict[bytes, None] = {}
     char = ""

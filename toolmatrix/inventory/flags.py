@@ -10,8 +10,6 @@ from toolmatrix.inventory.model import UNKEPT, FilePattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from toolmatrix.inventory.elf import Elf
     from toolmatrix.inventory.record import Record, View
 
@@ -41,10 +39,12 @@ _CRC = re.compile(r"-m(?:arch|cpu)=.*\+crc\b.*|-mcrc32|-msse4(?:\.2)?")
 def observe(view: View, record: Record) -> None:
     """Put in options, the sign of char, and the codegen archs of device code."""
     settings(view, record)
-    _put(record, _recorded(view))
     for path, elf in view.elves.items():
-        if elf.char and elf.machine == view.machine:
+        if elf.machine == view.machine:
             record.feature("char", elf.char, "DWARF", path)
+            for option, section in elf.options:
+                if _TELLING.fullmatch(option):
+                    _put(record, option, section, path)
         for arch in elf.device:
             record.feature("codegen", arch, "device code", path)
         for reason in elf.unread:
@@ -54,8 +54,8 @@ def observe(view: View, record: Record) -> None:
         record.skip("recorded options", "no file was compiled with -frecord-gcc-switches or -g")
 
 
+# What files were compiled without, though the variables of the image promise it.
 def _unkept(view: View, record: Record) -> None:
-    """Put in what files were compiled without, though the variables of the image promise it."""
     promised = [
         word
         for name in _PROMISES
@@ -75,14 +75,14 @@ def _unkept(view: View, record: Record) -> None:
 
 
 def _lacks_char(flag: str, options: set[str], elf: Elf) -> bool:
-    """By the sign of char in debug information, else by the options where plain char is another without the flag."""
+    # Debug information tells the sign itself; options tell it where plain char has another one without the flag.
     if elf.char or flag in options or not options:
         return elf.char == _CHAR[flag]
     return processor(elf.machine).char == _CHAR[flag]
 
 
 def _lacks_arch(flag: str, options: set[str], _: Elf) -> bool:
-    """Check whether other options were recorded and no such architecture, or one without the CRC32 promised."""
+    # Of a file without any recorded option nothing is known.
     named = [one for one in options if _MARCH.fullmatch(one)]
     if not options or flag in options:
         return False
@@ -92,26 +92,19 @@ def _lacks_arch(flag: str, options: set[str], _: Elf) -> bool:
 
 def settings(view: View, record: Record) -> None:
     """Put in the options that variables and bazelrc files give to whatever is compiled."""
-    _put(record, _set(view))
-
-
-def _put(record: Record, options: Iterable[tuple[str, str, str]]) -> None:
-    for option, seen_by, where in options:
-        record.feature(f"flag:{option}", option, seen_by, where)
-        if _CRC.fullmatch(option):
-            record.feature("crc32", "yes", f"{seen_by}: {option}", where)
-
-
-def _set(view: View) -> Iterator[tuple[str, str, str]]:
-    """Options of variables of the configuration, and of bazelrc files."""
     for name, value in view.env.items():
-        if _VARIABLE.fullmatch(name):
-            for word in _words(value):
-                yield word, "configuration", f"Env {name}"
+        for word in _words(value) if _VARIABLE.fullmatch(name) else ():
+            _put(record, word, "configuration", f"Env {name}")
     for named, text in view.files(_BAZELRC):
         for line in text.splitlines():
             for found in _COPT.finditer(line.partition("#")[0]):
-                yield found[1].strip("\"'"), "bazelrc", named[0]
+                _put(record, found[1].strip("\"'"), "bazelrc", named[0])
+
+
+def _put(record: Record, option: str, seen_by: str, where: str) -> None:
+    record.feature(f"flag:{option}", option, seen_by, where)
+    if _CRC.fullmatch(option):
+        record.feature("crc32", "yes", f"{seen_by}: {option}", where)
 
 
 def _words(text: str) -> list[str]:
@@ -121,10 +114,3 @@ def _words(text: str) -> list[str]:
     except ValueError:
         words = text.split()
     return [word for word in words if word.startswith("-")]
-
-
-def _recorded(view: View) -> Iterator[tuple[str, str, str]]:
-    for path, elf in view.elves.items():
-        for option, section in elf.options:
-            if elf.machine == view.machine and _TELLING.fullmatch(option):
-                yield option, section, path

@@ -47,16 +47,12 @@ _VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD"}
 
 
 class Machine:
-    """Reads of one machine: the files below `root`, and the programs on `path`."""
-
-    def __init__(self, root: str = "/", path: str | None = None) -> None:
-        self.root = root
-        self.path = path
+    """Reads of one machine: its files, programs, directories and variables."""
 
     def text(self, path: str, largest: int = _LARGEST) -> str:
         """The first bytes of a file as text, nothing where it cannot be read."""
         try:
-            with open(self._inside(path), "rb") as file:
+            with open(path, "rb") as file:
                 return file.read(largest).decode("utf-8", "replace")
         except OSError:
             return ""
@@ -68,7 +64,7 @@ class Machine:
     def names(self, path: str) -> list[str]:
         """The names in a directory, sorted; nothing where it cannot be read."""
         try:
-            return sorted(os.listdir(self._inside(path)))
+            return sorted(os.listdir(path))
         except OSError:
             return []
 
@@ -76,7 +72,7 @@ class Machine:
         """The path of a program, or nothing."""
         import shutil
 
-        folders = self.path or os.environ.get("PATH", os.defpath)
+        folders = os.environ.get("PATH", os.defpath)
         return shutil.which(program, path=f"{folders}:{_ROOTS_OWN}") or ""
 
     def run(self, *argv: str) -> str | None:
@@ -104,13 +100,10 @@ class Machine:
     def free(self, path: str) -> int:
         """Bytes free for users where a path lies, -1 where that cannot be asked."""
         try:
-            held = os.statvfs(self._inside(path))
+            held = os.statvfs(path)
         except (OSError, AttributeError):
             return -1
         return held.f_bavail * held.f_frsize
-
-    def _inside(self, path: str) -> str:
-        return os.path.join(self.root, path.lstrip("/"))
 
 
 HERE = Machine()
@@ -130,12 +123,13 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     ):
         features[name] = (*features.get(name, ()), seen)
     components = {name: (seen,) for name, seen in _components(machine)}
+    bazel = Skipped(what="bazel", reason="bazelisk would download the Bazel it is asked for")
     return Inventory(
         subject="host",
         platform=f"linux/{arch}" if arch else "",
         components=components,
         features=features,
-        skipped=tuple(_unasked(machine)),
+        skipped=(bazel,) if machine.where("bazel") else (),
     )
 
 
@@ -151,13 +145,7 @@ def _components(machine: Machine) -> Iterator[tuple[str, Seen]]:
             yield name, Seen(version=found[1], seen_by="file", where=path, default=True)
 
 
-def _unasked(machine: Machine) -> Iterator[Skipped]:
-    if machine.where("bazel"):
-        yield Skipped(what="bazel", reason="bazelisk would download the Bazel it is asked for")
-
-
 def _engine(machine: Machine, arch: str) -> Iterator[tuple[str, Seen]]:
-    """The container engine, and the platforms it can run: its own, and those that the kernel hands to an emulator."""
     try:
         info = json.loads(machine.run("docker", "info", "--format", "{{json .}}") or "{}")
     except ValueError:
@@ -168,13 +156,13 @@ def _engine(machine: Machine, arch: str) -> Iterator[tuple[str, Seen]]:
     yield "engine", Seen(version=version, seen_by="docker info", where=machine.where("docker"))
     yield "platforms", Seen(version=f"linux/{arch}", seen_by="uname", where="native")
     for kernel, name in MACHINES.items():
+        # The kernel hands programs for other processors to an emulator, in containers as well.
         path = f"{_BINFMT}/qemu-{kernel}"
         if name != arch and machine.text(path).startswith("enabled"):
             yield "platforms", Seen(version=f"linux/{name}", seen_by="binfmt_misc", where=path)
 
 
 def _processor(machine: Machine, kernel: str) -> Iterator[tuple[str, Seen]]:
-    """The features of the first processor, its name by archspec, and how many there are."""
     path = "/proc/cpuinfo"
     # Cores of one machine may differ, as in big.LITTLE; the first speaks for all.
     first, *_ = machine.text(path).partition("\n\n")
@@ -191,7 +179,6 @@ def _processor(machine: Machine, kernel: str) -> Iterator[tuple[str, Seen]]:
 
 
 def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
-    """The most specific processor of archspec all of whose features are there."""
     from archspec.cpu import TARGETS
     from archspec.cpu.schema import TARGETS_JSON
 
@@ -209,6 +196,7 @@ def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
         and target.features <= flags
         and _is_proved(target)
     ]
+    # The most specific of those all of whose features are there.
     best = max(
         fitting, key=lambda one: (len(one.ancestors), len(one.features), one.name), default=None
     )
@@ -216,15 +204,15 @@ def _named(kernel: str, held: Mapping[str, str], flags: frozenset[str]) -> str:
 
 
 def _is_proved(target: Any) -> bool:
-    """Check whether features tell a processor of archspec from its parents; of armv9.2a and armv8a they do not."""
+    # Of armv8a and armv9.2a archspec lists no features that their parents do not have: any processor would be one.
     inherited = {feature for parent in target.parents for feature in parent.features}
     return not target.parents or bool(target.features - inherited)
 
 
 def _gpus(machine: Machine) -> Iterator[tuple[str, Seen]]:
-    """GPUs: the devices that the tools or the kernel name, and cards on the bus that no driver has taken."""
-    devices = list(_nvidia(machine)) + list(_amd(machine))
-    yield from devices
+    yield from _nvidia(machine)
+    yield from _amd(machine)
+    # Cards on the bus are there without a driver as well.
     for slot in machine.names(_PCI):
         folder = f"{_PCI}/{slot}"
         vendor = _VENDORS.get(machine.text(f"{folder}/vendor").strip(), "")
@@ -233,11 +221,11 @@ def _gpus(machine: Machine) -> Iterator[tuple[str, Seen]]:
 
 
 def _nvidia(machine: Machine) -> Iterator[tuple[str, Seen]]:
-    """Compute capabilities; drivers whose nvidia-smi does not tell them give the name of the product."""
     capabilities = machine.run(*_SMI, "--query-gpu=compute_cap")
     for number, line in enumerate((capabilities or "").splitlines()):
         if re.fullmatch(r"\d+\.\d+", line.strip()):
             yield "device", Seen(version=line.strip(), seen_by="nvidia-smi", where=f"GPU {number}")
+    # Of an older driver nvidia-smi fails when it is asked for a field that it does not know.
     if capabilities is None:
         names = machine.run(*_SMI, "--query-gpu=name") or ""
         for number, line in enumerate(names.splitlines()):
@@ -245,7 +233,6 @@ def _nvidia(machine: Machine) -> Iterator[tuple[str, Seen]]:
 
 
 def _amd(machine: Machine) -> Iterator[tuple[str, Seen]]:
-    """The gfx of each GPU, by rocminfo or by the nodes of the kernel driver, which number them MMmmss."""
     printed = machine.run("rocminfo")
     if printed is not None:
         for number, name in enumerate(re.findall(r"^ *Name: +(gfx\w+) *$", printed, re.MULTILINE)):
@@ -254,6 +241,7 @@ def _amd(machine: Machine) -> Iterator[tuple[str, Seen]]:
     for node in machine.names(_KFD):
         path = f"{_KFD}/{node}/properties"
         found = re.search(r"^gfx_target_version (\d+)$", machine.text(path), re.MULTILINE)
+        # Processors are nodes as well, of version 0. The number is MMmmss, of which gfx writes minor and step in hex.
         if found and int(found[1]):
             major, rest = divmod(int(found[1]), 10_000)
             minor, step = divmod(rest, 100)
@@ -261,7 +249,6 @@ def _amd(machine: Machine) -> Iterator[tuple[str, Seen]]:
 
 
 def _resources(machine: Machine, directory: str) -> Iterator[tuple[str, Seen]]:
-    """Bytes of memory and of free disk."""
     found = re.search(r"^MemTotal: +(\d+) kB", machine.text("/proc/meminfo"), re.MULTILINE)
     if found:
         amount = str(int(found[1]) << 10)

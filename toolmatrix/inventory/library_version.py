@@ -46,7 +46,7 @@ def read(file: File, soname: str) -> tuple[str, str] | None:
 
 
 def _cudnn(file: File) -> tuple[str, str] | None:
-    """By an object of four bytes: patch level, minor, major and zero."""
+    # An object of four bytes: patch level, minor, major and zero.
     for name in _OBJECTS:
         symbol = file.symbol(name)
         if symbol and symbol[1] == 4:
@@ -57,13 +57,13 @@ def _cudnn(file: File) -> tuple[str, str] | None:
 
 
 def _cudart(number: int) -> str:
-    """1000 for the major and 10 for the minor; there is no patch level in it."""
+    # 1000 for the major and 10 for the minor; there is no patch level in it.
     major, rest = divmod(number, 1000)
     return f"{major}.{rest // 10}" if major and not rest % 10 else ""
 
 
 def _nccl(number: int) -> str:
-    """Of four digits up to 2.8, of five from 2.9 on."""
+    # Of four digits up to 2.8, of five from 2.9 on, see NCCL_VERSION in nccl.h.
     major, rest = divmod(number, 10_000 if number >= 10_000 else 1000)
     return f"{major}.{rest // 100}.{rest % 100}" if major else ""
 
@@ -75,20 +75,19 @@ _FUNCTIONS: dict[str, tuple[str, str, Callable[[int], str]]] = {
 
 
 def _numbers(file: File, address: int, size: int) -> Iterator[int]:
-    """Numbers that a function, or one that it calls, stores before it returns."""
     code = file.at(address, min(size, _LARGEST))
     own = _stored(code, file.machine)
     if own is not None:
         yield own
         return
-    for target in {*_CALLS.get(file.machine, _no_calls)(code, address)}:
+    calls = _CALLS.get(file.machine)
+    for target in set(calls(code, address)) if calls else ():
         number = _stored(file.at(target, 32, short=True), file.machine)
         if number is not None:
             yield number
 
 
 def _stored(code: bytes, machine: str) -> int | None:
-    """The number that a function stores through its argument; None where it does anything else."""
     code = code[4:] if code.startswith(_MARKED) else code
     if machine == "amd64":
         found = _STORES_X86.match(code)
@@ -106,7 +105,7 @@ def _stored(code: bytes, machine: str) -> int | None:
 
 
 def _calls_x86(code: bytes, address: int) -> Iterator[int]:
-    """Targets of `call`; a byte that only looks like one leads to what stores no number."""
+    # A byte that only looks like `call` leads to what stores no number.
     place = code.find(b"\xe8")
     while 0 <= place <= len(code) - 5:
         (step,) = struct.unpack_from("<i", code, place + 1)
@@ -119,10 +118,6 @@ def _calls_arm(code: bytes, address: int) -> Iterator[int]:
         if word & 0xFC000000 == _BL:
             step = (word & 0x3FFFFFF) - ((word & 0x2000000) << 1)
             yield address + 4 * (place + step)
-
-
-def _no_calls(_code: bytes, _address: int) -> Iterator[int]:
-    return iter(())
 
 
 _CALLS = {"amd64": _calls_x86, "arm64": _calls_arm}

@@ -17,7 +17,7 @@ from toolmatrix.inventory.dynamic import CUDA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 FATBIN = struct.pack("<I", 0xBA55ED50)
 # Magic, version, bytes of this header, bytes of the images that follow.
@@ -87,20 +87,18 @@ class Scan:
         """Look at the last bytes."""
         self._look(self._base + len(self._data))
 
+    # Read every header that begins before a place.
     def _look(self, end: int) -> None:
-        """Read every header that begins before a place."""
         if end <= self._done:
             return
         self._open = [left for one in self._open if (left := self._images(*one)) is not None]
-        for magic, read in self._readers():
+        readers = ((FATBIN, self._fatbin), (BUNDLE, self._bundle), (COMPRESSED, self._compressed))
+        for magic, read in readers:
             start = self._data.find(magic, self._done - self._base)
             while 0 <= start < end - self._base:
                 read(start)
                 start = self._data.find(magic, start + 1)
         self._done = end
-
-    def _readers(self) -> tuple[tuple[bytes, Callable[[int], None]], ...]:
-        return (FATBIN, self._fatbin), (BUNDLE, self._bundle), (COMPRESSED, self._compressed)
 
     def _fatbin(self, start: int) -> None:
         if start + _FATBIN_HEADER.size > len(self._data):
@@ -111,8 +109,8 @@ class Scan:
         if left is not None and len(self._open) < _MOST_OPEN:
             self._open.append(left)
 
+    # Read the headers of images from one place to another; returned is what was not seen yet.
     def _images(self, place: int, end: int) -> tuple[int, int] | None:
-        """Read the headers of images from one place to another; what is left if it was not seen yet."""
         while True:
             start = place - self._base
             if place + _IMAGE.size > end:
@@ -133,7 +131,6 @@ class Scan:
             place += header + length
 
     def _spend(self) -> bool:
-        """Check whether one header more may be read; each is counted."""
         self._left -= 1
         if self._left < 0:
             self.unread.add(f"there are more than {_MOST_HEADERS} headers of device code")
@@ -144,7 +141,7 @@ class Scan:
             self.archs |= set(_parts(self._data, start))
 
     def _compressed(self, start: int) -> None:
-        """The names in a compressed bundle, whose beginning is unpacked."""
+        # The names stand at the beginning of a bundle, so no more of it is unpacked.
         version, method = struct.unpack_from(
             "<HH", self._data[start : start + 8].ljust(8, b"\0"), 4
         )
@@ -160,7 +157,6 @@ class Scan:
 
 
 def _parts(data: bytes, start: int) -> Iterator[str]:
-    """The gfx names of a bundle that begins at a place."""
     place = start + len(BUNDLE)
     if place + _COUNT.size > len(data):
         return

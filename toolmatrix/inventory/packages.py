@@ -78,13 +78,13 @@ def observe(view: View, record: Record) -> None:
     """Put in every package as a feature such as `dpkg:libc6`, and components that packages name."""
     for manager, path, name, version in _packages(view):
         # Images are made smaller by removing files behind the back of the manager, whose record stays.
-        gone = manager == "dpkg" and are_gone(view, _of_package(view, name))
+        lists = _dpkg(view, name) if manager == "dpkg" else ()
+        gone = are_gone(view, [listed for one in lists for listed in _of_list(view, one)])
         put(record, manager, path, name, version, gone=gone)
     _unread(view, record)
 
 
 def _unread(view: View, record: Record) -> None:
-    """Say what of rpm's records could not be read."""
     for folder, path in _databases(view):
         if not path:
             if view.tree.names(folder):
@@ -97,16 +97,11 @@ def _unread(view: View, record: Record) -> None:
             record.skip("rpm", f"/{path}{_JOURNAL} holds changes that are not in the database yet")
 
 
-def _databases(view: View) -> list[tuple[str, str]]:
-    """The directories of rpm with the database in each; an empty path where it has none."""
-    folders = dict.fromkeys(filter(None, map(view.tree.real, _RPM)))
-    return [
-        (
-            folder,
-            next((p for name in _DATABASES if (p := f"{folder}/{name}") in view.databases), ""),
-        )
-        for folder in folders
-    ]
+def _databases(view: View) -> Iterator[tuple[str, str]]:
+    # Distributions link some of these directories to another, whose packages would count twice.
+    for folder in dict.fromkeys(filter(None, map(view.tree.real, _RPM))):
+        paths = (f"{folder}/{name}" for name in _DATABASES)
+        yield folder, next((path for path in paths if path in view.databases), "")
 
 
 def put(
@@ -129,7 +124,6 @@ def upstream(version: str, numbers: int = 9) -> str:
 
 
 def _packages(view: View) -> Iterator[tuple[str, str, str, str]]:
-    """Manager, place, name and version of each installed package."""
     for manager, declared, name, version in _STANZAS:
         for found, text in view.files(declared):
             for fields in stanzas(text.splitlines()):
@@ -159,8 +153,8 @@ def stanzas(lines: Iterable[str]) -> Iterator[dict[str, str]]:
 
 
 def _is_installed(fields: dict[str, str]) -> bool:
-    """Check whether a record is of an installed package; one without a status is, as in distroless images."""
     # A package that was removed keeps its record as long as its configuration is there (`deinstall ok config-files`).
+    # Records of distroless images have no status.
     return fields.get("Status", "installed").split()[-1:] == ["installed"]
 
 
@@ -171,11 +165,6 @@ def owners(view: View, path: str, package: str) -> tuple[str, ...]:
     # A file that a later layer has replaced is not the package's, though its list still names it.
     fresh = (entry is not None and view.layers.get(one, "") == entry.layer for one in lists)
     return ("dpkg",) if any(fresh) else ()
-
-
-def _of_package(view: View, package: str) -> list[str]:
-    """The files that dpkg lists under a package, none where it has no list."""
-    return [path for one in _dpkg(view, package) for path in _of_list(view, one)]
 
 
 def of_dist(view: View, metadata: str) -> list[str]:
@@ -197,14 +186,14 @@ def are_gone(view: View, files: Iterable[str]) -> bool:
 
 
 def _dpkg(view: View, package: str) -> list[str]:
-    """The lists of a package, one for each of its architectures."""
+    # A package that may be installed for several architectures has a list for each.
     plain = f"{_LISTS}/{package}.list"
     return [plain] if plain in view.kept else view.tree.glob(f"{_LISTS}/{package}:*.list")
 
 
 def _of_list(view: View, path: str) -> list[str]:
-    """The files of a list of dpkg, without the directories above them."""
     lines = view.tree.text(path).splitlines()[:_MOST_LISTED]
     names = [line.strip("/") for line in lines]
+    # dpkg lists the directories above its files too, which stay where other packages use them.
     above = {posixpath.dirname(name) for name in names}
     return [name for name in names if name not in above and name != "."]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from toolmatrix.images.layer import FILE
 from toolmatrix.inventory import packages, toolkits
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import FilePattern
@@ -143,10 +144,14 @@ def observe(view: View, record: Record) -> dict[str, Default]:
         if default is not None:
             default = default.replace(version=_put(view, record, program, default.real))
             defaults[program.component] = default
-        for path in _others(view, program):
-            if default is None or path != default.real:
+        for path in view.elves:
+            is_other = default is None or path != default.real
+            if is_other and re.fullmatch(r"(?:.*/)?s?bin/" + program.files, path):
                 _put(view, record, program, path, default=False)
-    _toolkit(record, defaults.get("nvcc"))
+    nvcc = defaults.get("nvcc")
+    if nvcc is not None:
+        # A toolkit has the first two numbers of its compiler.
+        record.component("cuda", upstream(nvcc.version, 2), "nvcc", nvcc.real, default=True)
     _bazelisk(view, record, defaults)
     for program in _PROGRAMS:
         reason = _silent(view, program, defaults.get(program.component))
@@ -157,7 +162,6 @@ def observe(view: View, record: Record) -> dict[str, Default]:
 
 
 def _silent(view: View, program: Program, default: Default | None) -> str:
-    """The reason why reading cannot tell the version that a caller gets; empty where it can, or none is there."""
     if default is not None and not default.version:
         what = "a program" if default.real in view.elves else "no program of its own"
         return f"/{default.real} is {what}; {_SCRIPT}"
@@ -173,19 +177,12 @@ def _silent(view: View, program: Program, default: Default | None) -> str:
 
 
 def _is_own(view: View, path: str, pattern: str) -> bool:
-    """Check whether a file is the program of these names, and not a script or another program under its name."""
+    # A script, or a link to a program of another name, such as the shims of pyenv, is not.
     return path in view.elves and re.fullmatch(r"(?:.*/)?" + pattern, path) is not None
 
 
-def _toolkit(record: Record, nvcc: Default | None) -> None:
-    """The toolkit of an nvcc has the first two numbers of it."""
-    if nvcc is not None:
-        version = upstream(nvcc.version, 2)
-        record.component("cuda", version, "nvcc", nvcc.real, default=True)
-
-
+# The Bazel that is fetched when it is called; it is the default where what is called has no version.
 def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
-    """Put in the Bazel that is fetched when it is called; it is the default where what is called has no version."""
     bazel = defaults.get("bazel")
     fetches = bazel is not None and not bazel.version and bazel.real in view.elves
     reported = [(view.env.get(_WANTED_BAZEL, ""), "configuration", f"Env {_WANTED_BAZEL}")]
@@ -197,41 +194,26 @@ def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
             defaults["bazel"] = bazel.replace(version=version)
 
 
-def find(view: View, name: str) -> str:
-    """The path at which a bare name is found; empty where it is not. Links that lead nowhere are passed by."""
-    for folder in view.path():
-        entry = view.tree.entry(f"{folder}/{name}")
-        # execvp(3) goes on to the next directory where a file may not be run.
-        if entry is not None and entry.kind == "file" and entry.mode & 0o111:
-            return f"{folder}/{name}"
-    return ""
-
-
 def _default(view: View, names: tuple[str, ...]) -> Default | None:
-    for name in names:
-        called = find(view, name)
-        if called:
-            return Default(called=called, real=view.tree.real(called) or called)
+    for path in (f"{folder}/{name}" for name in names for folder in view.path()):
+        entry = view.tree.entry(path)
+        # execvp(3) goes on to the next directory where a file may not be run, or a link leads nowhere.
+        if entry is not None and entry.kind == FILE and entry.mode & 0o111:
+            return Default(called=path, real=view.tree.real(path) or path)
     return None
 
 
-def _others(view: View, program: Program) -> list[str]:
-    """Files of this program in any directory for programs, each once."""
-    return [path for path in view.elves if re.fullmatch(r"(?:.*/)?s?bin/" + program.files, path)]
-
-
 def _put(view: View, record: Record, program: Program, path: str, *, default: bool = True) -> str:
-    """Put in the version of a program; returned is that version, or nothing."""
     for version, seen_by, where in _versions(view, record, program, path):
         record.component(program.component, version, seen_by, where, default=default)
         return version
     return ""
 
 
+# Versions of a program with witness and place, the best first.
 def _versions(
     view: View, record: Record, program: Program, path: str
 ) -> Iterator[tuple[str, str, str]]:
-    """Versions of a program with witness and place, the best first."""
     found = re.fullmatch(r"(?:.*/)?" + program.files, path)
     number = (found[1] if found else "") or "".join(_LLVM.findall(path)[-1:])
     own = _own(view.elves.get(path), number)
@@ -242,10 +224,9 @@ def _versions(
     if is_program or (program.is_script and folder == "bin" and path not in view.elves):
         yield from _beside(view, program, prefix, number)
     for package in program.packages if _PACKAGED.match(path) else ():
-        for manager in (
-            MANAGERS if is_program else packages.owners(view, path, package.format(number))
-        ):
-            for seen in record.features.get(f"{manager}:{package.format(number)}", ()):
+        package = package.format(number)
+        for manager in MANAGERS if is_program else packages.owners(view, path, package):
+            for seen in record.features.get(f"{manager}:{package}", ()):
                 if _is_of(upstream(seen.version), number):
                     yield upstream(seen.version), manager, seen.where
     if is_program and number.count("."):
@@ -253,20 +234,18 @@ def _versions(
 
 
 def _own(elf: Elf | None, number: str) -> str:
-    """The version text of a file; of several, that of the number in its name."""
+    # A file may hold texts that only look like versions; the number in its name tells them apart.
     versions = elf.versions if elf is not None else ()
     return next((one for one in versions if _is_of(one, number)), "")
 
 
 def _is_of(version: str, number: str) -> bool:
-    """Check whether a version begins with a number, if there is one."""
     return not number or version == number or version.startswith(f"{number}.")
 
 
 def _beside(
     view: View, program: Program, prefix: str, number: str
 ) -> Iterator[tuple[str, str, str]]:
-    """Versions in files below the directory that holds bin."""
     for pattern, text in program.beside:
         for path in view.tree.glob(f"{prefix}/{pattern.format(number)}"):
             entry = view.tree.entry(path)

@@ -18,7 +18,7 @@ from toolmatrix.inventory.packages import upstream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from toolmatrix.inventory.programs import Default
     from toolmatrix.inventory.record import Record, View
@@ -80,7 +80,12 @@ class _Dist(NamedTuple):
 
 def observe(view: View, record: Record, sites: Sequence[str]) -> None:
     """Put in every package as a component, and toolkits that packages carry; `sites` in the order of imports."""
-    dists = list(_dists(view))
+    dists: list[_Dist] = []
+    for found, text in view.files(_METADATA):
+        fields = dict(_FIELD.findall(text))
+        seen_by = RECORDS[not found["kind"].startswith("dist-info")]
+        name, version = normal(fields.get("Name", "")), fields.get("Version", "")
+        dists.append(_Dist(found[0], found["site"], seen_by, name, version))
     first: dict[str, str] = {}
     for site in sites:
         for dist in dists:
@@ -89,14 +94,6 @@ def observe(view: View, record: Record, sites: Sequence[str]) -> None:
     for dist in dists:
         _put(view, record, dist, is_default=first.get(dist.name) == dist.path)
     _builds(view, record)
-
-
-def _dists(view: View) -> Iterator[_Dist]:
-    for found, text in view.files(_METADATA):
-        fields = dict(_FIELD.findall(text))
-        seen_by = RECORDS[not found["kind"].startswith("dist-info")]
-        name, version = normal(fields.get("Name", "")), fields.get("Version", "")
-        yield _Dist(found[0], found["site"], seen_by, name, version)
 
 
 def _put(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
@@ -121,7 +118,7 @@ def _put(view: View, record: Record, dist: _Dist, *, is_default: bool) -> None:
 
 
 def _is_gone(view: View, name: str, path: str) -> bool:
-    """Check whether nothing is left of a package, or not the file for which it is there."""
+    # A wheel that carries a component is nothing without the file for which it is there.
     files = packages.of_dist(view, path)
     starts = tuple(start for pattern, *_, start in _CARRIED if re.fullmatch(pattern, name))
     called = [one for one in files if one.rpartition("/")[2].startswith(starts)]
@@ -134,7 +131,6 @@ def normal(name: str) -> str:
 
 
 def _builds(view: View, record: Record) -> None:
-    """Put in how CPython and NumPy were built, as features such as `python:OPT` and `numpy:blas`."""
     for found, text in view.files(_SYSCONFIG):
         held = _variables(text)
         for name in _VARIABLES:
@@ -145,7 +141,6 @@ def _builds(view: View, record: Record) -> None:
 
 
 def _variables(text: str) -> dict[str, object]:
-    """The dictionary that such a file assigns; empty where it holds anything but texts and numbers."""
     try:
         with warnings.catch_warnings():
             # Flags of compilers hold escapes that Python does not know, which is no concern of a reader.
@@ -184,5 +179,4 @@ def sites(view: View, default: Default | None) -> list[str]:
 
 
 def _above(path: str) -> str:
-    """The directory that holds the bin of a program."""
     return path.rpartition("/")[0].rpartition("/")[0]

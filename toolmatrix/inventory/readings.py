@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.inventory.host import Machine
 
-_WHOLE = r"\A\s*(\S.*?)\s*\Z"
+# The whole of a place that has no form of its own, over all its lines.
+_WHOLE = r"(?s)\A\s*(\S.*?)\s*\Z"
 # Values of one reading, such as processors and libraries.
 _MOST = 4096
 
@@ -28,9 +29,9 @@ _MOST = 4096
 class Place(Value):
     """The place of a value: a program with its arguments or a file, and its form there; see the data file."""
 
-    run: tuple[str, ...]
-    file: str
     find: re.Pattern[str]
+    run: tuple[str, ...] = ()
+    file: str = ""
     times: int = 1
     words: Mapping[str, str] = {}
     absent: str = ""
@@ -98,16 +99,8 @@ def _reading(fields: Mapping[str, Any]) -> Reading:
 
 
 def _place(fields: Mapping[str, Any]) -> Place:
-    return Place(
-        run=tuple(fields.get("run", ())),
-        file=fields.get("file", ""),
-        find=re.compile(
-            fields.get("find", _WHOLE), re.MULTILINE | re.DOTALL * ("find" not in fields)
-        ),
-        times=fields.get("times", 1),
-        words=fields.get("words", {}),
-        absent=fields.get("absent", ""),
-    )
+    form = re.compile(fields.get("find", _WHOLE), re.MULTILINE)
+    return Place(**{**fields, "run": tuple(fields.get("run", ())), "find": form})
 
 
 def observe(machine: Machine) -> Iterator[tuple[Reading, str, Seen]]:
@@ -134,7 +127,6 @@ def _lack(machine: Machine, place: Place) -> str:
 
 
 def _found(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
-    """The values of the first place that tells some, each once under its name."""
     for place in reading.places:
         held: dict[tuple[str, str], Seen] = {}
         for star, where, text in _texts(machine, place):
@@ -152,18 +144,17 @@ def _found(machine: Machine, reading: Reading) -> list[tuple[str, Seen]]:
 
 
 def _values(place: Place, star: str, text: str) -> Iterator[tuple[str, str]]:
-    """Names and values in what a place holds."""
     several = list(place.find.finditer(text))
     for found in several:
         groups = found.groupdict()
         value = groups["value"] if "value" in groups else found[1]
+        # A flag has no value: that it stands there is all.
         yield groups.get("name") or star, "yes" if value is None else value.strip()
     if not several and place.absent:
         yield star, place.absent
 
 
 def _texts(machine: Machine, place: Place) -> Iterator[tuple[str, str, str]]:
-    """The text that `*` stands for, the place, and the contents, of each file or of a program."""
     if place.run:
         text = machine.run(*place.run)
         if text is not None:

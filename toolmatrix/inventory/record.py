@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from toolmatrix.inventory.dynamic import DEVICES
 from toolmatrix.inventory.elf import Elf
@@ -51,7 +52,10 @@ class View:
             else:
                 continue
             self.layers[path] = entry.layer
-        self.machine = _most(self.elves)
+        # Cross compilers and emulators bring files for other processors; those for devices have none.
+        counts = Counter(elf.machine for elf in self.elves.values())
+        several = sorted(counts.keys() - NO_PROCESSORS)
+        self.machine = max(several, key=counts.__getitem__, default="")
 
     def files(self, declared: FilePattern) -> Iterator[tuple[re.Match[str], str]]:
         """The kept files of a pattern: the match of it on their paths, and their contents as text."""
@@ -69,16 +73,6 @@ class View:
     def path(self) -> list[str]:
         """The directories of PATH."""
         return self.folders("PATH", _PATH)
-
-
-def _most(elves: dict[str, Elf]) -> str:
-    """The architecture of most files; by name where two are even. Code for devices has none."""
-    counts: dict[str, int] = {}
-    for elf in elves.values():
-        if elf.machine in NO_PROCESSORS:
-            continue
-        counts[elf.machine] = counts.get(elf.machine, 0) + 1
-    return max(sorted(counts), key=lambda name: counts[name], default="")
 
 
 class Record:

@@ -55,7 +55,9 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     sites = [path for path in (machine.run(*_SITES) or "").splitlines() if path.startswith("/")]
     env = {name: value for name in readings.load().environment if (value := machine.variable(name))}
     # A tree in memory: observers of images read here the files of the machine, copied in by the same paths.
-    view = View(_image(env), _tree(machine, sites))
+    settings = {"Env": [f"{name}={value}" for name, value in env.items()]}
+    image = ImageMetadata(subject=SUBJECT, config={"config": settings})
+    view = View(image, _tree(machine, sites))
     record = Record(view)
     for name, value in env.items():
         record.feature(f"env:{name}", value, "environment", name)
@@ -76,16 +78,7 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
     )
 
 
-def _image(env: Mapping[str, str]) -> ImageMetadata:
-    """The environment as the configuration of an image would have it."""
-    return ImageMetadata(
-        subject=SUBJECT,
-        config={"config": {"Env": [f"{name}={value}" for name, value in env.items()]}},
-    )
-
-
 def _tree(machine: Machine, sites: Sequence[str]) -> Tree:
-    """A tree of the records of packages and of how things were built."""
     patterns = [*_FILES, *(f"{site}/{record}" for site in sites for record in _RECORDS)]
     entries = []
     for path in dict.fromkeys(path for one in patterns for path in _paths(machine, one)):
@@ -98,7 +91,6 @@ def _tree(machine: Machine, sites: Sequence[str]) -> Tree:
 
 
 def _paths(machine: Machine, pattern: str) -> Iterator[str]:
-    """The paths that a pattern with at most one `*` part may name."""
     folder, _, name = pattern.partition("*")[0].rpartition("/")
     if pattern == f"{folder}/{name}":
         yield pattern
@@ -108,11 +100,12 @@ def _paths(machine: Machine, pattern: str) -> Iterator[str]:
         yield f"{folder}/{one}{slash}{rest}"
 
 
+# Returned are the names of the readings that found something.
 def _readings(machine: Machine, record: Record) -> frozenset[str]:
-    """Put in what the readings find; returned are the names of those that found something."""
     read = set()
     for reading, name, seen in readings.observe(machine):
         put = record.components if reading.component else record.features
+        # Not by the methods of a record, which take only so many sightings of one value: a machine has more cores.
         put.setdefault(name, {})[seen] = None
         read.add(reading.name)
     return frozenset(read)
@@ -125,7 +118,6 @@ def _joined(
 
 
 def _never(sites: Iterable[str]) -> Iterator[Skipped]:
-    """Things that a machine does not have, or cannot be asked."""
     yield Skipped(what="labels", reason="a machine has none")
     yield Skipped(
         what="libstdcxx", reason="it stands in a library, of which only the name is asked"

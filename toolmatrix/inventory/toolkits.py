@@ -38,7 +38,6 @@ def _json(name: str) -> tuple[str]:
 
 
 def _header(component: str, file: str, start: str, *names: str) -> _Witness:
-    """A component whose header defines the numbers of its version apart."""
     texts = tuple(rf"#define {start}_{name}\s+(\d+)" for name in names)
     return _Witness(component, "header", FilePattern(rf".*/{file}\.h", 1 << 20), texts)
 
@@ -97,11 +96,11 @@ def observe(view: View, record: Record) -> None:
 
 
 def _links(view: View, record: Record) -> None:
-    """Directories such as /opt/rocm-5.7.0 and /usr/local/cuda-11.2."""
     for component, path in (("cuda", "usr/local/cuda-*"), ("rocm", "opt/rocm-*")):
         home = view.tree.real(_HOMES[component])
         for folder in view.tree.glob(path):
             found = re.fullmatch(r".*-(\d+\.\d+[\d.]*)", folder)
+            # A link to another version's directory would count that twice.
             if found and view.tree.names(folder) and view.tree.real(folder) == folder:
                 record.component(component, found[1], "directory", folder, default=folder == home)
 
@@ -115,7 +114,6 @@ def linked(record: Record, sonames: Iterable[Soname]) -> None:
 
 
 def _named(record: Record, path: str, names: Iterable[str]) -> None:
-    """Put in the version of a library by the first of its names that tells one."""
     for name in names:
         for component, pattern in _LIBRARIES:
             found = re.fullmatch(pattern, name)

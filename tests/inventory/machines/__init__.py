@@ -25,7 +25,6 @@ class Captured(host.Machine):
         free: int = 99 * GIB,
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__()
         self.files = files
         self.outputs = outputs
         self.left = free
