@@ -148,8 +148,7 @@ class Scan:
         header = _COMPRESSED_HEADERS.get(version)
         if header is None or method not in (_ZLIB, _ZSTD) or not self._spend():
             return
-        packed = self._data[start + header : start + OVERLAP]
-        unpacked = _unzlib(packed) if method == _ZLIB else _unzstd(packed)
+        unpacked = _unpacked(self._data[start + header : start + OVERLAP], method)
         if not unpacked.startswith(BUNDLE):
             self.unread.add("a compressed bundle is damaged")
         else:
@@ -175,24 +174,18 @@ def _parts(data: bytes, start: int) -> Iterator[str]:
         place += length
 
 
-def _unzlib(packed: bytes) -> bytes:
-    import zlib
-
-    try:
-        return zlib.decompressobj().decompress(packed, _NAMES)
-    except zlib.error:
-        return b""
-
-
-def _unzstd(packed: bytes) -> bytes:
+def _unpacked(packed: bytes, method: int) -> bytes:
     import io
+    import zlib
 
     import zstandard
 
-    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(io.BytesIO(packed))
     try:
-        return reader.read(_NAMES)
-    except zstandard.ZstdError:
+        if method == _ZLIB:
+            return zlib.decompressobj().decompress(packed, _NAMES)
+        made = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+        return made.stream_reader(io.BytesIO(packed)).read(_NAMES)
+    except (zlib.error, zstandard.ZstdError):
         return b""
 
 
