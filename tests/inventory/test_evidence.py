@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from tests.images import images as made
 from tests.images.images import link, program
-from tests.inventory.test_observe import elf, needs, seen, valued
+from tests.inventory.test_observe import TestLook, elf, needs, seen, valued
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import WARN, outcome
+from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import secrets
-from toolmatrix.inventory.model import Inventory, Seen
+from toolmatrix.inventory.model import Inventory, Seen, Skipped
+from toolmatrix.inventory.observe import observe
 from toolmatrix.judge import images
 from toolmatrix.judge.expectations import of_word
 
@@ -166,10 +168,6 @@ def with_history(step: str, *, empty: bool, **config: Any) -> Inventory:
         ]
     )
     saved = made.saved(whole._replace(config=made.as_json(held)))
-    from tests.inventory.test_observe import TestLook
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.inventory.observe import observe
-
     look = TestLook(Budget("image.tar"))
     return observe(*made.from_archive(saved, look=look), look)
 
@@ -191,6 +189,19 @@ def test_a_secret_in_the_history_is_told_and_never_shown(
 ) -> None:
     inventory = with_history(step, empty=empty, Env=["PATH=/bin"])
     assert [one.code for one in judge(inventory)] == ["TM416"]
+    assert BAKED not in json.dumps(inventory.to_json())
+
+
+def test_a_secret_that_a_program_prints_is_never_shown() -> None:
+    look = TestLook(Budget("image.tar"))
+    saved = made.saved(made.image(RELEASE, Env=[f"DB_PASSWORD={BAKED}"]))
+
+    def ask(read: Inventory) -> Inventory:
+        said = Skipped(what="running gcc", reason=f"`gcc --version` printed no version: {BAKED}")
+        return read.replace(skipped=(said,))
+
+    inventory = observe(*made.from_archive(saved, look=look), look, ask)
+    assert [one.reason for one in inventory.skipped] == ["`gcc --version` printed no version: ***"]
     assert BAKED not in json.dumps(inventory.to_json())
 
 

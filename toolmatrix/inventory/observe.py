@@ -36,7 +36,7 @@ from toolmatrix.inventory.record import NO_PROCESSORS, Record, View, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.limits import Budget
@@ -114,8 +114,13 @@ class Look:
         return found
 
 
-def observe(image: ImageMetadata, tree: Tree, look: Look) -> Inventory:
-    """Everything that the files and the configuration of an image tell."""
+def observe(
+    image: ImageMetadata,
+    tree: Tree,
+    look: Look,
+    ask: Callable[[Inventory], Inventory] = lambda found: found,
+) -> Inventory:
+    """Everything that the files and the configuration of an image tell, with what its programs answer to `ask`."""
     view = View(image, tree)
     record = Record(view)
     _configuration(view, record)
@@ -148,7 +153,8 @@ def observe(image: ImageMetadata, tree: Tree, look: Look) -> Inventory:
         skipped=tuple(record.skipped),
         lock=tree.text(LOCK),
     )
-    return secrets.hidden(found, instructions(image.config, with_layer=False))
+    # A program may print what a variable holds, so secrets are taken out of its answers as well.
+    return secrets.hidden(ask(found), instructions(image.config, with_layer=False))
 
 
 def _configuration(view: View, record: Record) -> None:

@@ -81,23 +81,9 @@ def asked(
         return inventory
     answers: dict[str, list[Seen]] = {}
     silent: dict[str, Skipped] = {}
-    absent: set[str] = set()
+    # A signal ends the asking without an error here; it is sent again when no container is left.
     with containers.opened(client, image, bounds) as opened:
-        for number in sorted({one.round for one in left}):
-            done = answers.keys() | absent
-            now = [one for one in left if one.round == number and one.name not in done]
-            for probe, value, reason in _answers(opened, now):
-                if value:
-                    seen = Seen(version=value, seen_by=RAN, where=probe.shown)
-                    answers.setdefault(probe.name, []).append(seen)
-                elif probe.name in there or (
-                    reason != NOT_THERE and there.intersection(probe.about)
-                ):
-                    if probe.name not in silent or reason != NOT_THERE:
-                        shown = f"`{probe.shown}` {reason}"
-                        silent[probe.name] = Skipped(what=f"{RUNNING}{probe.name}", reason=shown)
-                elif reason != NOT_THERE:  # it is as absent as reading found it
-                    absent.add(probe.name)
+        answers, silent = _rounds(opened, left, there)
     features = {one.name for one in left if one.holds}
     components = dict(inventory.components)
     properties = dict(inventory.features)
@@ -114,6 +100,31 @@ def asked(
             *(one for name, one in silent.items() if name not in answers),
         ),
     )
+
+
+def _rounds(
+    opened: Containers, probes: Sequence[ProgramProbe], there: set[str]
+) -> tuple[dict[str, list[Seen]], dict[str, Skipped]]:
+    answers: dict[str, list[Seen]] = {}
+    silent: dict[str, Skipped] = {}
+    absent: set[str] = set()
+    for number in sorted({one.round for one in probes}):
+        done = answers.keys() | absent
+        now = [one for one in probes if one.round == number and one.name not in done]
+        for probe, value, reason in _answers(opened, now):
+            is_there = reason != NOT_THERE
+            if value:
+                seen = Seen(version=value, seen_by=RAN, where=probe.shown)
+                answers.setdefault(probe.name, []).append(seen)
+            elif probe.name in there or (is_there and there.intersection(probe.about)):
+                # Of several programs one that is there and fails says more than one that is not.
+                if probe.name not in silent or is_there:
+                    shown = f"`{probe.shown}` {reason}"
+                    silent[probe.name] = Skipped(what=f"{RUNNING}{probe.name}", reason=shown)
+            elif is_there:
+                # It is as absent as reading found it.
+                absent.add(probe.name)
+    return answers, silent
 
 
 def _answers(

@@ -134,13 +134,14 @@ _PATHS: tuple[tuple[str, Callable[[str], bool]], ...] = (
 def _seen(
     asked: SubjectRequest,
     read: Callable[[SubjectRequest, Look, Budget], tuple[ImageMetadata, Tree]],
+    ask: Callable[[Inventory], Inventory] = lambda found: found,
 ) -> Inventory:
     from toolmatrix.inventory.observe import Look, observe
 
     budget = Budget(asked.subject)
     look = Look(budget)
     image, tree = read(asked, look, budget)
-    return observe(image, tree, look)
+    return observe(image, tree, look, ask)
 
 
 def _file(asked: SubjectRequest) -> str:
@@ -187,11 +188,12 @@ def _engine(asked: SubjectRequest) -> Inventory:
 
     with engine.connected(asked.subject) as client, engine.failures(asked.subject):
         image = engine.find(client, asked.place, asked.subject)
-        found = _seen(
-            asked, lambda _, look, budget: engine.read(client, image, asked.platform, look, budget)
+        probes = asked.probes or (lambda _: ())
+        return _seen(
+            asked,
+            lambda _, look, budget: engine.read(client, image, asked.platform, look, budget),
+            lambda found: running.asked(client, image, found, probes(found)),
         )
-        probes = asked.probes(found) if asked.probes else ()
-        return running.asked(client, image, found, probes)
 
 
 def _engine_id(asked: SubjectRequest) -> str:
