@@ -230,6 +230,8 @@ def test_a_helper_lets_in(
         ("exec sleep 60", "took too long"),
         ("echo secret; exit 0", "failed"),
         ("echo '[]'", ""),
+        ("echo '[1]'", ""),
+        ("head -c 100000 /dev/zero | tr '\\0' '['", "failed"),
         ("echo '{\"Username\": 1}'", ""),
         ("exit 1", ""),
         (None, "failed"),

@@ -91,11 +91,12 @@ class DockerConfig:
                 check=False,
             )
             answer = json.loads(ended.stdout[:_LARGEST]) if ended.returncode == 0 else {}
-        except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        except (OSError, subprocess.TimeoutExpired, ValueError, RecursionError) as error:
             why = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "failed"
             self.note = f"docker-credential-{helper} {why}"
             return None
-        user, secret = (answer.get(key) if answer else None for key in ("Username", "Secret"))
+        held = answer if isinstance(answer, dict) else {}
+        user, secret = held.get("Username"), held.get("Secret")
         if not isinstance(user, str) or not isinstance(secret, str):
             return None
         return Credential(identity=secret) if user == _NO_USER else Credential(user, secret)

@@ -89,7 +89,6 @@ def _opened(place: str, budget: Budget) -> Iterator[_Registry]:
         yield _Registry(asked, docker, line, budget)
 
 
-# One repository of a registry.
 class _Registry:
     def __init__(
         self, asked: Reference, docker: DockerConfig, line: Transport, budget: Budget
