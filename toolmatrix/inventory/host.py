@@ -68,6 +68,19 @@ class Machine:
         except OSError:
             return []
 
+    def paths(self, pattern: str) -> Iterator[tuple[str, str]]:
+        """The paths that a pattern with at most one `*` may name, each behind what that stands for."""
+        before, star, after = pattern.partition("*")
+        if not star:
+            yield "", pattern
+            return
+        folder, _, start = before.rpartition("/")
+        end, slash, rest = after.partition("/")
+        for name in self.names(folder):
+            if name.startswith(start) and name[len(start) :].endswith(end):
+                held = name[len(start) : len(name) - len(end)]
+                yield held, f"{folder}/{name}{slash}{rest}"
+
     def where(self, program: str) -> str:
         """The path of a program, or nothing."""
         import shutil

@@ -5,7 +5,6 @@ What no place tells is a skip with the reason of each.
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from functools import lru_cache
 
@@ -160,14 +159,7 @@ def _texts(machine: Machine, place: Place) -> Iterator[tuple[str, str, str]]:
         if text is not None:
             yield "", str(place), text
         return
-    folder, star, rest = place.file.partition("*")
-    if not star:
-        text = machine.text(place.file)
+    for star, path in machine.paths(place.file):
+        text = machine.text(path)
         if text:
-            yield "", place.file, text
-        return
-    above, _, start = folder.rpartition("/")
-    for name in fnmatch.filter(machine.names(above), f"{start}*"):
-        text = machine.text(f"{above}/{name}{rest}")
-        if text:
-            yield name.removeprefix(start), f"{above}/{name}{rest}", text
+            yield star, path, text

@@ -6,8 +6,6 @@ them here. Of the environment only the variables of matrix/machine.yaml are look
 
 from __future__ import annotations
 
-import fnmatch
-
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
@@ -81,23 +79,13 @@ def observe(machine: Machine, directory: str = "/") -> Inventory:
 def _tree(machine: Machine, sites: Sequence[str]) -> Tree:
     patterns = [*_FILES, *(f"{site}/{record}" for site in sites for record in _RECORDS)]
     entries = []
-    for path in dict.fromkeys(path for one in patterns for path in _paths(machine, one)):
+    for path in dict.fromkeys(path for one in patterns for _, path in machine.paths(one)):
         text = machine.text(path, _LARGEST)
         if text:
             entries.append((path.strip("/"), Entry(FILE, held=text.encode())))
     tree = Tree()
     tree.apply(Layer(digest="", diff_id="", entries=tuple(entries)), Budget(SUBJECT))
     return tree
-
-
-def _paths(machine: Machine, pattern: str) -> Iterator[str]:
-    folder, _, name = pattern.partition("*")[0].rpartition("/")
-    if pattern == f"{folder}/{name}":
-        yield pattern
-        return
-    part, slash, rest = pattern[len(folder) + 1 :].partition("/")
-    for one in fnmatch.filter(machine.names(folder), part):
-        yield f"{folder}/{one}{slash}{rest}"
 
 
 # Returned are the names of the readings that found something.
