@@ -39,12 +39,12 @@ _CRC = re.compile(r"-m(?:arch|cpu)=.*\+crc\b.*|-mcrc32|-msse4(?:\.2)?")
 def observe(view: View, record: Record) -> None:
     """Put in options, the sign of char, and the codegen archs of device code."""
     settings(view, record)
+    for path, elf in view.own.items():
+        record.feature("char", elf.char, "DWARF", path)
+        for option, section in elf.options:
+            if _TELLING.fullmatch(option):
+                _put(record, option, section, path)
     for path, elf in view.elves.items():
-        if elf.machine == view.machine:
-            record.feature("char", elf.char, "DWARF", path)
-            for option, section in elf.options:
-                if _TELLING.fullmatch(option):
-                    _put(record, option, section, path)
         for arch in elf.device:
             record.feature("codegen", arch, "device code", path)
         for reason in elf.unread:
@@ -62,8 +62,8 @@ def _unkept(view: View, record: Record) -> None:
         for word in _words(view.env.get(name, ""))
         if word in _CHAR or _MARCH.fullmatch(word)
     ]
-    for path, elf in view.elves.items() if promised else ():
-        if elf.machine != view.machine or _OWN_FILES.fullmatch(path):
+    for path, elf in view.own.items() if promised else ():
+        if _OWN_FILES.fullmatch(path):
             continue
         options = {option for option, _ in elf.options}
         for flag in dict.fromkeys(promised):

@@ -105,11 +105,7 @@ class LibrarySearch:
     def __init__(self, view: View, directories: LibraryPath) -> None:
         self.view = view
         self.path = directories
-        self.files = {
-            path: elf.dynamic
-            for path, elf in sorted(view.elves.items())
-            if elf.machine == view.machine
-        }
+        self.files = {path: elf.dynamic for path, elf in sorted(view.own.items())}
         # By file name and by soname, wherever a file lies; the first that has the name.
         self.anywhere: dict[str, str] = {}
         for path, held in self.files.items():

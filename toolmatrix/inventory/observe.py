@@ -173,12 +173,12 @@ def _architecture(view: View, record: Record, sites: Iterable[str]) -> None:
     image = view.image
     for platform, seen_by in ((image.indexed, "index"), (image.platform, "configuration")):
         record.feature("arch", "/".join(platform.split("/")[1:2]), seen_by, platform)
-    count = sum(elf.machine == view.machine for elf in view.elves.values())
-    record.feature("arch", view.machine, "elf", f"{count} of {len(view.elves)} ELF files")
+    counted = f"{len(view.own)} of {len(view.elves)} ELF files"
+    record.feature("arch", view.machine, "elf", counted)
     folders = {view.tree.real(one) for one in (*view.path(), *loader.library_path(view).folders)}
     below = tuple(f"{site}/" for site in sites)
     for path, elf in view.elves.items():
-        if elf.machine == view.machine or elf.machine in NO_PROCESSORS:
+        if path in view.own or elf.machine in NO_PROCESSORS:
             continue
         is_taken = path.rpartition("/")[0] in folders or (
             path.startswith(below) and _EXTENSION.fullmatch(path) is not None

@@ -27,7 +27,10 @@ _MOST_SIGHTINGS = 16
 
 
 class View:
-    """An image as observers see it: `env` of its configuration, `kept` files, `elves` and `databases` by path."""
+    """An image as observers see it: `env` of its configuration, `kept` files, `elves` and `databases` by path.
+
+    `machine` is the architecture of most ELF files, `own` are those that are made for it.
+    """
 
     def __init__(self, image: ImageMetadata, tree: Tree) -> None:
         self.image = image
@@ -56,6 +59,7 @@ class View:
         counts = Counter(elf.machine for elf in self.elves.values())
         several = sorted(counts.keys() - NO_PROCESSORS)
         self.machine = max(several, key=counts.__getitem__, default="")
+        self.own = {path: elf for path, elf in self.elves.items() if elf.machine == self.machine}
 
     def files(self, declared: FilePattern) -> Iterator[tuple[re.Match[str], str]]:
         """The kept files of a pattern: the match of it on their paths, and their contents as text."""

@@ -123,11 +123,10 @@ def _named(record: Record, path: str, names: Iterable[str]) -> None:
 
 
 def _libraries(view: View, record: Record) -> None:
-    own = {path: elf for path, elf in view.elves.items() if elf.machine == view.machine}
-    for path, elf in own.items():
+    for path, elf in view.own.items():
         if elf.version:
             record.component(*elf.version, "library", path)
-    for path, elf in own.items():
+    for path, elf in view.own.items():
         if not elf.version:
             _named(record, path, (path.rpartition("/")[2], elf.dynamic.soname))
         for family, version in elf.dynamic.gives:
