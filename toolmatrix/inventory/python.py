@@ -69,11 +69,10 @@ _OLDER = re.compile(
 
 
 class _Dist(NamedTuple):
-    """The metadata of one package: the directory of its imports, its kind, and its name as PyPI compares it."""
-
     path: str
     site: str
     seen_by: str
+    # As PyPI compares it.
     name: str
     version: str
 

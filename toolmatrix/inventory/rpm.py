@@ -77,7 +77,7 @@ def read(data: bytes) -> Database:
 
 
 def _bounded(blobs: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """The headers as long as they are no more than so many bytes can hold; damage may show one many times."""
+    # Damage may show one header many times: all together are no more than the bytes of the database hold.
     for count, blob in enumerate(blobs):
         size -= len(blob)
         if size < 0 or count > MOST_PACKAGES:
@@ -112,7 +112,6 @@ def header(blob: bytes) -> tuple[str, str] | None:
 
 
 def _blobs(data: bytes) -> Iterator[bytes]:
-    """The headers in a database, by the magic numbers of its form."""
     if data.startswith(_SQLITE):
         return _sqlite(data)
     if data.startswith(_NDB):
@@ -124,7 +123,6 @@ def _blobs(data: bytes) -> Iterator[bytes]:
 
 
 def _sqlite(data: bytes) -> Iterator[bytes]:
-    """Headers of the table Packages. Only reading is allowed, for a time: no view or function of the file runs."""
     try:
         import sqlite3
     except ImportError:
@@ -142,6 +140,7 @@ def _sqlite(data: bytes) -> Iterator[bytes]:
             with closing(made):
                 allowed = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
                 made.text_factory = bytes
+                # `Packages` of a hostile file may be a view that calls functions, or that never ends.
                 made.set_authorizer(lambda action, *_: 0 if action in allowed else 1)
                 made.set_progress_handler(lambda: next(calls, None) is None, _SQLITE_STEPS)
                 for (blob,) in made.execute("SELECT blob FROM Packages"):
@@ -185,7 +184,7 @@ def _bdb(data: bytes, order: str) -> Iterator[bytes]:
 
 
 def _items(page: bytes, order: str) -> Iterator[bytes]:
-    """The values of a page of a hash; they stand from its end down, each behind its key."""
+    # Items stand from the end of a page down, each value behind its key.
     (count,) = struct.unpack_from(f"{order}H", page, 20)
     places = struct.unpack_from(f"{order}{count}H", page, _BDB_HEADER)
     for key, value in zip(places[::2], places[1::2], strict=False):
@@ -195,7 +194,6 @@ def _items(page: bytes, order: str) -> Iterator[bytes]:
 
 
 def _chained(data: bytes, order: str, size: int, number: int, used: set[int]) -> bytes:
-    """The contents of pages that follow each other from this one on; no page belongs to two."""
     pieces: list[bytes] = []
     while number:
         start = number * size

@@ -216,7 +216,6 @@ def _registered(asked: SubjectRequest) -> str:
 
 
 def _saved(asked: SubjectRequest) -> Inventory:
-    """The inventory in a file; raises SubjectError for what is no sound one."""
     refusal = Budget(asked.path).refusal
     try:
         with open(asked.path, "rb") as file:
