@@ -128,12 +128,13 @@ def test_what_the_variable_alone_leads_to_is_a_feature() -> None:
 
 def test_what_is_preloaded_may_be_found_by_the_variable_alone() -> None:
     files = {"bin/app": needs("libp.so"), "opt/libp.so": elf(), "usr/lib/libq.so": elf()}
-    settings = ["LD_PRELOAD=libp.so libq.so", "LD_LIBRARY_PATH=/opt"]
+    settings = ["LD_PRELOAD=libp.so libq.so libgone.so", "LD_LIBRARY_PATH=/opt"]
     inventory = seen(files, Env=settings)
     assert features(inventory, "by-variable") == [
         ("by-variable:LD_LIBRARY_PATH", "libp.so", "loader", "opt/libp.so")
     ]
     assert sonames(inventory) == [
+        ("libgone.so", ("Env LD_PRELOAD",), "", ()),
         ("libp.so", ("Env LD_PRELOAD", "bin/app"), "opt/libp.so", ()),
         ("libq.so", ("Env LD_PRELOAD",), "usr/lib/libq.so", ()),
     ]
