@@ -12,9 +12,11 @@ from toolmatrix.wording import few, quoted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, Protocol
+    from typing import Any, Protocol, TypeVar
 
     from toolmatrix.errors import Position
+
+    Found = TypeVar("Found", bound="Finding")
 
 SEVERITIES = ("error", "warning", "info")
 VERDICTS = "toolmatrix.verdicts/1"
@@ -107,9 +109,24 @@ class Finding(Value):
         return self.advice.format_map(_Places(self))
 
 
-class _Places(dict[str, str]):
-    """The values for the places of a template, each made when the template asks for it; lists are quoted names."""
+def united(values: Iterable[Value], field: str) -> tuple[Any, ...]:
+    """Everything that a field of several values holds, each once."""
+    return tuple(dict.fromkeys(one for value in values for one in getattr(value, field)))
 
+
+def merged(findings: Iterable[Found], *fields: str) -> list[Found]:
+    """Findings that differ in some of their lists alone as one, whose lists hold everything."""
+    same: dict[Finding, list[Found]] = {}
+    for found in findings:
+        same.setdefault(found.replace(**dict.fromkeys(fields, ())), []).append(found)
+    return [
+        alike[0].replace(**{field: united(alike, field) for field in fields})
+        for alike in same.values()
+    ]
+
+
+# The values for the places of a template, each made when the template asks for it; lists are quoted names.
+class _Places(dict[str, str]):
     def __init__(self, finding: Finding, words: Words | None = None) -> None:
         super().__init__()
         self.finding = finding

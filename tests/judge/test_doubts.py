@@ -67,8 +67,8 @@ def test_nobody_tested_what_came_later(
     doubts = list(
         doubts_of.younger(choices, WAY, records.__getitem__, lambda *key: DAYS.get(key, ""))
     )
-    assert [(one.subject, one.release, one.version, one.days) for one in doubts] == (
-        [("app", "1", "2", ("2020-01-01", "2021-06-01"))] if found else []
+    assert [(one.component, one.releases, one.version, one.actual) for one in doubts] == (
+        [("app", ("1",), "2", "2021-06-01")] if found else []
     )
 
 
@@ -112,7 +112,7 @@ def test_a_toolkit_is_named_by_what_was_asked_for(
         claim(owner, kind, "row#kit"),
     ]
     doubts = doubts_of.unnamed(("app", "1"), choices, WAY, records.__getitem__, COMPONENTS)
-    assert [(one.component, one.facts) for one in doubts] == (
+    assert [(one.toolkit, one.facts) for one in doubts] == (
         [("kit", ("row#kit",))] if found else []
     )
 
@@ -127,7 +127,7 @@ def test_a_framework_that_is_needed_speaks_for_itself() -> None:
     args = ("app", "1"), choices, WAY, records.__getitem__
     assert list(doubts_of.unnamed(*args, COMPONENTS)) == []
     plain = COMPONENTS | {"lib": COMPONENTS["lib"] | {"framework": False, "accelerators": []}}
-    assert [one.component for one in doubts_of.unnamed(*args, plain)] == ["kit"]
+    assert [one.toolkit for one in doubts_of.unnamed(*args, plain)] == ["kit"]
 
 
 def find(held: Small, code: str) -> list[Finding]:

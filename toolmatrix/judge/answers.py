@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from toolmatrix.codes.matrix import ExplainedRefusal, Undecided, UnexplainedRefusal, Unreachable
+from toolmatrix.finding import merged, united
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.finding import BuildVariant, Finding, Incompatibility
-    from toolmatrix.judge.sweep import ReleaseOutcome, Unanswered
-
-    Code = type[ExplainedRefusal | UnexplainedRefusal | Undecided]
-
-LONGEST = 7
-"""Lines of a reason beyond which it explains nothing to anybody."""
+    from toolmatrix.judge.sweep import ReleaseOutcome
 
 
 def findings(
@@ -24,30 +19,23 @@ def findings(
 
     `promised` is the way in which every release of `framework`, the first one of the matrix, must have an answer.
     """
-    held = list(outcomes)
+    unanswered: list[Finding] = []
+    lost: list[Finding] = []
     tried: dict[str, dict[BuildVariant, None]] = {}
-    for outcome in held:
-        tried.setdefault(outcome.component, {}).update(dict.fromkeys(_tried(outcome)))
-    for found in _merged_ways(_merged_releases(held)):
+    for outcome in outcomes:
+        without = [*outcome.refused, *outcome.unread]
+        ways = (*outcome.answered, *united(without, "ways"))
+        tried.setdefault(outcome.component, {}).update(dict.fromkeys(ways))
+        unanswered += without
+        lost += [outcome.lost] if outcome.lost else []
+    for found in merged(_merged_releases(unanswered), "ways"):
         # The first framework of the matrix, built from source on the first target, is what the project promises.
         broken = promised in found.ways and found.component == framework
-        usual = "warning" if isinstance(found, UnexplainedRefusal) else "info"
         yield found.replace(
-            severity="error" if broken else usual,
+            severity="error" if broken else found.severity,
             ways=whole(found.ways, tried[found.component]),
-            facts=_facts(found.grounds),
         )
-    yield from _lost(held)
-
-
-def _facts(grounds: Iterable[Incompatibility]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts))
-
-
-def _tried(outcome: ReleaseOutcome) -> Iterator[BuildVariant]:
-    yield from outcome.answered
-    for refused in (*outcome.refused, *outcome.unread):
-        yield refused.way
+    yield from _merged_releases(lost)
 
 
 def whole(ways: Iterable[BuildVariant], tried: Iterable[BuildVariant]) -> tuple[BuildVariant, ...]:
@@ -62,89 +50,34 @@ def whole(ways: Iterable[BuildVariant], tried: Iterable[BuildVariant]) -> tuple[
     )
 
 
-def explained(refused: Unanswered) -> bool:
-    """True where a refusal has a recorded reason: few lines, hard, and more of them than mere needs."""
-    kinds = {ground.kind for ground in refused.grounds}
-    return (
-        refused.size <= LONGEST and bool(kinds & {"requires", "limits"}) and "evidence" not in kinds
-    )
-
-
-def _merged_releases(outcomes: Sequence[ReleaseOutcome]) -> list[Finding]:
-    """A finding for the releases without an answer in one way by facts about the same pairs of components."""
-    same: dict[tuple[str, BuildVariant, Code, object], list[tuple[str, Unanswered]]] = {}
-    for outcome in outcomes:
-        for held in (*outcome.refused, *outcome.unread):
-            shapes = tuple(shape(ground) for ground in held.grounds)
-            key = (outcome.component, held.way, _code(held), shapes)
-            same.setdefault(key, []).append((outcome.version, held))
-    return [
-        code(
-            severity="",
-            component=component,
-            releases=tuple(version for version, _ in alike),
-            ways=(way,),
-            grounds=joined([held.grounds for _, held in alike]),
-        )
-        for (component, way, code, _), alike in same.items()
-    ]
-
-
-def _code(held: Unanswered) -> Code:
-    if not held.size:
-        return Undecided
-    return ExplainedRefusal if explained(held) else UnexplainedRefusal
-
-
-def _merged_ways(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings of which none differs from another in the way alone."""
-    same: dict[Finding, tuple[BuildVariant, ...]] = {}
+def _merged_releases(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings about several releases of one component by facts about the same pairs of components as one."""
+    same: dict[tuple[Finding, object], list[Finding]] = {}
     for found in findings:
-        alike = found.replace(ways=())
-        same[alike] = same.get(alike, ()) + found.ways
-    return [alike.replace(ways=ways) for alike, ways in same.items()]
+        about = found.replace(releases=(), grounds=(), facts=())
+        same.setdefault((about, tuple(map(_shape, found.grounds))), []).append(found)
+    for alike in same.values():
+        grounds = tuple(map(_union, zip(*(found.grounds for found in alike), strict=True)))
+        facts = united(grounds, "facts")
+        yield alike[0].replace(releases=united(alike, "releases"), grounds=grounds, facts=facts)
 
 
-def shape(ground: Incompatibility) -> tuple[object, ...]:
+def _shape(ground: Incompatibility) -> tuple[object, ...]:
     """The part that grounds must share to be reported as one: everything but releases, values and facts."""
     conditions = tuple(name for name, _ in ground.conditions)
     return ground.kind, ground.subject, ground.component, ground.alternatives, conditions
 
 
-def joined(several: Sequence[Sequence[Incompatibility]]) -> tuple[Incompatibility, ...]:
-    """Reasons of the same shape as one: line by line the union of what they name."""
-    return tuple(_union(lines) for lines in zip(*several, strict=True))
-
-
 def _union(lines: Sequence[Incompatibility]) -> Incompatibility:
-    def union(field: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one for line in lines for one in getattr(line, field)))
-
     conditions: Mapping[str, dict[str, None]] = {name: {} for name, _ in lines[0].conditions}
     for line in lines:
         for name, releases in line.conditions:
             conditions[name].update(dict.fromkeys(releases))
     return lines[0].replace(
-        releases=union("releases"),
-        values=union("values"),
-        clashing=union("clashing") if all(line.clashing for line in lines) else (),
-        facts=union("facts"),
+        releases=united(lines, "releases"),
+        values=united(lines, "values"),
+        # Where nothing clashes for one of the releases, what clashes for the others is no common reason.
+        clashing=united(lines, "clashing") if all(line.clashing for line in lines) else (),
+        facts=united(lines, "facts"),
         conditions=tuple((name, tuple(held)) for name, held in conditions.items()),
     )
-
-
-def _lost(outcomes: Sequence[ReleaseOutcome]) -> Iterator[Finding]:
-    same: dict[tuple[object, ...], list[ReleaseOutcome]] = {}
-    for outcome in outcomes:
-        if outcome.lost is not None:
-            key = (outcome.component, tuple(shape(ground) for ground in outcome.lost))
-            same.setdefault(key, []).append(outcome)
-    for held in same.values():
-        grounds = joined([outcome.lost for outcome in held if outcome.lost is not None])
-        yield Unreachable(
-            severity="warning",
-            component=held[0].component,
-            releases=tuple(outcome.version for outcome in held),
-            grounds=grounds,
-            facts=_facts(grounds),
-        )

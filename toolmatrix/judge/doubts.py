@@ -7,7 +7,7 @@ from __future__ import annotations
 from toolmatrix.codes.matrix import Anachronism, UnnamedToolkit
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import ClaimRecord
-from toolmatrix.value import Value
+from toolmatrix.finding import merged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,24 +30,7 @@ VOUCHED = "tested"
 """The least evidence of a row that somebody tested, ran or read out of a file."""
 
 
-class Doubt(Value):
-    """One release chosen that should not have been, or not with this evidence.
-
-    `subject` and `release` are what the doubted facts are about. `days` are when that came out and when the chosen one
-    did, where the latter is too young for the former; None where no fact names the chosen one.
-    """
-
-    way: BuildVariant
-    subject: str
-    release: str
-    component: str
-    version: str
-    evidence: str
-    facts: tuple[str, ...]
-    days: tuple[str, str] | None = None
-
-
-def of_answer(release: tuple[str, str], way: BuildVariant, answer: Resolution) -> Iterator[Doubt]:
+def of_answer(release: tuple[str, str], way: BuildVariant, answer: Resolution) -> Iterator[Finding]:
     """The doubts about the answer for a release, asked for in one way."""
     index = answer.index
 
@@ -63,7 +46,7 @@ def of_answer(release: tuple[str, str], way: BuildVariant, answer: Resolution) -
 
 def younger(
     choices: Sequence[Choice], way: BuildVariant, record: Statement, day: Day
-) -> Iterator[Doubt]:
+) -> Iterator[Anachronism]:
     """Choices that a row is said to have been tested with, although its subject came out before them."""
     chosen = {choice.component: choice.version for choice in reversed(choices)}
     for choice in choices:
@@ -74,20 +57,19 @@ def younger(
                 continue
             if words.rank(cite.evidence) < words.rank(VOUCHED):
                 continue
-            subject = claim.subject
-            release = chosen.get(subject, "")
-            written = day(subject, release) if release else ""
+            release = chosen.get(claim.subject, "")
+            written = day(claim.subject, release) if release else ""
             # Days are ISO 8601, whose order is that of their letters.
             if written and written < out:
-                yield Doubt(
-                    way=way,
-                    subject=subject,
-                    release=release,
-                    component=choice.component,
+                yield Anachronism(
+                    severity="warning",
+                    component=claim.subject,
+                    releases=(release,),
+                    ways=(way,),
+                    tested=choice.component,
                     version=choice.version,
-                    evidence=cite.evidence,
+                    actual=out,
                     facts=(claim.id,),
-                    days=(written, out),
                 )
 
 
@@ -97,43 +79,45 @@ def unnamed(
     way: BuildVariant,
     record: Statement,
     components: Mapping[str, Mapping[str, Any]],
-) -> Iterator[Doubt]:
+) -> Iterator[UnnamedToolkit]:
     """Toolkits that no fact names: none of what was asked for, none of its builds, none of what these require."""
-    cites = {choice.component: [record(cite.record) for cite in choice.cites] for choice in choices}
-    speaking = _speaking(release[0], choices, cites, components)
+    claims = {
+        choice.component: [
+            claim
+            for claim in (record(cite.record) for cite in choice.cites)
+            if isinstance(claim, ClaimRecord)
+        ]
+        for choice in choices
+    }
+    speaking = _speaking(release[0], choices, claims, components)
     for choice in choices:
         part = components[choice.component]
         # Only toolkits are named by others: frameworks are asked for, and builds follow from their releases.
         if part["framework"] or part["variant_of"] or not part["accelerators"]:
             continue
-        owners = dict.fromkeys(owner for owner, _ in map(_says, cites[choice.component]) if owner)
-        if choice.evidence == words.UNKNOWN or speaking.isdisjoint(owners):
-            yield Doubt(
-                way=way,
-                subject=release[0],
-                release=release[1],
-                component=choice.component,
-                version=choice.version,
-                evidence=choice.evidence,
-                facts=tuple(claim.id for claim in cites[choice.component] if _says(claim)[0]),
+        owners = dict.fromkeys(claim.subject for claim in claims[choice.component])
+        unknown = choice.evidence == words.UNKNOWN
+        if unknown or speaking.isdisjoint(owners):
+            yield UnnamedToolkit(
+                severity="warning",
+                component=release[0],
+                releases=(release[1],),
+                ways=(way,),
+                toolkit=choice.component,
+                versions=(choice.version,),
+                expected=release[0],
+                actual="" if unknown else ", ".join(owners),
+                facts=tuple(claim.id for claim in claims[choice.component]),
             )
-
-
-def _says(claim: ClaimRecord | ReleaseRecord) -> tuple[str, str]:
-    """The subject of a claim and its kind; empty for a release."""
-    return (claim.subject, claim.kind) if isinstance(claim, ClaimRecord) else ("", "")
 
 
 def _speaking(
     asked: str,
     choices: Sequence[Choice],
-    cites: Mapping[str, Sequence[ClaimRecord | ReleaseRecord]],
+    claims: Mapping[str, Sequence[ClaimRecord]],
     components: Mapping[str, Mapping[str, Any]],
 ) -> set[str]:
-    """The component asked for, those that it requires in a certain release, and so on, with the builds of each.
-
-    A framework that another needs speaks for itself, in whatever release it is there.
-    """
+    """The component asked for, those that it requires in a certain release, and so on, with the builds of each."""
     found: set[str] = set()
     more = {asked}
     while more:
@@ -143,9 +127,10 @@ def _speaking(
             choice.component
             for choice in choices
             if any(
-                owner in found and kind == "requires"
-                for owner, kind in map(_says, cites[choice.component])
+                claim.subject in found and claim.kind == "requires"
+                for claim in claims[choice.component]
             )
+            # A framework that another needs speaks for itself, in whatever release it is there.
             or (choice.parent in found and components[choice.component]["framework"])
         } - found
     return found
@@ -153,51 +138,15 @@ def _speaking(
 
 def findings(outcomes: Iterable[ReleaseOutcome], matrix: Matrix) -> Iterator[Finding]:
     """The doubts of all answers: releases and ways for which the same is doubted are one finding."""
-    same: dict[tuple[object, ...], list[Doubt]] = {}
-    for outcome in outcomes:
-        for doubt in outcome.doubts:
-            # What is inside is a fact about a file, whenever the file was made.
-            if doubt.days and matrix.claims[doubt.facts[0]].carried:
-                continue
-            about = doubt.version if doubt.days else _owners(doubt, matrix)
-            key = (bool(doubt.days), doubt.subject, doubt.component, about)
-            same.setdefault(key, []).append(doubt)
-    for held in same.values():
-        yield _finding(held, matrix)
-
-
-def _finding(held: Sequence[Doubt], matrix: Matrix) -> Finding:
-    first = held[0]
-    facts = tuple(dict.fromkeys(fact for doubt in held for fact in doubt.facts))
-    releases = tuple(dict.fromkeys(doubt.release for doubt in held))
-    ways = tuple(dict.fromkeys(doubt.way for doubt in held))
-    if first.days:
-        return Anachronism(
-            severity="warning",
-            component=first.subject,
-            releases=releases,
-            ways=ways,
-            tested=first.component,
-            version=first.version,
-            expected=max(doubt.days[0] for doubt in held if doubt.days),
-            actual=first.days[1],
-            facts=facts,
-        )
-    return UnnamedToolkit(
-        severity="warning",
-        component=first.subject,
-        releases=releases,
-        ways=ways,
-        toolkit=first.component,
-        versions=tuple(dict.fromkeys(doubt.version for doubt in held)),
-        expected=first.subject,
-        actual=_owners(first, matrix),
-        facts=facts,
-    )
-
-
-def _owners(doubt: Doubt, matrix: Matrix) -> str:
-    """The subjects of the facts that chose what nobody named; empty where none did."""
-    if doubt.evidence == words.UNKNOWN:
-        return ""
-    return ", ".join(dict.fromkeys(matrix.claims[fact].when[0][0] for fact in doubt.facts))
+    young: list[Anachronism] = []
+    nameless: list[Finding] = []
+    for doubt in (doubt for outcome in outcomes for doubt in outcome.doubts):
+        if not isinstance(doubt, Anachronism):
+            nameless.append(doubt)
+        # What is inside is a fact about a file, whenever the file was made.
+        elif not matrix.claims[doubt.facts[0]].carried:
+            young.append(doubt)
+    for found in merged(young, "releases", "ways", "facts"):
+        days = [matrix.releases[found.component, name].date for name in found.releases]
+        yield found.replace(expected=max(days))
+    yield from merged(nameless, "releases", "ways", "versions", "facts")

@@ -13,7 +13,6 @@ from toolmatrix.codes import matrix as codes
 from toolmatrix.errors import Position
 from toolmatrix.facts.soft import LATER
 from toolmatrix.solve.preferences import RULE as SERIES
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
-    from toolmatrix.facts.records import ClaimRecord
+    from toolmatrix.facts.records import ClaimRecord, Dispute
     from toolmatrix.finding import Finding
 
 SET_ASIDE = "decides: false"
@@ -133,56 +132,40 @@ def aged(matrix: Matrix, today: date, stale: int) -> Iterator[Finding]:
             )
 
 
-class _Quarrel(Value):
-    """The tables that disagree, and the component; disputes with the same key are one finding."""
-
-    subject: str
-    component: str
-    rival: str
-    deciding: str
-
-
 def disputes(matrix: Matrix, index: Index) -> Iterator[Finding]:
     """Find what two sources say differently: one finding for two tables and one component."""
-    found: dict[_Quarrel, list[tuple[int, str, ClaimRecord]]] = {}
-    words: dict[_Quarrel, tuple[dict[str, None], dict[str, None]]] = {}
+    found: dict[tuple[str, str, str, str], list[Dispute]] = {}
     for subject in matrix.components:
-        for part in index.component(subject).disputes:
-            one, other = index.claim(part.rival), index.claim(part.deciding)
-            key = _Quarrel(
-                subject=subject,
-                component=part.component,
-                rival=table(matrix, one.row),
-                deciding=table(matrix, other.row),
-            )
-            found.setdefault(key, []).append((part.mask, one.id, other))
-            weaker, better = words.setdefault(key, ({}, {}))
-            weaker[part.evidence] = better[other.evidence] = None
-    for key, held in found.items():
+        for dispute in index.component(subject).disputes:
+            rival = _table(matrix, index.claim(dispute.rival))
+            deciding = _table(matrix, index.claim(dispute.deciding))
+            key = subject, dispute.component, rival, deciding
+            found.setdefault(key, []).append(dispute)
+    for (subject, about, rival, deciding), held in found.items():
         mask = 0
-        for bits, _, _ in held:
-            mask |= bits
-        facts = dict.fromkeys(fact for _, rival, other in held for fact in (rival, other.id))
-        weaker, better = words[key]
+        for dispute in held:
+            mask |= dispute.mask
+        claims = [(index.claim(one.rival), index.claim(one.deciding)) for one in held]
+        decides = any(matrix.claims[one.id].decides for one, _ in claims)
         yield codes.Disputed(
             severity="info",
-            component=key.subject,
-            releases=tuple(index.scale(key.subject).named(mask)),
-            about=key.component,
-            rival=key.rival,
-            deciding=key.deciding,
-            weaker=", ".join(weaker),
-            better=", ".join(better),
-            actual="" if any(matrix.claims[rival].decides for _, rival, _ in held) else SET_ASIDE,
-            facts=tuple(facts),
-            where=matrix.claims[held[0][1]].node.where,
+            component=subject,
+            releases=tuple(index.scale(subject).named(mask)),
+            about=about,
+            rival=rival,
+            deciding=deciding,
+            weaker=", ".join(dict.fromkeys(dispute.evidence for dispute in held)),
+            better=", ".join(dict.fromkeys(other.evidence for _, other in claims)),
+            actual="" if decides else SET_ASIDE,
+            facts=tuple(dict.fromkeys(claim.id for pair in claims for claim in pair)),
+            where=matrix.claims[claims[0][0].id].node.where,
         )
 
 
-def table(matrix: Matrix, row: str) -> str:
-    """The table a row stands in; a statement is a table of its own."""
-    held = matrix.rows[row].table
-    return row if held == "statements" else held
+def _table(matrix: Matrix, claim: ClaimRecord) -> str:
+    """The table that a claim stands in; a statement is a table of its own."""
+    held = matrix.rows[claim.row].table
+    return claim.row if held == "statements" else held
 
 
 def located(findings: Iterable[Finding], matrix: Matrix, files: Sequence[str]) -> Iterator[Finding]:

@@ -6,8 +6,11 @@ Each release is judged by itself, so the work may be shared out over processes: 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from toolmatrix.codes.matrix import ExplainedRefusal, Undecided, UnexplainedRefusal, Unreachable
 from toolmatrix.facts.store import open_index
-from toolmatrix.finding import BuildVariant, Incompatibility
+from toolmatrix.finding import BuildVariant, united
 from toolmatrix.judge import doubts
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, conflict, solve
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
-    from toolmatrix.judge.doubts import Doubt
+    from toolmatrix.finding import Finding, Incompatibility
     from toolmatrix.solve.parts import TestedRows
 
     Release = tuple[str, str]
@@ -31,32 +34,24 @@ if TYPE_CHECKING:
 
 PART = 24
 """Releases handed to a process at a time: some tenths of a second of work."""
-
-
-class Unanswered(Value):
-    """A way in which there is no answer; `size` counts the lines of the core, those of the request too.
-
-    With a size of 0 there is one, and the grounds are what nobody knows and it rests on: it is neither yes nor no.
-    """
-
-    way: BuildVariant
-    grounds: tuple[Incompatibility, ...]
-    size: int
+# Lines of a reason beyond which it explains nothing to anybody.
+_LONGEST = 7
 
 
 class ReleaseOutcome(Value):
-    """One release in each way that was tried: answers and doubts about them, or the reason for none.
+    """One release in each way that was tried: answers and doubts about them, or the finding that there is none.
 
-    `lost` is set when no target, accelerator or way at all has an answer, and then says why not on the first.
+    `unread` are answers that rest on what nobody knows: neither yes nor no. `lost` is set when no target, accelerator
+    or way at all has an answer, and then says why not on the first.
     """
 
     component: str
     version: str
     answered: tuple[BuildVariant, ...]
-    refused: tuple[Unanswered, ...]
-    unread: tuple[Unanswered, ...] = ()
-    doubts: tuple[Doubt, ...] = ()
-    lost: tuple[Incompatibility, ...] | None = None
+    refused: tuple[Finding, ...]
+    unread: tuple[Finding, ...] = ()
+    doubts: tuple[Finding, ...] = ()
+    lost: Finding | None = None
 
 
 def releases(index: Index) -> list[Release]:
@@ -158,16 +153,16 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
     """Ask for one release in every way that counts."""
     component, version = release
     answered: list[BuildVariant] = []
-    refused: list[Unanswered] = []
-    unread: list[Unanswered] = []
-    doubtful: list[Doubt] = []
+    refused: list[Finding] = []
+    unread: list[Finding] = []
+    doubtful: list[Finding] = []
     framework = index.header["components"][component]["framework"]
     for way in ways(index, component) if framework else ():
         found = attempt(index, request(index, release, way))
         if isinstance(found, Assembly):
-            refused.append(refusal(way, found))
+            refused.append(refusal(release, way, found))
         elif found.unread:
-            unread.append(Unanswered(way=way, grounds=found.unread, size=0))
+            unread.append(_unanswered(Undecided, release, way, found.unread))
         else:
             answered.append(way)
             doubtful += doubts.of_answer(release, way, found)
@@ -182,10 +177,8 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
     )
 
 
-def search(
-    index: Index, release: Release, luck: dict[str, int]
-) -> tuple[Incompatibility, ...] | None:
-    """None when some way with some accelerator has an answer, else the reason on the first.
+def search(index: Index, release: Release, luck: dict[str, int]) -> Finding | None:
+    """None when some way with some accelerator has an answer, else the finding that none has.
 
     `luck` remembers by component where the release before had one; it saves time and changes nothing.
     """
@@ -199,17 +192,18 @@ def search(
             luck[release[0]] = place
             return None
     found = attempt(index, asked[0])
-    return refusal(tried[0], found).grounds if isinstance(found, Assembly) else None
+    if not isinstance(found, Assembly):
+        return None
+    refused = refusal(release, tried[0], found)
+    return _unanswered(Unreachable, release, None, refused.grounds, severity="warning")
 
 
-def refusal(way: BuildVariant, assembly: Assembly) -> Unanswered:
-    """The grounds of a shortest core of a problem without an answer, and its number of lines.
-
-    That an installed release is one of its builds, and a build one of a release, is no ground.
-    """
+def refusal(release: Release, way: BuildVariant, assembly: Assembly) -> Finding:
+    """The finding that a problem has no answer, explained where a shortest core of it is short, hard and has facts."""
     core = conflict.explain(assembly.problem(), (), assembly.asked_nogoods)
     components = assembly.header["components"]
     held = grounds(assembly, core)
+    # That an installed release is one of its builds, and a build one of a release, explains nothing.
     hard = tuple(
         ground
         for ground in held
@@ -218,8 +212,29 @@ def refusal(way: BuildVariant, assembly: Assembly) -> Unanswered:
     )
     # All that is left may be that variants belong to releases; then that is the reason.
     held = hard or held
+    # The lines of the request count too: who reads the reason reads them as well.
     size = len(held) + sum(assembly.reason(number).ask is not None for number in core)
-    return Unanswered(way=way, grounds=held, size=size)
+    kinds = {ground.kind for ground in held}
+    if size <= _LONGEST and kinds & {"requires", "limits"} and "evidence" not in kinds:
+        return _unanswered(ExplainedRefusal, release, way, held)
+    return _unanswered(UnexplainedRefusal, release, way, held, severity="warning")
+
+
+def _unanswered(
+    code: type[Finding],
+    release: Release,
+    way: BuildVariant | None,
+    held: tuple[Incompatibility, ...],
+    severity: str = "info",
+) -> Finding:
+    return code(
+        severity=severity,
+        component=release[0],
+        releases=(release[1],),
+        ways=(way,) if way else (),
+        grounds=held,
+        facts=united(held, "facts"),
+    )
 
 
 def possible(index: Index, asked: Request) -> bool:
@@ -234,7 +249,6 @@ class _Unranked(Assembly):
     """Without the rows that rank: whether there is an answer is the question, not which is best."""
 
     def rows(self, *_: object) -> Iterator[TestedRows]:
-        """None."""
         return iter(())
 
     def refused(self) -> bool:
@@ -246,18 +260,17 @@ class Sweeper:
     """Judges parts of the work; the index is opened once in each process."""
 
     def __init__(self, overlays: Sequence[str], env: Mapping[str, str]) -> None:
-        self.overlays = list(overlays)
-        self.env = dict(env)
+        self.asked = tuple(overlays), tuple(env.items())
 
     def __call__(self, part: Sequence[Release]) -> list[ReleaseOutcome]:
-        key = (tuple(self.overlays), tuple(sorted(self.env.items())))
-        if key not in _OPENED:
-            _OPENED[key] = open_index(self.overlays, self.env)
+        index = _opened(*self.asked)
         luck: dict[str, int] = {}
-        return [judge_release(_OPENED[key], release, luck) for release in part]
+        return [judge_release(index, release, luck) for release in part]
 
 
-_OPENED: dict[object, Index] = {}
+@lru_cache
+def _opened(overlays: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> Index:
+    return open_index(overlays, dict(env))
 
 
 def first_framework(index: Index) -> str:
