@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolmatrix.errors import UsageError
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict, outcome
 from toolmatrix.inventory.model import DEFAULT_PLACE, Inventory, Seen, Skipped, Soname
 from toolmatrix.judge import expectations, images
-from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, BadExpectation, of_word
+from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, of_word
 from toolmatrix.lock.model import Backed, LockedComponent, LockedFlags, LockedTarget
 
 if TYPE_CHECKING:
@@ -389,5 +390,5 @@ def test_words_expect_the_same(index: Index, word: str, verdict: str) -> None:
     ],
 )
 def test_words_that_expect_nothing_are_refused(word: str) -> None:
-    with pytest.raises(BadExpectation):
+    with pytest.raises(UsageError):
         of_word(word)

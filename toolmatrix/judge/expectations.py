@@ -8,6 +8,7 @@ An expectation is a kind of thing, its name and what is wanted of it. A word suc
 
 from __future__ import annotations
 
+from toolmatrix.errors import UsageError
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.facts.versions import SelectorError, parse
 from toolmatrix.finding import EVIDENCE, PASS, SKIP, UNKNOWN, Verdict
@@ -17,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from toolmatrix.errors import Position
     from toolmatrix.facts.index import Index
     from toolmatrix.inventory.model import Seen
     from toolmatrix.lock.model import LockedFlags, LockedTarget
@@ -39,15 +41,6 @@ _FEATURES = ("char", "crc32")
 _VALUED = ("env", "feature", "label")
 
 
-class BadExpectation(ValueError):
-    """A word that expects nothing; `expected` says what would."""
-
-    def __init__(self, word: str, expected: str) -> None:
-        super().__init__(f"`{word}` expects nothing that can be checked")
-        self.word = word
-        self.expected = expected
-
-
 class Expectation(Value):
     """One thing to be checked.
 
@@ -67,13 +60,12 @@ class Expectation(Value):
     def verdict(
         self,
         word: str,
-        code: str = "",
         seen: Seen | None = None,
+        code: str = "",
         *,
         found: str = "",
         reason: str = "",
         help: str = "",
-        made_by: str = "",
         others: Iterable[Seen] = (),
     ) -> Verdict:
         """The verdict by a sighting, or about what nothing shows.
@@ -96,7 +88,6 @@ class Expectation(Value):
             seen_by=seen.seen_by if seen else "",
             where=seen.where if seen else "",
             layer=seen.layer if seen else "",
-            made_by=made_by,
             others=tuple((one.version, one.where) for one in others),
             code=settled.get(word, code),
             reason=reason,
@@ -106,37 +97,44 @@ class Expectation(Value):
         )
 
 
-def of_word(word: str) -> Expectation:
-    """The expectation of one word; raises BadExpectation."""
+def of_word(word: str, where: Position | None = None) -> Expectation:
+    """The expectation of one word, which stands at a place. Raises UsageError for a word that is none."""
     text = word.strip()
     cut = next((place for place, letter in enumerate(text) if letter in "=!~<>"), len(text))
     name, rest = text[:cut].strip().lower(), text[cut:].strip()
     operator = next((sign for sign in _OPERATORS if rest.startswith(sign)), "")
     value = rest[len(operator) :].strip()
     if not (name and operator and value):
-        raise BadExpectation(word, "`NAME==VALUE`, such as `python==3.11.2` or `arch==amd64`")
+        raise _unread(word, where, "`NAME==VALUE`, such as `python==3.11.2` or `arch==amd64`")
     if name in _FEATURES and operator == "==":
         return Expectation(kind="feature", name=name, wanted=value)
     if name not in PROPERTIES:
-        return _component(name.replace("_", "-"), rest, word)
+        # A component without versions, such as a distribution, is compared by its name.
+        if operator != "==" and not _is_selector(rest):
+            raise _unread(word, where, "a version behind the operator")
+        return Expectation(kind="component", name=name.replace("_", "-"), wanted=rest)
     if operator != "==":
-        raise BadExpectation(word, f"`{name}==VALUE`: a property has no order")
+        raise _unread(word, where, f"`{name}==VALUE`: a property has no order")
     if name == "arch":
         return Expectation(kind="arch", name="platform", wanted=value)
     named, equals, held = value.partition("=") if name in _VALUED else (value, "", "")
     if not named or (equals and not held):
-        raise BadExpectation(word, f"`{name}==NAME` or `{name}==NAME=VALUE`")
+        raise _unread(word, where, f"`{name}==NAME` or `{name}==NAME=VALUE`")
     return Expectation(kind=name, name=named, wanted=held)
 
 
-def _component(name: str, selector: str, word: str) -> Expectation:
+def _unread(word: str, where: Position | None, expected: str) -> UsageError:
+    return UsageError(
+        "an expectation cannot be read", where=where, expected=expected, found=f"`{word}`"
+    )
+
+
+def _is_selector(text: str) -> bool:
     try:
-        parse(selector)
+        parse(text)
     except SelectorError:
-        # A component without versions, such as a distribution, is compared by its name.
-        if not selector.startswith("=="):
-            raise BadExpectation(word, "a version behind the operator") from None
-    return Expectation(kind="component", name=name, wanted=selector)
+        return False
+    return True
 
 
 def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expectation]:
@@ -160,7 +158,7 @@ def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expecta
             name=arch,
             evidence=backed.evidence,
             facts=backed.facts,
-            excused=_NO_CODE,
+            excused="no file in the image holds code for devices",
         )
     if target.compiles:
         yield from _flags(target.flags)
@@ -169,9 +167,6 @@ def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expecta
     yield from _named("label", {DIGEST: digest})
     # Last, for it is about everything else that the image holds.
     yield Expectation(kind="soname", name="*")
-
-
-_NO_CODE = "no file in the image holds code for devices"
 
 
 def _named(kind: str, held: Mapping[str, str]) -> Iterator[Expectation]:

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict
+from toolmatrix.finding import EVIDENCE, FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
 from toolmatrix.images.platforms import architecture
 from toolmatrix.inventory import python, secrets
-from toolmatrix.inventory.model import DEFAULT_PLACE, DRIVER, RAN, RUNNING, WHICH, Seen
-from toolmatrix.judge import evidence
+from toolmatrix.inventory.model import (
+    BY_VARIABLE,
+    DEFAULT_PLACE,
+    DRIVER,
+    FOREIGN_PROGRAM,
+    GONE,
+    RAN,
+    RUNNING,
+    UNKEPT,
+    WHICH,
+    Seen,
+)
 from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, Expectation
 from toolmatrix.judge.precision import admits, compared
 from toolmatrix.logs import signatures
@@ -20,7 +30,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from toolmatrix.facts.index import Index
     from toolmatrix.inventory.model import Inventory, Soname
@@ -29,14 +39,18 @@ EFFECTS = {"-fsigned-char": ("char", "signed"), "-funsigned-char": ("char", "uns
 """What a flag does that debug information shows: a feature, and the value that the flag gives it (GCC manual)."""
 # Features that name a component no file can name.
 _WITNESSES = {"base-image": "label:" + BASE}
-
-_SETTLE = (
-    "a finer witness settles it, such as the package's own record or `--expect` with fewer numbers"
-)
-
-
 _SONAME = re.compile(r"(?P<stem>.+)\.so\.(?P<major>[\w.]+)|(?P<old>.+)-(?P<number>[\d.]+)\.so")
-_ASK = "let it be run: as `docker:NAME`, without `--no-run`"
+# Files that a warning names beside the first: a warning about a whole package would list thousands.
+_MOST_OTHERS = 8
+# Values of a feature that say that it is not there.
+_NO = ("no", "false", "absent")
+_FLAGS = "set it in CFLAGS and CXXFLAGS of the image, as a rendered Dockerfile does"
+_RECORD = "compile with -frecord-gcc-switches or -g, and a file tells its own flags"
+_SET = {
+    "label": "build from the Dockerfile that `toolmatrix render` writes; `--only` checks the rest of another image",
+    "env": "set it in the image with ENV",
+    "feature": "compile for a processor that has it",
+}
 
 
 class Subject(Value):
@@ -45,21 +59,15 @@ class Subject(Value):
     inventory: Inventory
     index: Index
 
-    def made_by(self, seen: Seen) -> str:
-        """The instruction that made the layer of a sighting, as far as history tells."""
-        return dict(self.inventory.history).get(seen.layer, "") if seen.layer else ""
-
     def skipped(self, *names: str) -> str:
         """The reason why something could not be seen; empty where nothing was skipped."""
         return next((one.reason for one in self.inventory.skipped if one.what in names), "")
 
     def sightings(self, name: str) -> tuple[Seen, ...]:
-        """The sightings of a component, the best witness first.
-
-        A label speaks of the last stage alone, which may start from another image than the one that builds.
-        """
+        """The sightings of a component, the best witness first."""
         found = tuple(self.inventory.components.get(name, ()))
         listed = self.listed()
+        # A label speaks of the last stage alone, which may start from another image than the one that builds.
         witness = _WITNESSES.get(name, "") if not listed or name in listed else ""
         return found or tuple(self.inventory.features.get(witness, ()))
 
@@ -83,7 +91,22 @@ def judge(inventory: Inventory, expectations: Iterable[Expectation], index: Inde
     found: list[Verdict] = []
     for expectation in expectations:
         found += _JUDGES[expectation.kind](subject, expectation)
-    return [*found, *_differing(subject), *_silent(subject), *evidence.warnings(inventory)]
+    found += [*_differing(subject), *_silent(subject), *_warnings(inventory)]
+    history = dict(inventory.history)
+    return [_placed(verdict, history) for verdict in found]
+
+
+def _placed(verdict: Verdict, history: Mapping[str, str]) -> Verdict:
+    """A verdict with the instruction that made its layer; what is wrong is corrected where it came in."""
+    made_by = history.get(verdict.layer, "") if verdict.layer else ""
+    help = verdict.help
+    if verdict.word == FAIL and not help:
+        came = f"`{made_by}`" if made_by else verdict.layer and f"layer {verdict.layer}"
+        # What a program answers is corrected in what its command starts: the command may be a wrapper.
+        ran = f"what `{verdict.where}` starts"
+        place = ran if verdict.seen_by == RAN else verdict.where
+        help = f"{verdict.found} came in with {came}" if came else f"correct {place}"
+    return verdict.replace(made_by=made_by, help=help)
 
 
 def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
@@ -93,7 +116,8 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         return
     hidden = subject.hidden(expectation.name, seen)
     if hidden:
-        yield expectation.verdict(UNKNOWN, reason=hidden, help=_ASK, others=seen)
+        help = "let it be run: as `docker:NAME`, without `--no-run`"
+        yield expectation.verdict(UNKNOWN, reason=hidden, help=help, others=seen)
         return
     defaults = [one for one in seen if one.default] or [seen[0]]
     decided = defaults[0]
@@ -106,15 +130,18 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
                 if again[0] != UNKNOWN:
                     decided, (word, reason) = finer, again
                     break
-    yield _seen(
-        subject,
-        expectation,
+    settle = "a finer witness settles it, such as the package's own record or `--expect` with fewer numbers"
+    others: dict[str, Seen] = {}
+    for one in seen:
+        if one.version != decided.version:
+            others.setdefault(one.version, one)
+    yield expectation.verdict(
         word,
         decided,
         "TM401",
         reason=reason,
-        help=_SETTLE if word == UNKNOWN else "",
-        others=_besides(seen, decided),
+        help=settle if word == UNKNOWN else "",
+        others=others.values(),
     )
 
 
@@ -125,20 +152,10 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
         reason = "the image does not say that it holds it"
     excused = expectation.excused if expectation.name not in listed else ""
     if reason or excused or expectation.name in _WITNESSES:
-        return expectation.verdict(
-            SKIP,
-            reason=reason or excused or "nothing in the image names it",
-        )
-    return expectation.verdict(FAIL, "TM402", help=f"install {expectation.name} in the image")
-
-
-def _besides(seen: Sequence[Seen], decided: Seen) -> tuple[Seen, ...]:
-    """The other versions present, each where it was first seen."""
-    found: dict[str, Seen] = {}
-    for one in seen:
-        if one.version != decided.version:
-            found.setdefault(one.version, one)
-    return tuple(found.values())
+        why = reason or excused or "nothing in the image names it"
+        return expectation.verdict(SKIP, reason=why)
+    help = f"install {expectation.name} in the image"
+    return expectation.verdict(FAIL, code="TM402", help=help)
 
 
 def _differing(subject: Subject) -> Iterator[Verdict]:
@@ -147,28 +164,23 @@ def _differing(subject: Subject) -> Iterator[Verdict]:
         ran = next((one for one in seen if one.seen_by == RAN), None)
         read = next((one for one in seen if one.seen_by != RAN and one.default), None)
         if ran and read and not _agree(ran.version, read.version):
-            yield _seen(
-                subject,
-                Expectation(kind="component", name=name, wanted=f"=={read.version}"),
+            check = Expectation(kind="component", name=name, wanted=f"=={read.version}")
+            yield check.verdict(
                 FAIL,
                 ran,
                 "TM409",
                 reason=f"reading {read.where} gives {read.version}",
-                help=_BETWEEN,
+                help="look for a wrapper, an earlier directory of PATH, or a variable such as PYTHONPATH or LD_PRELOAD",
                 others=(read,),
             )
-
-
-_BETWEEN = "look for a wrapper, an earlier directory of PATH, or a variable such as PYTHONPATH or LD_PRELOAD"
 
 
 def _silent(subject: Subject) -> Iterator[Verdict]:
     """Components that were read and did not answer when they were run: nobody can say that both agree."""
     for one in subject.inventory.skipped:
         if one.what.startswith(RUNNING):
-            name = one.what.removeprefix(RUNNING)
-            expectation = Expectation(kind="component", name=name)
-            yield expectation.verdict(SKIP, reason=one.reason)
+            check = Expectation(kind="component", name=one.what.removeprefix(RUNNING))
+            yield check.verdict(SKIP, reason=one.reason)
 
 
 def _agree(one: str, other: str) -> bool:
@@ -192,14 +204,12 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     agreeing = tuple(one for one in seen if architecture(one.version) == wanted)[:1]
     odd = next((one for one in seen if architecture(one.version) != wanted), None)
     if odd is None:
-        yield _seen(subject, expectation, PASS, seen[0])
+        yield expectation.verdict(PASS, seen[0])
         return
-    help = _FOREIGN if odd.seen_by == DEFAULT_PLACE else _PLATFORM
-    yield _seen(subject, expectation, FAIL, odd, "TM403", help=help, others=agreeing)
-
-
-_PLATFORM = "build it with `--platform`, or take the image of that platform from the index"
-_FOREIGN = "take the file of the right platform, or keep it where nothing runs or loads it"
+    help = "build it with `--platform`, or take the image of that platform from the index"
+    if odd.seen_by == DEFAULT_PLACE:
+        help = "take the file of the right platform, or keep it where nothing runs or loads it"
+    yield expectation.verdict(FAIL, odd, "TM403", help=help, others=agreeing)
 
 
 def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
@@ -214,40 +224,36 @@ def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     for name in expectation.variables:
         for one in features.get("env:" + name, ()):
             if one.where not in places:
-                yield _seen(subject, expectation, FAIL, one, "TM404", help=_FLAGS)
+                yield expectation.verdict(FAIL, one, "TM404", help=_FLAGS)
                 return
     if seen:
-        yield _seen(subject, expectation, PASS, seen[0].replace(version=expectation.name))
+        yield expectation.verdict(PASS, seen[0], found=expectation.name)
         return
     feature, value = EFFECTS.get(expectation.name, ("", ""))
     effect = features.get(feature, ())
     if effect:
         word = PASS if effect[0].version == value else FAIL
-        yield _seen(subject, expectation, word, effect[0], "TM404", help=_FLAGS)
+        yield expectation.verdict(word, effect[0], "TM404", help=_FLAGS)
         return
     reason = subject.skipped("flags", "flag:" + expectation.name)
     if reason:
         yield expectation.verdict(SKIP, reason=reason)
     elif any(name.startswith(("flag:", "env:")) for name in features):
-        yield expectation.verdict(FAIL, "TM404", reason="nothing carries it", help=_FLAGS)
+        yield expectation.verdict(FAIL, code="TM404", reason="nothing carries it", help=_FLAGS)
     else:
         reason = "neither flags nor settings were recorded"
         yield expectation.verdict(UNKNOWN, reason=reason, help=_RECORD)
-
-
-_FLAGS = "set it in CFLAGS and CXXFLAGS of the image, as a rendered Dockerfile does"
-_RECORD = "compile with -frecord-gcc-switches or -g, and a file tells its own flags"
 
 
 def _codegen(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     seen = subject.inventory.features.get("codegen", ())
     hit = next((one for one in seen if one.version == expectation.name), None)
     if hit:
-        yield _seen(subject, expectation, PASS, hit)
+        yield expectation.verdict(PASS, hit)
     elif seen:
-        held = seen[0].replace(version=", ".join(sorted({one.version for one in seen})))
+        found = ", ".join(sorted({one.version for one in seen}))
         help = "compile for it, or take libraries that hold code for it"
-        yield _seen(subject, expectation, FAIL, held, "TM408", help=help)
+        yield expectation.verdict(FAIL, seen[0], "TM408", found=found, help=help)
     else:
         reason = subject.skipped("codegen") or expectation.excused or "no device code was seen"
         yield expectation.verdict(SKIP, reason=reason)
@@ -262,36 +268,23 @@ def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     if not seen:
         reason = subject.skipped(key, kind)
         if key == "char":
-            yield expectation.verdict(UNKNOWN, reason=reason or _NO_CHAR, help=_RECORD)
+            nothing = "neither debug information nor a compiler tells it"
+            yield expectation.verdict(UNKNOWN, reason=reason or nothing, help=_RECORD)
         elif reason:
             yield expectation.verdict(SKIP, reason=reason)
         else:
-            yield expectation.verdict(
-                FAIL, code, reason=f"there is no such {kind}", help=_SET[kind]
-            )
+            reason = f"there is no such {kind}"
+            yield expectation.verdict(FAIL, code=code, reason=reason, help=_SET[kind])
         return
     # Secrets are masked when an image is observed: what is left says nothing about the value.
     if expectation.wanted and secrets.MASK in seen[0].version:
-        yield expectation.verdict(
-            UNKNOWN,
-            reason="it holds a secret, which is compared with nothing",
-        )
+        reason = "it holds a secret, which is compared with nothing"
+        yield expectation.verdict(UNKNOWN, reason=reason)
         return
-    wrong = seen[0].version != expectation.wanted if expectation.wanted else seen[0].version in _NO
-    if wrong:
-        help = _FLAGS if key == "char" else _SET[kind]
-        yield _seen(subject, expectation, FAIL, seen[0], code, help=help)
-    else:
-        yield _seen(subject, expectation, PASS, seen[0])
-
-
-_NO_CHAR = "neither debug information nor a compiler tells it"
-_NO = ("no", "false", "absent")
-_SET = {
-    "label": "build from the Dockerfile that `toolmatrix render` writes; `--only` checks the rest of another image",
-    "env": "set it in the image with ENV",
-    "feature": "compile for a processor that has it",
-}
+    found = seen[0].version
+    wrong = found != expectation.wanted if expectation.wanted else found in _NO
+    help = _FLAGS if key == "char" else _SET[kind]
+    yield expectation.verdict(FAIL if wrong else PASS, seen[0], code, help=help)
 
 
 def _lock(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
@@ -300,10 +293,10 @@ def _lock(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     label = [one.version for one in features.get("label:" + DIGEST, ())]
     for one in features.get("lock", ()):
         if one.version == expectation.wanted:
-            yield _seen(subject, expectation, PASS, one)
+            yield expectation.verdict(PASS, one)
         # The label is checked by itself; one fault is one failure.
         elif one.version not in label:
-            yield _seen(subject, expectation, FAIL, one, "TM411")
+            yield expectation.verdict(FAIL, one, "TM411")
 
 
 def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
@@ -313,7 +306,7 @@ def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         mine = [one for one in held if one.name == expectation.name]
         there = subject.inventory.features.get("soname:" + expectation.name, ())
         if there:
-            yield _seen(subject, expectation, PASS, there[0])
+            yield expectation.verdict(PASS, there[0])
         elif mine or held:
             yield _loaded(subject, expectation, mine[0] if mine else None)
         else:
@@ -347,34 +340,55 @@ def _loaded(subject: Subject, expectation: Expectation, one: Soname | None) -> V
     if one and one.others:
         others = ", ".join(one.others)
         help = f"{others} is of another major: take what was built for it, or install {package}"
-        return expectation.verdict(FAIL, "TM406", found=others, reason=by, help=help)
-    return expectation.verdict(FAIL, "TM405", reason=by, help=f"install {package}")
+        return expectation.verdict(FAIL, code="TM406", found=others, reason=by, help=help)
+    return expectation.verdict(FAIL, code="TM405", reason=by, help=f"install {package}")
 
 
-def _seen(
-    subject: Subject,
-    expectation: Expectation,
-    word: str,
-    seen: Seen,
-    code: str = "",
-    *,
-    reason: str = "",
-    help: str = "",
-    others: tuple[Seen, ...] = (),
-) -> Verdict:
-    """A verdict by a sighting, with the instruction that brought it; what is wrong is corrected where it came in."""
-    made_by = subject.made_by(seen)
-    if word == FAIL and not help:
-        came = f"`{made_by}`" if made_by else seen.layer and f"layer {seen.layer}"
-        help = f"{seen.version} came in with {came}" if came else f"correct {_place(seen)}"
-    return expectation.verdict(
-        word, code, seen, reason=reason, help=help, made_by=made_by, others=others
-    )
+# By the beginning of features: the code of a warning, its reason and its help.
+_WARNINGS = {
+    FOREIGN_PROGRAM: (
+        "TM412",
+        "a program for another processor",
+        "take the program of the platform of the image, or leave it out",
+    ),
+    UNKEPT: (
+        "TM413",
+        "compiled without what the variables of the image promise",
+        "build it again with the flags, or take the flags out of the variables",
+    ),
+    GONE: (
+        "TM414",
+        "what its record lists is gone",
+        "install the package again, or remove it with its package manager",
+    ),
+    BY_VARIABLE: (
+        "TM415",
+        "found by way of LD_LIBRARY_PATH alone",
+        "list its directory in /etc/ld.so.conf.d and run ldconfig: a process without the variable does not start",
+    ),
+    secrets.FEATURE: (
+        "TM416",
+        "a secret that everybody can read who has the image",
+        "revoke it, and build with `RUN --mount=type=secret`, which leaves nothing behind",
+    ),
+}
+# Features of which each value is a warning of its own: another package, another secret.
+_EACH = (GONE, secrets.FEATURE)
 
 
-def _place(seen: Seen) -> str:
-    """The thing to correct: a file, or what a command starts."""
-    return f"what `{seen.where}` starts" if seen.seen_by == RAN else seen.where
+def _warnings(inventory: Inventory) -> Iterator[Verdict]:
+    """Faults that break no promise: a warning for each feature or value of each kind, whatever many files have it."""
+    for kind, (code, reason, help) in _WARNINGS.items():
+        for feature, several in inventory.features.items():
+            name, _, about = feature.partition(":")
+            if name == kind:
+                alike: dict[str, list[Seen]] = {}
+                for one in several:
+                    alike.setdefault(one.version if kind in _EACH else "", []).append(one)
+                check = Expectation(kind=EVIDENCE, name=about or name)
+                for first, *others in alike.values():
+                    more = others[:_MOST_OTHERS]
+                    yield check.verdict(WARN, first, code, reason=reason, help=help, others=more)
 
 
 def provider(inventory: Inventory, soname: str) -> str:

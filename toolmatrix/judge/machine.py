@@ -66,10 +66,10 @@ def _check(name: str, wanted: str = "", facts: tuple[str, ...] = ()) -> Expectat
 def _engine(context: MachineContext) -> Iterator[Verdict]:
     seen = context.feature("engine")
     if seen:
-        yield _check("engine").verdict(PASS, "", seen[0], found=f"docker {seen[0].version}")
+        yield _check("engine").verdict(PASS, seen[0], found=f"docker {seen[0].version}")
     else:
         help = "install and start Docker; nothing but building and running images needs it"
-        yield _check("engine").verdict(FAIL, "TM504", reason="no engine answers", help=help)
+        yield _check("engine").verdict(FAIL, code="TM504", reason="no engine answers", help=help)
 
 
 def _platforms(context: MachineContext) -> Iterator[Verdict]:
@@ -81,9 +81,9 @@ def _platforms(context: MachineContext) -> Iterator[Verdict]:
         yield _check("platforms").verdict(SKIP, reason="there is no engine to build with")
     elif target and target.platform not in [one.version for one in held]:
         help = "install qemu-user-static and binfmt-support, or build on such a machine"
-        yield check.verdict(FAIL, "TM504", held[0], found=names, help=help)
+        yield check.verdict(FAIL, held[0], "TM504", found=names, help=help)
     else:
-        yield check.verdict(PASS, "", held[0], found=names)
+        yield check.verdict(PASS, held[0], found=names)
 
 
 def _compilers(context: MachineContext) -> Iterator[Verdict]:
@@ -95,11 +95,11 @@ def _compilers(context: MachineContext) -> Iterator[Verdict]:
         if seen is None and (locked or name != "bazel"):
             word = SKIP if reason or not locked else FAIL
             help = f"install {name} {locked.version}, or build in an image" if locked else ""
-            yield check.verdict(word, "TM501", reason=reason or "not on PATH", help=help)
+            yield check.verdict(word, code="TM501", reason=reason or "not on PATH", help=help)
         elif seen is not None:
             word = _within(check.wanted, seen.version) if locked else PASS
             help = "build in the image that was made from the lock, or install that version"
-            yield check.verdict(word, "TM503", seen, help=help)
+            yield check.verdict(word, seen, "TM503", help=help)
 
 
 def _toolkit(context: MachineContext) -> Iterator[Verdict]:
@@ -111,13 +111,13 @@ def _toolkit(context: MachineContext) -> Iterator[Verdict]:
             reason = f"{tool} is not on PATH" if name == "cuda" else "/opt/rocm tells no version"
             check = _check(name, locked.version if locked else "")
             help = f"`toolmatrix stages` needs {tool}, or `--from-log`"
-            yield check.verdict(WARN if locked else SKIP, "TM501", reason=reason, help=help)
+            yield check.verdict(WARN if locked else SKIP, code="TM501", reason=reason, help=help)
             continue
         check = _check(name, locked.version, locked.facts) if locked else _check(name)
         releases = stage_facts.releases(context.index, name, seen.version)
         other = locked is not None and locked.version not in releases
         help = "what is compiled outside of the image gets this one"
-        yield check.verdict(WARN if other else PASS, "TM503", seen, help=help)
+        yield check.verdict(WARN if other else PASS, seen, "TM503", help=help)
 
 
 def _driver(context: MachineContext) -> Iterator[Verdict]:
@@ -134,7 +134,7 @@ def _driver(context: MachineContext) -> Iterator[Verdict]:
         return
     word = _within(wanted or "*", seen.version)
     help = "install a newer driver, or ask for a toolkit that runs with this one: `--with driver==VERSION`"
-    yield _check("driver", wanted, facts).verdict(word, "TM502", seen, help=help)
+    yield _check("driver", wanted, facts).verdict(word, seen, "TM502", help=help)
 
 
 def _floor(index: Index, toolkit: str) -> tuple[str, tuple[str, ...]]:
@@ -167,7 +167,7 @@ def _devices(context: MachineContext) -> Iterator[Verdict]:
 def _device(context: MachineContext, seen: Seen) -> Verdict:
     target = context.target
     if target is None or not (target.devices or target.archs):
-        return _check("device").verdict(PASS, "", seen)
+        return _check("device").verdict(PASS, seen)
     if target.devices:
         wanted = ", ".join(target.devices)
         backed = target.devices.get(seen.version)
@@ -185,7 +185,7 @@ def _device(context: MachineContext, seen: Seen) -> Verdict:
         )
         word = PASS if facts else FAIL if known else UNKNOWN
     help = f"`toolmatrix resolve` again with `--device {seen.version}`"
-    return _check("device", wanted, facts).verdict(word, "TM507", seen, help=help)
+    return _check("device", wanted, facts).verdict(word, seen, "TM507", help=help)
 
 
 def _processor(context: MachineContext) -> Iterator[Verdict]:
@@ -193,25 +193,27 @@ def _processor(context: MachineContext) -> Iterator[Verdict]:
     if not cpu:
         yield _check("cpu").verdict(SKIP, reason="/proc/cpuinfo tells no features")
         return
-    yield _check("cpu").verdict(PASS, "", cpu[0])
+    yield _check("cpu").verdict(PASS, cpu[0])
     seen = context.feature("crc32")
     target = context.target
     # A lock for another machine asks nothing of this processor.
     here = target and target.platform == context.inventory.platform
     asked = here and target and any("+crc" in flag for flag in target.flags.cflags)
     if seen:
-        yield _check("crc32").verdict(PASS, "", seen[0])
+        yield _check("crc32").verdict(PASS, seen[0])
     else:
         word = FAIL if asked else WARN
         help = "compile without +crc, or run on another processor"
-        yield _check("crc32").verdict(word, "TM505", reason="the processor lists none", help=help)
+        yield _check("crc32").verdict(
+            word, code="TM505", reason="the processor lists none", help=help
+        )
 
 
 def _glibc(context: MachineContext) -> Iterator[Verdict]:
     """The glibc that is installed; binaries of images bring their own."""
     seen = context.component("glibc")
     if seen:
-        yield _check("glibc").verdict(PASS, "", seen)
+        yield _check("glibc").verdict(PASS, seen)
     else:
         yield _check("glibc").verdict(SKIP, reason="no getconf tells it")
 
@@ -226,8 +228,8 @@ def _resource(name: str) -> Callable[[MachineContext], Iterator[Verdict]]:
         short = amount < _ENOUGH[name]
         yield _check(name, f">={_amount(_ENOUGH[name])}" if short else "").verdict(
             WARN if short else PASS,
-            "TM506",
             seen[0],
+            "TM506",
             found=_amount(amount),
             help="free some, or build with fewer jobs at a time",
         )
@@ -246,7 +248,7 @@ def _matrix(context: MachineContext) -> Iterator[Verdict]:
     days = (context.today - date.fromisoformat(made)).days
     yield _check("matrix").verdict(
         WARN if days > _STALE else PASS,
-        "TM302",
+        code="TM302",
         found=made,
         reason=f"{days} days old",
         help="install a newer toolmatrix, or add newer facts with `--matrix FILE`",

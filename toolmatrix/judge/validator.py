@@ -16,7 +16,7 @@ from toolmatrix.finding import FAIL, PASS, UNKNOWN, WARN, Judged, Verdict
 from toolmatrix.images.platforms import this_platform
 from toolmatrix.inventory.model import LOCK
 from toolmatrix.judge import expectations, images, locked, probes
-from toolmatrix.judge.expectations import LABEL, BadExpectation, Expectation
+from toolmatrix.judge.expectations import LABEL, Expectation
 from toolmatrix.lock import read, write
 from toolmatrix.value import Value
 
@@ -246,16 +246,4 @@ def _following(
 
 def expectations_of(words: Iterable[tuple[str, Position | None]]) -> tuple[Expectation, ...]:
     """The expectations of some words with their places. Raises UsageError for a word that is not an expectation."""
-    return tuple(_expectation(word, where) for word, where in words)
-
-
-def _expectation(word: str, where: Position | None) -> Expectation:
-    try:
-        return expectations.of_word(word)
-    except BadExpectation as error:
-        raise UsageError(
-            "an expectation cannot be read",
-            where=where,
-            expected=error.expected,
-            found=f"`{word}`",
-        ) from None
+    return tuple(expectations.of_word(word, where) for word, where in words)
