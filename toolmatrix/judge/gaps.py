@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.codes.matrix import MissingBuild, MissingCell, MissingToolkit
 from toolmatrix.finding import merged
+from toolmatrix.judge import stage_facts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +59,7 @@ def _offered(index: Index, component: str, release: int) -> tuple[int, list[str]
         spoken = binding.mask & release and binding.evidence != "unknown"
         if not spoken or terms.pop("from", 0) != wheel:
             continue
-        cites = index.cites(binding.cites)
-        named = [index.claim(cite.record).id for cite in cites if cite.touches(release)]
+        named = [claim.id for claim in stage_facts.cited(index, binding, release)]
         # What the builds say together would say that none is missing.
         if any(fact.startswith(f"{component}-variants#") for fact in named):
             continue

@@ -23,8 +23,14 @@ from toolmatrix.inventory.model import (
     WHICH,
     Seen,
 )
-from toolmatrix.judge.expectations import BASE, COMPONENTS, DIGEST, Expectation
-from toolmatrix.judge.precision import admits, compared
+from toolmatrix.judge.expectations import (
+    BASE,
+    COMPONENTS,
+    DIGEST,
+    Expectation,
+    admits,
+    compared,
+)
 from toolmatrix.logs import signatures
 from toolmatrix.value import Value
 

@@ -6,6 +6,8 @@ skip where nobody does.
 
 from __future__ import annotations
 
+from functools import partial
+
 from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, WARN, Verdict
 from toolmatrix.judge import stage_facts
@@ -19,14 +21,13 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.inventory.model import Inventory, Seen
-    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.lock.model import LockedComponent, LockedTarget
 
 _GIB = 1 << 30
 # What builds of frameworks usually take, by our own experience: the base images alone have up to 10 GB.
 _ENOUGH = {"disk": 20 * _GIB, "memory": 8 * _GIB}
 # Days after which sources have usually moved.
 _STALE = 180
-_NONE: tuple[str, ...] = ()
 _TOOLS = {"cuda": "nvcc", "rocm": "hipcc"}
 _COMPILERS = ("gcc", "clang", "python", "bazel")
 
@@ -47,6 +48,10 @@ class MachineContext(Value):
         """The sightings of a feature."""
         return tuple(self.inventory.features.get(name, ()))
 
+    def locked(self, name: str) -> LockedComponent | None:
+        """The release of a component in the lock, None without it or a lock."""
+        return self.target.components.get(name) if self.target else None
+
 
 def judge(context: MachineContext, only: tuple[str, ...] = ()) -> list[Verdict]:
     """The verdicts of all checks, or of those that are named."""
@@ -59,7 +64,6 @@ def judge(context: MachineContext, only: tuple[str, ...] = ()) -> list[Verdict]:
 
 
 def _check(name: str, wanted: str = "", facts: tuple[str, ...] = ()) -> Expectation:
-    """One check of a machine."""
     return Expectation(kind=MACHINE, name=name, wanted=wanted, facts=facts)
 
 
@@ -88,8 +92,7 @@ def _platforms(context: MachineContext) -> Iterator[Verdict]:
 
 def _compilers(context: MachineContext) -> Iterator[Verdict]:
     for name in _COMPILERS:
-        locked = context.target.components.get(name) if context.target else None
-        seen = context.component(name)
+        locked, seen = context.locked(name), context.component(name)
         reason = next((one.reason for one in context.inventory.skipped if one.what == name), "")
         check = _check(name, f"=={locked.version}", locked.facts) if locked else _check(name)
         if seen is None and (locked or name != "bazel"):
@@ -105,8 +108,7 @@ def _compilers(context: MachineContext) -> Iterator[Verdict]:
 def _toolkit(context: MachineContext) -> Iterator[Verdict]:
     """The toolkit of a lock is in its image; one of this machine is used by what is compiled here."""
     for name, tool in _TOOLS.items():
-        seen = context.component(name)
-        locked = context.target.components.get(name) if context.target else None
+        locked, seen = context.locked(name), context.component(name)
         if seen is None:
             reason = f"{tool} is not on PATH" if name == "cuda" else "/opt/rocm tells no version"
             check = _check(name, locked.version if locked else "")
@@ -123,18 +125,18 @@ def _toolkit(context: MachineContext) -> Iterator[Verdict]:
 def _driver(context: MachineContext) -> Iterator[Verdict]:
     """The driver against the floor of the lock's toolkit, or of the one that is installed."""
     seen, toolkit = context.component("driver"), context.component("cuda")
-    locked = context.target.components.get("driver") if context.target else None
-    wanted, facts = "", _NONE
+    locked = context.locked("driver")
+    check = _check("driver")
     if locked:
-        wanted, facts = f">={locked.version}", locked.facts
+        check = _check("driver", f">={locked.version}", locked.facts)
     elif toolkit and not context.target:
-        wanted, facts = _floor(context.index, toolkit.version)
+        check = _check("driver", *_floor(context.index, toolkit.version))
     if seen is None:
-        yield _check("driver", wanted).verdict(SKIP, reason="no NVIDIA driver is loaded")
+        yield check.replace(facts=()).verdict(SKIP, reason="no NVIDIA driver is loaded")
         return
-    word = _within(wanted or "*", seen.version)
+    word = _within(check.wanted or "*", seen.version)
     help = "install a newer driver, or ask for a toolkit that runs with this one: `--with driver==VERSION`"
-    yield _check("driver", wanted, facts).verdict(word, seen, "TM502", help=help)
+    yield check.verdict(word, seen, "TM502", help=help)
 
 
 def _floor(index: Index, toolkit: str) -> tuple[str, tuple[str, ...]]:
@@ -169,23 +171,16 @@ def _device(context: MachineContext, seen: Seen) -> Verdict:
     if target is None or not (target.devices or target.archs):
         return _check("device").verdict(PASS, seen)
     if target.devices:
-        wanted = ", ".join(target.devices)
         backed = target.devices.get(seen.version)
-        word, facts = (PASS, backed.facts) if backed else (FAIL, _NONE)
+        check = _check("device", ", ".join(target.devices), backed.facts if backed else ())
+        word = PASS if backed else FAIL
     else:
-        wanted = ", ".join(target.archs)
         known = seen.version in context.index.component("device").versions
-        facts = next(
-            (
-                runs
-                for arch in target.archs
-                if (runs := stage_facts.runs(context.index, seen.version, arch))
-            ),
-            _NONE,
-        )
-        word = PASS if facts else FAIL if known else UNKNOWN
+        run = (stage_facts.runs(context.index, seen.version, arch) for arch in target.archs)
+        check = _check("device", ", ".join(target.archs), next(filter(None, run), ()))
+        word = PASS if check.facts else FAIL if known else UNKNOWN
     help = f"`toolmatrix resolve` again with `--device {seen.version}`"
-    return _check("device", wanted, facts).verdict(word, seen, "TM507", help=help)
+    return check.verdict(word, seen, "TM507", help=help)
 
 
 def _processor(context: MachineContext) -> Iterator[Verdict]:
@@ -218,23 +213,16 @@ def _glibc(context: MachineContext) -> Iterator[Verdict]:
         yield _check("glibc").verdict(SKIP, reason="no getconf tells it")
 
 
-def _resource(name: str) -> Callable[[MachineContext], Iterator[Verdict]]:
-    def check(context: MachineContext) -> Iterator[Verdict]:
-        seen = context.feature(name)
-        if not seen:
-            yield _check(name).verdict(SKIP, reason="it cannot be asked")
-            return
-        amount = int(seen[0].version)
-        short = amount < _ENOUGH[name]
-        yield _check(name, f">={_amount(_ENOUGH[name])}" if short else "").verdict(
-            WARN if short else PASS,
-            seen[0],
-            "TM506",
-            found=_amount(amount),
-            help="free some, or build with fewer jobs at a time",
-        )
-
-    return check
+def _resource(name: str, context: MachineContext) -> Iterator[Verdict]:
+    seen = context.feature(name)
+    if not seen:
+        yield _check(name).verdict(SKIP, reason="it cannot be asked")
+        return
+    amount = int(seen[0].version)
+    short = amount < _ENOUGH[name]
+    check = _check(name, f">={_amount(_ENOUGH[name])}" if short else "")
+    word, help = WARN if short else PASS, "free some, or build with fewer jobs at a time"
+    yield check.verdict(word, seen[0], "TM506", found=_amount(amount), help=help)
 
 
 def _amount(count: int) -> str:
@@ -264,8 +252,8 @@ CHECKS: dict[str, tuple[str, Callable[[MachineContext], Iterator[Verdict]]]] = {
     "device": ("GPUs, against the devices and archs of the lock", _devices),
     "cpu": ("the processor and its CRC32 instructions", _processor),
     "glibc": ("the C library", _glibc),
-    "disk": ("free disk", _resource("disk")),
-    "memory": ("memory", _resource("memory")),
+    "disk": ("free disk", partial(_resource, "disk")),
+    "memory": ("memory", partial(_resource, "memory")),
     "matrix": ("the age of the matrix", _matrix),
 }
 """All checks by name, with what each looks at."""

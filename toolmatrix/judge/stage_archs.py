@@ -1,17 +1,19 @@
-"""Findings about the archs of a plan: what its toolkit takes, and what nobody asked for."""
+"""Findings about the archs of a plan: those its toolkit takes, those nobody asked for, and what its images cover."""
 
 from __future__ import annotations
 
 import re
 
-from toolmatrix.codes.plans import ArchByDefault, ArchDeprecated, ArchRefused
+from toolmatrix.codes import plans as codes
 from toolmatrix.judge import stage_facts as facts
+from toolmatrix.judge.stage_images import CUBIN, OBJECT, PTX_TEXT, TILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolmatrix.finding import Finding, Incompatibility
+    from toolmatrix.judge.stage_images import DevicePart
     from toolmatrix.judge.stages import PlanContext
 
 # How nvcc and clang say that they do not take an arch, as their logs have it.
@@ -38,11 +40,12 @@ _ASKS = (
 )
 
 
-def findings(context: PlanContext) -> Iterator[Finding]:
-    """Everything about what the toolkit takes and what was asked of it."""
+def findings(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Finding]:
+    """Everything about what the toolkit takes, what was asked of it, and what the parts cover that the plan makes."""
     yield from refused(context)
     yield from deprecated(context)
     yield from unasked(context)
+    yield from covered(context, parts)
 
 
 def refused(context: PlanContext) -> Iterator[Finding]:
@@ -75,7 +78,7 @@ def _refusal(
     table = "arch-toolkits" if facts.number(name) else "rocm-gfx-first"
     row, cells = facts.row(context.index, f"{table}/{facts.sass(name)}")
     known = name in context.index.component("arch").versions
-    finding = ArchRefused(
+    finding = codes.ArchRefused(
         severity="error",
         arch=arch,
         standing=facts.standing(context.plan.version, cells) if known else "unknown",
@@ -99,7 +102,7 @@ def deprecated(context: PlanContext) -> Iterator[Finding]:
         going |= {arch: row for arch in cells["deprecated"].split() if arch in context.archs}
     if going:
         arch = next(iter(going))
-        finding = ArchDeprecated(
+        finding = codes.ArchDeprecated(
             severity="warning",
             archs=tuple(name for name in context.archs if name in going),
             expected="an arch that stays",
@@ -128,7 +131,7 @@ def unasked(context: PlanContext) -> Iterator[Finding]:
         return
     how = "native" if said else "perhaps" if context.asked is None else "silent"
     arch, stage = next(iter(context.archs.items()))
-    finding = ArchByDefault(
+    finding = codes.ArchByDefault(
         severity="info" if how == "perhaps" else "warning",
         arch=facts.sass(facts.twin(context.index, arch)),
         how=how,
@@ -152,3 +155,89 @@ def asks(word: str) -> bool:
     return word.startswith(_ASKS) and not word.startswith(
         ("-arch=native", "--gpu-architecture=native")
     )
+
+
+def covered(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Finding]:
+    """What the parts of a plan cover together; what several have in common is said of the first."""
+    seen: set[object] = set()
+    for part in parts:
+        # Code that is a file of its own has the one arch that was asked for.
+        if part.plan == context.number and not part.loose and part.images not in seen:
+            seen.add(part.images)
+            yield from _ptx(context, part)
+            yield from _twice(context, part)
+            yield from _covered(context, part)
+
+
+def _ptx(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
+    cubins, texts = (tuple(dict.fromkeys(part.archs(kind))) for kind in (CUBIN, PTX_TEXT))
+    # What ends in `a` or `f` is for one device or family alone (NVIDIA, feature sets of compilation targets).
+    plain = [arch for arch in texts if not arch.endswith(("a", "f"))]
+    # Tile code brings an intermediate that plays the part of PTX.
+    if not cubins or part.archs(TILE):
+        return
+    newest = max(cubins, key=facts.number)
+    finding: Finding | None = None
+    if not texts:
+        finding = codes.NoPtx(
+            severity="warning",
+            archs=tuple(sorted(cubins, key=facts.number)),
+            expected="PTX",
+            actual=" ".join(cubins),
+        )
+    elif not plain:
+        finding = codes.TiedPtx(
+            severity="warning", archs=texts, expected="plain PTX", actual=" ".join(texts)
+        )
+    elif max(map(facts.number, plain)) < facts.number(newest):
+        best = max(plain, key=facts.number)
+        finding = codes.OldPtx(
+            severity="info", ptx=best, cubin=newest, expected=f"PTX of {newest}", actual=best
+        )
+    if finding:
+        yield context.placed(finding, part.stage)
+    if len(plain) > 1 and {facts.sass(arch) for arch in texts} >= set(cubins):
+        every = codes.EveryPtx(
+            severity="info",
+            archs=tuple(sorted(plain, key=facts.number)),
+            expected=max(plain, key=facts.number),
+            actual=" ".join(plain),
+        )
+        yield context.placed(every, part.stage)
+
+
+def _twice(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
+    twice = [image for image in dict.fromkeys(part.images) if part.images.count(image) > 1]
+    if twice:
+        finding = codes.ArchTwice(
+            severity="warning",
+            archs=tuple(image.arch for image in twice if image.kind in (CUBIN, PTX_TEXT, OBJECT)),
+            expected="each arch once",
+            actual=" ".join(image.arch for image in part.images),
+        )
+        yield context.placed(finding, part.stage)
+
+
+def _covered(context: PlanContext, part: DevicePart) -> Iterator[Finding]:
+    pairs: list[tuple[str, str]] = []
+    found: list[str] = []
+    cubins = sorted(dict.fromkeys(part.archs(CUBIN)), key=facts.number)
+    for place, arch in enumerate(cubins):
+        held = facts.attributes(context.index, "arch", arch)
+        if held.get("kind") != "cubin":
+            continue
+        for other in cubins[:place]:
+            row = facts.runs(context.index, held["capability"], other)
+            if row and facts.attributes(context.index, "arch", other).get("kind") == "cubin":
+                pairs.append((arch, other))
+                found += row
+                break
+    if pairs:
+        finding = codes.ArchCovered(
+            severity="info",
+            pairs=tuple(pairs),
+            expected="one cubin for each major version",
+            actual=" ".join(cubins),
+            facts=tuple(dict.fromkeys(found)),
+        )
+        yield context.placed(finding, part.stage)

@@ -24,6 +24,8 @@ NO, UNKNOWN, PTX, CODE = 0, 1, 2, 3
 _ORDER = (CUBIN, OBJECT, PTX_TEXT)
 # Why code of a kind is not loaded as it is.
 _UNLOADED = {LTO: "link", TILE: "tile", OPTIX: "optix"}
+# Why no other device takes a cubin of a kind.
+_TIED = {"specific-cubin": "own", "family-cubin": "family"}
 
 
 class DeviceAnswer(Value):
@@ -100,12 +102,12 @@ def of_part(index: Index, device: str, part: DevicePart) -> DeviceAnswer:
         stage=part.stage,
         why=tuple(why),
         relocatable=part.relocatable,
-        facts=tuple(facts.about_device(index, name)),
+        facts=facts.about_device(index, name),
     )
 
 
 def _clash(arch: str, features: str) -> bool:
-    """True if a feature of a target ID has another sign on the device (Clang, compatibility rules for target IDs)."""
+    # A target ID runs where each feature that it names has the same sign or none is told (Clang, target IDs).
     held = {word[:-1]: word[-1:] for word in features.split(":") if word}
     return any(held.get(word[:-1], word[-1:]) != word[-1:] for word in arch.split(":")[1:] if word)
 
@@ -124,8 +126,8 @@ def reason(index: Index, device: str, image: DeviceImage) -> str:
     if not made_for or "." not in device:
         return "other"
     # Before versions are compared: an `a` target is for one device, an `f` target for one family, whatever the minor.
-    if kind in ("specific-cubin", "family-cubin"):
-        return {"specific-cubin": "own", "family-cubin": "family"}[kind]
+    if kind in _TIED:
+        return _TIED[kind]
     if image.kind == PTX_TEXT:
         return "newer"
     if _pair(made_for)[0] != _pair(device)[0]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.versions import Scale, SelectorError, key, order
-from toolmatrix.finding import Incompatibility
+from toolmatrix.finding import Incompatibility, united
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,10 +149,10 @@ def refusal(
     grounds = [ground for ground in found if ground is not None]
     if len(grounds) < len(held):
         return None
-    facts = tuple(dict.fromkeys(fact for ground in grounds for fact in ground.facts))
     weakest = grounds[0].evidence
     for ground in grounds:
         weakest = words.weaker(weakest, ground.evidence)
+    facts = united(grounds, "facts")
     return grounds[0].replace(releases=tuple(held), facts=facts, evidence=weakest)
 
 
@@ -165,10 +165,10 @@ def _refused(
             continue
         if not all(_holds(index, name, mask, given) for name, mask in binding.conditions.items()):
             continue
-        records = [
-            index.claim(cite.record) for cite in index.cites(binding.cites) if cite.touches(bit)
-        ]
-        if not records or (wanted & binding.allowed if wanted else _admitted(records, version)):
+        records = cited(index, binding, bit)
+        # A release that the matrix does not know may pass by the selectors alone, or where one cannot be read.
+        may_pass = any(admits(record.selector, version) for record in records)
+        if not records or (wanted & binding.allowed if wanted else may_pass):
             continue
         return Incompatibility(
             kind="limits",
@@ -182,9 +182,9 @@ def _refused(
     return None
 
 
-def _admitted(records: Sequence[ClaimRecord], version: str) -> bool:
-    """True if a release that the matrix does not know may pass, by the selectors alone or where they cannot be read."""
-    return any(admits(record.selector, version) for record in records)
+def cited(index: Index, binding: Binding, mask: int) -> list[ClaimRecord]:
+    """The claims behind a binding that speak of any subject release in a mask."""
+    return [index.claim(cite.record) for cite in index.cites(binding.cites) if cite.touches(mask)]
 
 
 def admits(selector: str, version: str) -> bool:
@@ -202,13 +202,11 @@ def _holds(index: Index, component: str, mask: int, given: Mapping[str, str]) ->
 
 
 def twin(index: Index, arch: str) -> str:
-    """The name under which the matrix holds an arch: features of a target ID left out, `compute_90a` as `sm_90a`.
-
-    PTX of an `a` or `f` target goes exactly where its cubin goes (NVIDIA, Blackwell compatibility guide), so the
-    matrix has the cubin alone.
-    """
+    """The name under which the matrix holds an arch: features of a target ID left out, `compute_90a` as `sm_90a`."""
     plain = arch.partition(":")[0]
     known = index.component("arch").versions
+    # PTX of an `a` or `f` target goes exactly where its cubin goes (NVIDIA, Blackwell compatibility guide), so the
+    # matrix has the cubin alone.
     if plain not in known and plain.startswith(PTX):
         plain = SASS + plain.removeprefix(PTX)
     return plain
@@ -237,54 +235,31 @@ def standing(version: str, cells: Mapping[str, str]) -> str:
     """The place of a compiler among those that were asked for an arch: `dropped` behind the last that took it, `new`
     before the first that did, else nothing. `cells` are a row of the table arch-toolkits.
     """
-    if "refused-after" in cells and _older(cells["last-ran"], version):
-        return "dropped"
-    if "refused-before" in cells and _older(version, cells["first-ran"]):
-        return "new"
-    return ""
-
-
-def _older(one: str, other: str) -> bool:
-    """True if a version is older than another; False where one of them cannot be read."""
     try:
-        return order(key(one)) < order(key(other))
+        own = order(key(version))
+        if "refused-after" in cells and order(key(cells["last-ran"])) < own:
+            return "dropped"
+        if "refused-before" in cells and own < order(key(cells["first-ran"])):
+            return "new"
     except SelectorError:
-        return False
+        # A plan may have no version, which says nothing of its place.
+        pass
+    return ""
 
 
 @lru_cache(maxsize=4096)
 def runs(index: Index, device: str, arch: str) -> tuple[str, ...]:
     """The facts by which a device runs code for an arch; none where it does not, or where nobody says."""
-    name = twin(index, arch)
-    wanted = selected(scale_of(index, "arch"), name)
-    scale = scale_of(index, "device")
-    bit = scale.bit(device)
-    found: list[str] = []
-    for binding in _of_archs(index, bit):
-        if wanted & binding.allowed:
-            found += [
-                index.claim(cite.record).id
-                for cite in index.cites(binding.cites)
-                if cite.touches(bit)
-            ]
-    return tuple(found)
+    return about_device(index, device, selected(scale_of(index, "arch"), twin(index, arch)))
 
 
-def about_device(index: Index, device: str) -> tuple[str, ...]:
-    """The facts that say which archs a device runs."""
+def about_device(index: Index, device: str, archs: int = -1) -> tuple[str, ...]:
+    """The facts that say which archs a device runs, or that it runs one of some archs."""
     bit = scale_of(index, "device").bit(device)
     return tuple(
-        index.claim(cite.record).id
-        for binding in _of_archs(index, bit)
-        for cite in index.cites(binding.cites)
-        if cite.touches(bit)
-    )
-
-
-def _of_archs(index: Index, device: int) -> list[Binding]:
-    """The bindings between a device and codegen archs."""
-    return [
-        binding
+        claim.id
         for binding in index.component("device").bindings
-        if binding.component == "arch" and binding.kind != "needs" and binding.mask & device
-    ]
+        if binding.component == "arch" and binding.kind != "needs"
+        if binding.mask & bit and binding.allowed & archs
+        for claim in cited(index, binding, bit)
+    )

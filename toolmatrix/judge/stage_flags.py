@@ -33,14 +33,11 @@ _MISSING = re.compile(r"no such file or directory: '([^']*)'")
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
 # nvcc.profile adds to these variables, whatever the caller has set them to.
 _LEAKING = (
-    "INCLUDES",
-    "SYSTEM_INCLUDES",
-    "LIBRARIES",
-    "PTXAS_FLAGS",
-    "CUDAFE_FLAGS",
-    "OPENCC_FLAGS",
+    *("INCLUDES", "SYSTEM_INCLUDES", "LIBRARIES"),
+    *("PTXAS_FLAGS", "CUDAFE_FLAGS", "OPENCC_FLAGS"),
 )
-_ADDED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+ADDED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+"""What nvcc puts before and behind the words of its command line (NVIDIA, nvcc, environment variables)."""
 # Variables in which nvcc.profile keeps the places of the toolkit.
 _ROOTS = ("TOP", "_HERE_", "_THERE_", "CUDA_ROOT")
 _PLACE = re.compile(r"-(?:isystem|I|L)|[-/]LIBPATH:")
@@ -101,7 +98,8 @@ def host_compiler(context: PlanContext) -> Iterator[Finding]:
 
 
 def _unpacked(packed: str) -> str:
-    """12.2.0 for 120200; Microsoft's number stands for itself (`_MSC_VER`)."""
+    """12.2.0 for 120200."""
+    # Microsoft's number stands for itself (`_MSC_VER`).
     if len(packed) < _PACKED:
         return packed
     return f"{int(packed[:-4])}.{int(packed[-4:-2])}.{int(packed[-2:])}"
@@ -125,17 +123,9 @@ def _limits(context: PlanContext, compiler: str, version: str) -> _Limits:
 
 def machine(plan: Plan) -> str:
     """The machine that the host code is made for, as the matrix calls it."""
-    text = " ".join((plan.env.get("_TARGET_DIR_", ""), *_values(plan, "-cpu-arch="))).lower()
+    words = [word for stage in plan.stages for word in stage.argv if word.startswith("-cpu-arch=")]
+    text = " ".join((plan.env.get("_TARGET_DIR_", ""), *words)).lower()
     return "aarch64" if "aarch64" in text or "sbsa" in text else "x86_64"
-
-
-def _values(plan: Plan, option: str) -> list[str]:
-    return [
-        word.removeprefix(option)
-        for stage in plan.stages
-        for word in stage.argv
-        if word.startswith(option)
-    ]
 
 
 def programs(context: PlanContext) -> Iterator[Finding]:
@@ -160,11 +150,9 @@ def programs(context: PlanContext) -> Iterator[Finding]:
 
 
 def sources(context: PlanContext) -> Iterator[Finding]:
-    """Files that are not there: nvcc leaves the full name of a source relative, clang says so; either may exit with 0.
-
-    Of a plan made here each file that the command line names is looked for.
-    """
+    """Files that are not there; of a plan made here each file that the command line names is looked for."""
     missing: dict[str, tuple[int | None, int]] = {}
+    # nvcc leaves the full name of a source relative, clang says so, and either may exit with 0.
     for stage in context.plan.stages:
         pairs = zip(stage.argv, stage.argv[1:], strict=False)
         for path in (word for option, word in pairs if option == "--orig_src_path_name"):
@@ -179,8 +167,7 @@ def sources(context: PlanContext) -> Iterator[Finding]:
                 if path in (context.asked or ()) and not context.here.has_file(path):
                     missing.setdefault(path, (stage.id, 0))
     for path, place in missing.items():
-        finding = codes.InputMissing(severity="error", path=path, actual=path)
-        yield context.placed(finding, *place)
+        yield context.placed(codes.InputMissing(severity="error", path=path, actual=path), *place)
 
 
 def leaks(context: PlanContext) -> Iterator[Finding]:
@@ -197,7 +184,7 @@ def leaks(context: PlanContext) -> Iterator[Finding]:
                 severity="warning", variable=name, foreign=tuple(foreign), actual=env[name].strip()
             )
             yield context.placed(finding, reader)
-    for name in _ADDED:
+    for name in ADDED:
         if env.get(name, "").strip('" '):
             added = codes.VariableLeaks(severity="info", variable=name, actual=env[name])
             yield context.placed(added, None)
@@ -208,7 +195,7 @@ def _split(value: str) -> list[str]:
 
 
 def _own(word: str, roots: list[str]) -> bool:
-    """True if a word of nvcc's environment comes from its profile: a place in the toolkit or of the system."""
+    # nvcc's profile names places in the toolkit and of the system, and libraries of its own.
     option = _PLACE.match(word)
     place = word[option.end() :] if option else word
     if not place or _OWN_LIBRARY.match(word):
@@ -225,7 +212,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _same(long: str, part: str) -> bool:
-    """True if a part of a path is another, or its short form on Windows: `PROGRA~1` is `Program Files`."""
+    # On Windows nvcc may write a part of a path in its short form: `PROGRA~1` is `Program Files`.
     shortened = _SHORTENED.fullmatch(part)
     if shortened is None:
         return part == long
@@ -266,18 +253,18 @@ def device_link(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
 
 
 def lto(context: PlanContext, code: DeviceCode) -> Iterator[Finding]:
-    """LTO in one half. Intermediate alone is refused by nvlink ("LTO objects found, use -dlto"); beside
-    PTX or a cubin it is left unused. At link time alone it finds nothing to work on (nvcc --help, -dlto).
-    """
+    """Link-time optimization in one half alone."""
     links = [stage for stage in context.plan.stages if stage.kind == "nvlink"]
     compiled = [part for part in code.linked if part.archs(LTO)]
     wanted = [stage for stage in links if {"-dlto", "-lto"} & set(stage.argv)]
     if compiled and links and not wanted:
+        # nvlink refuses intermediate alone ("LTO objects found, use -dlto"), and leaves it unused beside other code.
         alone = any({image.kind for image in part.images} == {LTO} for part in compiled)
         finding = codes.HalfLto(
             severity="error" if alone else "warning", half="compile", expected="-dlto"
         )
         yield context.placed(finding, links[0].id)
+    # At link time alone it finds nothing to work on (nvcc --help, -dlto).
     if code.linked and wanted and not compiled and not code.outside:
         yield context.placed(codes.HalfLto(severity="warning", half="link"), wanted[0].id)
 

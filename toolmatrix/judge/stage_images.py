@@ -12,7 +12,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolmatrix.stages.model import Plan
 
@@ -83,7 +83,7 @@ def codes(plans: Sequence[Plan]) -> list[DeviceCode]:
     for number, plan in enumerate(plans):
         held = list(_contained(number, plan)) or list(_loose(number, plan))
         own = [part for part in held if not part.linked]
-        wanted = list(_objects(plan))
+        wanted = _objects(plan)
         brought = [part for path in wanted for part in known.get(path, ())]
         links = [part for part in held if part.linked]
         parts = [*own, *dict.fromkeys(brought)]
@@ -102,15 +102,13 @@ def codes(plans: Sequence[Plan]) -> list[DeviceCode]:
 
 
 def _joined(parts: Sequence[DevicePart], links: Sequence[DevicePart]) -> tuple[DevicePart, ...]:
-    """After a device link: its cubins, and the PTX that all relocatable parts have.
-
-    If no cubin fits when it is loaded, the driver links anew from the PTX of every object, and fails where one of them
-    has none; LTO intermediate is not used for that (NVIDIA, nvcc, separate compilation, implicit JIT linking).
-    """
+    """After a device link: its cubins, and the PTX that all relocatable parts have."""
     apart = tuple(part for part in parts if not part.relocatable)
     loose = [part for part in parts if part.relocatable]
     if not loose or not links:
         return tuple(parts)
+    # If no cubin fits when it is loaded, the driver links anew from the PTX of every object, and fails where one has
+    # none; LTO intermediate is not used for that (NVIDIA, nvcc, separate compilation, implicit JIT linking).
     first, *rest = [[image for image in part.images if image.kind == PTX_TEXT] for part in loose]
     shared = [image for image in first if all(image in other for other in rest)]
     cubins = [image for link in links for image in link.images]
@@ -137,7 +135,7 @@ def _contained(number: int, plan: Plan) -> Iterator[DevicePart]:
 
 
 def _images(argv: Iterable[str]) -> Iterator[DeviceImage]:
-    """`--image3=kind=elf,sm=90a,file=F`, `--image=profile=sm_20@compute_20,file=F`, `--image=file=F,arch=gfx90a`."""
+    # `--image3=kind=elf,sm=90a,file=F`, `--image=profile=sm_20@compute_20,file=F`, `--image=file=F,arch=gfx90a`.
     for word in argv:
         head, _, rest = word.partition("=")
         if head not in ("--image", "--image3"):
@@ -152,7 +150,7 @@ def _images(argv: Iterable[str]) -> Iterator[DeviceImage]:
 
 
 def _bundled(argv: Iterable[str]) -> Iterator[DeviceImage]:
-    """`-targets=host-x86_64-unknown-linux,hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+`."""
+    # `-targets=host-x86_64-unknown-linux,hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+`.
     for word in argv:
         head, _, rest = word.lstrip("-").partition("=")
         for target in rest.split(",") if head == "targets" else ():
@@ -172,10 +170,7 @@ _READERS = {"fatbinary": _images, "package": _images, "bundle": _bundled}
 
 
 def _loose(number: int, plan: Plan) -> Iterator[DevicePart]:
-    """Device code that is a file of its own: what no stage reads but to check it.
-
-    Of several files any one is loaded.
-    """
+    """Device code that is a file of its own: what no stage reads but to check it."""
     consumed = {path for stage in plan.stages if stage.outputs for path in stage.inputs}
     images: dict[DeviceImage, int] = {}
     for stage in plan.stages:
@@ -185,36 +180,28 @@ def _loose(number: int, plan: Plan) -> Iterator[DevicePart]:
             if made and stage.arch and path not in consumed:
                 kind, prefix = made
                 bare = stage.arch.removeprefix(PTX).removeprefix(SASS)
-                images[DeviceImage(kind=kind, arch=prefix + bare if prefix else stage.arch)] = (
-                    stage.id
-                )
+                arch = prefix + bare if prefix else stage.arch
+                images[DeviceImage(kind=kind, arch=arch)] = stage.id
     if images:
+        # Of several files any one is loaded.
         yield DevicePart(plan=number, stage=max(images.values()), images=tuple(images), loose=True)
 
 
-def _objects(plan: Plan) -> Iterator[str]:
+def _objects(plan: Plan) -> dict[str, None]:
     """Object files and archives that a link reads and the plan does not make."""
     made = {path for stage in plan.stages for path in stage.outputs}
-    seen: set[str] = set()
-    for stage in plan.stages:
-        if stage.kind in ("link", "nvlink", "linker-wrapper"):
-            for path in stage.inputs:
-                if path not in made and path not in seen and _CONTAINED.search(path):
-                    seen.add(path)
-                    yield path
+    links = [stage for stage in plan.stages if stage.kind in ("link", "nvlink", "linker-wrapper")]
+    read = (path for stage in links for path in stage.inputs)
+    return dict.fromkeys(path for path in read if path not in made and _CONTAINED.search(path))
 
 
 def _ends(plan: Plan, stage: int) -> Iterator[str]:
     """The files that a stage's output ends in."""
-    after: Mapping[int, list[int]] = {one.id: [] for one in plan.stages}
-    for before, later in plan.edges:
-        after[before].append(later)
-    reached, waiting = {stage}, [stage]
-    while waiting:
-        for later in after[waiting.pop()]:
-            if later not in reached:
-                reached.add(later)
-                waiting.append(later)
+    reached = {stage}
+    # In order one pass is enough: an edge leads from an earlier stage to a later one.
+    for before, later in sorted(plan.edges):
+        if before in reached:
+            reached.add(later)
     for one in plan.stages:
         if one.id in reached:
             yield from one.outputs

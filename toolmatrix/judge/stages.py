@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from toolmatrix.codes import plans as codes
 from toolmatrix.errors import Position
-from toolmatrix.judge import stage_archs, stage_cover, stage_devices, stage_flags, stage_images
+from toolmatrix.finding import united
+from toolmatrix.judge import stage_archs, stage_devices, stage_flags, stage_images
 from toolmatrix.judge.stage_facts import SASS, Toolkit
+from toolmatrix.judge.stage_flags import ADDED
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -26,8 +28,6 @@ _ANSWERS: dict[int, tuple[type[codes.DeviceFinding], str]] = {
     stage_devices.PTX: (codes.RunsByPtx, "info"),
     stage_devices.CODE: (codes.RunsByCode, "info"),
 }
-# What nvcc puts before and behind the words of its command line (NVIDIA, nvcc, environment variables).
-_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 
 class Here(Value):
@@ -61,7 +61,8 @@ class PlanContext:
         self.index = index
         self.number = number
         self.path = path
-        self.asked = None if asked is None else (*asked, *_more(plan))
+        added = [word for name in ADDED for word in plan.env.get(name, "").split()]
+        self.asked = None if asked is None else (*asked, *(word.strip('"') for word in added))
         self.here = here
         self.toolkit = Toolkit(index, *toolkit_of(plan))
         self.lines: dict[int | None, int] = {one.id: one.line for one in plan.stages}
@@ -97,11 +98,6 @@ def toolkit_of(plan: Plan) -> tuple[str, str]:
     return "clang", plan.version
 
 
-def _more(plan: Plan) -> list[str]:
-    """The words that nvcc adds to its command line from its environment."""
-    return [word.strip('"') for name in _FLAGS for word in plan.env.get(name, "").split()]
-
-
 def findings(
     plans: Sequence[Plan],
     index: Index,
@@ -121,8 +117,7 @@ def findings(
     answers: dict[str, list[DeviceAnswer]] = {device: [] for device in dict.fromkeys(devices)}
     for number, (plan, code) in enumerate(zip(plans, stage_images.codes(plans), strict=True)):
         context = PlanContext(plan, index, number=number, path=path, asked=asked, here=here)
-        held += stage_archs.findings(context)
-        held += stage_cover.findings(context, code.parts)
+        held += stage_archs.findings(context, code.parts)
         held += stage_flags.findings(context, code)
         for device, known in answers.items():
             answer = stage_devices.answer(index, device, code)
@@ -133,7 +128,6 @@ def findings(
 
 
 def _device(context: PlanContext, answer: DeviceAnswer) -> Finding:
-    """The finding about one device and one plan."""
     code, severity = _ANSWERS[answer.answer]
     driver, facts = "", answer.facts
     if code is codes.RunsByPtx:
@@ -153,7 +147,7 @@ def _device(context: PlanContext, answer: DeviceAnswer) -> Finding:
 
 
 def _total(answers: dict[str, list[DeviceAnswer]]) -> Iterator[Finding]:
-    """For each device the worst of several answers, or that there is none."""
+    # One answer is its plan's own finding; none at all is a finding, too.
     for device, held in answers.items():
         decides = stage_devices.worst(held)
         if len(held) != 1:
@@ -163,5 +157,5 @@ def _total(answers: dict[str, list[DeviceAnswer]]) -> Iterator[Finding]:
                 device=device,
                 holding=len(held),
                 running=sum(one.answer >= stage_devices.PTX for one in held),
-                facts=tuple(dict.fromkeys(fact for one in held for fact in one.facts)),
+                facts=united(held, "facts"),
             )
