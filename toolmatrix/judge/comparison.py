@@ -24,7 +24,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from toolmatrix.inventory.model import Inventory
     from toolmatrix.judge.porting import ComparedKind, DerivationStep, PortingCatalog
@@ -67,33 +67,39 @@ class _Side:
         self.skipped = {one.what: one.reason for one in inventory.skipped}
         self.items: dict[str, _Item] = {}
         self.kinds: dict[str, ComparedKind] = {}
+        # A saved inventory may name things without a sighting.
+        self.features = {name: held for name, held in inventory.features.items() if held}
         for name, item in self._found():
             kind = catalog.kind(name)
             if kind is not None:
-                known = self.items.get(name)
-                self.items[name] = _merged(known, item) if known else item
+                # Two things of one name for both sides, such as two packages, are one item.
+                known = self.items.setdefault(name, item)
+                values = tuple(sorted({*known.values, *item.values}))
+                self.items[name] = item if known is item else known.replace(values=values)
                 self.kinds[name] = kind
         self.has = {kind.kind for kind in self.kinds.values()}
-        word = "image" if REST not in self.skipped else ""  # such as a lock
+        # A lock is neither: it says nothing of what it does not hold.
+        word = "image" if REST not in self.skipped else ""
         self.subject = "machine" if "kernel" in self.has else word
         labels = inventory.features.get("label:" + COMPONENTS, ())
         self.listed = frozenset(labels[0].version.split()) if labels else None
 
     def _found(self) -> Iterator[tuple[str, _Item]]:
-        for name, several in _seen(self.inventory.components):
+        for name, several in self.inventory.components.items():
+            if not several:
+                continue
             default = next((one for one in several if one.default), several[0])
             # Nobody knows which of them a user gets, so that none of them can differ from the other side.
             if not default.default and f"{WHICH}{name}" in self.skipped:
                 continue
             yield f"component:{name}", _Item(values=(default.version,), seen=default)
-        for name, several in _seen(self.inventory.features):
+        for name, several in self.features.items():
             values = tuple(sorted({one.version for one in several}))
-            manager = _manager(name)
-            called = name.partition(":")[2] if manager else ""
-            yield (
-                self._named(name),
-                _Item(values=values, seen=several[0], called=called, manager=manager),
-            )
+            manager, _, called = name.partition(":")
+            item = _Item(values=values, seen=several[0])
+            if manager in _MANAGERS:
+                item = item.replace(called=called, manager=manager)
+            yield self._named(name), item
         if self.architecture and "arch" not in self.inventory.features:
             seen = Seen(version=self.architecture, seen_by="platform", where="")
             yield "arch", _Item(values=(self.architecture,), seen=seen)
@@ -106,9 +112,9 @@ class _Side:
 
     def _named(self, name: str) -> str:
         """A feature under the name that it has for both sides."""
-        manager = _manager(name)
-        if manager:
-            plain = self.catalog.renamed.sub("", name.partition(":")[2])
+        manager, _, called = name.partition(":")
+        if manager in _MANAGERS:
+            plain = self.catalog.renamed.sub("", called)
             name = f"package:{self.catalog.packages.get(plain, plain)}"
         return self.catalog.same.get(name) or self.catalog.spelt(name, self.architecture)
 
@@ -120,11 +126,11 @@ class _Side:
 
     def _step(self, step: DerivationStep) -> _Item | None:
         """The value by one step of an effect; None where the step does not apply."""
-        features = dict(_seen(self.inventory.features))
-        name = next((one for one in features if step.of and step.of.fullmatch(one)), "")
+        name = next((one for one in self.features if step.of and step.of.fullmatch(one)), "")
         if name:
-            values = {step.value} if step.value else {one.version for one in features[name]}
-            return _Item(values=tuple(sorted(values)), seen=features[name][0])
+            held = self.features[name]
+            values = {step.value} if step.value else {one.version for one in held}
+            return _Item(values=tuple(sorted(values)), seen=held[0])
         if step.arch and step.arch == self.architecture:
             seen = Seen(version=step.value, seen_by="architecture", where=step.arch)
             return _Item(values=(step.value,), seen=seen)
@@ -187,7 +193,6 @@ class _Pairing:
         return None
 
     def _unread(self, side: _Side, name: str) -> str | None:
-        """The reason that a variable is not one of those which are read of a machine."""
         is_read = not name.startswith("env:") or bool(self.why(name)[0])
         return None if is_read or side.subject != "machine" else _NOT_READ
 
@@ -218,7 +223,6 @@ class _Pairing:
         return SUSPICIOUS, *((effect.why, effect.source) if effect else self.why(name))
 
     def _pair(self, name: str) -> Pair:
-        """A difference as rules see it."""
         holder, words = None, set(self.holds)
         for side, item, opposite in zip(
             self.sides, self.items(name), reversed(self.sides), strict=True
@@ -249,12 +253,12 @@ class _Pairing:
         bare = [{side.compared(name, v) for v in held.values} for side, held in both]
         if bare[0] != bare[1]:
             return None
-        dropped = (
+        # One was dropped, or the values would differ still.
+        part = next(
             part
             for part in self.catalog.alike
             if part.of.fullmatch(name) and any(map(part.drop.search, (*spelt[0], *spelt[1])))
         )
-        part = next(dropped)
         return EXPECTED, part.why, part.source
 
     def _locked(self, name: str) -> Judgement | None:
@@ -310,24 +314,7 @@ def compare(
     )
 
 
-def _seen(held: Mapping[str, tuple[Seen, ...]]) -> Iterator[tuple[str, tuple[Seen, ...]]]:
-    """The names with their sightings; a saved inventory may name things without one."""
-    return ((name, several) for name, several in held.items() if several)
-
-
-def _manager(name: str) -> str:
-    """The package manager that a feature is of, or nothing."""
-    manager = name.partition(":")[0]
-    return manager if manager in _MANAGERS else ""
-
-
-def _merged(one: _Item, other: _Item) -> _Item:
-    """Two things of one name as one."""
-    return one.replace(values=tuple(sorted({*one.values, *other.values})))
-
-
 def _equal(name: str, kind: ComparedKind, one: _Item | None, other: _Item | None) -> bool:
-    """True if both sides have the same, as far as the coarser of the two tells."""
     if one is None or other is None:
         return False
     if kind.by == "name" or one.values == other.values:

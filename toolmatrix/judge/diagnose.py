@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Incompatibility
     from toolmatrix.logs.log import Match, ObservedLog
-    from toolmatrix.logs.signatures import Provided, Signature, SignatureCatalog
+    from toolmatrix.logs.signatures import Signature, SignatureCatalog
 
     Solve = Callable[[Sequence[str]], Mapping[str, str] | None]
     """Answers the words of a request with the releases chosen, None where it does not resolve."""
@@ -60,11 +60,9 @@ def diagnose(
 
 
 def _consequent(matches: Sequence[Match]) -> Iterator[tuple[Match, int]]:
-    """Each failure with the line of the one that it follows from, 0 where it is a cause.
-
-    That one stands above it, or a little below where a program first says what it could not do, then why.
-    """
+    """Each failure with the line of the one that it follows from, 0 where it is a cause."""
     for match in matches:
+        # A cause stands above, or a little below where a program first says what it could not do, then why.
         above = [
             other.line
             for other in matches
@@ -80,8 +78,6 @@ def _rank(failure: tuple[Match, int]) -> tuple[bool, int, int]:
 
 
 class _Judge:
-    """Looks up what belongs to a failure, and solves each request once."""
-
     def __init__(
         self, index: Index, catalog: SignatureCatalog, locked: Mapping[str, str], solve: Solve
     ) -> None:
@@ -130,9 +126,9 @@ class _Judge:
         """The values for the places of templates: groups, what was seen, and what follows from them."""
         values = {name.replace("-", "_"): seen.version for name, seen in match.seen.items()}
         values |= match.values
-        part = self.part(match)
+        file = match.values.get("file", "")
+        part = self.catalog.part(file or match.values.get("symbol") or "")
         if part is not None:
-            file = match.values.get("file", "")
             values |= {
                 "library": part.component,
                 "major": major(file),
@@ -150,20 +146,14 @@ class _Judge:
             values.setdefault("device", f"{number // 10}.{number % 10}" if number else plain)
         elif re.fullmatch(r"\d+\.\d", values.get("device", "")):
             values["sass"] = facts.SASS + values["device"].replace(".", "")
-        others = {role.partition("|")[0] for role in match.signature.between} | {
-            values.get("library"),
-            values.get("other"),
-        }
-        shown = [
-            name for name in self.catalog.programs if name in match.seen and name not in others
-        ]
+        others = {role.partition("|")[0] for role in match.signature.between}
+        others |= {values.get("library", ""), values.get("other", "")}
+        programs = [name for name in self.catalog.programs if name in match.seen]
+        shown = [name for name in programs if name not in others]
         called = [name for name in match.callers if name not in others]
+        # Of several programs in a log nobody knows which one failed, unless the failure names its callers.
         values["user"] = next(iter(called or (shown if len(shown) == 1 else ())), "")
         return {name: value for name, value in values.items() if value}
-
-    def part(self, match: Match) -> Provided | None:
-        """The part that provides the missing library, header or symbol."""
-        return self.catalog.part(match.values.get("file") or match.values.get("symbol") or "")
 
     def involved(self, role: str, match: Match, values: Mapping[str, str]) -> Involved:
         """The side that stands in a place of `between`."""
@@ -202,16 +192,16 @@ class _Judge:
         found = None
         if first.version and second.version:
             found = self.refusal(first, second, given)
-            found = found and found.replace(clashing=self.listed(second))
+            scale = facts.scale_of(self.index, second.component)
+            held = scale.named(facts.selected(scale, self.version(second)))
+            # A version that stands for several releases clashes with none of them in particular.
+            found = found and found.replace(clashing=tuple(held) if len(held) == 1 else ())
         # Names have no order, so that a list of those that go would advise nothing.
         if not second.version or known[first.component]["scheme"] == "names":
             return found, None
         every = facts.scale_of(self.index, first.component).versions
-        going = tuple(
-            name
-            for name in every
-            if self.refusal(first.replace(version=name), second, given) is None
-        )
+        sides = ((name, first.replace(version=name)) for name in every)
+        going = tuple(name for name, side in sides if self.refusal(side, second, given) is None)
         return found, (first.component, going) if 0 < len(going) < len(every) else None
 
     def refusal(
@@ -231,13 +221,6 @@ class _Judge:
     def version(self, side: Involved) -> str:
         """The version of a side as the matrix names it."""
         return facts.twin(self.index, side.version) if side.component == "arch" else side.version
-
-    def listed(self, side: Involved) -> tuple[str, ...]:
-        """The one release of the matrix that the version of a side is, none where it is no such."""
-        scale = facts.scale_of(self.index, side.component)
-        mask = facts.selected(scale, self.version(side))
-        found = tuple(scale.named(mask))
-        return found if len(found) == 1 else ()
 
     def given(self, match: Match) -> dict[str, str]:
         """The machine that the log was written on: the one it names, or that of the first target."""
@@ -305,7 +288,7 @@ def _named(side: Involved) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    """True if two texts are the same, or the same hexadecimal number."""
+    # numpy's headers write the number of its C-API with leading zeros, and its message without.
     try:
         return int(one, 16) == int(other, 16)
     except ValueError:

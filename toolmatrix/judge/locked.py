@@ -35,15 +35,13 @@ def observe(
     stdin: IO[bytes] | None = None,
     probes: Ask | None = None,
 ) -> Inventory:
-    """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError.
-
-    A lock inside is reported by the digest of its answers, as in labels: how a directory is rendered changes none.
-    """
+    """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError."""
     found = subjects.observe(subject, platform, directory, stdin, SCHEMES, probes)
     try:
         digest = write.digest(embedded(found))
     except LockError:
         return found
+    # By the digest of its answers, as in labels: how a directory is rendered changes none of them.
     held = tuple(one.replace(version=digest) for one in found.features.get(_SEEN, ()))
     return found.replace(features={**found.features, _SEEN: held})
 
@@ -108,20 +106,17 @@ def _seen(value: str, where: str) -> Seen:
 
 
 def _read(asked: SubjectRequest) -> Inventory:
-    path, sharp, wanted = asked.place.rpartition("#")
-    if not sharp:
-        path, wanted = asked.place, ""
+    path, wanted = _place(asked)
     held = read.read(os.path.join(asked.directory, path)).held
     if wanted and wanted not in held:
         raise NothingMatched(
             f"{path} holds no target `{wanted}`", expected=", ".join(held), found=f"`{wanted}`"
         )
-    platform = asked.platform
-    fitting = (
-        [wanted]
-        if wanted
-        else [name for name, part in held.items() if not platform or part.platform == platform]
-    )
+    fitting = [
+        name
+        for name, part in held.items()
+        if name == wanted or (not wanted and asked.platform in ("", part.platform))
+    ]
     if len(fitting) != 1:
         raise UsageError(
             "a lock is compared by one target",
@@ -132,13 +127,13 @@ def _read(asked: SubjectRequest) -> Inventory:
 
 
 def _identity(asked: SubjectRequest) -> str:
-    return streams.file_identity(os.path.join(asked.directory, _path(asked)))
+    return streams.file_identity(os.path.join(asked.directory, _place(asked)[0]))
 
 
-def _path(asked: SubjectRequest) -> str:
-    """The place without the target behind `#`."""
+def _place(asked: SubjectRequest) -> tuple[str, str]:
+    # The last `#` is the one before a target: a path may have others.
     path, sharp, target = asked.place.rpartition("#")
-    return path if sharp else target
+    return (path, target) if sharp else (target, "")
 
 
 SCHEMES = OBSERVED | {

@@ -35,7 +35,7 @@ _GRACE = 30
 
 
 class WorkBounds(Value):
-    """WorkBounds of a piece of work: seconds, seconds of processor time, and MiB of memory."""
+    """Bounds of a piece of work: seconds, seconds of processor time, and MiB of memory."""
 
     seconds: int
     processor: int
@@ -65,19 +65,18 @@ class WorkResult(Value):
         return self.value
 
 
+# A traceback cannot be pickled; its text stands where `raise from` shows it.
 class _Shown(Exception):
-    """The traceback of a defect in another process, as text."""
+    pass
 
 
+# Not an Exception: work may catch those, and would go on beyond its bound.
 class _ProcessorBound(BaseException):
-    """The bound on processor time is reached."""
+    pass
 
 
 class Worker:
-    """A process that does `work`, which ends when no other process has the writing end of `lifeline` any more.
-
-    It is a fork: it has the modules, the opened matrix and the standard input of this process.
-    """
+    """A process that does `work`, which ends when no other process has the writing end of `lifeline` any more."""
 
     def __init__(self, work: Work, bounds: WorkBounds, lifeline: tuple[int, int]) -> None:
         from multiprocessing import Pipe
@@ -134,17 +133,16 @@ class Worker:
 
 
 def _fork() -> int:
-    """Two processes out of this one: 0 in the new one. Python warns where threads run, and the program has none."""
     import warnings
 
     with warnings.catch_warnings():
+        # Python warns of a fork where threads run (os.fork, since 3.12), and the program has none.
         warnings.simplefilter("ignore", DeprecationWarning)
-        # A fork and not a new interpreter: it has the modules and the matrix already.
+        # A fork and not a new interpreter: it has the modules, the opened matrix and the standard input already.
         return os.fork()
 
 
 def _ended(code: int) -> ToolmatrixError:
-    """The error of a worker that gave no answer."""
     if code == -signal.SIGKILL:
         return BoundReached(
             "the system killed the process that read it, as it does where memory runs out",
@@ -155,7 +153,6 @@ def _ended(code: int) -> ToolmatrixError:
 
 
 def _serve(line: Line, work: Work, bounds: WorkBounds, lifeline: int) -> NoReturn:
-    """Work until there is nothing more to do."""
     import threading
 
     code = 1
@@ -178,9 +175,9 @@ def _serve(line: Line, work: Work, bounds: WorkBounds, lifeline: int) -> NoRetur
 
 
 def _end_with_parent(lifeline: int) -> None:
-    """End as by a signal, so that what was started is removed first."""
     # Returns only at the end of the file, which comes when the last process that holds the other end is gone.
     os.read(lifeline, 1)
+    # As by a signal, so that what was started is removed first.
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -211,12 +208,12 @@ def _sendable(error: Exception) -> Exception:
 
 @contextmanager
 def _within(bounds: WorkBounds) -> Iterator[None]:
-    """Hold this process to the bounds on processor time and memory, counted from here."""
     import resource
 
     used = resource.getrusage(resource.RUSAGE_SELF)
     wanted = {
-        # The limit is in whole seconds, and both figures were cut to them.
+        # RLIMIT_CPU counts from the start of the process, which may have done other work; it is in whole seconds, and
+        # both figures were cut to them.
         resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + bounds.processor,
         # Not RLIMIT_AS, which counts mapped files and room that is only reserved; from Linux 4.7 on this one counts
         # every private page that can be written (setrlimit(2)).
@@ -238,8 +235,9 @@ def _stop(*_: object) -> NoReturn:
     raise _ProcessorBound
 
 
+# Raised where a signal finds this process, so that it leaves the pool and waits for its workers.
 class _Signalled(BaseException):
-    """A signal that ends this process, once its workers are gone."""
+    pass
 
 
 class Pool:
@@ -275,9 +273,9 @@ class Pool:
         while waiting or self.busy:
             while waiting and len(self.busy) < self.jobs:
                 name, task = waiting.pop()
-                worker = (
-                    self.idle.pop() if self.idle else Worker(self.work, self.bounds, self.lifeline)
-                )
+                if not self.idle:
+                    self.idle.append(Worker(self.work, self.bounds, self.lifeline))
+                worker = self.idle.pop()
                 self.busy[worker] = name
                 worker.begin(*task)
             worker = self._first()
@@ -288,7 +286,6 @@ class Pool:
             yield name, outcome
 
     def _first(self) -> Worker:
-        """The worker that is done first, or whose time is over."""
         from multiprocessing.connection import wait
 
         soonest = min(self.busy, key=lambda worker: worker.deadline)

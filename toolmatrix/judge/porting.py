@@ -180,27 +180,24 @@ def _made(fields: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, An
 
 
 def _effect(fields: Mapping[str, Any], sources: Mapping[str, str]) -> DerivedProperty:
-    steps = [
+    steps = tuple(
         DerivationStep(
             of=re.compile(step["of"]) if "of" in step else None,
             arch=step.get("arch", ""),
             value=step.get("is", ""),
         )
         for step in fields["steps"]
-    ]
-    return DerivedProperty(
-        name=fields["name"],
-        why=fields["why"],
-        source=sources[fields["source"]],
-        steps=tuple(steps),
     )
+    return DerivedProperty(**_made(fields, sources) | {"steps": steps})
 
 
 def _spellings(held: Iterable[Mapping[str, Any]]) -> dict[str, tuple[tuple[str, str], ...]]:
     """Pairs of an own and the common spelling by architecture, in the order of the file."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
     for one in held:
         for architecture, several in one.items():
+            # Beside the lists of architectures stands the common name.
             if isinstance(several, list):
-                found.setdefault(architecture, []).extend((own, one["name"]) for own in several)
-    return {architecture: tuple(pairs) for architecture, pairs in found.items()}
+                pairs = tuple((own, one["name"]) for own in several)
+                found[architecture] = found.get(architecture, ()) + pairs
+    return found

@@ -89,11 +89,11 @@ class Results:
         return self
 
     def _take_up(self) -> int:
-        """Read what is there; returns the bytes of its whole lines."""
         if not os.path.exists(self.path):
             return 0
         with open(self.path, "rb") as file:
             data = file.read()
+        # A run that was killed may have left half a line, which is cut off.
         whole = data[: data.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):
             self._line(line, number)
@@ -118,32 +118,26 @@ class Results:
 
     def settled(self, name: str, outcome: WorkResult) -> Judged:
         """The verdicts about a subject, put on the disk where they are not there yet. Raises OutputError."""
-        attempt = (
-            outcome.value if outcome.error is None else Attempt(judged=refused(name, outcome.error))
-        )
-        judged: Judged | None = attempt.judged
-        if judged is None:
+        error = outcome.error
+        attempt: Attempt = Attempt(judged=refused(name, error)) if error else outcome.value
+        if attempt.judged is None:
             return self.done[name][1]
-        self._add(name, judged, attempt.identity)
-        return judged
+        more = {"run": self.key, "subject": name, "identity": attempt.identity}
+        self._add(json.dumps(attempt.judged.to_json() | more, sort_keys=True).encode() + b"\n")
+        return attempt.judged
 
-    def _add(self, name: str, judged: Judged, identity: str) -> None:
-        """Put one result on the disk, whole or not at all."""
+    def _add(self, line: bytes) -> None:
         if self.file is None:
             return
-        body = judged.to_json() | {
-            "run": self.key,
-            "subject": name,
-            "identity": identity,
-        }
-        line = json.dumps(body, sort_keys=True).encode() + b"\n"
         try:
+            # An unbuffered file may take less than it is given.
             left = memoryview(line)
             while left:
                 left = left[self.file.write(left) or 0 :]
             # A machine that loses power must not lose what was reported as kept.
             os.fsync(self.file.fileno())
         except OSError as error:
+            # Whole or not at all: the next run would take half a line for a damaged file.
             with suppress(OSError):
                 self.file.truncate(self.whole)
             raise self._failed(error) from None
@@ -163,7 +157,6 @@ class Results:
 
 
 def _judged(body: Mapping[str, Any]) -> Judged:
-    """A subject out of its document. Raises KeyError or TypeError for anything else."""
     lock = body["lock"] or {"path": "", "digest": "", "target": ""}
     return Judged(
         subject=body["subject"],

@@ -105,7 +105,7 @@ class Baseline(Value):
 
 
 def _platform(text: str) -> str:
-    """`linux/arm64/v8` without its variant."""
+    # Whoever builds may leave out the variant, as in `linux/arm64/v8` (OCI image index, platform).
     return "/".join(text.split("/")[:2])
 
 
@@ -167,7 +167,6 @@ class Validator(Value):
         return [one for one in known if one.name in wanted | baseline.features]
 
     def _wanted(self, found: Iterable[Verdict]) -> tuple[Verdict, ...]:
-        """Those that `--only` names by kind or name."""
         every = tuple(found)
         kinds = {word for one in every for word in (one.kind, one.name)}
         odd = next((word for word in self.only if word not in kinds), "")
@@ -217,9 +216,6 @@ def refused(subject: str, error: Exception) -> Judged:
     return Judged(subject=subject, verdicts=(verdict,))
 
 
-_FOLLOWS = "the lock in the image wants it so"
-
-
 def _following(
     verdicts: Iterable[Verdict], inventory: Inventory, index: Index, target: str
 ) -> list[Verdict]:
@@ -237,7 +233,7 @@ def _following(
         (one.kind, one.name) for one in images.judge(inventory, wanted, index) if one.word == PASS
     }
     return [
-        one.replace(reason=_FOLLOWS, help="")
+        one.replace(reason="the lock in the image wants it so", help="")
         if one.word == FAIL and one.kind == "component" and (one.kind, one.name) in follows
         else one
         for one in found
