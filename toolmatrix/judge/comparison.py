@@ -215,7 +215,7 @@ class _Pairing:
         )
 
     def _judged(self, name: str) -> Judgement:
-        """By the first rule that speaks, else suspicious for the reason why it matters at all."""
+        # What no rule expects is suspicious, for the reason why it matters at all.
         rule = self.catalog.rule(self._pair(name))
         if rule is not None:
             return rule.verdict, rule.why, rule.source
@@ -240,7 +240,6 @@ class _Pairing:
         )
 
     def _alike(self, name: str) -> Judgement | None:
-        """The reason why values that are not written alike are the same; None where they are not."""
         one, other = self.items(name)
         if one is None or other is None:
             return None

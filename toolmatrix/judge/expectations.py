@@ -195,7 +195,7 @@ def _flags(flags: LockedFlags) -> Iterator[Expectation]:
 
 
 def _about(facts: tuple[str, ...], flag: str) -> tuple[str, ...]:
-    """The facts of a lock's flags whose rows are about one of them."""
+    # Rows about a flag have its name in their id: `char-flag-effects/-fsigned-char#machine`.
     return tuple(fact for fact in facts if flag in fact.partition("/")[2].partition("#")[0])
 
 
@@ -264,7 +264,6 @@ def _finer(wanted: str, version: str) -> tuple[str, ...]:
 
 
 def _same_name(wanted: str, version: str) -> str:
-    """Names are compared as they are; an image's may carry Docker's own registry and a digest."""
     # `docker.io/library/` is what Docker puts before a name without a registry.
     plain = version.partition("@")[0].removeprefix("docker.io/").removeprefix("library/")
     try:
@@ -274,7 +273,7 @@ def _same_name(wanted: str, version: str) -> str:
 
 
 def _plain(version: str) -> str:
-    """A version without its local part (PEP 440), which says how it was built."""
+    # The local part of a version says how it was built, not which release it is (PEP 440).
     return version.partition("+")[0]
 
 

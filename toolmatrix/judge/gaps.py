@@ -49,7 +49,7 @@ def machines(index: Index, component: str, builds: Iterable[Release]) -> Iterato
 
 
 def _offered(index: Index, component: str, release: int) -> tuple[int, list[str]]:
-    """The machines that the wheels of a release are for, and the facts that say so."""
+    # By the limits of its wheels where facts give any, else by the list of its files.
     wheel = index.scale("from").bit("wheel")
     limited, listed = -1, 0
     by_limit: list[str] = []
@@ -142,7 +142,6 @@ def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[F
 
 
 def _subject(matrix: Matrix, index: Index, rows: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The component that rows are about, in the first cell of each, and its releases in their order."""
     component = matrix.rows[rows[0]].cells[0][0]
     mask = 0
     for row in rows:

@@ -165,7 +165,6 @@ def _absent(subject: Subject, expectation: Expectation) -> Verdict:
 
 
 def _differing(subject: Subject) -> Iterator[Verdict]:
-    """Components of which running tells another version than reading."""
     for name, seen in subject.inventory.components.items():
         ran = next((one for one in seen if one.seen_by == RAN), None)
         read = next((one for one in seen if one.seen_by != RAN and one.default), None)
@@ -182,7 +181,7 @@ def _differing(subject: Subject) -> Iterator[Verdict]:
 
 
 def _silent(subject: Subject) -> Iterator[Verdict]:
-    """Components that were read and did not answer when they were run: nobody can say that both agree."""
+    # Reading alone gave these a verdict; that running did not confirm it is said, and fails nothing.
     for one in subject.inventory.skipped:
         if one.what.startswith(RUNNING):
             check = Expectation(kind="component", name=one.what.removeprefix(RUNNING))
@@ -190,12 +189,12 @@ def _silent(subject: Subject) -> Iterator[Verdict]:
 
 
 def _agree(one: str, other: str) -> bool:
-    """True if two versions are the same, or one begins the other."""
+    # A version may be the coarser one on either side: a file may say `11.2` where the program says `11.2.152`.
     return admits(f"=={one}", other) or admits(f"=={other}", one)
 
 
 def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
-    """Every witness of the platform must agree: configuration, index, files, and each where it is taken unasked."""
+    # Every witness of the platform must agree: configuration, index, files, and each where it is taken unasked.
     inventory = subject.inventory
     said = Seen(version=inventory.platform, seen_by="configuration", where="platform")
     foreign = inventory.features.get("foreign-arch", ())
@@ -266,7 +265,7 @@ def _codegen(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
 
 
 def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
-    """A label, a variable or another feature: that it is there, and its value where one is wanted."""
+    # That it is there, and its value where one is wanted.
     kind = expectation.kind
     key = expectation.name if kind == "feature" else f"{kind}:{expectation.name}"
     code = "TM407" if kind == "label" else "TM410"
@@ -294,7 +293,6 @@ def _property(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
 
 
 def _lock(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
-    """The lock inside the image, where there is one; what its label says as well is left to the label."""
     features = subject.inventory.features
     label = [one.version for one in features.get("label:" + DIGEST, ())]
     for one in features.get("lock", ()):
@@ -307,35 +305,25 @@ def _lock(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
 
 def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
     """One library by its soname; `*` stands for every one that a file needs."""
-    held = subject.inventory.sonames
-    if expectation.name != "*":
-        mine = [one for one in held if one.name == expectation.name]
-        there = subject.inventory.features.get("soname:" + expectation.name, ())
-        if there:
-            yield expectation.verdict(PASS, there[0])
-        elif mine or held:
-            yield _loaded(subject, expectation, mine[0] if mine else None)
-        else:
-            yield _unseen_sonames(subject, expectation)
-        return
-    if not held:
-        yield _unseen_sonames(subject, expectation.replace(name="sonames"))
-        return
-    bad = [one for one in held if not one.found]
-    for one in bad:
-        yield _loaded(subject, Expectation(kind="soname", name=one.name), one)
-    good = len(held) - len(bad)
-    if good:
-        yield Expectation(kind="soname", name="sonames").verdict(PASS, found=f"{good} found")
-
-
-def _unseen_sonames(subject: Subject, expectation: Expectation) -> Verdict:
-    reason = subject.skipped("sonames", "soname") or "no file that needs libraries was read"
-    return expectation.verdict(SKIP, reason=reason)
+    held, name = subject.inventory.sonames, expectation.name
+    there = subject.inventory.features.get("soname:" + name, ())
+    check = expectation.replace(name="sonames") if name == "*" else expectation
+    if there:
+        yield check.verdict(PASS, there[0])
+    elif not held:
+        reason = subject.skipped("sonames", "soname") or "no file that needs libraries was read"
+        yield check.verdict(SKIP, reason=reason)
+    elif name != "*":
+        yield _loaded(subject, check, next((one for one in held if one.name == name), None))
+    else:
+        bad = [one for one in held if not one.found]
+        for one in bad:
+            yield _loaded(subject, Expectation(kind="soname", name=one.name), one)
+        if len(bad) < len(held):
+            yield check.verdict(PASS, found=f"{len(held) - len(bad)} found")
 
 
 def _loaded(subject: Subject, expectation: Expectation, one: Soname | None) -> Verdict:
-    """The verdict of the loader on one soname."""
     if one and one.found:
         return expectation.verdict(PASS, found=one.found)
     by = f"needed by {one.needed_by[0]}" if one and one.needed_by else "nothing brings it"
@@ -383,7 +371,7 @@ _EACH = (GONE, secrets.FEATURE)
 
 
 def _warnings(inventory: Inventory) -> Iterator[Verdict]:
-    """Faults that break no promise: a warning for each feature or value of each kind, whatever many files have it."""
+    # These break no promise. What is the same in many files is one warning.
     for kind, (code, reason, help) in _WARNINGS.items():
         for feature, several in inventory.features.items():
             name, _, about = feature.partition(":")

@@ -163,7 +163,7 @@ def disputes(matrix: Matrix, index: Index) -> Iterator[Finding]:
 
 
 def _table(matrix: Matrix, claim: ClaimRecord) -> str:
-    """The table that a claim stands in; a statement is a table of its own."""
+    # A statement is a table of its own.
     held = matrix.rows[claim.row].table
     return claim.row if held == "statements" else held
 
@@ -175,7 +175,9 @@ def located(findings: Iterable[Finding], matrix: Matrix, files: Sequence[str]) -
         where = finding.where or _fact(finding, matrix)
         if where is None:
             keys = _keys(files) if keys is None else keys
-            where = next((keys[name] for name in _words(finding) if name in keys), None)
+            # A name may hold a key: `target arm` is about the key `arm`.
+            words = [word for name in finding.names for word in (name, *name.split())]
+            where = next((keys[word] for word in words if word in keys), None)
         yield finding.replace(where=shortened(where or Position(files[0])))
 
 
@@ -196,13 +198,7 @@ def _fact(finding: Finding, matrix: Matrix) -> Position | None:
     return None
 
 
-def _words(finding: Finding) -> list[str]:
-    """Names that may be keys: `target arm` is the key `arm`."""
-    return [word for name in finding.names for word in (name, *name.split())]
-
-
 def _keys(files: Sequence[str]) -> dict[str, Position]:
-    """The keys of sources, rules, targets and components."""
     from toolmatrix.facts import yamlfile
 
     found: dict[str, Position] = {}

@@ -106,7 +106,7 @@ def _compilers(context: MachineContext) -> Iterator[Verdict]:
 
 
 def _toolkit(context: MachineContext) -> Iterator[Verdict]:
-    """The toolkit of a lock is in its image; one of this machine is used by what is compiled here."""
+    # The toolkit of a lock is in its image; one of this machine is used by what is compiled here, so it only warns.
     for name, tool in _TOOLS.items():
         locked, seen = context.locked(name), context.component(name)
         if seen is None:
@@ -123,7 +123,6 @@ def _toolkit(context: MachineContext) -> Iterator[Verdict]:
 
 
 def _driver(context: MachineContext) -> Iterator[Verdict]:
-    """The driver against the floor of the lock's toolkit, or of the one that is installed."""
     seen, toolkit = context.component("driver"), context.component("cuda")
     locked = context.locked("driver")
     check = _check("driver")
@@ -140,7 +139,7 @@ def _driver(context: MachineContext) -> Iterator[Verdict]:
 
 
 def _floor(index: Index, toolkit: str) -> tuple[str, tuple[str, ...]]:
-    """The drivers that a toolkit runs with, as a selector, and the fact: from 11 on one floor for a whole major."""
+    # From CUDA 11 on one floor holds for a whole major.
     releases = stage_facts.releases(index, "cuda", toolkit)
     scale = stage_facts.scale_of(index, "cuda")
     mine = stage_facts.mask_of(scale, releases)
@@ -152,7 +151,6 @@ def _floor(index: Index, toolkit: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _devices(context: MachineContext) -> Iterator[Verdict]:
-    """Each GPU against the devices that a lock names, or the archs that it makes code for."""
     found = context.feature("device")
     if not found:
         cards = context.feature("product") or context.feature("gpu")
@@ -205,7 +203,7 @@ def _processor(context: MachineContext) -> Iterator[Verdict]:
 
 
 def _glibc(context: MachineContext) -> Iterator[Verdict]:
-    """The glibc that is installed; binaries of images bring their own."""
+    # What runs in an image has the glibc of the image: this one is reported, and cannot fail.
     seen = context.component("glibc")
     if seen:
         yield _check("glibc").verdict(PASS, seen)
@@ -260,7 +258,7 @@ CHECKS: dict[str, tuple[str, Callable[[MachineContext], Iterator[Verdict]]]] = {
 
 
 def _within(selector: str, version: str) -> str:
-    """The verdict whether a version is within a selector; unknown where it is too coarse to tell, or not a version."""
+    # A program may tell fewer numbers than are wanted, or none: then nobody can say.
     try:
         # Bit 1 is that of the first version of a scale; bit 0 stands for "absent".
         if Scale("pep440", [version]).select(selector) & 2:

@@ -167,7 +167,6 @@ def load() -> PortingCatalog:
 
 
 def _made(fields: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, Any]:
-    """Fields with their patterns compiled, lists as tuples, and the source by its title."""
     made: dict[str, Any] = {}
     for name, value in fields.items():
         if name in ("of", "drop", "without"):
@@ -192,7 +191,7 @@ def _effect(fields: Mapping[str, Any], sources: Mapping[str, str]) -> DerivedPro
 
 
 def _spellings(held: Iterable[Mapping[str, Any]]) -> dict[str, tuple[tuple[str, str], ...]]:
-    """Pairs of an own and the common spelling by architecture, in the order of the file."""
+    # In the order of the file: a triplet contains a name of its architecture, and is replaced before that.
     found: dict[str, tuple[tuple[str, str], ...]] = {}
     for one in held:
         for architecture, several in one.items():

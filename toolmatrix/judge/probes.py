@@ -36,7 +36,7 @@ def _known(index: Index) -> tuple[ProgramProbe, ...]:
 
 
 def _of_components(catalog: Book) -> Iterator[ProgramProbe]:
-    """The probes of each provision, those of the first for a component in the first round."""
+    # The probes of a component's first provision go in the first round; others stand in where those do not answer.
     asked: dict[str, dict[tuple[str, ...], int]] = {}
     for provision in catalog.provisions:
         held = asked.setdefault(provision.component, {})
@@ -67,7 +67,7 @@ def _runs(provision: Provision) -> Iterator[tuple[bool, recipe.Probe, tuple[str,
 
 
 def _of_flags(effects: Sequence[Effect]) -> Iterator[ProgramProbe]:
-    """The probes for what flags set either way: the default of the compiler shows in a macro."""
+    # The default of a compiler shows in a macro, so that no file has to be compiled.
     names = [one.name for one in effects]
     for place, effect in enumerate(effects):
         found = _DEFINED.fullmatch(effect.holds)

@@ -64,7 +64,7 @@ def refused(context: PlanContext) -> Iterator[Finding]:
 
 
 def _ground(context: PlanContext, arch: str) -> Incompatibility | None:
-    """The fact by which the CUDA toolkit does not take an arch; what LLVM takes is in no table."""
+    # What LLVM takes is in no table.
     name = facts.twin(context.index, arch)
     if context.toolkit.component != "cuda" or name not in context.index.component("arch").versions:
         return None
@@ -113,7 +113,6 @@ def deprecated(context: PlanContext) -> Iterator[Finding]:
 
 
 def _going(text: str, names: Iterable[str]) -> list[str]:
-    """The archs of a plan that a warning of nvcc speaks of."""
     below = _GOING_BELOW.search(text)
     if below:
         return [name for name in names if 0 < facts.number(name) < int(below[1])]

@@ -109,7 +109,7 @@ _Limits = tuple[tuple["Incompatibility", ...], tuple[str, ...], tuple[str, ...],
 
 
 def _limits(context: PlanContext, compiler: str, version: str) -> _Limits:
-    """The limits of a host compiler: the hard fact, the limits as selectors, the facts and those that let it pass."""
+    # The hard fact, the limits as selectors, the facts, and those that would let the compiler pass.
     if compiler == "msvc":
         rows = context.toolkit.rows("cuda-msvc")
         barred = rows and not any(admits(cells["msvc"], version) for _, cells in rows)
@@ -290,7 +290,6 @@ def idle(context: PlanContext) -> Iterator[Finding]:
 
 
 def _passing(stage: Stage) -> bool:
-    """True if a stage prepares something and writes nothing that stays."""
     return stage.kind == "hash" or (
         stage.kind in _PREPARING and all(map(_TEMP.search, stage.outputs)) and bool(stage.outputs)
     )

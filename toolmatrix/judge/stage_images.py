@@ -102,7 +102,6 @@ def codes(plans: Sequence[Plan]) -> list[DeviceCode]:
 
 
 def _joined(parts: Sequence[DevicePart], links: Sequence[DevicePart]) -> tuple[DevicePart, ...]:
-    """After a device link: its cubins, and the PTX that all relocatable parts have."""
     apart = tuple(part for part in parts if not part.relocatable)
     loose = [part for part in parts if part.relocatable]
     if not loose or not links:
@@ -188,7 +187,6 @@ def _loose(number: int, plan: Plan) -> Iterator[DevicePart]:
 
 
 def _objects(plan: Plan) -> dict[str, None]:
-    """Object files and archives that a link reads and the plan does not make."""
     made = {path for stage in plan.stages for path in stage.outputs}
     links = [stage for stage in plan.stages if stage.kind in ("link", "nvlink", "linker-wrapper")]
     read = (path for stage in links for path in stage.inputs)
