@@ -125,7 +125,7 @@ def merged(findings: Iterable[Found], *fields: str) -> list[Found]:
     ]
 
 
-# The values for the places of a template, each made when the template asks for it; lists are quoted names.
+# Each value is made when a template asks for it: most templates want one of them, and naming releases takes time.
 class _Places(dict[str, str]):
     def __init__(self, finding: Finding, words: Words | None = None) -> None:
         super().__init__()

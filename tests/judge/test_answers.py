@@ -203,8 +203,8 @@ def test_the_request_is_the_one_the_command_line_makes(make: Callable[..., Small
         "app": "===2.0",
     }
     assert asked.policies == (("arm", "wish", ("loud",)),)
-    assert sweep.default_accelerator(index, "app", "x86") == "cuda"
-    assert sweep.default_accelerator(index, "lib", "x86") == "none"
+    assert sweep.accelerators(index, "x86", "app")[0] == "cuda"
+    assert sweep.accelerators(index, "x86", "lib")[0] == "none"
 
 
 def test_verdicts_travel_between_processes(make: Callable[..., Small]) -> None:

@@ -77,10 +77,8 @@ class Expectation(Value):
         help: str = "",
         others: Iterable[Seen] = (),
     ) -> Verdict:
-        """The verdict by a sighting, or about what nothing shows.
-
-        `code` is that of what is wrong: a check that passes has none, and a skip or an unknown has that of its subject.
-        """
+        """The verdict by a sighting, or about what nothing shows; `code` is that of what is wrong."""
+        # A check that passes has none, and a skip or an unknown has that of its subject, whatever was looked at.
         machine = self.kind == MACHINE
         settled = {
             PASS: "",
@@ -207,16 +205,14 @@ def _framework(index: Index, target: LockedTarget) -> str:
 
 
 def _excuse(index: Index, target: LockedTarget, framework: str, name: str) -> str:
-    """The reason why an image made from the lock may lack a component; empty where it may not.
-
-    An image to build a framework in need not hold the framework, nor what only its package requires.
-    """
+    """The reason why an image made from the lock may lack a component; empty where it may not."""
     if target.components[name].floor:
         return f"the {name} belongs to the machine, not to the image"
     if target.from_ != "source" or not framework:
         return ""
     if name == framework:
         return "it is built from source, and an image to build it in need not hold it"
+    # Nor need it hold what only the package of the framework requires: nothing is installed from that package.
     ids = index.ids
     claims = [index.record(ids[fact]) for fact in target.components[name].facts if fact in ids]
     required = [
@@ -254,8 +250,8 @@ def compared(index: Index, expectation: Expectation, seen: Seen) -> tuple[str, s
 
 
 def _finer(wanted: str, version: str) -> tuple[str, ...]:
-    """Versions that a coarse witness may stand for, where what is wanted has more numbers: the ends of its series, and
-    every version between them that is named. A package of Python has no more numbers than its record says."""
+    """Versions that a coarse witness may stand for, where what is wanted has more numbers."""
+    # The ends of its series and what is named between them: bounds judge all versions between two of these alike.
     named = _LITERAL.findall(wanted)
     plain = _plain(version)
     if all(one.count(".") <= plain.count(".") for one in named):
@@ -286,13 +282,12 @@ def admits(selector: str, version: str, scheme: str = "pep440") -> bool:
 
 
 def _releases(index: Index, name: str, version: str) -> tuple[str, ...]:
-    """The known releases that a version may be: those that bring a tool of it, or those that it begins.
-
-    nvcc has numbers of its own (attribute `nvcc` of a release). The releases of a series cannot be told apart.
-    """
+    """The known releases that a version may be: those that bring a tool of it, or those that it begins."""
+    # The releases of a series cannot be told apart.
     if index.header["components"][name]["scheme"] == "series":
         return ()
     scale = index.scale(name)
+    # nvcc has numbers of its own (attribute `nvcc` of a release).
     return stage_facts.shipping(index, name, version) or tuple(
         scale.named(scale.select(f"=={_plain(version)}"))
     )

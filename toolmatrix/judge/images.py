@@ -218,14 +218,12 @@ def _arch(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
 
 
 def _flag(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
-    """A flag is there where a command line, the configuration or a file carries it, or its effect is seen.
-
-    A variable that should carry it and is set to something else says more than what some file was compiled with.
-    """
+    """A flag is there where a command line, the configuration or a file carries it, or its effect is seen."""
     features = subject.inventory.features
     seen = features.get("flag:" + expectation.name, ())
     places = {one.where for one in seen}
-    # A variable decides before any file: it is what the next compilation gets.
+    # A variable that should carry it and is set to something else says more than what some file was compiled with:
+    # it is what the next compilation gets.
     for name in expectation.variables:
         for one in features.get("env:" + name, ()):
             if one.where not in places:
@@ -386,15 +384,13 @@ def _warnings(inventory: Inventory) -> Iterator[Verdict]:
 
 
 def provider(inventory: Inventory, soname: str) -> str:
-    """The package that provides a soname, in the words of the image's package manager as far as that is known.
-
-    The vendors' packages are the table `parts` of matrix/signatures.yaml. Of distributions, rpm and apk find packages
-    by soname, and Debian names them after it.
-    """
+    """The package that provides a soname, in the words of the image's package manager as far as that is known."""
     if soname.startswith("/"):
         return f"a build of it for the C library of this image, or what has {soname}"
+    # The vendors' packages are the table `parts` of matrix/signatures.yaml.
     part = signatures.part(signatures.parts(), soname)
     found = [part.providers(soname)] if part is not None else []
+    # Of distributions, rpm and apk find packages by soname, and Debian names them after it.
     managers = {name.partition(":")[0] for name in inventory.features}
     if "rpm" in managers:
         found.append(f"`dnf install '{soname}()(64bit)'`")

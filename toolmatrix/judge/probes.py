@@ -54,14 +54,14 @@ def _of_components(catalog: Book) -> Iterator[ProgramProbe]:
 
 
 def _runs(provision: Provision) -> Iterator[tuple[bool, recipe.Probe, tuple[str, ...]]]:
-    """Each probe with its arguments, and whether it stands in for others: one with a condition, or that calls the same
-    program by another name. Left out are those that need an answer, or whose answer no program prints."""
+    """Each probe with its arguments, and whether it stands in for others."""
     for probe in provision.probes:
         try:
             words = [variables.put(word, {"component": provision.component}) for word in probe.run]
         except KeyError:
+            # It needs a value of an answer, and an image that is only looked at has none.
             continue
-        # `python` is missing in many images that have `python3`.
+        # `python` is missing in many images that have `python3`. A version that a probe names no program has to print.
         for name in (words[0], *programs.alike(words[0])) if not probe.wanted else ():
             yield bool(probe.when) or name != words[0], probe, (name, *words[1:])
 

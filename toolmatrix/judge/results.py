@@ -64,10 +64,7 @@ def validate_all(
 
 
 class Results:
-    """The file of results, or nothing where no path is given; `done` is what it has for this key.
-
-    A subject that was judged twice was another one by the second time.
-    """
+    """The file of results, or nothing where no path is given; `done` is what it has for this key."""
 
     def __init__(self, path: str, key: str) -> None:
         self.path = path
@@ -102,6 +99,7 @@ class Results:
     def _line(self, line: bytes, number: int) -> None:
         try:
             body = json.loads(line)
+            # Of a subject that was judged twice the last line counts: it was another one by the second time.
             if body["run"] == self.key:
                 self.done[body["subject"]] = body.get("identity", ""), _judged(body)
         except (ValueError, KeyError, TypeError, AttributeError):

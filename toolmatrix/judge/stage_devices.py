@@ -31,10 +31,9 @@ _TIED = {"specific-cubin": "own", "family-cubin": "family"}
 class DeviceAnswer(Value):
     """The answer whether a device runs some code.
 
-    `image` is the one that it takes, `why` pairs each of the others with a reason.
-
-    A reason is major, minor, newer, own, family, tegra, other, features, link, tile, optix, outside, device or
-    unknown. `stage` puts the part together that decides, in the plan of that number.
+    `image` is the one that it takes, `why` pairs each of the others with a reason: major, minor, newer, own, family,
+    tegra, other, features, link, tile, optix, outside, device or unknown. `stage` puts the part together that decides,
+    in the plan of that number.
     """
 
     device: str
@@ -48,13 +47,12 @@ class DeviceAnswer(Value):
 
 
 def answer(index: Index, device: str, code: DeviceCode) -> DeviceAnswer | None:
-    """The answer for the code of one plan: that of its worst part; None where there is no code at all.
-
-    Nobody can say what a device runs that is in no table.
-    """
+    """The answer for the code of one plan: that of its worst part; None where there is no code at all."""
+    # Nobody can say what a device runs that is in no table.
     if device.partition(":")[0] not in index.component("device").versions:
         return DeviceAnswer(device=device, answer=UNKNOWN, why=((device, "device"),))
     held = [of_part(index, device, part) for part in code.parts]
+    # Objects that no plan here makes may hold code for it.
     if not held and code.outside:
         why = tuple((path, "outside") for path in code.outside)
         return DeviceAnswer(device=device, answer=UNKNOWN, why=why)

@@ -61,13 +61,11 @@ class Toolkit:
 
 @lru_cache(maxsize=64)
 def releases(index: Index, component: str, version: str) -> tuple[str, ...]:
-    """The releases a tool's own version stands for: those that ship it, that release, or its minor series.
-
-    A release names the compiler it ships by the attribute `nvcc`; 13.0.88 came with 13.0.1, 13.0.2 and 13.0.3.
-    """
+    """The releases a tool's own version stands for: those that ship it, that release, or its minor series."""
     if component not in index.header["components"] or not version:
         return ()
-    # The compiler counts its own builds: only the releases that ship it tell which release it is.
+    # The compiler counts its own builds: only the releases that ship it tell which release it is, and nvcc 13.0.88 came
+    # with 13.0.1, 13.0.2 and 13.0.3.
     shipped = shipping(index, component, version)
     if shipped:
         return shipped

@@ -31,10 +31,7 @@ _ANSWERS: dict[int, tuple[type[codes.DeviceFinding], str]] = {
 
 
 class Here(Value):
-    """The machine that a plan will run on.
-
-    `has_program(program, PATH)` takes an empty PATH where none is known.
-    """
+    """The machine that a plan will run on; `has_program(program, PATH)` takes an empty PATH where none is known."""
 
     has_program: Callable[[str, str], bool]
     has_file: Callable[[str], bool]
@@ -84,13 +81,10 @@ class PlanContext:
 
 
 def toolkit_of(plan: Plan) -> tuple[str, str]:
-    """The component of the matrix that makes the code of a plan, and its version.
-
-    CUDA for nvcc, and for clang the CUDA that it was given (`-target-sdk-version`, a word of cc1 for NVIDIA); clang
-    itself for what it makes for AMD.
-    """
+    """The component of the matrix that makes the code of a plan, and its version."""
     if plan.tool == "nvcc":
         return "cuda", plan.version
+    # clang tells its cc1 which CUDA it was given (`-target-sdk-version`); for AMD it makes the code itself.
     for stage in plan.stages:
         if (stage.arch or "").startswith(SASS):
             versions = [word for word in stage.argv if word.startswith("-target-sdk-version=")]

@@ -65,6 +65,7 @@ def releases(index: Index) -> list[Release]:
 def touched(index: Index, matrix: Matrix, paths: Collection[str]) -> list[Release]:
     """The releases of `releases` that some files declare, or whose facts stand there."""
     masks: dict[str, int] = {}
+    # A file may speak of a release that another declares, whose answer it then changes.
     for claim in matrix.claims.values():
         if claim.node.where.path in paths:
             component, selector = claim.when[0]
@@ -88,7 +89,7 @@ def request(index: Index, release: Release, way: BuildVariant) -> Request:
     """The request `component==version --target TARGET --from WAY` with what the target stands for."""
     component, version = release
     target = index.header["targets"][way.target]
-    accelerator = way.accelerator or default_accelerator(index, component, way.target)
+    accelerator = way.accelerator or accelerators(index, way.target, component)[0]
     asks = [
         Ask(component=name, selector=value, text="", option="target", target=way.target)
         for name, value in target["context"].items()
@@ -104,6 +105,7 @@ def request(index: Index, release: Release, way: BuildVariant) -> Request:
         targets=(way.target,),
         archs=(version,) if component == "arch" else (),
         devices=(version,) if component == "device" else (),
+        # A policy about the component itself would have another release than the one that is asked for.
         policies=tuple(
             (way.target, name, (value,))
             for name, value in target["policies"].items()
@@ -112,14 +114,10 @@ def request(index: Index, release: Release, way: BuildVariant) -> Request:
     )
 
 
-def default_accelerator(index: Index, component: str, target: str) -> str:
-    """The default accelerator: the target's own, if the component can use it."""
-    return accelerators(index, target, component)[0]
-
-
 def accelerators(index: Index, target: str, component: str = "") -> list[str]:
     """The accelerators of a target, its own first; with a component, those that it can use, or none."""
     own: str = index.header["targets"][target]["accelerator"]
+    # A target has every accelerator that no fact forbids.
     left = -1
     here = index.scale("target").bit(target)
     for binding in index.component("target").bindings:
@@ -145,12 +143,12 @@ def ways(index: Index, component: str = "") -> list[BuildVariant]:
 def promised(index: Index) -> BuildVariant:
     """The way in which every release of the first framework must have an answer: on the first target, from source."""
     target = next(iter(index.header["targets"]))
-    accelerator = default_accelerator(index, first_framework(index), target)
+    accelerator = accelerators(index, target, first_framework(index))[0]
     return BuildVariant(target=target, from_="source", accelerator=accelerator)
 
 
 def judge_release(index: Index, release: Release, luck: dict[str, int]) -> ReleaseOutcome:
-    """Ask for one release in every way that counts."""
+    """Ask for one release in every way that counts: only frameworks are had in several."""
     component, version = release
     answered: list[BuildVariant] = []
     refused: list[Finding] = []
@@ -178,24 +176,21 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
 
 
 def search(index: Index, release: Release, luck: dict[str, int]) -> Finding | None:
-    """None when some way with some accelerator has an answer, else the finding that none has.
-
-    `luck` remembers by component where the release before had one; it saves time and changes nothing.
-    """
+    """None when some way with some accelerator has an answer, else the finding that none has."""
     can: Sequence[str] = index.header["components"][release[0]]["accelerators"] or ("none",)
     tried = sorted(ways(index), key=lambda way: way.accelerator not in can)
-    asked = [request(index, release, way) for way in tried]
     last = luck.get(release[0], 0)
-    # Neighbouring releases mostly have an answer in the same way: one solve instead of a dozen.
-    for place in (last, *range(len(asked))):
-        if possible(index, asked[place]):
+    # Neighbouring releases mostly have an answer in the same way: one solve instead of a dozen. `luck` remembers by
+    # component where the release before had one; it saves time and changes nothing.
+    for place in (last, *range(len(tried))):
+        if possible(index, request(index, release, tried[place])):
             luck[release[0]] = place
             return None
-    found = attempt(index, asked[0])
+    found = attempt(index, request(index, release, tried[0]))
     if not isinstance(found, Assembly):
         return None
-    refused = refusal(release, tried[0], found)
-    return _unanswered(Unreachable, release, None, refused.grounds, severity="warning")
+    reason = refusal(release, tried[0], found).grounds
+    return _unanswered(Unreachable, release, None, reason, severity="warning")
 
 
 def refusal(release: Release, way: BuildVariant, assembly: Assembly) -> Finding:

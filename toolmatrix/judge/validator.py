@@ -170,6 +170,7 @@ class Validator(Value):
         every = tuple(found)
         kinds = {word for one in every for word in (one.kind, one.name)}
         odd = next((word for word in self.only if word not in kinds), "")
+        # A misspelt name would leave no check, and nothing would be wrong.
         if odd:
             raise NothingMatched(
                 f"no check is called `{odd}`",
@@ -182,23 +183,22 @@ class Validator(Value):
         )
 
     def attempt(self, subject: str, known: str | None) -> Attempt:
-        """The verdicts, or the one that says why there are none, unless the identity of the subject still is `known`.
-
-        Nothing is identified where that is None, as nobody keeps results. Raises what another run may not meet though
-        the subject is the same: an engine that does not answer, a bound that is reached.
-        """
+        """The verdicts, or the one that says why there are none, unless the subject still has the identity `known`."""
+        # Nobody keeps results where that is None, so that nothing has to be identified.
         identity = "" if known is None else locked.identity(subject, self.directory)
         if identity and identity == known:
             return Attempt(identity=identity)
         try:
             judged = self.judge(subject)
         except (ToolMissing, BoundReached):
+            # Another run may not meet these though the subject is the same, so that they are kept without identity.
             raise
         except ToolmatrixError as error:
             judged = refused(subject, error)
         # Told anew after reading, for a tag may move while its image is read.
+        # Where it changed meanwhile nobody knows which one was judged.
         if identity and identity != locked.identity(subject, self.directory):
-            identity = ""  # it changed meanwhile, and nobody knows which one was judged
+            identity = ""
         return Attempt(identity=identity, judged=judged)
 
 
