@@ -213,6 +213,7 @@ def outcome(verdicts: Iterable[Verdict]) -> str:
         return "no"
     # Warnings beside the checks say nothing about what was promised.
     words = {verdict.word for verdict in given if verdict.kind != EVIDENCE}
+    # Nothing but skips is no yes: nobody looked.
     return "unknown" if UNKNOWN in words or not words & {PASS, WARN} else "yes"
 
 

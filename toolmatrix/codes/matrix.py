@@ -20,7 +20,8 @@ class MatrixFinding(Finding):
 
     @property
     def asked_in_way(self) -> str:
-        """`'tensorflow==2.6.5' --target arm --from wheel`, as a shell takes it: the first of the ways."""
+        """`'tensorflow==2.6.5' --target arm --from wheel`, as a shell takes it."""
+        # A request has one way, and the reason is the same in all: the first stands for them.
         first = self.ways[0]
         accelerator = f" --accelerator {first.accelerator}" if first.accelerator else ""
         return f"'{self.asked}' --target {first.target} --from {first.from_}{accelerator}"
@@ -174,6 +175,7 @@ class Missing(MatrixFinding):
     @property
     def names(self) -> tuple[str, ...]:
         """The kind of what is missing, then the values of its fields."""
+        # Names order the findings of one code, and three kinds share this one.
         return self.kind, *super().names
 
 
@@ -209,6 +211,7 @@ class MissingCell(Missing):
 
     @property
     def others(self) -> str:
-        """The rows that have the cell: those about the same accelerator, where the table tells one."""
+        """The rows that have the cell."""
+        # Those about the same accelerator, where the table tells one: a row for the CPU lacks no toolkit.
         known = {"": "", "none": " without an accelerator"}
         return known.get(self.accelerator, f" with {self.accelerator}")

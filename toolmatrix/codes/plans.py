@@ -17,7 +17,8 @@ class PlanFinding(Finding):
 
     @property
     def toolkit(self) -> str:
-        """`cuda 13.0.1 to 13.0.3`; a driver tells its version, which several releases may ship."""
+        """`cuda 13.0.1 to 13.0.3`."""
+        # A driver tells its version, which several releases may ship.
         ends = self.releases[:1] + self.releases[1:][-1:]
         return f"{self.component} {' to '.join(ends)}" if ends else "this toolkit"
 
@@ -84,8 +85,7 @@ class ArchByDefault(PlanFinding):
 
 
 def _add_ptx(arch: str) -> str:
-    """The option for PTX that later devices run too: that of `a` and `f` archs goes nowhere else."""
-    # An `a` or `f` target is for one device or family (NVIDIA, feature sets of compilation targets).
+    # PTX of an `a` or `f` target is for one device or family alone (NVIDIA, feature sets of compilation targets).
     number = arch.rpartition("_")[2].rstrip("af")
     return f"add `-gencode arch=compute_{number},code=compute_{number}`"
 
@@ -171,6 +171,7 @@ class HostCompilerRefused(PlanFinding):
         return f"{self.toolkit} does not take {named}, only {self.expected}{tail}"
 
     def help(self) -> str:
+        # Where the check is off or the sources disagree, switching it off is no way out.
         other = ", or switch the check off with `--allow-unsupported-compiler`"
         return f"name another with `-ccbin` ({self.expected}){'' if self.how else other}"
 
@@ -184,6 +185,7 @@ class ProgramMissing(PlanFinding):
     program: str
 
 
+# By the end of its name; whatever else a driver is given it takes for a source.
 _INPUTS = {
     "object": (".o", ".obj"),
     "library": (".a", ".lib", ".so"),
@@ -291,6 +293,7 @@ class DeviceFinding(PlanFinding):
     @property
     def names(self) -> tuple[str, ...]:
         """The device, and what decides: the counts, the image, or each image with the word for why not."""
+        # Of several plans each has its own finding that names the images.
         if self.plan is None:
             return self.device, str(self.holding), str(self.running)
         return self.device, *(
@@ -302,6 +305,7 @@ class DeviceFinding(PlanFinding):
             return super().sentence(words)
         if not self.holding:
             return "nothing here holds code that a device could load"
+        # An invocation that only links host code holds none and counts for nothing.
         total = plural(self.holding, "invocation")
         return f"{self.running} of {total} with device code run on it"
 
@@ -321,6 +325,7 @@ class DeviceFinding(PlanFinding):
         )
 
 
+# What `judge.stage_devices` calls a reason, as the predicate of the images that have it.
 _WHY = {
     "major": "is for another major version",
     "minor": "is for a higher minor version",
@@ -341,7 +346,6 @@ _PLURAL = {"is": "are", "does": "do", "wants": "want"}
 
 
 def _agreeing(words: str, several: Sequence[str]) -> str:
-    """A predicate that agrees with one name or several."""
     verb, _, rest = words.partition(" ")
     return words if len(several) == 1 else f"{_PLURAL[verb]} {rest}"
 
@@ -372,7 +376,8 @@ class RunsByPtx(DeviceFinding):
 
     @property
     def series(self) -> str:
-        """The minor series of the toolkit: its drivers read the PTX of all of it."""
+        """The minor series of the toolkit."""
+        # The driver that came with any release of a series reads the PTX of all of it.
         series = ".".join(self.releases[0].split(".")[:2]) if self.releases else ""
         return f"{self.component} {series}" if series else "this toolkit"
 
@@ -392,6 +397,7 @@ class RunsByCode(DeviceFinding):
     @property
     def features(self) -> str:
         """The condition of code that asks for features, on a device of which none were named."""
+        # A target ID names features behind colons, as in `gfx90a:xnack+` (Clang, target IDs).
         asks = ":" in self.image and ":" not in self.device
         return ", where it has these features" if asks else ""
 

@@ -52,6 +52,7 @@ def whole(ways: Iterable[BuildVariant], tried: Iterable[BuildVariant]) -> tuple[
 
 def _merged_releases(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Findings about several releases of one component by facts about the same pairs of components as one."""
+    # Patch releases fail by the same rows of the same tables: a finding for each would say one thing a hundred times.
     same: dict[tuple[Finding, object], list[Finding]] = {}
     for found in findings:
         about = found.replace(releases=(), grounds=(), facts=())

@@ -147,6 +147,7 @@ class _Side:
         for what in (name, bare, WHICH + bare, feature, *managers, kind.kind, kind.group, REST):
             if what in self.skipped:
                 return self.skipped[what]
+        # Nothing of a kind is an answer only where something shows that the side was asked for that kind.
         proof = kind.none or kind.kind
         return None if proof == ALWAYS or proof in self.has else "it tells nothing of them"
 
@@ -199,6 +200,7 @@ class _Pairing:
     def difference(self, name: str, kind: ComparedKind) -> Difference:
         """Something that is not the same, judged."""
         one, other = self.items(name)
+        # Package managers may call a thing by two names, and then it goes by the one for both.
         called = {item.called for item in (one, other) if item}
         verdict, why, source = self._alike(name) or self._locked(name) or self._judged(name)
         return Difference(
@@ -266,6 +268,7 @@ class _Pairing:
             return None
         says = [side.items.get(name) for side in self.locked]
         values = [side.value(name) or "none" for side in self.locked]
+        # The lock explains a difference only if each side has what the lock says of it.
         agree = all(
             item is said is None or (item and said and _covers(said, item))
             for said, item in zip(says, self.items(name), strict=True)

@@ -139,6 +139,7 @@ class _Judge:
         values["compiler"] = self.catalog.compiler(values.get("compiler", ""))
         if values.get("value") and values.get("cpu_flag"):
             values["cpu_flag"] = f"{values['cpu_flag'].rstrip('=')}={values['value']}"
+        # A log names an arch or a capability, and templates may want the other.
         if values.get("arch"):
             plain = facts.sass(facts.twin(self.index, values["arch"]))
             number = facts.number(plain)
@@ -277,7 +278,7 @@ def _filled(template: str, values: Mapping[str, str]) -> str | None:
 
 
 def _without(template: str) -> str:
-    """A sentence without what stands in brackets or after a comma around a place that nobody can fill."""
+    # What stands in brackets or between commas may go; a place in the sentence itself becomes `...`.
     plain = re.sub(r" ?\([^()]*\{\w+\}[^()]*\)|, [^,;]*\{\w+\}[^,;]*", "", template)
     return _PLACE.sub("...", plain)
 

@@ -40,6 +40,7 @@ def of_answer(release: tuple[str, str], way: BuildVariant, answer: Resolution) -
 
     choices = answer.targets[way.target]
     yield from younger(choices, way, index.statement, day)
+    # What is built from source takes the toolkit that is there; a wheel was built with one, which somebody knows.
     if way.from_ == "wheel":
         yield from unnamed(release, choices, way, index.statement, index.header["components"])
 
@@ -48,6 +49,7 @@ def younger(
     choices: Sequence[Choice], way: BuildVariant, record: Statement, day: Day
 ) -> Iterator[Anachronism]:
     """Choices that a row is said to have been tested with, although its subject came out before them."""
+    # Of several instances the first, as everywhere.
     chosen = {choice.component: choice.version for choice in reversed(choices)}
     for choice in choices:
         out = day(choice.component, choice.version)

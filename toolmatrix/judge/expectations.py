@@ -22,7 +22,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from toolmatrix.errors import Position
     from toolmatrix.facts.index import Index
@@ -169,16 +169,12 @@ def of_lock(index: Index, target: LockedTarget, digest: str) -> Iterator[Expecta
         )
     if target.compiles:
         yield from _flags(target.flags)
-    yield from _named("env", target.flags.env)
+    for name, value in target.flags.env.items():
+        yield Expectation(kind="env", name=name, wanted=value)
     yield Expectation(kind="lock", name="lock", wanted=digest)
-    yield from _named("label", {DIGEST: digest})
+    yield Expectation(kind="label", name=DIGEST, wanted=digest)
     # Last, for it is about everything else that the image holds.
     yield Expectation(kind="soname", name="*")
-
-
-def _named(kind: str, held: Mapping[str, str]) -> Iterator[Expectation]:
-    for name, value in held.items():
-        yield Expectation(kind=kind, name=name, wanted=value)
 
 
 def _flags(flags: LockedFlags) -> Iterator[Expectation]:

@@ -120,6 +120,7 @@ def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[F
         if claim.carried:
             # What no cell names is not inside.
             inside.add((matrix.rows[claim.row].table, claim.component))
+    # Rows for the CPU lack no toolkit, so that they are compared among themselves.
     for (table, accelerator), rows in groups.items():
         about = {name for row in rows for name in named.get(row, ())}
         for name in (name for name in matrix.components if name in about):

@@ -42,6 +42,7 @@ def dangling(matrix: Matrix) -> Iterator[Finding]:
     versions: dict[str, set[str]] = {name: {"*"} for name in matrix.components}
     for component, version in matrix.releases:
         versions[component].add(version)
+    # Whatever names a release and is no claim: the loader has looked at those.
     named: list[tuple[str, str, str]] = []
     for name, target in matrix.targets.items():
         for pairs in (target.context, target.policies, {"accelerator": target.accelerator}):
@@ -84,6 +85,7 @@ def unlisted(files: Sequence[str]) -> Iterator[Finding]:
     """Fact files that lie beside those a front page lists and are not read; `files` begins with the front page."""
     known = {os.path.normpath(path) for path in files}
     home = os.path.dirname(os.path.normpath(files[0]))
+    # Beside the front page lie files of anybody, such as those of a project.
     for folder in sorted({os.path.dirname(path) for path in known} - {home}):
         for name in sorted(os.listdir(folder or os.curdir)):
             path = os.path.join(folder, name)
@@ -183,6 +185,7 @@ def located(findings: Iterable[Finding], matrix: Matrix, files: Sequence[str]) -
 
 def shortened(where: Position) -> Position:
     """A place in the built-in matrix as people know it, `matrix/...`; another as it is."""
+    # With a separator at its end, so that a folder beside it whose name it begins is not cut.
     root = os.path.join(resources.matrix_root(), "")
     return Position(os.path.normpath(where.path).removeprefix(root), where.line, where.column)
 

@@ -80,6 +80,7 @@ def inventory(target: LockedTarget, name: str, subject: str = "") -> Inventory:
     flags = target.flags
     features: dict[str, tuple[Seen, ...]] = {
         f"flag:{flag}": (_seen(flag, f"{name} {kind}"),)
+        # Reversed, so that of a flag in several lists the first one is named: a later value of a key wins.
         for kind in reversed(_LISTS)
         for flag in getattr(flags, kind)
     }

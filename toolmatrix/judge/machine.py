@@ -95,6 +95,7 @@ def _compilers(context: MachineContext) -> Iterator[Verdict]:
         locked, seen = context.locked(name), context.component(name)
         reason = next((one.reason for one in context.inventory.skipped if one.what == name), "")
         check = _check(name, f"=={locked.version}", locked.facts) if locked else _check(name)
+        # Only a lock asks for Bazel; that one of the others is missing is worth a line anyway.
         if seen is None and (locked or name != "bazel"):
             word = SKIP if reason or not locked else FAIL
             help = f"install {name} {locked.version}, or build in an image" if locked else ""

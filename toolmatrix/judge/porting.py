@@ -101,6 +101,7 @@ class DifferenceRule(Value):
         )
 
     def _valued(self, values: tuple[str, str]) -> bool:
+        # Turned round a comparison says the same, so that a rule fits both ways.
         one, other = self.values
         there, back = zip(values, values[::-1], strict=True)
         return any(one.fullmatch(a) and other.fullmatch(b) for a, b in (there, back))
@@ -151,6 +152,7 @@ class PortingCatalog(Value):
 def load() -> PortingCatalog:
     """The catalog that comes with the program."""
     held = load_yaml(porting_path())
+    # Findings name a source as people would look it up; the names of the file are its own.
     sources = {name: f"{one['title']}, {one['at']}" for name, one in held["sources"].items()}
     return PortingCatalog(
         kinds=tuple(ComparedKind(**_made(fields, sources)) for fields in held["kinds"]),

@@ -50,6 +50,7 @@ def findings(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Find
 
 def refused(context: PlanContext) -> Iterator[Finding]:
     """Archs that the driver says it does not take, and those of the plan that its toolkit refuses by the facts."""
+    # The driver's own word comes first: its line is the better place, and it may refuse what no fact names.
     reported: set[str] = set()
     for said in context.plan.diagnostics:
         for match in filter(None, (pattern.search(said.text) for pattern in _REFUSALS)):
@@ -128,6 +129,7 @@ def unasked(context: PlanContext) -> Iterator[Finding]:
     asked = context.asked is not None and any(map(asks, context.asked))
     if not said and (asked or not held):
         return
+    # A log tells what was planned and not always what was asked for.
     how = "native" if said else "perhaps" if context.asked is None else "silent"
     arch, stage = next(iter(context.archs.items()))
     finding = codes.ArchByDefault(

@@ -115,6 +115,7 @@ def rows(index: Index, table: str) -> tuple[tuple[str, dict[str, str]], ...]:
     """Every row of a table: (id, cells as printed)."""
     return tuple(
         (name, dict(index.row(number).cells))
+        # A claim has the id of its row, then `#` and its column.
         for name, number in index.ids.items()
         if name.startswith(table + "/") and "#" not in name
     )
@@ -194,6 +195,7 @@ def admits(selector: str, version: str) -> bool:
 
 
 def _holds(index: Index, component: str, mask: int, given: Mapping[str, str]) -> bool:
+    # Bit 0 of a mask stands for "absent".
     if component not in given:
         return bool(mask & 1)
     return bool(mask & selected(scale_of(index, component), given[component]))

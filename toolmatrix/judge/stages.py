@@ -63,6 +63,7 @@ class PlanContext:
         self.here = here
         self.toolkit = Toolkit(index, *toolkit_of(plan))
         self.lines: dict[int | None, int] = {one.id: one.line for one in plan.stages}
+        # Each arch with the first stage that makes code for it, which is where a finding about it is shown.
         self.archs: dict[str, Stage] = {}
         for stage in plan.stages:
             if stage.arch:

@@ -237,6 +237,7 @@ def possible(index: Index, asked: Request) -> bool:
     assembly = _Unranked(index, asked)
     if not assembly.refused():
         return True
+    # Only where facts that say that nobody knows took part: without any the second solve would be the first again.
     return bool(assembly.unread) and not _Unranked(index, asked, silent=True).refused()
 
 

@@ -163,6 +163,7 @@ class Validator(Value):
         """The probes for the programs of an image that was read: those of what is expected of it, and no others."""
         baseline = self.baseline.of(read)
         wanted = baseline.components
+        # A program that nothing is expected of is not started: each costs a process in the container.
         known = probes.of_index(self.index, wanted) if self.run else ()
         return [one for one in known if one.name in wanted | baseline.features]
 
