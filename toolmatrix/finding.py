@@ -97,6 +97,7 @@ class Finding(Value):
     @property
     def names(self) -> tuple[str, ...]:
         """The values of the fields that its code adds, one after the other."""
+        # Inherited fields come first, in the order of the classes.
         own = self._fields[len(Finding._fields) :]
         return tuple(_flat(getattr(self, field) for field in own))
 

@@ -5,7 +5,6 @@ Turned round it says the same with the sides exchanged. `porting` holds the data
 
 from __future__ import annotations
 
-from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.inventory.model import (
     EXPECTED,
     REST,
@@ -18,7 +17,7 @@ from toolmatrix.inventory.model import (
     Unseen,
 )
 from toolmatrix.inventory.packages import upstream
-from toolmatrix.judge.expectations import COMPONENTS
+from toolmatrix.judge.expectations import COMPONENTS, admits
 from toolmatrix.judge.porting import ALWAYS, Pair
 from toolmatrix.value import Value
 
@@ -337,9 +336,6 @@ def _agree(one: str, other: str) -> bool:
 
 
 def _may_be(coarse: str, fine: str) -> bool:
-    if not coarse.startswith(">="):
-        return fine.startswith((f"{coarse}.", f"{coarse}+"))
-    try:
-        return bool(Scale("pep440", [fine.removeprefix(">=")]).select(coarse) & 2)
-    except SelectorError:
-        return False
+    if coarse.startswith(">="):
+        return admits(coarse, fine.removeprefix(">="))
+    return fine.startswith((f"{coarse}.", f"{coarse}+"))

@@ -92,6 +92,7 @@ class _Judge:
         signature = match.signature
         values = self.values(match)
         between = tuple(self.involved(role, match, values) for role in signature.between)
+        # Before the sentences are filled, which may name what a row gives.
         looked_up = self.rows(signature.rows, values)
         ground, allowed = self.ground(between, match)
         named = [

@@ -79,10 +79,11 @@ class Subject(Value):
 
     def hidden(self, name: str, seen: Iterable[Seen]) -> str:
         """The reason why nobody can tell which of the sightings a user gets; empty where one of them is the default."""
-        witnesses = {one.seen_by for one in seen if not one.default}
         if any(one.default for one in seen):
             return ""
-        by_python = self.skipped(f"{WHICH}python") if witnesses & {*python.RECORDS} else ""
+        # A package of Python is had by the Python that a user gets.
+        packaged = any(one.seen_by in python.RECORDS for one in seen)
+        by_python = self.skipped(f"{WHICH}python") if packaged else ""
         return self.skipped(f"{WHICH}{name}") or by_python
 
     def listed(self) -> tuple[str, ...]:
@@ -125,8 +126,7 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
         help = "let it be run: as `docker:NAME`, without `--no-run`"
         yield expectation.verdict(UNKNOWN, reason=hidden, help=help, others=seen)
         return
-    defaults = [one for one in seen if one.default] or [seen[0]]
-    decided = defaults[0]
+    decided = next((one for one in seen if one.default), seen[0])
     word, reason = compared(subject.index, expectation, decided)
     # A sighting with fewer numbers gives way to one of the same version with more.
     if word == UNKNOWN:
