@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from tests.judge.stage_cases import fatbinary, index, judged, made, of_plan, plan
 from toolmatrix.judge import stages
-from toolmatrix.judge.stage_devices import CODE, NO, PTX, UNKNOWN, of_part
+from toolmatrix.judge.stage_devices import of_part, rank
 from toolmatrix.judge.stage_images import DeviceImage, DevicePart, codes
 
+NO, UNKNOWN, PTX, CODE = range(4)
 NAMES = index().component("arch").versions
 DEVICES = index().component("device").versions
 KINDS = {"sm": "cubin", "co": "ptx", "gf": "object"}
@@ -62,7 +63,7 @@ def part(*images: DeviceImage) -> DevicePart:
 def test_the_rules(images: tuple[str, ...], device: str, answer: int, image: str) -> None:
     (code,) = codes([made(*images)])
     found = of_part(index(), device, code.parts[0])
-    assert (found.answer, found.image) == (answer, image)
+    assert (rank(found), found.image) == (answer, image)
     assert found.facts
 
 
@@ -82,15 +83,16 @@ def test_the_rules(images: tuple[str, ...], device: str, answer: int, image: str
     ],
 )
 def test_the_rules_of_amd(arch: str, device: str, answer: int) -> None:
-    assert of_part(index(), device, part(DeviceImage(kind="object", arch=arch))).answer == answer
+    found = of_part(index(), device, part(DeviceImage(kind="object", arch=arch)))
+    assert rank(found) == answer
 
 
 @given(st.lists(st.sampled_from(IMAGES)), st.sampled_from(IMAGES), st.sampled_from(DEVICES))
 def test_more_code_never_makes_a_device_unable(
     images: list[DeviceImage], more: DeviceImage, device: str
 ) -> None:
-    before = of_part(index(), device, part(*images)).answer
-    after = of_part(index(), device, part(*images, more)).answer
+    before = rank(of_part(index(), device, part(*images)))
+    after = rank(of_part(index(), device, part(*images, more)))
     assert after >= before
 
 
@@ -98,8 +100,8 @@ def test_more_code_never_makes_a_device_unable(
 def test_the_order_of_images_says_nothing(images: list[DeviceImage], device: str) -> None:
     one = of_part(index(), device, part(*images))
     other = of_part(index(), device, part(*reversed(images)))
-    assert (one.answer, one.image, sorted(one.why)) == (
-        other.answer,
+    assert (rank(one), one.image, sorted(one.why)) == (
+        rank(other),
         other.image,
         sorted(other.why),
     )
@@ -111,18 +113,18 @@ def test_the_order_of_images_says_nothing(images: list[DeviceImage], device: str
 def test_a_cubin_for_the_device_itself_always_runs(images: list[DeviceImage], device: str) -> None:
     exact = DeviceImage(kind="cubin", arch="sm_" + device.replace(".", ""))
     found = of_part(index(), device, part(*images, exact))
-    assert (found.answer, found.image.rstrip("af")) == (CODE, exact.arch)
+    assert (rank(found), found.image.rstrip("af")) == (CODE, exact.arch)
 
 
 @given(st.lists(st.sampled_from(IMAGES), min_size=1), st.sampled_from(DEVICES))
 def test_an_answer_names_what_it_takes_or_why_not(images: list[DeviceImage], device: str) -> None:
     found = of_part(index(), device, part(*images))
-    if found.answer in (PTX, CODE):
+    if rank(found) in (PTX, CODE):
         assert found.image in {image.arch for image in images}
         assert found.facts
     else:
         assert {arch for arch, _ in found.why} == {image.arch for image in images}
-        assert "unknown" not in {why for _, why in found.why} or found.answer == UNKNOWN
+        assert "unknown" not in {why for _, why in found.why} or rank(found) == UNKNOWN
 
 
 def answers(name: str, *devices: str) -> dict[str, str]:

@@ -7,19 +7,25 @@ generic ones that list it).
 
 from __future__ import annotations
 
+from toolmatrix.codes.plans import CannotTell, RunsByCode, RunsByPtx, RunsNot
 from toolmatrix.judge import stage_facts as facts
 from toolmatrix.judge.stage_images import CUBIN, LTO, OBJECT, OPTIX, PTX_TEXT, TILE
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolmatrix.codes.plans import DeviceFinding
     from toolmatrix.facts.index import Index
     from toolmatrix.judge.stage_images import DeviceCode, DeviceImage, DevicePart
 
-NO, UNKNOWN, PTX, CODE = 0, 1, 2, 3
-"""How a device takes code, worst first: not at all, nobody can say, by PTX, by code made for it."""
+SEVERITIES: dict[type[DeviceFinding], str] = {
+    RunsNot: "error",
+    CannotTell: "warning",
+    RunsByPtx: "info",
+    RunsByCode: "info",
+}
+"""How a device takes code, worst first."""
 
 _ORDER = (CUBIN, OBJECT, PTX_TEXT)
 # Why code of a kind is not loaded as it is.
@@ -28,45 +34,31 @@ _UNLOADED = {LTO: "link", TILE: "tile", OPTIX: "optix"}
 _TIED = {"specific-cubin": "own", "family-cubin": "family"}
 
 
-class DeviceAnswer(Value):
-    """The answer whether a device runs some code.
-
-    `image` is the one that it takes, `why` pairs each of the others with a reason: major, minor, newer, own, family,
-    tegra, other, features, link, tile, optix, outside, device or unknown. `stage` puts the part together that decides,
-    in the plan of that number.
-    """
-
-    device: str
-    answer: int
-    plan: int | None = None
-    stage: int | None = None
-    image: str = ""
-    why: tuple[tuple[str, str], ...] = ()
-    relocatable: bool = False
-    facts: tuple[str, ...] = ()
-
-
-def answer(index: Index, device: str, code: DeviceCode) -> DeviceAnswer | None:
-    """The answer for the code of one plan: that of its worst part; None where there is no code at all."""
+def answer(index: Index, device: str, code: DeviceCode) -> DeviceFinding | None:
+    """The finding about the code of one plan: that about its worst part; None where there is no code at all."""
     # Nobody can say what a device runs that is in no table.
     if device.partition(":")[0] not in index.component("device").versions:
-        return DeviceAnswer(device=device, answer=UNKNOWN, why=((device, "device"),))
+        return _finding(CannotTell, device, why=((device, "device"),))
     held = [of_part(index, device, part) for part in code.parts]
     # Objects that no plan here makes may hold code for it.
     if not held and code.outside:
-        why = tuple((path, "outside") for path in code.outside)
-        return DeviceAnswer(device=device, answer=UNKNOWN, why=why)
+        return _finding(CannotTell, device, why=[(path, "outside") for path in code.outside])
     return worst(held)
 
 
-def worst(held: Sequence[DeviceAnswer]) -> DeviceAnswer | None:
-    """The answer that decides for several that must all hold."""
+def worst(held: Sequence[DeviceFinding]) -> DeviceFinding | None:
+    """The finding that decides for several that must all hold."""
     # All parts are loaded, so that the worst of them decides.
-    return min(held, key=lambda one: one.answer, default=None)
+    return min(held, key=rank, default=None)
 
 
-def of_part(index: Index, device: str, part: DevicePart) -> DeviceAnswer:
-    """The answer for code of which one image is enough."""
+def rank(finding: DeviceFinding) -> int:
+    """The place of a finding, 0 for the worst."""
+    return list(SEVERITIES).index(type(finding))
+
+
+def of_part(index: Index, device: str, part: DevicePart) -> DeviceFinding:
+    """The finding about code of which one image is enough."""
     name, _, features = device.partition(":")
     # A loader prefers code that needs no compiling, and of it the newest that fits.
     images = sorted(
@@ -82,25 +74,33 @@ def of_part(index: Index, device: str, part: DevicePart) -> DeviceAnswer:
     for image in images:
         found = facts.runs(index, name, image.arch) if image.kind in _ORDER else ()
         if found and not _clash(image.arch, features):
-            return DeviceAnswer(
-                device=device,
-                answer=PTX if image.kind == PTX_TEXT else CODE,
-                plan=part.plan,
-                stage=part.stage,
-                image=image.arch,
-                relocatable=part.relocatable,
-                facts=found,
-            )
+            runs = RunsByPtx if image.kind == PTX_TEXT else RunsByCode
+            return _finding(runs, device, part, image=image.arch, facts=found)
         why.append((image.arch, reason(index, name, image)))
         unsure = unsure or why[-1][1] in ("tile", "unknown")
-    return DeviceAnswer(
+    known = facts.about_device(index, name)
+    return _finding(CannotTell if unsure else RunsNot, device, part, why=why, facts=known)
+
+
+def _finding(
+    code: type[DeviceFinding],
+    device: str,
+    part: DevicePart | None = None,
+    *,
+    image: str = "",
+    why: Sequence[tuple[str, str]] = (),
+    facts: tuple[str, ...] = (),
+) -> DeviceFinding:
+    return code(
+        severity=SEVERITIES[code],
         device=device,
-        answer=UNKNOWN if unsure else NO,
-        plan=part.plan,
-        stage=part.stage,
+        image=image,
         why=tuple(why),
-        relocatable=part.relocatable,
-        facts=facts.about_device(index, name),
+        plan=part.plan if part else None,
+        stage=part.stage if part else None,
+        expected="relocatable" if part and part.relocatable else "",
+        actual=image or " ".join(name for name, _ in why),
+        facts=facts,
     )
 
 

@@ -17,17 +17,9 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
-    from toolmatrix.judge.stage_devices import DeviceAnswer
     from toolmatrix.stages.model import Plan, Stage
 
     Found = TypeVar("Found", bound=Finding)
-
-_ANSWERS: dict[int, tuple[type[codes.DeviceFinding], str]] = {
-    stage_devices.NO: (codes.RunsNot, "error"),
-    stage_devices.UNKNOWN: (codes.CannotTell, "warning"),
-    stage_devices.PTX: (codes.RunsByPtx, "info"),
-    stage_devices.CODE: (codes.RunsByCode, "info"),
-}
 
 
 class Here(Value):
@@ -109,7 +101,9 @@ def findings(
     finding about one plan has its number; one about all has none.
     """
     held: list[Finding] = []
-    answers: dict[str, list[DeviceAnswer]] = {device: [] for device in dict.fromkeys(devices)}
+    answers: dict[str, list[codes.DeviceFinding]] = {
+        device: [] for device in dict.fromkeys(devices)
+    }
     for number, (plan, code) in enumerate(zip(plans, stage_images.codes(plans), strict=True)):
         context = PlanContext(plan, index, number=number, path=path, asked=asked, here=here)
         held += stage_archs.findings(context, code.parts)
@@ -118,39 +112,29 @@ def findings(
             answer = stage_devices.answer(index, device, code)
             if answer is not None:
                 known.append(answer)
-                held.append(_device(context, answer))
+                held.append(_placed(context, answer))
     return [*held, *_total(answers)]
 
 
-def _device(context: PlanContext, answer: DeviceAnswer) -> Finding:
-    code, severity = _ANSWERS[answer.answer]
-    driver, facts = "", answer.facts
-    if code is codes.RunsByPtx:
+def _placed(context: PlanContext, answer: codes.DeviceFinding) -> Finding:
+    if isinstance(answer, codes.RunsByPtx):
         driver, row = stage_devices.driver(context.index, context.toolkit.releases)
-        facts = (*facts, *([row] if row else ()))
-    finding = code(
-        severity=severity,
-        device=answer.device,
-        image=answer.image,
-        why=answer.why,
-        driver=driver,
-        expected="relocatable" if answer.relocatable else "",
-        actual=answer.image or " ".join(image for image, _ in answer.why),
-        facts=facts,
-    )
-    return context.placed(finding, answer.stage if answer.plan == context.number else None)
+        facts = (*answer.facts, row) if row else answer.facts
+        answer = answer.replace(driver=driver, facts=facts)
+    # The part that decides may be of an earlier plan, whose stages have other numbers.
+    return context.placed(answer, answer.stage if answer.plan == context.number else None)
 
 
-def _total(answers: dict[str, list[DeviceAnswer]]) -> Iterator[Finding]:
+def _total(answers: dict[str, list[codes.DeviceFinding]]) -> Iterator[Finding]:
     # One answer is its plan's own finding; none at all is a finding, too.
     for device, held in answers.items():
         decides = stage_devices.worst(held)
+        code = type(decides) if decides else codes.CannotTell
         if len(held) != 1:
-            code, severity = _ANSWERS[decides.answer if decides else stage_devices.UNKNOWN]
             yield code(
-                severity=severity,
+                severity=stage_devices.SEVERITIES[code],
                 device=device,
                 holding=len(held),
-                running=sum(one.answer >= stage_devices.PTX for one in held),
+                running=sum(one.answer == "yes" for one in held),
                 facts=united(held, "facts"),
             )
