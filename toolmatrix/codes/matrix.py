@@ -71,6 +71,7 @@ class Disputed(MatrixFinding):
     better: str
 
     def sentence(self, words: Words) -> str:
+        # `actual` is set where the row was set aside by hand, and not outweighed.
         return super().sentence(words) + (" as the other is set aside" if self.actual else "")
 
 

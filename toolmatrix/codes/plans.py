@@ -221,6 +221,7 @@ class VariableLeaks(PlanFinding):
         return f"the variable `{self.variable}` of the caller adds {quoted(self.foreign)} to the commands"
 
     def help(self) -> str:
+        # One that nvcc documents is set on purpose.
         return f"unset `{self.variable}` before nvcc is called" if self.foreign else ""
 
 
@@ -312,11 +313,13 @@ class DeviceFinding(PlanFinding):
     @property
     def later(self) -> str:
         """The condition of code that no device link has taken."""
+        # `expected` is set for relocatable code alone: no driver loads that before a device link.
         return ", once a device link has taken it" if self.expected else ""
 
     @property
     def reasons(self) -> str:
         """The reasons why not, images with one reason together."""
+        # A fat binary may hold a dozen images that all fail for one reason.
         by_reason: dict[str, list[str]] = {}
         for image, why in self.why:
             by_reason.setdefault(why, []).append(image)

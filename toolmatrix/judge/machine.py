@@ -232,6 +232,7 @@ def _matrix(context: MachineContext) -> Iterator[Verdict]:
     from datetime import date
 
     made = context.index.header["date"]
+    # The code of a finding about the matrix: the remedy is the same wherever somebody is told.
     days = (context.today - date.fromisoformat(made)).days
     yield _check("matrix").verdict(
         WARN if days > _STALE else PASS,

@@ -160,6 +160,7 @@ def _refused(
 ) -> Incompatibility | None:
     wanted = selected(scale_of(index, component), version)
     for binding in index.component(subject).bindings:
+        # A need says that something has to be there, and of no release that it may not.
         if binding.component != component or binding.kind == "needs" or not binding.mask & bit:
             continue
         if not all(_holds(index, name, mask, given) for name, mask in binding.conditions.items()):

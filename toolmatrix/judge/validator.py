@@ -62,12 +62,10 @@ class Baseline(Value):
         if self.targets or len(held) == 1:
             return self.targets[0] if self.targets else next(iter(held))
         label = inventory.features.get(f"label:{LABEL}target", ())
-        fitting = [name for name in held if label and label[0].version == name] or [
-            name
-            for name in held
-            if inventory.platform
-            and _platform(held[name].platform) == _platform(inventory.platform)
-        ]
+        named = [name for name in held if label and label[0].version == name]
+        platform = _platform(inventory.platform)
+        alike = [name for name in held if platform and platform == _platform(held[name].platform)]
+        fitting = named or alike
         # Two targets of one platform differ in what is installed, and no guess would be right for both.
         if len(fitting) != 1:
             raise UsageError(
