@@ -148,14 +148,18 @@ class _Judge:
             values.setdefault("device", f"{number // 10}.{number % 10}" if number else plain)
         elif re.fullmatch(r"\d+\.\d", values.get("device", "")):
             values["sass"] = facts.SASS + values["device"].replace(".", "")
+        values["user"] = self.user(match, values)
+        return {name: value for name, value in values.items() if value}
+
+    def user(self, match: Match, values: Mapping[str, str]) -> str:
+        """The program that failed, where it is none of those that the failure is about."""
         others = {role.partition("|")[0] for role in match.signature.between}
         others |= {values.get("library", ""), values.get("other", "")}
         programs = [name for name in self.catalog.programs if name in match.seen]
         shown = [name for name in programs if name not in others]
         called = [name for name in match.callers if name not in others]
         # Of several programs in a log nobody knows which one failed, unless the failure names its callers.
-        values["user"] = next(iter(called or (shown if len(shown) == 1 else ())), "")
-        return {name: value for name, value in values.items() if value}
+        return next(iter(called or (shown if len(shown) == 1 else ())), "")
 
     def involved(self, role: str, match: Match, values: Mapping[str, str]) -> Involved:
         """The side that stands in a place of `between`."""

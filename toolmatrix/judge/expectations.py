@@ -107,8 +107,8 @@ class Expectation(Value):
 def of_word(word: str, where: Position | None = None) -> Expectation:
     """The expectation of one word, which stands at a place. Raises UsageError for a word that is none."""
     text = word.strip()
-    cut = next((place for place, letter in enumerate(text) if letter in "=!~<>"), len(text))
-    name, rest = text[:cut].strip().lower(), text[cut:].strip()
+    name = re.split("[=!~<>]", text, maxsplit=1)[0]
+    rest, name = text[len(name) :].strip(), name.strip().lower()
     operator = next((sign for sign in _OPERATORS if rest.startswith(sign)), "")
     value = rest[len(operator) :].strip()
     if not (name and operator and value):
@@ -116,8 +116,7 @@ def of_word(word: str, where: Position | None = None) -> Expectation:
     if name in _FEATURES and operator == "==":
         return Expectation(kind="feature", name=name, wanted=value)
     if name not in PROPERTIES:
-        # A component without versions, such as a distribution, is compared by its name.
-        if operator != "==" and not _is_selector(rest):
+        if not _is_selector(rest):
             raise _unread(word, where, "a version behind the operator")
         return Expectation(kind="component", name=name.replace("_", "-"), wanted=rest)
     if operator != "==":
@@ -140,7 +139,8 @@ def _is_selector(text: str) -> bool:
     try:
         parse(text)
     except SelectorError:
-        return False
+        # A component without versions, such as a distribution, is compared by its name.
+        return text.startswith("==")
     return True
 
 
