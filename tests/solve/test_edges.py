@@ -53,7 +53,7 @@ def test_an_empty_nogood_is_always_violated() -> None:
 
 def test_two_requests_may_be_the_whole_conflict() -> None:
     problem = Problem([2, 2], [((0, 0b01),), ((0, 0b10),), ((0, 0b11), (1, 0b01))])
-    assert explain(problem, (), (0, 1)) == (0, 1)
+    assert explain(problem, (0, 1)) == (0, 1)
     assert cores(problem, (0, 1)) == [(0, 1)]
 
 

@@ -60,7 +60,7 @@ def test_medium_matrices_agree_with_the_sat_solver(block: int) -> None:
         values = solved(problem)
         if values is None:
             assert not sat.satisfiable(refused(problem)), seed
-            assert oracle.irreducible(sat, explain(problem, (), requests(problem))), seed
+            assert oracle.irreducible(sat, explain(problem, requests(problem))), seed
         else:
             assert_valid(problem, values)
             for order in ("rank", "index", "reverse"):

@@ -195,7 +195,7 @@ def search(index: Index, release: Release, luck: dict[str, int]) -> Finding | No
 
 def refusal(release: Release, way: BuildVariant, assembly: Assembly) -> Finding:
     """The finding that a problem has no answer, explained where a shortest core of it is short, hard and has facts."""
-    core = conflict.explain(assembly.problem(), (), assembly.asked_nogoods)
+    core = conflict.explain(assembly.problem(), assembly.asked_nogoods)
     components = assembly.header["components"]
     held = grounds(assembly, core)
     # That an installed release is one of its builds, and a build one of a release, explains nothing.
@@ -208,7 +208,7 @@ def refusal(release: Release, way: BuildVariant, assembly: Assembly) -> Finding:
     # All that is left may be that variants belong to releases; then that is the reason.
     held = hard or held
     # The lines of the request count too: who reads the reason reads them as well.
-    size = len(held) + sum(assembly.reason(number).ask is not None for number in core)
+    size = len(held) + len({*core} & {*assembly.asked_nogoods})
     kinds = {ground.kind for ground in held}
     if size <= _LONGEST and kinds & {"requires", "limits"} and "evidence" not in kinds:
         return _unanswered(ExplainedRefusal, release, way, held)

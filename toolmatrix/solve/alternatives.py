@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.engine import Conflict, Problem, solve
-from toolmatrix.solve.engine.conflict import explain
+from toolmatrix.solve.engine.conflict import excludes, excluding
 from toolmatrix.solve.engine.enumeration import combinations
 from toolmatrix.solve.grounds import lines
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from toolmatrix.solve.engine import Problem
     from toolmatrix.solve.grounds import CoreLine
-    from toolmatrix.solve.parts import Variable
+    from toolmatrix.solve.parts import TestedRow, Variable
     from toolmatrix.solve.resolve import Choice, Resolution
 
 # So many facts of a core a reader can still follow in one line.
@@ -39,13 +39,13 @@ def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
     """Group every release of a component but the chosen one by why it was not taken."""
     assembly, values = Assembly(found.index, found.request), found.values
     variable = assembly.variable(choice.target, choice.component, choice.instance)
+    number = variable.number
     problem = assembly.problem()
-    chosen = values[variable.number]
-    possible = {first for first, *_ in combinations(problem, [variable.number])}
-    settled = [((number, ~(1 << values[number])),) for number in range(variable.number)]
-    decided = problem.forbidding([*problem.nogoods, *settled])
-    near = {first for first, *_ in combinations(decided, [variable.number])}
-    best = _level(assembly, values, variable, chosen)
+    rows = assembly.tested_rows
+    possible = {first for first, *_ in combinations(problem, [number])}
+    decided = problem.fixing(dict(enumerate(values[:number])), problem.nogoods)
+    near = {first for first, *_ in combinations(decided, [number])}
+    best = _level(rows, values, number, values[number])
     lower: dict[str, list[str]] = {"outranked": [], "older": []}
     later: dict[tuple[int, ...], list[str]] = {}
     refused = []
@@ -54,17 +54,24 @@ def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
         if candidate not in possible:
             refused.append(candidate)
         elif candidate not in near:
-            broken = _broken(problem, values, variable, candidate, before=True)
+            # Against what was chosen later it may stand as well, but that had no say in it.
+            broken = _broken(problem, values, number, candidate, last=number)
             later.setdefault(broken, []).append(release)
-        elif candidate != chosen:
-            kind = "outranked" if _level(assembly, values, variable, candidate) < best else "older"
+        elif candidate != values[number]:
+            kind = "outranked" if _level(rows, values, number, candidate) < best else "older"
             lower[kind].append(release)
     groups = [Alternative(kind=kind, releases=tuple(held)) for kind, held in lower.items() if held]
-    groups += [
-        Alternative(kind="later", releases=tuple(held), core=tuple(lines(assembly, core)))
-        for core, held in later.items()
-    ]
+    groups += _grouped(assembly, "later", later)
     return groups + _refused(assembly, problem, values, variable, refused)
+
+
+def _grouped(
+    assembly: Assembly, kind: str, by_core: Mapping[tuple[int, ...], Sequence[str]]
+) -> list[Alternative]:
+    return [
+        Alternative(kind=kind, releases=tuple(releases), core=tuple(lines(assembly, core)))
+        for core, releases in by_core.items()
+    ]
 
 
 def _refused(
@@ -77,81 +84,39 @@ def _refused(
     """The refused releases, each group with one core that refuses all of it; newest first."""
     groups: list[Alternative] = []
     entangled: dict[tuple[int, ...], list[str]] = {}
+    number, asked = variable.number, assembly.asked_nogoods
     left = refused[::-1]
     while left:
-        core = _core(problem, variable, left[0], assembly.asked_nogoods)
+        core = excluding(problem, {number: left[0]}, asked)
         same = [left[0]]
+        # No nogood may be needed: what is withdrawn has left the domain before. That refuses no other release.
         if core:
-            same += [part for part in left[1:] if _refuses(problem, core, variable, part)]
+            same += [part for part in left[1:] if excludes(problem, core, {number: part})]
         left = [candidate for candidate in left if candidate not in same]
-        releases = tuple(assembly.version(variable, candidate) or "" for candidate in same)
-        if sum(number not in assembly.asked_nogoods for number in core) <= _SHORT:
-            told = tuple(lines(assembly, core))
-            groups.append(Alternative(kind="forbidden", releases=releases, core=told))
+        releases = {part: assembly.version(variable, part) or "" for part in same}
+        if len({*core} - {*asked}) <= _SHORT:
+            groups += _grouped(assembly, "forbidden", {core: [*releases.values()]})
             continue
-        for candidate, release in zip(same, releases, strict=True):
-            broken = _broken(problem, values, variable, candidate)
+        for candidate, release in releases.items():
+            broken = _broken(problem, values, number, candidate, last=len(values))
             entangled.setdefault(broken, []).append(release)
-    return groups + [
-        Alternative(kind="entangled", releases=tuple(releases), core=tuple(lines(assembly, core)))
-        for core, releases in entangled.items()
-    ]
+    return groups + _grouped(assembly, "entangled", entangled)
 
 
 def _broken(
-    problem: Problem,
-    values: tuple[int, ...],
-    variable: Variable,
-    candidate: int,
-    *,
-    before: bool = False,
+    problem: Problem, values: tuple[int, ...], variable: int, candidate: int, last: int
 ) -> tuple[int, ...]:
-    """The first nogood that the answer would break if only this component were another release.
-
-    With `before` only what was chosen before it counts.
-    """
+    """The first nogood up to a last variable that the answer would break if only this release were another."""
     changed = [*values]
-    changed[variable.number] = candidate
+    changed[variable] = candidate
     for number, nogood in enumerate(problem.nogoods):
-        if all(
-            mask >> changed[place] & 1 and not (before and place > variable.number)
-            for place, mask in nogood
-        ):
+        if all(place <= last and mask >> changed[place] & 1 for place, mask in nogood):
             return (number,)
     return ()
 
 
-def _core(
-    problem: Problem, variable: Variable, candidate: int, asked: Sequence[int]
-) -> tuple[int, ...]:
-    """The reason why a candidate cannot be: a core of the problem with the candidate demanded, without that demand."""
-    number = len(problem.nogoods)
-    core = explain(
-        _demanding(problem, problem.nogoods, variable, candidate), requests=(*asked, number)
-    )
-    return tuple(part for part in core if part != number)
-
-
-def _refuses(problem: Problem, core: Sequence[int], variable: Variable, candidate: int) -> bool:
-    nogoods = [problem.nogoods[number] for number in core]
-    return isinstance(solve(_demanding(problem, nogoods, variable, candidate)), Conflict)
-
-
-def _demanding(
-    problem: Problem,
-    nogoods: Sequence[tuple[tuple[int, int], ...]],
-    variable: Variable,
-    candidate: int,
-) -> Problem:
-    everything_else = (2 << variable.count) - 1 & ~(1 << candidate)
-    return problem.forbidding([*nogoods, ((variable.number, everything_else),)])
-
-
 def _level(
-    assembly: Assembly, values: tuple[int, ...], variable: Variable, candidate: int
+    rows: Sequence[TestedRow], values: tuple[int, ...], variable: int, candidate: int
 ) -> tuple[int, int]:
     """The rank of a candidate given what was chosen before it (see `engine`)."""
-    levels = [
-        row.level(variable.number, candidate, values) or (0, 0) for row in assembly.tested_rows
-    ]
-    return max(levels, default=(0, 0))
+    return max((row.level(variable, candidate, values) or (0, 0) for row in rows), default=(0, 0))

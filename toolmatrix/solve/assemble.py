@@ -11,7 +11,7 @@ from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.facts.records import Binding
 from toolmatrix.solve import preferences
 from toolmatrix.solve.engine import Problem
-from toolmatrix.solve.parts import SEVERAL, Reason, RowHead, Statement, Variable, told
+from toolmatrix.solve.parts import SEVERAL, RowHead, Statement, Variable, told
 from toolmatrix.solve.request import Ask
 
 TYPE_CHECKING = False
@@ -64,17 +64,14 @@ class Reached:
         """The lines of the request that hold for a target."""
         return (ask for ask in self.request.asks if ask.target in ("", target))
 
-    def archs(self, target: str) -> Iterator[tuple[int, str]]:
-        """The instance numbers and names of the codegen archs asked for on a target."""
-        for place, name in enumerate(self.request.archs):
+    def named(self, target: str, component: str) -> Iterator[tuple[int, str]]:
+        """The instance numbers and names of the codegen archs or of the devices asked for on a target."""
+        archs = self.request.archs
+        # A device has an arch of its own beside those that are named, so that its numbers begin behind theirs.
+        first, names = (1, archs) if component == "arch" else (1 + len(archs), self.request.devices)
+        for number, name in enumerate(names, first):
             if (target, name) not in self.request.apart:
-                yield place + 1, name
-
-    def devices(self, target: str) -> Iterator[tuple[int, str]]:
-        """The instance numbers, behind those of the archs, and names of the devices of a target."""
-        for place, name in enumerate(self.request.devices):
-            if (target, name) not in self.request.apart:
-                yield len(self.request.archs) + place + 1, name
+                yield number, name
 
     def version(self, variable: Variable, candidate: int) -> str | None:
         """The release of a candidate of the engine, None for absent."""
@@ -144,9 +141,9 @@ def _reach(reached: Reached, target: str) -> None:
     for owner, component, _ in reached.request.policies:
         if owner == target:
             _add(reached, target, component)
-    for number, _ in reached.archs(target):
+    for number, _ in reached.named(target, "arch"):
         _add(reached, target, "arch", number)
-    for number, _ in reached.devices(target):
+    for number, _ in reached.named(target, "device"):
         _add(reached, target, "device", number)
         _add(reached, target, "arch", number)
     _spread(reached, target)
@@ -251,7 +248,7 @@ def _of_request(reached: Reached) -> Iterator[Statement]:
             allowed = reached.mask(ask.component, ask.selector)
             yield only(reached.by_name[target, ask.component][0], allowed, target, ask)
         whole = 0
-        named = list(reached.archs(target))
+        named = list(reached.named(target, "arch"))
         for number, name in named:
             mask = reached.mask("arch", name)
             whole |= mask
@@ -260,7 +257,7 @@ def _of_request(reached: Reached) -> Iterator[Statement]:
         listed = ",".join(name for _, name in named)
         text = f"--arch {listed}" if listed else ""
         code = Ask(component="arch", selector=listed or "*", text=text, option="arch")
-        for number, name in reached.devices(target):
+        for number, name in reached.named(target, "device"):
             mask = reached.mask("device", name)
             ask = Ask(component="device", selector=name, text=f"--device {name}", option="device")
             yield only(reached.instance(target, "device", number), mask, target, ask)
@@ -385,10 +382,6 @@ class Assembly(Reached):
         unread = set(self.unread)
         other.state([part for place, part in enumerate(self.statements) if place not in unread])
         return other
-
-    def reason(self, number: int) -> Reason:
-        """The reason why a nogood is there."""
-        return self.statements[number].reason(self.request.min_evidence)
 
     @property
     def asked_nogoods(self) -> tuple[int, ...]:

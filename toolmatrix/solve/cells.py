@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from toolmatrix.errors import UsageError
-from toolmatrix.solve.engine import Conflict, Problem, solve
-from toolmatrix.solve.engine.conflict import explain
+from toolmatrix.solve.engine.conflict import excludes, excluding
 from toolmatrix.solve.engine.enumeration import combinations
 from toolmatrix.solve.grounds import core
 from toolmatrix.solve.parts import Pin
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolmatrix.solve.assemble import Assembly
+    from toolmatrix.solve.engine import Problem
     from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.parts import Variable
 
@@ -37,6 +37,7 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
     variables = [
         variable for name in varied if (variable := assembly.pick(target, name)) is not None
     ]
+    numbers = [variable.number for variable in variables]
     problem = assembly.problem()
     sides = [_admitted(assembly, target, variable, problem) for variable in variables]
     count = 1
@@ -49,7 +50,7 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
             found=str(count),
             help="narrow them with `--where`, as in --where 'tensorflow>=2.6,<2.9'",
         )
-    good = set(combinations(problem, [variable.number for variable in variables]))
+    good = set(combinations(problem, numbers))
     consistent, excluded = [], []
     cores: list[tuple[int, ...]] = []
     for found in product(*sides):
@@ -60,12 +61,17 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
         if found in good:
             consistent.append(names)
         else:
-            numbers = _reason(assembly, problem, variables, found, cores)
+            values = dict(zip(numbers, found, strict=True))
+            # A core that was found before excludes most further combinations too, and is the reason of all of these.
+            known = next((known for known in cores if excludes(problem, known, values)), None)
+            if known is None:
+                known = excluding(problem, values, assembly.asked_nogoods)
+                cores.append(known)
             pins = [
                 Pin(target, variable.component, name)
                 for variable, name in zip(variables, names, strict=True)
             ]
-            excluded.append((names, core(assembly, numbers, pins)))
+            excluded.append((names, core(assembly, known, pins)))
     return Cells(target=target, consistent=tuple(consistent), excluded=tuple(excluded))
 
 
@@ -78,26 +84,3 @@ def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Prob
         for candidate in (places if variable.oldest else reversed(places))
         if usable >> candidate & 1
     ]
-
-
-def _reason(
-    assembly: Assembly,
-    problem: Problem,
-    variables: Sequence[Variable],
-    found: Sequence[int],
-    cores: list[tuple[int, ...]],
-) -> tuple[int, ...]:
-    """A core that forbids the combination; one found before is taken where it does."""
-    fixed = [
-        ((variable.number, (2 << variable.count) - 1 & ~(1 << part)),)
-        for variable, part in zip(variables, found, strict=True)
-    ]
-    for known in cores:
-        nogoods = [problem.nogoods[number] for number in known]
-        if isinstance(solve(problem.forbidding([*nogoods, *fixed])), Conflict):
-            return known
-    start = len(problem.nogoods)
-    whole = problem.forbidding([*problem.nogoods, *fixed])
-    refused = explain(whole, requests=(*assembly.asked_nogoods, *range(start, start + len(fixed))))
-    cores.append(tuple(number for number in refused if number < start))
-    return cores[-1]

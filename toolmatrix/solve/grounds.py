@@ -6,16 +6,16 @@ Of a claim about hundreds of releases only those are named that the other lines 
 from __future__ import annotations
 
 from toolmatrix.finding import Incompatibility
+from toolmatrix.solve.request import Ask
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolmatrix.facts.records import ClaimRecord
+    from toolmatrix.facts.records import Binding, ClaimRecord
     from toolmatrix.solve.assemble import Assembly
-    from toolmatrix.solve.parts import Pin, Reason
-    from toolmatrix.solve.request import Ask
+    from toolmatrix.solve.parts import Pin, Statement
 
 
 class CoreLine(Value):
@@ -41,12 +41,12 @@ class Core(Value):
 
 def core(assembly: Assembly, numbers: Sequence[int], held: Sequence[Pin] = ()) -> Core:
     """A core as the engine numbers it, read."""
-    reasons = [assembly.reason(number) for number in numbers]
+    statements = [assembly.statements[number] for number in numbers]
     return Core(
         lines=tuple(lines(assembly, numbers, held)),
-        asks=tuple(reason.ask for reason in reasons if reason.ask is not None),
-        subjects=tuple(reason.subject for reason in reasons if reason.subject),
-        soft=any(reason.kind == "evidence" for reason in reasons),
+        asks=tuple(part.said for part in statements if isinstance(part.said, Ask)),
+        subjects=tuple(part.subject for part in statements if part.subject),
+        soft=any(isinstance(part.said, str) for part in statements),
     )
 
 
@@ -55,20 +55,32 @@ def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> 
 
     `held` are releases that stand beside the request: those of one cell of a CI matrix.
     """
-    reasons = [assembly.reason(number) for number in core]
-    left = _Remaining(assembly, reasons, held)
-    facts: dict[tuple[str, str, str, str], list[Reason]] = {}
+    statements = [assembly.statements[number] for number in core]
+    left = _Remaining(assembly, statements, held)
+    facts: dict[tuple[str, str, str, str], list[Binding]] = {}
     asked: dict[tuple[str, str], CoreLine] = {}
-    for reason in reasons:
-        if reason.ask is None:
-            key = (reason.target, reason.kind, reason.subject, reason.component)
-            facts.setdefault(key, []).append(reason)
-        elif reason.ask.text:
-            asked[reason.target, reason.ask.text] = CoreLine(target=reason.target, ask=reason.ask)
-    told = [
-        CoreLine(target=same[0].target, ground=_ground(assembly, same, left))
-        for same in facts.values()
-    ]
+    for statement in statements:
+        target, said = statement.target, statement.said
+        if not isinstance(said, Ask):
+            fact = statement.binding
+            kind = fact.kind if fact else "evidence"
+            same = facts.setdefault((target, kind, statement.subject, statement.component), [])
+            same += [fact] if fact else []
+        elif said.text:
+            asked[target, said.text] = CoreLine(target=target, ask=said)
+    told = []
+    for (target, kind, subject, component), same in facts.items():
+        if same:
+            ground = _ground(assembly, target, subject, same, left)
+        else:
+            ground = Incompatibility(
+                kind=kind,
+                subject=subject,
+                releases=(),
+                component=component,
+                values=(assembly.request.min_evidence,),
+            )
+        told.append(CoreLine(target=target, ground=ground))
     return [*told, *asked.values()]
 
 
@@ -82,36 +94,39 @@ def grounds(
 class _Remaining:
     """The releases left of each component when the request and then every fact that it triggers are heard."""
 
-    def __init__(self, assembly: Assembly, reasons: Sequence[Reason], held: Sequence[Pin]) -> None:
+    def __init__(
+        self, assembly: Assembly, statements: Sequence[Statement], held: Sequence[Pin]
+    ) -> None:
         self.align = assembly.request.align
         self.remaining: dict[tuple[str, str], int] = {}
         for target, component, release in held:
             self.narrow(target, component, assembly.scale(component).bit(release))
-        for reason in reasons:
-            if reason.ask is not None:
-                mask = assembly.mask(reason.ask.component, reason.ask.selector)
-                self.narrow(reason.target, reason.ask.component, mask)
-        for reason in reasons:
-            self.builds(assembly, reason)
-        for _ in reasons:
-            for reason in reasons:
-                if reason.ask is None and reason.kind in ("requires", "limits"):
-                    self.fire(reason)
+        for part in statements:
+            if isinstance(part.said, Ask):
+                mask = assembly.mask(part.said.component, part.said.selector)
+                self.narrow(part.target, part.said.component, mask)
+        for part in statements:
+            self.builds(assembly, part)
+        # A fact may be triggered by any other one: after as many rounds as there are lines nothing can follow any more.
+        for _ in statements:
+            for part in statements:
+                if part.binding and part.binding.kind in ("requires", "limits"):
+                    self.fire(part.target, part.subject, part.binding)
 
-    def builds(self, assembly: Assembly, reason: Reason) -> None:
+    def builds(self, assembly: Assembly, statement: Statement) -> None:
         """Of the builds of a component, those of the releases that are left of it."""
-        for name in (reason.subject, reason.component):
+        for name in (statement.subject, statement.component):
             of = assembly.header["components"][name]["variant_of"] if name else ""
             for binding in assembly.component(name).bindings if of else ():
-                if binding.component == of and not binding.allowed & self.of(reason.target, of):
-                    self.narrow(reason.target, name, ~binding.mask)
+                if binding.component == of and not binding.allowed & self.of(statement.target, of):
+                    self.narrow(statement.target, name, ~binding.mask)
 
-    def fire(self, reason: Reason) -> None:
+    def fire(self, target: str, subject: str, fact: Binding) -> None:
         """Narrow the component a fact speaks about, if its conditions hold and something remains."""
-        terms = {reason.subject: reason.mask, **reason.conditions}
-        held = all(not self.of(reason.target, name) & ~mask for name, mask in terms.items())
-        if held and self.of(reason.target, reason.component) & reason.allowed:
-            self.narrow(reason.target, reason.component, reason.allowed)
+        terms = {subject: fact.mask, **fact.conditions}
+        held = all(not self.of(target, name) & ~mask for name, mask in terms.items())
+        if held and self.of(target, fact.component) & fact.allowed:
+            self.narrow(target, fact.component, fact.allowed)
 
     def of(self, target: str, component: str) -> int:
         """The releases left of a component; an aligned one is the same on every target."""
@@ -124,38 +139,33 @@ class _Remaining:
         return ("" if component in self.align else target), component
 
 
-def _ground(assembly: Assembly, reasons: Sequence[Reason], left: _Remaining) -> Incompatibility:
-    first = reasons[0]
-    if first.kind == "evidence":
-        return Incompatibility(
-            kind=first.kind,
-            subject=first.subject,
-            releases=(),
-            component=first.component,
-            values=(first.rule,),
-        )
+def _ground(
+    assembly: Assembly, target: str, subject: str, facts: Sequence[Binding], left: _Remaining
+) -> Incompatibility:
+    first = facts[0]
     mask = 0
     allowed = 0
     records: dict[str, ClaimRecord] = {}
-    for reason in reasons:
-        allowed |= reason.allowed
-        wanted = left.of(reason.target, first.subject) & reason.mask
+    for fact in facts:
+        allowed |= fact.allowed
+        wanted = left.of(target, subject) & fact.mask
         mask |= wanted
-        for cite in assembly.index.cites(reason.cites):
+        for cite in assembly.index.cites(fact.cites):
             if cite.touches(wanted):
                 record = assembly.index.claim(cite.record)
                 records.setdefault(record.id, record._replace(evidence=cite.evidence))
     whole = (2 << len(assembly.component(first.component).versions)) - 2
-    rest = left.of(first.target, first.component) & whole
+    rest = left.of(target, first.component) & whole
     cited = next(iter(records.values()), None)
     return Incompatibility(
         kind=first.kind,
-        subject=first.subject,
-        releases=_named(assembly, first.subject, mask),
+        subject=subject,
+        releases=_named(assembly, subject, mask),
         component=first.component,
         values=tuple(dict.fromkeys(record.selector for record in records.values())),
+        # A clash is named where it is one: not what this fact allows as well, nor all releases there are.
         clashing=() if rest & allowed or rest == whole else _named(assembly, first.component, rest),
-        alternatives=first.alternatives,
+        alternatives=tuple(first.alternatives),
         conditions=tuple(
             (name, _named(assembly, name, bits))
             for name, bits in first.conditions.items()

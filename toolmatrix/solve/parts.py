@@ -1,41 +1,24 @@
-"""The parts of an assembly: variables, tested rows, statements and the reasons behind nogoods."""
+"""The parts of an assembly: variables, tested rows, and the statements behind nogoods."""
 
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import Binding
 from toolmatrix.solve.engine import Sheaf, Support
-from toolmatrix.solve.request import Ask
-from toolmatrix.value import NamedTuple, Value
+from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.records import RowGroup
+    from toolmatrix.solve.request import Ask
 
 SEVERAL = ("arch", "device")
 """The components a target may have several of."""
 
 EVIDENCE = 8
 """Weights are (how early the row's first component is chosen) * EVIDENCE + rank of the evidence word."""
-
-
-class Reason(Value):
-    """The reason of a nogood: a line of the request, a fact (its cites and the terms it joins), or the evidence."""
-
-    kind: str
-    ask: Ask | None = None
-    target: str = ""
-    subject: str = ""
-    component: str = ""
-    mask: int = 0
-    conditions: Mapping[str, int] = {}
-    allowed: int = 0
-    alternatives: tuple[str, ...] = ()
-    evidence: str = ""
-    cites: int = -1
-    rule: str = ""
 
 
 class Pin(NamedTuple):
@@ -62,28 +45,12 @@ class Statement(NamedTuple):
         """The fact, if it is one."""
         return self.said if isinstance(self.said, Binding) else None
 
-    def reason(self, least: str) -> Reason:
-        """The statement as a reason; `least` is the minimum of evidence."""
-        said = self.said
-        if isinstance(said, Ask):
-            return Reason(kind="ask", target=self.target, ask=said)
-        target, subject = self.target, self.subject
-        if isinstance(said, str):
-            return Reason(
-                kind="evidence", target=target, subject=subject, component=said, rule=least
-            )
-        return Reason(
-            kind=said.kind,
-            target=target,
-            subject=subject,
-            component=said.component,
-            mask=said.mask,
-            conditions=said.conditions,
-            allowed=said.allowed,
-            alternatives=tuple(said.alternatives),
-            evidence=said.evidence,
-            cites=said.cites,
-        )
+    @property
+    def component(self) -> str:
+        """The component that it speaks about; a line of the request speaks about no other."""
+        if isinstance(self.said, str):
+            return self.said
+        return self.said.component if isinstance(self.said, Binding) else ""
 
 
 class Variable:

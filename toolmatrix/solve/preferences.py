@@ -57,22 +57,15 @@ def kept(assembly: Assembly) -> Iterator[Support]:
     wanted = [(*part, 0) for part in request.keep]
     for target, component, releases in request.policies:
         wanted += [(target, component, release, -place) for place, release in enumerate(releases)]
+    most = (len(assembly.variables) + 1) * EVIDENCE + EVIDENCE
     for target, component, version, less in wanted:
-        variable = assembly.pick(target, component, 0) if target in request.targets else None
-        anchor = assembly.pick(target, "target", 0)
+        variable = assembly.pick(target, component) if target in request.targets else None
+        anchor = assembly.pick(target, "target")
+        # A lock may have been made with files of facts that are not there now.
         known = component in assembly.header["components"]
         mask = assembly.scale(component).bit(version) if known else 0
-        if variable is None or anchor is None or not mask or variable is anchor:
-            continue
-        everything = (2 << anchor.count) - 1
-        most = (len(assembly.variables) + 1) * EVIDENCE + EVIDENCE + less
-        yield Support(
-            (
-                (anchor.number, everything, most),
-                (variable.number, mask, most),
-            ),
-            most,
-        )
+        if variable is not None and anchor is not None and mask and variable is not anchor:
+            yield _support(anchor, variable, mask, most + less)
 
 
 def builds(assembly: Assembly) -> Iterator[Support]:
@@ -81,15 +74,12 @@ def builds(assembly: Assembly) -> Iterator[Support]:
     for target, name in assembly.by_name:
         if assembly.header["components"][name]["variant_of"]:
             variable = assembly.variable(target, name)
-            for anchor, mask, weight in (
-                *_native(assembly, target, variable),
-                *_for_it_alone(assembly, target, variable),
-            ):
-                yield _support(anchor, variable, mask, above + weight, Support)
-            yield from _plain(assembly, target, variable, above)
+            yield from _native(assembly, target, variable, above + _NATIVE)
+            yield from _for_it_alone(assembly, target, variable, above + _FOR_IT_ALONE)
+            yield from _plain(assembly, target, variable, above + _PLAIN)
 
 
-def _plain(assembly: Assembly, target: str, variable: Variable, above: int) -> Iterator[Support]:
+def _plain(assembly: Assembly, target: str, variable: Variable, weight: int) -> Iterator[Support]:
     """Beside a build that brings its runtime: what carries none once more."""
     components = assembly.header["components"]
     brings = assembly.component(variable.component).brings
@@ -100,33 +90,31 @@ def _plain(assembly: Assembly, target: str, variable: Variable, above: int) -> I
             for binding in part.bindings:
                 if binding.kind == "requires" and components[binding.component]["accelerators"]:
                     plain &= ~binding.mask
-            yield _support(variable, other, plain, above + _PLAIN, Support, brings)
+            yield _support(variable, other, plain, weight, gate=brings)
 
 
-def _native(
-    assembly: Assembly, target: str, variable: Variable
-) -> Iterator[tuple[Variable, int, int]]:
+def _native(assembly: Assembly, target: str, variable: Variable, weight: int) -> Iterator[Support]:
     """Builds that hold machine code for every device asked for."""
-    numbers = [number for number, _ in assembly.devices(target)]
-    if not numbers:
+    devices = list(assembly.named(target, "device"))
+    if not devices:
         return
     names = assembly.component("arch").versions
     machine_code = sum(2 << place for place, name in enumerate(names) if not name.startswith(PTX))
-    native = -1
-    for number, (_, name) in zip(numbers, assembly.devices(target), strict=True):
+    native = (2 << variable.count) - 2
+    for _, name in devices:
         runs = limits(assembly.index, "device", "arch", assembly.scale("device").bit(name))
         holding = 0
         for when, allowed in _limiting(assembly.index, variable.component, "arch"):
             if allowed & runs & machine_code:
                 holding |= when
         native &= holding
-        anchor = assembly.instance(target, "device", number)
-    yield anchor, native & (2 << variable.count) - 2, _NATIVE
+    anchor = assembly.instance(target, "device", devices[-1][0])
+    yield _support(anchor, variable, native, weight)
 
 
 def _for_it_alone(
-    assembly: Assembly, target: str, variable: Variable
-) -> Iterator[tuple[Variable, int, int]]:
+    assembly: Assembly, target: str, variable: Variable, weight: int
+) -> Iterator[Support]:
     """Builds for the accelerator that was asked for, before those that have more than is used."""
     anchor = assembly.pick(target, "accelerator")
     if anchor is None:
@@ -136,7 +124,7 @@ def _for_it_alone(
     for when, allowed in _limiting(assembly.index, variable.component, "accelerator"):
         if allowed & ~1 == asked & (2 << anchor.count) - 2:
             alone |= when
-    yield anchor, alone, _FOR_IT_ALONE
+    yield _support(anchor, variable, alone, weight)
 
 
 def _limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int]]:
@@ -194,7 +182,7 @@ def _support(
     variable: Variable,
     mask: int,
     weight: int,
-    kind: type[Support],
+    kind: type[Support] = Support,
     gate: int = -1,
 ) -> Support:
     gated = gate & (2 << anchor.count) - 1

@@ -14,7 +14,7 @@ from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding, Dispute
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.parts import TestedRow, Variable
     from toolmatrix.solve.request import Request
+    from toolmatrix.solve.ties import Claim
 
 
-class Cite(Value):
+class Cite(NamedTuple):
     """One fact behind a choice: the record of the claim, its evidence as used here, the rules it was widened by."""
 
     record: int
@@ -263,67 +264,74 @@ class _Target:
         )
 
     def choice(self, variable: Variable) -> Choice:
-        required, limited, parent = self.claimed(variable)
-        tested, rank = self.tested(variable)
-        evidence = max((rank, *(cite.evidence for cite in required)), key=words.rank)
-        cites = [*required, *tested]
-        held = self.held_by_builds(variable)
-        if held:
-            # What a build holds is what it is: no row about other builds makes it better known.
-            cites, evidence = held, max((cite.evidence for cite in held), key=words.rank)
-        if not cites:
-            cites = limited or self.own(variable)
-            evidence = max((cite.evidence for cite in cites), key=words.rank, default="unknown")
-        if self.components[variable.component]["variant_of"]:
-            cites, evidence = self.released(variable)
-        elif variable.number not in self.tied and not self.components[variable.component]["flag"]:
-            cites, evidence = self.free(variable)
-        elif not cites or variable.component in self.wanted[:1]:
-            cites, evidence = self.released(variable)
-        cites = [*cites, *self.offers(variable)]
+        components = self.components
+        heard = [
+            (owner, binding)
+            for owner, binding in self.claims.get(variable.number, ())
+            if owner is not variable
+            and not components[owner.component]["given"]
+            # A build is of a release; it is no reason to have it.
+            and components[owner.component]["variant_of"] != variable.component
+        ]
+        cites, evidence = self.known(variable, heard)
         return Choice(
             target=self.target,
             component=variable.component,
             instance=variable.instance,
             version=self.chosen[variable.number] or "",
             evidence=evidence,
-            cites=tuple(dict.fromkeys(cites)),
+            cites=tuple(dict.fromkeys([*cites, *self.offers(variable)])),
             disputed=self.disputed(variable),
-            parent=parent,
+            parent=next((owner.component for owner, part in heard if part.kind != "limits"), ""),
         )
 
-    def claimed(self, variable: Variable) -> tuple[list[Cite], list[Cite], str]:
-        """Hard claims about this component by subjects chosen before it: what requires it, what limits it; its parent.
+    def known(self, variable: Variable, heard: Sequence[Claim]) -> tuple[list[Cite], str]:
+        """The facts that speak for a choice, and how well it is known by them."""
+        part = self.components[variable.component]
+        if part["variant_of"]:
+            return self.released(variable)
+        if variable.number not in self.tied and not part["flag"]:
+            # No fact ties it to the request: any other release would do as well, as far as anybody knows.
+            return [Cite(self.release(variable), words.UNKNOWN, ())], words.UNKNOWN
+        if variable.component in self.wanted[:1]:
+            return self.released(variable)
+        if variable.component == "arch":
+            # What a build holds is what it is: no row about other builds makes it better known.
+            held = [
+                cite
+                for owner, binding in heard
+                if self.components[owner.component]["variant_of"]
+                for cite in self.cites(binding.cites, self.bits[owner.number], variable)
+            ]
+            if held:
+                return held, _best(held)
+        # A subject chosen later, such as an image that carries the toolkit, was chosen to fit: it does not speak.
+        before = [(owner, part) for owner, part in heard if owner.number < variable.number]
+        required = [
+            cite
+            for owner, binding in before
+            if binding.kind not in ("needs", "limits")
+            for cite in self.cites(binding.cites, self.bits[owner.number], variable)
+        ]
+        tested, rank = self.tested(variable)
+        if required or tested:
+            return [*required, *tested], _best(required, rank)
+        cites = self.limited(variable, before) or self.own(variable)
+        return (cites, _best(cites)) if cites else self.released(variable)
 
-        A subject chosen later (an image that carries the toolkit) was chosen to fit; it does not speak for the choice.
-        """
-        required: list[Cite] = []
+    def limited(self, variable: Variable, before: Sequence[Claim]) -> list[Cite]:
+        """Claims that limit this component, by subjects chosen before it."""
         limited: list[Cite] = []
         decisive: list[Cite] = []
-        """Of several floors, the one that the release stands on."""
-        parent = ""
         bit, floor = self.bits[variable.number], self.components[variable.component]["floor"]
-        for owner, binding in self.claims.get(variable.number, ()):
-            if owner is variable or self.components[owner.component]["given"]:
-                continue
-            if self.components[owner.component]["variant_of"] == variable.component:
-                continue  # A build is of a release; it is no reason to have it.
-            if binding.kind != "limits" and not parent:
-                parent = owner.component
-            if binding.kind != "needs" and owner.number < variable.number:
+        for owner, binding in before:
+            if binding.kind == "limits":
                 found = self.cites(binding.cites, self.bits[owner.number], variable)
-                (limited if binding.kind == "limits" else required).extend(found)
+                limited += found
+                # Of several floors, that one speaks on which the release stands.
                 if floor and not binding.allowed & (bit - 1) & ~1:
                     decisive += found
-        return required, decisive or limited, parent
-
-    def held_by_builds(self, variable: Variable) -> list[Cite]:
-        """Claims of the chosen builds about the codegen archs they hold."""
-        found: list[Cite] = []
-        for owner, binding in self.claims.get(variable.number, ()):
-            if self.components[owner.component]["variant_of"] and variable.component == "arch":
-                found += self.cites(binding.cites, self.bits[owner.number], variable)
-        return found
+        return decisive or limited
 
     def offers(self, variable: Variable) -> list[Cite]:
         """Places where the chosen release can be had: offers of what was chosen after it, which rank nothing."""
@@ -362,7 +370,7 @@ class _Target:
         """The claims behind a binding or row that speak of a subject release; of offers those that hold `about`."""
         place = bit.bit_length() - 1
         return [
-            Cite(record=cited.record, evidence=cited.evidence, rules=tuple(cited.rules))
+            Cite(cited.record, cited.evidence, tuple(cited.rules))
             for cited in self.index.cites(record)
             if cited.covers(place) and (about is None or self.offered(cited.record, about))
         ]
@@ -397,12 +405,6 @@ class _Target:
             ]
         return found, words.word(best[1] % EVIDENCE)
 
-    def free(self, variable: Variable) -> tuple[list[Cite], str]:
-        """No fact ties it to the request: any other release would do as well, as far as anybody knows."""
-        return [
-            Cite(record=self.release(variable), evidence=words.UNKNOWN, rules=())
-        ], words.UNKNOWN
-
     def release(self, variable: Variable) -> int:
         """The record of the chosen release."""
         part = self.assembly.component(variable.component)
@@ -417,8 +419,8 @@ class _Target:
             or self.components[variable.component]["flag"]
             or self.components[variable.component]["variant_of"]
         )
-        evidence = self.index.record(record).evidence if asked else "unknown"
-        return [Cite(record=record, evidence=evidence, rules=())], evidence
+        evidence = self.index.record(record).evidence if asked else words.UNKNOWN
+        return [Cite(record, evidence, ())], evidence
 
     def disputed(self, variable: Variable) -> tuple[Rival, ...]:
         """Rivals that matter here: tested rows with what was excluded, claims that exclude what was chosen."""
@@ -430,3 +432,8 @@ class _Target:
                 if dispute.kind == "tested" or not dispute.allowed & bit
             )
         )
+
+
+def _best(cites: Sequence[Cite], least: str = words.UNKNOWN) -> str:
+    """The best evidence among facts, or the least that is known without them."""
+    return max((least, *(cite.evidence for cite in cites)), key=words.rank)

@@ -7,6 +7,7 @@ request fixes (target, machine, accelerator, from) is where facts hold and not w
 from __future__ import annotations
 
 from toolmatrix.facts.evidence import UNKNOWN
+from toolmatrix.solve.parts import SEVERAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import TestedRow, Variable
 
-    Claims = Mapping[int, Sequence[tuple[Variable, Binding]]]
-    """By the variable that is spoken about: who speaks, and the binding."""
+    Claim = tuple[Variable, Binding]
+    """The variable that speaks, and the binding."""
+    Claims = Mapping[int, Sequence[Claim]]
+    """By the variable that is spoken about."""
 
 
 def joined(
@@ -57,8 +60,8 @@ def roots(assembly: Assembly, target: str) -> set[int]:
     for (owner, name), mask in assembly.asked.items():
         if owner == target and mask & (mask - 1) == 0:
             found.add(parts[name].number)
-    for name, asked in (("arch", assembly.archs), ("device", assembly.devices)):
-        for instance, _ in asked(target):
+    for name in SEVERAL:
+        for instance, _ in assembly.named(target, name):
             found.add(assembly.instance(target, name, instance).number)
     return found
 

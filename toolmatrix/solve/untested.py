@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -31,10 +34,16 @@ def untested(index: Index, request: Request) -> list[Untested]:
     told = assembly.every_row()
     for target in assembly.request.targets:
         for one, other in _pairs(assembly, target):
-            rows = [
-                row for row in told if row.target == target and _speaks(assembly, row, one, other)
-            ]
-            if rows and not any(_asked(assembly, row, other) for row in rows):
+            mine, wanted = _wanted(assembly, target, one), _wanted(assembly, target, other)
+            rows = []
+            met = 0
+            for row in told:
+                masks = {number: mask for number, mask, _ in row.terms}
+                speaks = row.owner == one.number and masks[one.number] & mine
+                if row.target == target and speaks and other.number in masks:
+                    rows.append(row)
+                    met |= masks[other.number] & wanted
+            if rows and not met:
                 found.append(
                     Untested(
                         target=target,
@@ -97,34 +106,17 @@ def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable
             and not components[ask.component]["given"]
         ):
             asked.append(variable)
-    asked += [assembly.instance(target, "arch", number) for number, _ in assembly.archs(target)]
-    asked += [assembly.instance(target, "device", number) for number, _ in assembly.devices(target)]
-    for one in asked:
-        for other in asked:
-            if one is not other:
-                yield one, other
-
-
-def _speaks(assembly: Assembly, row: TestedRow, one: Variable, other: Variable) -> bool:
-    """True if a row has `one` as its subject, at a release that was asked for, and names `other`."""
-    masks = {number: mask for number, mask, _ in row.terms}
-    return (
-        row.owner == one.number
-        and other.number in masks
-        and bool(masks[one.number] & _wanted(assembly, row.target, one))
-    )
-
-
-def _asked(assembly: Assembly, row: TestedRow, other: Variable) -> bool:
-    bits = _wanted(assembly, row.target, other)
-    return any(number == other.number and mask & bits for number, mask, _ in row.terms)
+    for name in SEVERAL:
+        asked += [
+            assembly.instance(target, name, number) for number, _ in assembly.named(target, name)
+        ]
+    yield from permutations(asked, 2)
 
 
 def _wanted(assembly: Assembly, target: str, variable: Variable) -> int:
     """The candidates of a component that the request names; all releases where it names none."""
     asked = assembly.asked.get((target, variable.component), -2)
-    for name, named in (("arch", assembly.archs), ("device", assembly.devices)):
-        if variable.component == name:
-            told = dict(named(target)).get(variable.instance, "")
-            asked = assembly.mask(name, told) if told else -2
+    if variable.component in SEVERAL:
+        named = dict(assembly.named(target, variable.component)).get(variable.instance)
+        asked = assembly.mask(variable.component, named) if named else -2
     return asked & (2 << variable.count) - 1

@@ -62,7 +62,7 @@ from .search import Search
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     Nogood = tuple[tuple[int, int], ...]
     Held = tuple["Support", int, int, int]
@@ -169,6 +169,14 @@ class Problem:
     def forbidding(self, nogoods: Sequence[Nogood]) -> Problem:
         """The same variables with other nogoods, and nothing that ranks."""
         return Problem(self.sizes, nogoods, (), self.domains, self.oldest, self.optional)
+
+    def fixing(self, values: Mapping[int, int], nogoods: Sequence[Nogood]) -> Problem:
+        """`forbidding`, with some variables at a candidate: each a nogood of one term, after the others."""
+        fixed = [
+            ((variable, (1 << self.sizes[variable]) - 1 & ~(1 << value)),)
+            for variable, value in values.items()
+        ]
+        return self.forbidding([*nogoods, *fixed])
 
     def arranged(self, variables: Sequence[int]) -> Problem:
         """These variables alone and in this order, with nothing forbidden and nothing that ranks."""

@@ -18,7 +18,7 @@ from .chains import follow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     Core = tuple[int, ...]
 
@@ -32,15 +32,26 @@ LONG = 200
 """Of cores longer than this only the shortest is reduced."""
 
 
-def explain(problem: Problem, soft: Sequence[int] = (), requests: Sequence[int] = ()) -> Core:
-    """Return one short irreducible core; nogoods in ``soft`` only if the rest can be satisfied.
-
-    Raise ``ValueError`` if the problem has a solution.
-    """
-    core = _explain(problem, range(len(problem.nogoods)), frozenset(soft), requests)
+def explain(problem: Problem, requests: Sequence[int] = ()) -> Core:
+    """Return one short irreducible core. Raise ``ValueError`` if the problem has a solution."""
+    core = _explain(problem, range(len(problem.nogoods)), requests)
     if core is None:
         raise ValueError("the problem has a solution, there is nothing to explain")
     return core
+
+
+def excluding(problem: Problem, values: Mapping[int, int], requests: Sequence[int]) -> Core:
+    """Return the nogoods by which no solution has these values; the values themselves are requests."""
+    start = len(problem.nogoods)
+    fixed = range(start, start + len(values))
+    core = explain(problem.fixing(values, problem.nogoods), (*requests, *fixed))
+    return tuple(index for index in core if index < start)
+
+
+def excludes(problem: Problem, core: Core, values: Mapping[int, int]) -> bool:
+    """Return whether the nogoods of a core alone exclude these values."""
+    nogoods = [problem.nogoods[index] for index in core]
+    return isinstance(solve(problem.fixing(values, nogoods)), Conflict)
 
 
 def cores(problem: Problem, requests: Sequence[int] = (), limit: int = 3) -> list[Core]:
@@ -48,7 +59,7 @@ def cores(problem: Problem, requests: Sequence[int] = (), limit: int = 3) -> lis
     found: list[Core] = []
     pool: Sequence[int] = range(len(problem.nogoods))
     while len(found) < limit:
-        core = _explain(problem, pool, frozenset(), requests)
+        core = _explain(problem, pool, requests)
         if core is None:
             break
         found.append(core)
@@ -59,25 +70,18 @@ def cores(problem: Problem, requests: Sequence[int] = (), limit: int = 3) -> lis
     return found
 
 
-def _explain(
-    problem: Problem, pool: Sequence[int], soft: frozenset[int], requests: Sequence[int]
-) -> Core | None:
+def _explain(problem: Problem, pool: Sequence[int], requests: Sequence[int]) -> Core | None:
     """Return the best core within ``pool``, or ``None`` if that has a solution."""
     if not all(problem.domains):
         return ()
-    if soft:
-        hard = [index for index in pool if index not in soft]
-        core = _explain(problem, hard, frozenset(), requests)
-        if core is not None:
-            return core
     starts = [v for index in requests for v, _ in problem.nogoods[index]]
     tried = _candidates(problem, pool, starts)
     if not tried:
         return None
     # Reducing solves once for each nogood, which a core of thousands does not pay back.
     few = [core for core in tried[1:REDUCED] if len(core) <= LONG]
-    reduced = [_reduce(problem, core, soft, starts) for core in [tried[0], *few]]
-    return min(reduced, key=lambda core: (len(soft.intersection(core)), len(core), core))
+    reduced = [_reduce(problem, core, starts) for core in [tried[0], *few]]
+    return min(reduced, key=lambda core: (len(core), core))
 
 
 def _candidates(problem: Problem, pool: Sequence[int], starts: Sequence[int]) -> list[Core]:
@@ -145,11 +149,11 @@ def _tighten(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
     return core
 
 
-def _reduce(problem: Problem, core: Core, soft: frozenset[int], starts: Sequence[int]) -> Core:
-    """Drop every nogood that is not needed: soft ones first, then the farthest."""
+def _reduce(problem: Problem, core: Core, starts: Sequence[int]) -> Core:
+    """Drop every nogood that is not needed, the farthest first."""
     around = Around(problem, core, starts)
     # The last is tried first: what is far from the request makes the longest stories.
-    left = sorted(core, key=lambda index: (index in soft, around.farthest(index), index))
+    left = sorted(core, key=lambda index: (around.farthest(index), index))
     needed: list[int] = []
     while left:
         index = left.pop()
