@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.facts.evidence import UNKNOWN
-from toolmatrix.request import defaults
 from toolmatrix.request.fields import Fields, given, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
 from toolmatrix.solve.request import Ask, Request
@@ -35,16 +34,19 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     # Each default rests on those before: a device has an accelerator, which has a target, and what is there as a wheel
     # alone decides what it computes on.
     archs, devices = _codegen(names, fields)
-    codegen = defaults.codegen(names, archs, devices) if archs or devices else ""
+    codegen = _codegen_accelerator(names, archs, devices) if archs or devices else ""
     computes = codegen or fields.accelerator.removeprefix("none")
-    targets = tuple(dict.fromkeys(fields.target)) or defaults.target(asked, names, computes)
-    from_ = fields.from_ or defaults.from_([ask for ask in asked if not ask.option], names)
+    targets = tuple(dict.fromkeys(fields.target)) or (_target(asked, names, computes),)
+    from_ = fields.from_ or _from([ask for ask in asked if not ask.option], names)
     several = len(targets) > 1
-    contexts = {target: list(_context(target, fields, index)) for target in targets}
+    contexts = {target: _context(target, fields, index) for target in targets}
     for target in () if "accelerator" in named else targets:
         # A device of one of several targets says nothing of the others.
-        default = defaults.accelerator(target, asked, from_, names, "" if several else codegen)
-        contexts[target].append(_accelerator(target, fields.accelerator, default))
+        default = _accelerator(target, asked, from_, names, "" if several else codegen)
+        chosen = fields.accelerator or default
+        contexts[target].append(
+            _option("accelerator", chosen, target, implied=not fields.accelerator)
+        )
     lines = [part for ask in asked for part in _placed(ask, contexts, index)]
     lines += [ask for context in contexts.values() for ask in context]
     if "from" not in named:
@@ -68,7 +70,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
         keep=keep,
         policies=_policies(targets, fields.cpu, names) if from_ == "source" else (),
     )
-    return request.replace(apart=defaults.apart(request, names)) if several else request
+    return request.replace(apart=_apart(request, names)) if several else request
 
 
 def _asked(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]:
@@ -105,10 +107,6 @@ def _option(option: str, value: str, target: str = "", *, implied: bool = False)
     return Ask(
         component=option, selector=value, text=text, option=option, target=target, implied=implied
     )
-
-
-def _accelerator(target: str, said: str, default: str) -> Ask:
-    return _option("accelerator", said or default, target, implied=not said)
 
 
 def _distro(text: str, names: Names) -> Ask:
@@ -170,10 +168,10 @@ def _check_shown(asks: Sequence[Ask], index: Index) -> None:
         )
 
 
-def _context(target: str, fields: Fields, index: Index) -> Iterator[Ask]:
+def _context(target: str, fields: Fields, index: Index) -> list[Ask]:
     """The lines that a target fixes: its machine, and itself."""
-    for name, value in index.header["targets"][target]["context"].items():
-        yield Ask(
+    return [
+        Ask(
             component=name,
             selector=value,
             text=f"--target {target}",
@@ -181,6 +179,128 @@ def _context(target: str, fields: Fields, index: Index) -> Iterator[Ask]:
             target=target,
             implied=target not in fields.target,
         )
+        for name, value in index.header["targets"][target]["context"].items()
+    ]
+
+
+def _target(asks: Sequence[Ask], names: Names, computes: str) -> str:
+    """The default target: the first, unless all that is asked for computes on what another one has."""
+    targets = names.index.header["targets"]
+    wanted = [found for ask in asks if (found := _accelerators(ask, names))]
+    # Where components have nothing in common there is no answer on any target: the first is as good to say why.
+    shared = {computes} if computes else set.intersection(*wanted) if wanted else set()
+    fitting = [name for name, part in targets.items() if part["accelerator"] in shared]
+    return next(iter(fitting or targets))
+
+
+def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, codegen: str) -> str:
+    """The default accelerator: the target's own where something asked for has it, or that of a build or device."""
+    if codegen and _takes(names, target, codegen):
+        return codegen
+    own = names.index.header["targets"][target]["accelerator"]
+    for ask in asks:
+        if names.components[ask.component]["variant_of"]:
+            # A build that is named brings its own.
+            named = _accelerators(ask, names)
+            order = (own, *names.scale("accelerator").versions)
+            return next((name for name in order if name in named), "none")
+    # Who names a target made for ROCm wants it, while on the others most things run without an accelerator.
+    if own in ("none", "rocm"):
+        return own
+    for ask in asks:
+        # A wheel may not compute on what its source does.
+        if own in names.components[ask.component]["accelerators"] and _admits(
+            ask, "accelerator", own, names, {"from": from_}
+        ):
+            return own
+    return "none"
+
+
+def _takes(names: Names, target: str, accelerator: str) -> bool:
+    """True if a target can have an accelerator."""
+    bit = names.scale("target").bit(target)
+    return all(
+        binding.allowed & names.scale("accelerator").bit(accelerator)
+        for binding in names.index.component("target").bindings
+        if binding.component == "accelerator" and binding.mask & bit
+    )
+
+
+def _accelerators(ask: Ask, names: Names) -> set[str]:
+    """The accelerators that something asked for computes on; of builds their own."""
+    part = names.components[ask.component]
+    if not part["variant_of"]:
+        return set(part["accelerators"])
+    scale = names.scale("accelerator")
+    wanted = names.scale(ask.component).select(ask.selector)
+    can = 0
+    for binding in names.index.component(ask.component).bindings:
+        if binding.component == "accelerator" and binding.mask & wanted:
+            # That a build also runs without its accelerator is no reason to ask for none.
+            can |= binding.allowed & ~scale.bit("none")
+    return {*scale.named(can)} - {"none"}
+
+
+def _codegen_accelerator(names: Names, archs: Sequence[str], devices: Sequence[str]) -> str:
+    """The accelerator of codegen archs and devices, as the toolkit has it that makes their code; empty if not one."""
+    made = 0
+    for arch in archs:
+        made |= names.scale("arch").bit(arch)
+    for device in devices:
+        bit = names.scale("device").bit(device)
+        for binding in names.index.component("device").bindings:
+            if binding.kind == "limits" and binding.component == "arch" and binding.mask & bit:
+                made |= binding.allowed
+    found: set[str] = set()
+    for binding in names.index.component("arch").bindings:
+        if binding.kind == "requires" and binding.mask & made:
+            found |= set(names.components[binding.component]["accelerators"])
+    return found.pop() if len(found) == 1 else ""
+
+
+def _from(asks: Sequence[Ask], names: Names) -> str:
+    """Source, but for what there is as a wheel alone, and for a build that is named."""
+    if any(names.components[ask.component]["variant_of"] for ask in asks):
+        return "wheel"
+    frameworks = [ask for ask in asks if names.components[ask.component]["framework"]]
+    built = all(_admits(ask, "from", "source", names, {}) for ask in frameworks)
+    return "source" if built else "wheel"
+
+
+def _admits(ask: Ask, component: str, release: str, names: Names, given: Mapping[str, str]) -> bool:
+    """True if some release asked for goes with a release of another component, as its own facts say."""
+    left = names.scale(ask.component).select(ask.selector)
+    wanted = names.scale(component).bit(release)
+    for binding in names.index.component(ask.component).bindings:
+        holds = all(
+            name in given and mask & names.scale(name).bit(given[name])
+            for name, mask in binding.conditions.items()
+        )
+        if binding.component == component and holds and not binding.allowed & wanted:
+            left &= ~binding.mask
+    return bool(left)
+
+
+def _apart(request: Request, names: Names) -> tuple[tuple[str, str], ...]:
+    """Of several targets, those that cannot have a codegen arch or device which another one can."""
+    # Solving with the target alone asks the facts, which know more of a device than its accelerator.
+    found = []
+    empty = Request(asks=(), targets=())
+    asked = [(name, empty.replace(archs=(name,))) for name in request.archs]
+    asked += [(name, empty.replace(devices=(name,))) for name in request.devices]
+    for name, alone in asked:
+        without = []
+        for target in request.targets:
+            asks = tuple(
+                ask
+                for ask in request.asks
+                if ask.target == target and names.components[ask.component]["given"]
+            )
+            if possible(names.index, alone.replace(asks=asks, targets=(target,))) is None:
+                without.append((target, name))
+        if len(without) < len(request.targets):
+            found += without
+    return tuple(found)
 
 
 def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[Ask]:

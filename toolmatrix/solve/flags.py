@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from toolmatrix.solve.resolve import Resolution
 
-
 PTX = "compute_"
 """The beginning of the names of codegen archs that are not machine code: the driver compiles them."""
 
@@ -48,38 +47,28 @@ def family(cpu: str) -> str:
 
 def of(resolution: Resolution, target: str) -> Flags:
     """The flags of one target of an answer."""
-    components = resolution.index.header["components"]
-    choices = resolution.targets[target]
-    chosen = resolution.chosen(target)
+    index, request = resolution.index, resolution.request
+    choices, chosen = resolution.targets[target], resolution.chosen(target)
+    components = index.header["components"]
     host = [choice.version for choice in choices if components[choice.component]["flag"]]
-    wished = {
-        component: releases
-        for owner, component, releases in resolution.request.policies
-        if owner == target
-    }
     missing = [
         f"{component} {releases[0]}"
-        for component, releases in wished.items()
-        if component not in chosen
+        for owner, component, releases in request.policies
+        if owner == target and component not in chosen
     ]
-    version = ""
-    said = (f"-mcpu={resolution.request.cpu}", f"-mcpu={resolution.request.cpu}+crc")
-    if resolution.request.cpu and not any(flag in host for flag in said):
-        spelled, version, complaint = _archspec(resolution.request.cpu, chosen)
-        flag = f"-mcpu={resolution.request.cpu}"
-        if flag in spelled and resolution.index.scale("cpu-flag").select(flag):
+    version, flag = "", f"-mcpu={request.cpu}"
+    if request.cpu and flag not in host and f"{flag}+crc" not in host:
+        spelled, version, complaint = _archspec(request.cpu, chosen)
+        if flag in spelled and index.scale("cpu-flag").select(flag):
             # The facts know the name and this compiler does not: an early point release of its series.
-            spelled, version, complaint = _archspec(resolution.request.cpu, chosen, ".0")
+            spelled, version, complaint = _archspec(request.cpu, chosen, ".0")
         if spelled:
-            host = [flag for flag in host if not flag.startswith(("-march=", "-mcpu="))] + list(
-                spelled
-            )
+            host = [flag for flag in host if not flag.startswith(("-march=", "-mcpu="))]
+            host += spelled
         elif complaint:
             missing.append(complaint)
     # What is installed was compiled already: its archs are what it holds, and no flag makes others.
-    built = any(
-        ask.component == "from" and ask.selector == "source" for ask in resolution.request.asks
-    )
+    built = any(ask.component == "from" and ask.selector == "source" for ask in request.asks)
     archs = [choice.version for choice in choices if choice.component == "arch"] if built else []
     return Flags(
         cflags=tuple(host),
@@ -117,13 +106,10 @@ def _archspec(
     name = cpu if cpu in TARGETS else cpu.replace("-", "_")
     if not compiler or name not in TARGETS:
         return (), "", f"--cpu {cpu}" if compiler else ""
+    # A series stands for its latest point release, which most packages of it hold: archspec compares full versions.
+    version = chosen[compiler] + (point if "." not in chosen[compiler] else "")
     try:
-        flags = TARGETS[name].optimization_flags(compiler, _pointed(chosen[compiler], point))
+        flags = TARGETS[name].optimization_flags(compiler, version)
     except UnsupportedMicroarchitecture:
         return (), "", f"--cpu {cpu} with {compiler} {chosen[compiler]}"
     return tuple(flags.split()), archspec.__version__, ""
-
-
-def _pointed(series: str, point: str) -> str:
-    """A series stands for its latest point release, which most packages of it hold: archspec compares full versions."""
-    return series + (point if "." not in series else "")

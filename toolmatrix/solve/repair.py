@@ -7,6 +7,8 @@ Where no single change helps, pairs of lines are tried. Ordered by cost.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.parts import SEVERAL
 from toolmatrix.solve.request import Ask
@@ -56,7 +58,9 @@ class Repair(Value):
 def repairs(index: Index, refusal: Unsatisfiable, limit: int = 4) -> tuple[Repair, ...]:
     """Up to `limit` verified repairs of a refused request, cheapest first."""
     finder = _RepairSearch(index, refusal)
-    found = list(finder.singles()) or list(finder.moves()) or list(finder.drops())
+    found = [*finder.singles(finder.asks), *finder.wishes()]
+    # Another target than the default one, then one line less, are for where no line can be said otherwise.
+    found = found or list(finder.singles(finder.targets)) or list(finder.drops())
     found = found or list(finder.pairs())
     best: dict[tuple[str, ...], Repair] = {}
     for repair in sorted(found, key=lambda repair: (repair.cost, _shown(repair))):
@@ -103,22 +107,15 @@ class _RepairSearch:
                     if part.component == "target" and part.target == ask.target and part.implied
                 )
 
-    def singles(self) -> Iterator[Repair]:
-        for ask in self.asks:
-            for changed in self.alternatives(ask, self.request):
-                yield from self.verified(((ask, changed),))
-        yield from self.wishes()
-
-    def moves(self) -> Iterator[Repair]:
-        """Another target than the default one, where nothing else helps."""
-        for ask in self.targets:
+    def singles(self, asks: Sequence[Ask]) -> Iterator[Repair]:
+        for ask in asks:
             for changed in self.alternatives(ask, self.request):
                 yield from self.verified(((ask, changed),))
 
     def drops(self) -> Iterator[Repair]:
-        """One line less, where no line can be said otherwise; something must still be asked for."""
         for ask in self.asks:
             given = self.index.header["components"][ask.component]["given"]
+            # Something must still be asked for.
             if not given and (ask.option or len(self.request.wanted) > 1):
                 yield from self.verified(((ask, None),))
 
@@ -126,11 +123,8 @@ class _RepairSearch:
         """Less evidence, the nearest that is enough; or one component that need not be the same everywhere."""
         least = self.request.min_evidence
         for number in range(words.rank(least) - 1 if least else 0, 0, -1):
-            found = list(
-                self.verified(
-                    ((_wish("min-evidence", least), _wish("min-evidence", words.word(number))),)
-                )
-            )
+            less = _wish("min-evidence", words.word(number))
+            found = list(self.verified(((_wish("min-evidence", least), less),)))
             yield from found
             if found:
                 break
@@ -139,18 +133,14 @@ class _RepairSearch:
 
     def pairs(self) -> Iterator[Repair]:
         """Change one line, then the nearest change of another; the number of lines in cores is small."""
-        for place, one in enumerate(self.asks):
-            for other in self.asks[place + 1 :]:
-                without = self.changed(((other, None),))
-                for new in self.alternatives(one, without):
-                    for second in self.seconds(other, self.changed(((one, new),))):
-                        yield from self.verified(((one, new), (other, second)))
-
-    def seconds(self, ask: Ask, request: Request) -> Iterator[Ask | None]:
-        """The second change of a pair may also drop its line, unless it is a default that would come back."""
-        yield from self.alternatives(ask, request)
-        if not self.index.header["components"][ask.component]["given"]:
-            yield None
+        components = self.index.header["components"]
+        for one, other in combinations(self.asks, 2):
+            # A default that is dropped would come back.
+            drops: list[None] = [] if components[other.component]["given"] else [None]
+            for new in self.alternatives(one, self.changed(((other, None),))):
+                seconds = self.alternatives(other, self.changed(((one, new),)))
+                for second in (*seconds, *drops):
+                    yield from self.verified(((one, new), (other, second)))
 
     def verified(self, changes: tuple[tuple[Ask, Ask | None], ...]) -> Iterator[Repair]:
         request = self.changed(changes)
@@ -184,30 +174,24 @@ class _RepairSearch:
                 asks.append(new)
         request = request.replace(asks=tuple(asks))
         if old.option == "target" and new is not None:
-            return self.moved(request, old, new)
+            return self.moved(request, new)
         return request
 
-    def moved(self, request: Request, old: Ask, new: Ask) -> Request:
-        """A changed target brings its own context and accelerator."""
-        context = self.index.header["targets"][new.selector]
+    def moved(self, request: Request, new: Ask) -> Request:
+        """The request on another target, which brings its own context and accelerator."""
+        head = self.index.header["targets"][new.selector]
+        context, accelerator = head["context"], head["accelerator"]
         asks = []
         for ask in request.asks:
-            if ask.target == old.target and ask.component in context["context"]:
-                ask = ask.replace(
-                    selector=context["context"][ask.component], text=new.text, target=new.selector
-                )
-            elif ask.target == old.target and ask.option == "accelerator" and ask.implied:
-                accelerator = context["accelerator"]
-                ask = ask.replace(
-                    selector=accelerator, text=f"--accelerator {accelerator}", target=new.selector
-                )
-            elif ask.target == old.target:
+            # Only a request with one target moves: each line that names a target names that one.
+            if ask.target:
                 ask = ask.replace(target=new.selector)
+                if ask.component in context:
+                    ask = ask.replace(selector=context[ask.component], text=new.text)
+                elif ask.option == "accelerator" and ask.implied:
+                    ask = ask.replace(selector=accelerator, text=f"--accelerator {accelerator}")
             asks.append(ask)
-        targets = tuple(
-            new.selector if target == old.selector else target for target in request.targets
-        )
-        return request.replace(asks=tuple(dict.fromkeys(asks)), targets=targets)
+        return request.replace(asks=tuple(dict.fromkeys(asks)), targets=(new.selector,))
 
     def alternatives(self, ask: Ask, request: Request) -> Iterator[Ask]:
         """Other ways to say a line, nearest first."""
@@ -227,11 +211,8 @@ class _RepairSearch:
             return
         for name in reversed(names):
             if name != ask.selector:
-                text = (
-                    f"--{ask.option} {name}"
-                    if ask.option and ask.option != "with"
-                    else f"{ask.component}=={name}"
-                )
+                said = ask.option not in ("", "with")
+                text = f"--{ask.option} {name}" if said else f"{ask.component}=={name}"
                 yield ask.replace(selector=name, text=text, implied=False)
 
     def archs(self, ask: Ask) -> Iterator[Ask]:
@@ -246,6 +227,7 @@ class _RepairSearch:
             return
         for target in resolution.targets:
             codes = [choice for choice in resolution.targets[target] if choice.component == "arch"]
+            # The code of the added device is the last one.
             name = codes[-1].version
             if name != ask.selector:
                 yield ask.replace(selector=name, text=f"--arch {name}")
@@ -261,7 +243,7 @@ class _RepairSearch:
         for names, oldest in ((newer, True), (older, False)):
             if not names:
                 continue
-            wide = ask.replace(selector=" ".join(names), text=ask.component)
+            wide = ask.replace(selector=" ".join(names))
             asks = tuple(wide if part == ask else part for part in request.asks)
             rising = (*request.oldest, ask.component) if oldest else request.oldest
             resolution = possible(
@@ -286,24 +268,19 @@ class _RepairSearch:
         return base + self.distance(old, new)
 
     def distance(self, old: Ask, new: Ask) -> int:
+        """The releases between a version and the nearer end of a range, weighted by the first number that differs."""
         scale = self.index.scale(old.component)
         mask = scale.select(old.selector)
-        version = scale.versions[scale.select(new.selector).bit_length() - 2]
-        ends = (
-            scale.versions[mask.bit_length() - 2],
-            scale.versions[(mask & -mask).bit_length() - 2],
-        )
-        return min(self.steps(old.component, end, version) for end in ends)
-
-    def steps(self, component: str, one: str, other: str) -> int:
-        """Releases between two versions, weighted by the first number in which they differ."""
-        versions = self.index.scale(component).versions
-        between = abs(versions.index(one) - versions.index(other))
-        parts = list(zip(one.split("."), other.split("."), strict=False))
-        level = next(
-            (place for place, (left, right) in enumerate(parts) if left != right), len(parts)
-        )
-        return between + _STEP_COST[min(level, len(_STEP_COST) - 1)]
+        place = scale.select(new.selector).bit_length() - 2
+        costs = []
+        for end in (mask.bit_length() - 2, (mask & -mask).bit_length() - 2):
+            ours, theirs = scale.versions[end].split("."), scale.versions[place].split(".")
+            parts = list(zip(ours, theirs, strict=False))
+            level = next(
+                (level for level, (one, two) in enumerate(parts) if one != two), len(parts)
+            )
+            costs.append(abs(end - place) + _STEP_COST[min(level, len(_STEP_COST) - 1)])
+        return min(costs)
 
 
 def device_of(index: Index, arch: str) -> str:
