@@ -175,18 +175,6 @@ class Names:
             found.append(scale.versions[(above & -above).bit_length() - 2])
         return "the nearest: " + " and ".join(found)
 
-    def name(self, component: str, name: str, option: str) -> str:
-        """A release of a component of names (a codegen arch, distro...), or NothingMatched with the nearest."""
-        if name in self.scale(component).versions:
-            return name
-        from toolmatrix.request import spelling
-
-        raise NothingMatched(
-            f"`{option} {name}`: no {self.components[component]['title']} is called that",
-            expected=spelling.nearest(name, self.scale(component).versions),
-            found=f"`{name}`",
-        )
-
     def subject(self, text: str) -> tuple[str, bool]:
         """The component to be explained, and whether a release or a build of it is named, which is asked for too."""
         name, selector = self.split(text)

@@ -257,7 +257,10 @@ def device(names: Names, name: str) -> str:
 
 def arch(names: Names, name: str) -> str:
     """A codegen arch; a product is what code runs on, which is another question."""
-    if name not in names.scale("arch").versions and "device" in names.components:
+    known = names.scale("arch").versions
+    if name in known:
+        return name
+    if "device" in names.components:
         from toolmatrix.facts import products
 
         capability = products.exactly(name, names.scale("device").versions)
@@ -268,7 +271,11 @@ def arch(names: Names, name: str) -> str:
                 found=f"`{name}`, which is a device",
                 help=f"did you mean `--device {name}`?",
             )
-    return names.name("arch", name, "--arch")
+    raise NothingMatched(
+        f"`--arch {name}`: no {names.components['arch']['title']} is called that",
+        expected=nearest(name, known),
+        found=f"`{name}`",
+    )
 
 
 def distro(names: Names, text: str) -> str:

@@ -293,20 +293,18 @@ def _broken(subject: str, binding: Binding, parts: Mapping[str, Variable]) -> No
     """The nogood of a binding: its conditions hold and it does not. There is none if it always holds."""
     if binding.alternatives:
         broken = [(parts[name].number, 1) for name in binding.alternatives if name in parts]
-    elif (variable := parts.get(binding.component)) is None:
-        # What is not reached is absent.
-        if binding.allowed & 1:
-            return ()
-        broken = []
     else:
-        excluded = (2 << variable.count) - 1 & ~binding.allowed
+        variable = parts.get(binding.component)
+        # What is not reached is absent.
+        excluded = ((2 << variable.count) - 1 if variable else 1) & ~binding.allowed
         if not excluded:
             return ()
-        broken = [(variable.number, excluded)]
-    held = [
-        (parts[other].number, mask) for other, mask in binding.conditions.items() if other in parts
-    ]
-    return ((parts[subject].number, binding.mask), *held, *broken)
+        broken = [(variable.number, excluded)] if variable else []
+    terms = [(parts[subject].number, binding.mask)]
+    for other, mask in binding.conditions.items():
+        if other in parts:
+            terms.append((parts[other].number, mask))
+    return (*terms, *broken)
 
 
 def _domains(reached: Reached) -> list[int]:

@@ -1,11 +1,12 @@
 """A minimum of evidence as nogoods: what is not known well enough is refused.
 
 For every two components of which some row speaks, a release of the one goes only with those releases
-of the other that a row or requirement of at least that evidence names. That an image carries a toolkit
-is no statement about what goes together.
+of the other that a row or requirement of at least that evidence names.
 """
 
 from __future__ import annotations
+
+from itertools import combinations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.parts import EVIDENCE, Statement
@@ -25,8 +26,22 @@ def nogoods(assembly: Assembly) -> Iterator[Statement]:
     """The nogoods of pairs of components that are not known well enough to go together."""
     least = words.rank(assembly.request.min_evidence)
     spoken: dict[Pair, dict[int, int]] = {pair: {} for pair in _pairs(assembly)}
-    _rows(assembly, least, spoken)
-    _requirements(assembly, least, spoken)
+    for row in assembly.every_row():
+        # That an image carries both is no statement about what goes together.
+        for (one, mask, weight), (other, allowed, further) in combinations(
+            () if row.carried else row.terms, 2
+        ):
+            worth = min(words.rank(row.evidence), weight % EVIDENCE, further % EVIDENCE)
+            _speak(spoken, (row.target, one, other), mask, allowed if worth >= least else 0)
+    for statement in assembly.statements:
+        fact, terms = statement.binding, statement.terms
+        if fact is None or fact.kind != "requires" or len(terms) != 2:
+            continue
+        (one, mask), (other, broken) = terms
+        # What a good enough claim requires counts as tested.
+        if words.rank(fact.evidence) >= least and (statement.target, one, other) in spoken:
+            whole = (2 << assembly.variables[other].count) - 1
+            _speak(spoken, (statement.target, one, other), mask, whole & ~broken)
     for (target, one, other), table in sorted(spoken.items()):
         subject, about = (assembly.variables[number].component for number in (one, other))
         for terms in _pair(assembly, one, other, table):
@@ -44,33 +59,8 @@ def _pairs(assembly: Assembly) -> Iterator[Pair]:
                 for component in group.components
                 if (variable := assembly.pick(target, component)) is not None
             )
-            for place, one in enumerate(held):
-                for other in held[place + 1 :]:
-                    yield target, one, other
-
-
-def _rows(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) -> None:
-    for row in assembly.every_row():
-        if row.carried:
-            continue
-        for place, (one, mask, weight) in enumerate(row.terms):
-            for other, allowed, further in row.terms[place + 1 :]:
-                worth = min(words.rank(row.evidence), weight % EVIDENCE, further % EVIDENCE)
-                _speak(spoken, (row.target, one, other), mask, allowed if worth >= least else 0)
-
-
-def _requirements(assembly: Assembly, least: int, spoken: dict[Pair, dict[int, int]]) -> None:
-    """Count what a good enough claim requires as tested."""
-    for statement in assembly.statements:
-        fact, terms = statement.binding, statement.terms
-        if fact is None or fact.kind != "requires" or len(terms) != 2:
-            continue
-        if words.rank(fact.evidence) < least:
-            continue
-        (one, mask), (other, broken) = terms
-        whole = (2 << assembly.variables[other].count) - 1
-        if (statement.target, one, other) in spoken:
-            _speak(spoken, (statement.target, one, other), mask, whole & ~broken)
+            for one, other in combinations(held, 2):
+                yield target, one, other
 
 
 def _speak(spoken: dict[Pair, dict[int, int]], pair: Pair, mask: int, allowed: int) -> None:

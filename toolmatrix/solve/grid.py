@@ -12,7 +12,7 @@ from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from toolmatrix.solve.assemble import Assembly
 
@@ -23,9 +23,6 @@ class GridCell(Value):
     word: str
     evidence: str
     records: tuple[int, ...]
-
-
-_UNKNOWN = GridCell(word="unknown", evidence="unknown", records=())
 
 
 class Grid(Value):
@@ -58,20 +55,44 @@ class _Statement(NamedTuple):
     cites: int
     turned: bool
 
+    def speaks(self, row: int, column: int) -> bool:
+        """True if its subject is at the release of the pair."""
+        return bool(self.mask >> (column if self.turned else row) + 1 & 1)
+
+    def admits(self, row: int, column: int) -> bool:
+        """True if it lets the other be at the release of the pair."""
+        return bool(self.allowed >> (row if self.turned else column) + 1 & 1)
+
 
 class _Grid:
     def __init__(self, assembly: Assembly, target: str, rows: str, columns: str) -> None:
         self.assembly = assembly
         self.target = target
-        self.hard = list(self.statements(rows, columns, turned=False)) + list(
-            self.statements(columns, rows, turned=True)
-        )
-        self.soft = list(self.rows(rows, columns, turned=False)) + list(
-            self.rows(columns, rows, turned=True)
-        )
+        self.hard: list[_Statement] = []
+        self.soft: list[_Statement] = []
+        for subject, other, turned in ((rows, columns, False), (columns, rows, True)):
+            self.gather(subject, other, turned=turned)
         self.ever = 0
         for said in (*self.hard, *self.soft):
+            # Of a fact about a column it is enough that it admits any row: bit 0 is no release.
             self.ever |= (said.mask if said.allowed > 1 else 0) if said.turned else said.allowed
+
+    def gather(self, subject: str, other: str, *, turned: bool) -> None:
+        """The hard facts about the pair, and the rows that speak of both."""
+        part = self.assembly.component(subject)
+        for fact in part.bindings:
+            binds = fact.component == other and fact.kind in ("requires", "limits")
+            if binds and self.certain(fact.conditions):
+                held = _Statement(fact.mask, fact.allowed, fact.evidence, fact.cites, turned)
+                self.hard.append(held)
+        for group in part.row_groups:
+            if other in group.components[1:] and self.certain(group.conditions):
+                place = group.components.index(other, 1)
+                known = words.weaker(group.evidence, group.evidences[place])
+                for mask, allowed, cites in zip(
+                    group.subjects, group.columns[place], group.cites, strict=True
+                ):
+                    self.soft.append(_Statement(mask, allowed, known, cites, turned))
 
     def admitted(self, component: str) -> list[int]:
         part = self.assembly.component(component)
@@ -84,29 +105,6 @@ class _Grid:
             if usable >> place + 1 & 1 and not (at and date > at)
         ]
 
-    def statements(self, subject: str, other: str, *, turned: bool) -> Iterator[_Statement]:
-        """Hard facts about the pair."""
-        for binding in self.assembly.component(subject).bindings:
-            if (
-                binding.component == other
-                and binding.kind in ("requires", "limits")
-                and self.certain(binding.conditions)
-            ):
-                yield _Statement(
-                    binding.mask, binding.allowed, binding.evidence, binding.cites, turned
-                )
-
-    def rows(self, subject: str, other: str, *, turned: bool) -> Iterator[_Statement]:
-        """Rows that speak of both."""
-        for group in self.assembly.component(subject).row_groups:
-            if other in group.components[1:] and self.certain(group.conditions):
-                place = group.components.index(other, 1)
-                known = words.weaker(group.evidence, group.evidences[place])
-                for mask, allowed, cites in zip(
-                    group.subjects, group.columns[place], group.cites, strict=True
-                ):
-                    yield _Statement(mask, allowed, known, cites, turned)
-
     def certain(self, conditions: Mapping[str, int]) -> bool:
         """True if conditions hold whatever else is chosen: only the fixed context can promise that."""
         left = self.assembly.remaining[self.target]
@@ -114,28 +112,19 @@ class _Grid:
 
     def cell(self, row: int, column: int) -> GridCell:
         """Hard facts decide; a tested row says yes with its own evidence where no hard fact does."""
-        allowing: list[_Statement] = []
-        for said in self.hard:
-            subject, other = (column, row) if said.turned else (row, column)
-            if not said.mask >> subject + 1 & 1:
-                continue
-            if not said.allowed >> other + 1 & 1:
-                records = self.cited(said.cites, subject)
+        allowing = [said for said in self.hard if said.speaks(row, column)]
+        for said in allowing:
+            if not said.admits(row, column):
+                records = self.cited(said.cites, column if said.turned else row)
                 return GridCell(word="no", evidence=said.evidence, records=records)
-            allowing.append(said)
-        testing = [
-            said
-            for said in self.soft
-            if said.mask >> (column if said.turned else row) + 1 & 1
-            and said.allowed >> (row if said.turned else column) + 1 & 1
+        found = allowing or [
+            said for said in self.soft if said.speaks(row, column) and said.admits(row, column)
         ]
-        found = allowing or testing
         if not found:
-            return _UNKNOWN
+            return GridCell(word="unknown", evidence=words.UNKNOWN, records=())
         best = max(found, key=lambda said: words.rank(said.evidence))
-        return GridCell(
-            word="yes", evidence=best.evidence, records=self.cited(best.cites, row, column)
-        )
+        records = self.cited(best.cites, row, column)
+        return GridCell(word="yes", evidence=best.evidence, records=records)
 
     def cited(self, number: int, *places: int) -> tuple[int, ...]:
         bits = 0

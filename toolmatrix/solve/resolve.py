@@ -143,14 +143,25 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         for number in assembly.unread
         if all(mask >> values[variable] & 1 for variable, mask in assembly.nogoods[number])
     )
+    grounds: tuple[Incompatibility, ...] = ()
+    if unread:
+        from toolmatrix.solve import grounds as reading
+
+        held = [
+            Pin(target, choice.component, choice.version)
+            for target, choices in targets.items()
+            for choice in choices
+        ]
+        grounds = reading.grounds(assembly, unread, held)
     return Resolution(
         index=assembly.index,
         request=assembly.request,
         targets=targets,
         hidden=tuple(_hidden(assembly, chosen)),
+        # An answer is no better known than the least known of its choices.
         evidence=words.UNKNOWN if unread else weakest,
         values=values,
-        unread=_unread(assembly, targets, unread) if unread else (),
+        unread=grounds,
     )
 
 
@@ -159,19 +170,6 @@ def _hidden(assembly: Assembly, chosen: Mapping[int, str | None]) -> Iterator[Pi
         release = chosen[held[0].number]
         if release is not None and assembly.header["components"][name]["hidden"]:
             yield Pin(target, name, release)
-
-
-def _unread(
-    assembly: Assembly, targets: Mapping[str, tuple[Choice, ...]], numbers: tuple[int, ...]
-) -> tuple[Incompatibility, ...]:
-    from toolmatrix.solve import grounds
-
-    held = [
-        Pin(target, choice.component, choice.version)
-        for target, choices in targets.items()
-        for choice in choices
-    ]
-    return grounds.grounds(assembly, numbers, held)
 
 
 class _Target:
@@ -191,15 +189,11 @@ class _Target:
         self.wanted = assembly.request.wanted
         self.values = values
         self.chosen = chosen
-        self.variables = sorted(
-            (
-                variable
-                for (owner, _), held in assembly.by_name.items()
-                if owner == target
-                for variable in held
-            ),
-            key=lambda variable: variable.number,
-        )
+        self.variables = [
+            part
+            for part in assembly.variables
+            if part in assembly.by_name.get((target, part.component), ())
+        ]
         self.bits = {variable.number: 1 << values[variable.number] for variable in self.variables}
         self._held: dict[int, dict[str, int]] = {}
         self.claims: dict[int, list[tuple[Variable, Binding]]] = {}

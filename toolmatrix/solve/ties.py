@@ -69,7 +69,7 @@ def roots(assembly: Assembly, target: str) -> set[int]:
 def _claimed(
     assembly: Assembly, target: str, claims: Claims, values: Sequence[int]
 ) -> Iterator[tuple[int, ...]]:
-    components = assembly.header["components"]
+    index, components = assembly.index, assembly.header["components"]
     for about, told in claims.items():
         variable = assembly.variables[about]
         if components[variable.component]["given"] or not values[about]:
@@ -79,7 +79,9 @@ def _claimed(
             if binding.kind == "needs" or binding.evidence == UNKNOWN:
                 continue
             # A claim that admits every release there is joins the two only if it names them: "any" ties nothing.
-            if binding.allowed & whole == whole and _any_will_do(assembly, binding.cites):
+            if binding.allowed & whole == whole and all(
+                index.claim(cite.record).selector == "*" for cite in index.cites(binding.cites)
+            ):
                 continue
             parts = assembly.parts(target, owner.instance or variable.instance)
             named = {about}
@@ -88,12 +90,6 @@ def _claimed(
                 if part is not None and not components[name]["given"]:
                     named.add(part.number)
             yield tuple(sorted(named))
-
-
-def _any_will_do(assembly: Assembly, cites: int) -> bool:
-    """True if claims say `*`, and do not name each release there is."""
-    index = assembly.index
-    return all(index.claim(cite.record).selector == "*" for cite in index.cites(cites))
 
 
 def _tested(rows: Iterable[TestedRow], values: Sequence[int]) -> Iterator[tuple[int, ...]]:
