@@ -27,6 +27,7 @@ def asks(names: Names, package: str, selector: str, text: str, option: str) -> l
     extras = [extra.strip() for extra in rest.rstrip("]").split(",") if extra.strip()]
     release, plus, line = selector.partition("+")
     component = names.component(base)
+    # `onnxruntime-gpu` is the package of some builds of `onnxruntime`.
     told = component != plain and plain in names.index.header["packages"]
     if not (extras or plus or told):
         return []
@@ -46,6 +47,7 @@ def asks(names: Names, package: str, selector: str, text: str, option: str) -> l
         found &= _installed(part, lambda known: known.partition("[")[0] == plain)
     for extra in extras:
         found &= _extra(names, part, extra)
+    # The name of a build is `2.6.0+cu124@default/x86_64`, of which people write no more than the line.
     if plus:
         found &= names.scale(variant).select(f"*+{line}@*")
     if not found:
@@ -70,7 +72,7 @@ def _installed(part: ComponentFacts, fits: Callable[[str], bool]) -> int:
 
 
 def _extra(names: Names, part: ComponentFacts, extra: str) -> int:
-    """The builds that an extra brings: by the name of the extra, else by the accelerator it is called after."""
+    # The name of an extra tells what it brings, or else the accelerator it is called after does.
     found = _installed(part, lambda known: extra in known.partition("[")[2].rstrip("]").split(","))
     accelerator = _ACCELERATORS.get(extra, "")
     if found or not accelerator:
@@ -88,9 +90,10 @@ def _extra(names: Names, part: ComponentFacts, extra: str) -> int:
 
 
 def _of(part: ComponentFacts, component: str, releases: int) -> int:
-    """The builds of some releases."""
+    # Bit 0 of a mask is the absence of a component, and no build.
     found: int = (2 << len(part.versions)) - 2
     for binding in part.bindings:
+        # Which release a build is of is a claim like any other, without conditions.
         if (
             binding.component == component
             and not binding.conditions
@@ -101,7 +104,6 @@ def _of(part: ComponentFacts, component: str, releases: int) -> int:
 
 
 def _known(part: ComponentFacts, own: int, component: str, by_line: str) -> str:
-    """The lines or packages that builds have."""
     packages = [name for name, mask in part.packages.items() if mask & own]
     if not by_line and packages != [component]:
         return "one of " + ", ".join(packages)

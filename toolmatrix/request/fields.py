@@ -69,6 +69,7 @@ class Fields(Value):
             value = getattr(self, name)
             if value != _DEFAULTS[name]:
                 several = (value,) if isinstance(value, str) else value
+                # A comma in `--with` joins bounds of one component, so that each of them takes its own option.
                 several = several if name == "with_" else (",".join(several),)
                 found += [f"{flag(name)}={one}" for one in several]
         return tuple(found)
@@ -76,6 +77,7 @@ class Fields(Value):
 
 _DEFAULTS: Mapping[str, Any] = Fields._defaults
 OPTIONS = tuple(name for name in Fields._fields if name != "wanted")
+# Fields of several words; the others take one.
 _LISTS = tuple(name for name in OPTIONS if isinstance(_DEFAULTS[name], tuple))
 
 
@@ -116,6 +118,7 @@ def settled(fields: Fields, index: Index) -> Fields:
     changes: dict[str, Any] = {}
     for name in (*DECLARED, "prefer", "min_evidence"):
         value = getattr(fields, name)
+        # Most fields of most requests are left out, and then there is no word to look up.
         if value == _DEFAULTS[name]:
             continue
         words = known(index, name)
@@ -150,6 +153,7 @@ def is_date(text: str) -> bool:
     """True if a text is a day such as 2026-11-20."""
     from datetime import date
 
+    # From Python 3.11 on it reads 20261120 as well, which would not compare with the dates of releases.
     try:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:

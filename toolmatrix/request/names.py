@@ -32,6 +32,7 @@ class Names:
     def asks(self, text: str, option: str = "") -> list[Ask]:
         """One `name`, `name==1.2`, `name>=1,<2`: checked against what is known; two where it names a build."""
         name, selector = self.split(text)
+        # A plain name, as most are, is read without the module of builds.
         plain = name.replace("_", "-")
         named = self.components.get(plain)
         if "[" in name or named is None or ("+" in selector and not named["variant_of"]):
@@ -47,6 +48,7 @@ class Names:
 
     def split(self, text: str) -> tuple[str, str]:
         """The name and the selector of one word; `latest` is any release, of which the newest is taken."""
+        # An operator or a blank ends the name: `gcc>=11`, `tensorflow 2.6.5`.
         cut = next(
             (place for place, letter in enumerate(text) if letter in OPERATORS or letter.isspace()),
             len(text),
@@ -59,11 +61,7 @@ class Names:
         return name, "*" if selector.lstrip("=@ ").lower() in NEWEST else selector
 
     def listed(self, component: str, selector: str) -> str:
-        """One version as the release that it names.
-
-        Named in full it is that release, and none that is finer. One that nobody listed, of a component of which such
-        exist, is the listed one below it: facts about drivers are floors at listed releases, and it satisfies the same.
-        """
+        """One version as the release that it names; other selectors stay as they are."""
         version = selector.removeprefix("==")
         if version == selector or "," in version:
             return selector
@@ -77,8 +75,11 @@ class Names:
             below = 0 if admitted else scale.select(f"<{version}")
         except SelectorError:
             return selector
+        # Named in full it is that release, and none that is finer.
         if scale.bit(version) not in (0, admitted):
             return scale.exact(version)
+        # One that nobody listed is the listed one below it: facts about drivers are floors at listed releases, and it
+        # satisfies the same.
         if not self.components[component]["open"] or not below:
             return selector
         return f"=={scale.versions[below.bit_length() - 2]}"
@@ -132,6 +133,7 @@ class Names:
         """Refuse a request that only releases after a day satisfy; one without a date counts as known."""
         part = self.index.component(ask.component)
         mask = self.scale(ask.component).select(ask.selector)
+        # An empty date comes before every day, so that one release without a date is enough.
         dates = [date for place, date in enumerate(part.dates) if mask >> place + 1 & 1]
         if dates and min(dates) > day:
             raise ReleasedLater(
@@ -153,6 +155,7 @@ class Names:
                 numbers, phase, count = clause.version
                 release = ".".join(map(str, numbers))
                 tried |= {release + more for more in ("", ".0.1", ".1", ".9999")}
+                # Between `rc1` and `rc3` there is `rc2` alone.
                 if phase:
                     tried |= {clause.text, f"{clause.text.rstrip('0123456789')}{count + 1}"}
         return not Scale("pep440", sorted(tried)).mask(parsed)
@@ -191,6 +194,7 @@ class Names:
 
 def is_piece(word: str) -> bool:
     """True if a word is a version, or a bound, without the name of a component."""
+    # Tags of releases are written `v2.6.5`, while names may begin with a v and a digit as well.
     first, second = word[:1], word[1:2]
     tagged = first == "v" and second.isdigit() and "." in word
     return first.isdigit() or first in (*OPERATORS,) or tagged
@@ -203,10 +207,13 @@ def joined(line: Sequence[str]) -> list[str]:
         before = found[-1] if found else ""
         open_end, bound = before[-1:] in (*OPERATORS,), word[:1] in (*OPERATORS,)
         told = any(letter in OPERATORS for letter in before)
+        # `gcc >= 11` and `gcc >=11`
         if before and (open_end or (bound and not told)):
             found[-1] += word
+        # `gcc>=11 <13`
         elif before and bound:
             found[-1] += f",{word}"
+        # `tensorflow v2.6.5`
         elif before and is_piece(word) and not told:
             found[-1] += f"=={word.removeprefix('v')}"
         else:

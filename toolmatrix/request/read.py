@@ -54,6 +54,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     if fields.distro:
         lines.append(_distro(fields.distro, names))
     aligned = tuple(dict.fromkeys(names.component(name) for name in fields.align))
+    # What at most one of the targets can have cannot differ between them.
     lone = tuple(name for name in aligned if several and len(_having(name, contexts, index)) <= 1)
     request = Request(
         # A line that is said twice would stand twice in every reason.
@@ -65,20 +66,22 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
         devices=devices,
         cpu=_cpu(fields.cpu, targets, index) if fields.cpu else "",
         prefer=fields.prefer,
+        # Nothing is known less than `unknown`: without a minimum the nogoods of `demand` need not be made.
         min_evidence="" if fields.min_evidence == UNKNOWN else fields.min_evidence,
         at=fields.at,
         keep=keep,
+        # A policy is a flag of the compiler, and a wheel was compiled already.
         policies=_policies(targets, fields.cpu, names) if from_ == "source" else (),
     )
     return request.replace(apart=_apart(request, names)) if several else request
 
 
 def _asked(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]:
-    """The lines for wanted and held components, checked; `varied` may be some that an answer does not choose."""
     for line in (fields.wanted, *([text] for text in fields.with_)):
         _check_forms(line, names)
     wanted = [part for text in fields.wanted for part in names.asks(text)]
     held = [part for text in fields.with_ for part in names.asks(text, "with")]
+    # A grid may go through archs, machines or devices, which an answer takes from the request.
     _check_words([ask for ask in (*wanted, *held) if ask.component not in varied], names.index)
     if not varied:
         _check_shown(wanted, names.index)
@@ -90,7 +93,6 @@ def _asked(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]
 
 
 def _codegen(names: Names, fields: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The codegen archs and the devices that are named."""
     if not (fields.arch or fields.device):
         return (), ()
     from toolmatrix.request import spelling
@@ -102,7 +104,6 @@ def _codegen(names: Names, fields: Fields) -> tuple[tuple[str, ...], tuple[str, 
 
 
 def _option(option: str, value: str, target: str = "", *, implied: bool = False) -> Ask:
-    """The line of an option that is a component of its own."""
     text = f"--{option} {value}"
     return Ask(
         component=option, selector=value, text=text, option=option, target=target, implied=implied
@@ -110,12 +111,12 @@ def _option(option: str, value: str, target: str = "", *, implied: bool = False)
 
 
 def _distro(text: str, names: Names) -> Ask:
-    """The distribution by the name that the matrix has for it, said as it was written."""
     from toolmatrix.request import spelling
 
     name = spelling.distro(names, text)
     if not name:
         raise spelling.no_distro(names, text)
+    # It is solved by the name that the matrix has for it, and said as it was written.
     return _option("distro", name).replace(text=f"--distro {text}")
 
 
@@ -123,6 +124,7 @@ def _check_forms(line: Sequence[str], names: Names) -> None:
     """Refuse a version apart from its component, and several components in one word, with the form that is read."""
     right = joined(line)
     piece = next((word for word in line if is_piece(word)), "")
+    # A bound that stands first and alone, such as `>=2`, has nothing that it could be joined to: `split` refuses it.
     if piece and (right != [*line] or not piece.startswith(tuple(OPERATORS))):
         meant = " ".join(right) if right != [*line] else "NAME==VERSION"
         raise UsageError(
@@ -133,6 +135,7 @@ def _check_forms(line: Sequence[str], names: Names) -> None:
         )
     for word in line:
         parts = [part.strip() for part in word.split(",")]
+        # A comma joins bounds of one component: `numpy>=1.19,<2` is one word.
         named = [part for part in parts[1:] if part[:1].isalpha()]
         if named and all(names.split(part)[0] for part in parts):
             raise UsageError(
@@ -144,7 +147,7 @@ def _check_forms(line: Sequence[str], names: Names) -> None:
 
 
 def _check_words(asks: Sequence[Ask], index: Index) -> None:
-    """Refuse what an option says: where the result runs is no component to choose."""
+    # Where the result runs is said by an option; it is no component to choose.
     for ask in asks:
         if index.header["components"][ask.component]["given"] or ask.component == "device":
             option = "target" if ask.component == "machine" else ask.component
@@ -157,7 +160,7 @@ def _check_words(asks: Sequence[Ask], index: Index) -> None:
 
 
 def _check_shown(asks: Sequence[Ask], index: Index) -> None:
-    """Refuse a request for nothing but what answers do not show: flags, and libraries behind a distro."""
+    # Answers do not show flags as components, nor the libraries behind a distribution.
     parts = [index.header["components"][ask.component] for ask in asks]
     if asks and all(part["flag"] or part["hidden"] for part in parts):
         raise UsageError(
@@ -169,7 +172,6 @@ def _check_shown(asks: Sequence[Ask], index: Index) -> None:
 
 
 def _context(target: str, fields: Fields, index: Index) -> list[Ask]:
-    """The lines that a target fixes: its machine, and itself."""
     return [
         Ask(
             component=name,
@@ -217,7 +219,6 @@ def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, cod
 
 
 def _takes(names: Names, target: str, accelerator: str) -> bool:
-    """True if a target can have an accelerator."""
     bit = names.scale("target").bit(target)
     return all(
         binding.allowed & names.scale("accelerator").bit(accelerator)
@@ -268,7 +269,7 @@ def _from(asks: Sequence[Ask], names: Names) -> str:
 
 
 def _admits(ask: Ask, component: str, release: str, names: Names, given: Mapping[str, str]) -> bool:
-    """True if some release asked for goes with a release of another component, as its own facts say."""
+    # Its own facts alone are asked, which takes no solving: this runs before every answer.
     left = names.scale(ask.component).select(ask.selector)
     wanted = names.scale(component).bit(release)
     for binding in names.index.component(ask.component).bindings:
@@ -282,7 +283,7 @@ def _admits(ask: Ask, component: str, release: str, names: Names, given: Mapping
 
 
 def _apart(request: Request, names: Names) -> tuple[tuple[str, str], ...]:
-    """Of several targets, those that cannot have a codegen arch or device which another one can."""
+    # Of several targets some may not have a codegen arch or device which another one can: it is meant for that one.
     # Solving with the target alone asks the facts, which know more of a device than its accelerator.
     found = []
     empty = Request(asks=(), targets=())
@@ -298,13 +299,14 @@ def _apart(request: Request, names: Names) -> tuple[tuple[str, str], ...]:
             )
             if possible(names.index, alone.replace(asks=asks, targets=(target,))) is None:
                 without.append((target, name))
+        # What no target can have is left for the refusal to explain.
         if len(without) < len(request.targets):
             found += without
     return tuple(found)
 
 
 def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[Ask]:
-    """A component of one accelerator is asked for on the targets that compute on it, if any do."""
+    # A component of one accelerator is asked for on the targets that compute on it, if any do.
     having = _having(ask.component, contexts, index)
     if index.header["components"][ask.component]["framework"] or not having:
         return [ask]
@@ -312,7 +314,6 @@ def _placed(ask: Ask, contexts: Mapping[str, Sequence[Ask]], index: Index) -> li
 
 
 def _having(component: str, contexts: Mapping[str, Sequence[Ask]], index: Index) -> list[str]:
-    """The targets that can have a component: one of an accelerator is for those that compute on it."""
     accelerators = index.header["components"][component]["accelerators"]
     return [
         target
@@ -325,12 +326,12 @@ def _having(component: str, contexts: Mapping[str, Sequence[Ask]], index: Index)
 
 
 def _policies(targets: Sequence[str], cpu: str, names: Names) -> tuple[Policy, ...]:
-    """The preferences of targets; a CPU that is named comes before the one that a target is made for."""
     found = []
     for target in targets:
         policies = names.index.header["targets"][target]["policies"]
         for component, release in dict(policies).items():
             wanted = [release]
+            # A CPU that is named comes before the one that a target is made for.
             if component == "cpu-flag" and cpu:
                 wanted[:0] = [f"-mcpu={cpu}+crc", f"-mcpu={cpu}"]
             known = [name for name in wanted if name in names.scale(component).versions]
@@ -350,6 +351,7 @@ def _cpu(name: str, targets: Sequence[str], index: Index) -> str:
         for release in index.component("cpu-flag").versions
         if release.startswith("-mcpu=")
     ]
+    # GCC writes `skylake-avx512` where archspec has an underscore.
     if name.replace("-", "_") not in known and name not in (*known, *spelled):
         raise NothingMatched(
             f"`--cpu {name}`: nobody knows this CPU",
@@ -394,6 +396,7 @@ def offers(around: Surroundings, refusal: Unsatisfiable) -> list[Repair]:
         request = _said(around.index, repair.request)
         # A changed request may have another default accelerator than the one it was solved with.
         for spoken in (request, _aloud(request, "accelerator")):
+            # What is set at the place where words are pasted may contradict them.
             try:
                 resolution = possible(around.index, around.read(spoken.words()))
             except ToolmatrixError:
@@ -405,7 +408,7 @@ def offers(around: Surroundings, refusal: Unsatisfiable) -> list[Repair]:
 
 
 def _said(index: Index, request: Request) -> Request:
-    """A request that says its target, unless that is the first, and its distro by the name of the matrix."""
+    # The first target is the default, and would be noise in a command that is to be pasted.
     if request.targets != (next(iter(index.header["targets"])),):
         request = _aloud(request, "target")
     return request.replace(
@@ -417,7 +420,6 @@ def _said(index: Index, request: Request) -> Request:
 
 
 def _aloud(request: Request, option: str) -> Request:
-    """The request with what is a default said."""
     return request.replace(
         asks=tuple(
             ask.replace(implied=False) if ask.option == option else ask for ask in request.asks

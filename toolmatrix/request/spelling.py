@@ -20,6 +20,7 @@ _GLUED = r"(.*?[a-z+])[-_@:/ ]*v?(\d[\d.]*(?:\.\*|\.?(?:a|b|rc|post|dev)\d+)?)"
 # A version with the line of a build behind it, without its `+`.
 _BUILT = r"(\d[\d.]*\d)[-_ .]?([a-z][\w.]*)"
 
+# So many devices of one name are listed.
 _ENOUGH = 5
 _LIKE = 0.75
 # So many letters of the name of a distribution are enough beside its number.
@@ -156,6 +157,7 @@ def unknown(names: Names, name: str) -> NothingMatched:
     help = "`toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own"
     if name in NEWEST:
         help = "a component alone is at its newest release that fits"
+    # Builds are named by their release, `torch==2.6.0+cu124`, and not by the name that the matrix has for them.
     known = [one for one, part in names.components.items() if not part["variant_of"]]
     return NothingMatched(
         f"no component is called `{name}`",
@@ -166,7 +168,7 @@ def unknown(names: Names, name: str) -> NothingMatched:
 
 
 def _meant(names: Names, word: str) -> Iterator[str]:
-    """Requests and options that a word may stand for."""
+    # `re` is loaded for words that nothing is called, here and below.
     import re
 
     plain = word.strip("+@:-/ ").lower()
@@ -188,7 +190,6 @@ def _meant(names: Names, word: str) -> Iterator[str]:
 
 
 def _options(names: Names, word: str) -> Iterator[str]:
-    """The options that take a word."""
     for name in fields.DECLARED:
         vocabulary = VOCABULARIES[name]
         value = vocabulary.synonyms.get(word, word)
@@ -209,6 +210,7 @@ def _options(names: Names, word: str) -> Iterator[str]:
 def _version(names: Names, component: str, text: str) -> str:
     """A version that may have lost its dot: `124` of CUDA is 12.4, `311` of Python 3.11."""
     scale = names.scale(component)
+    # The first cut that is a release wins: 3.11 comes before 31.1.
     cuts = [f"{text[:cut]}.{text[cut:]}" for cut in range(1, len(text))] if text.isdigit() else []
     return next((version for version in (text, *cuts) if scale.select(f"=={version}")), text)
 
@@ -282,6 +284,7 @@ def distro(names: Names, text: str) -> str:
     """A distribution by its name, its codename, or as it calls itself: `Ubuntu 22.04.3 LTS`; empty if it is not one."""
     known = names.scale("distro").versions
     lower = text.lower()
+    # `ubuntu:22.04` as images are called, and `Ubuntu 22.04` as people write.
     plain = "".join(lower.replace(":", "").split())
     if plain in known:
         return plain
@@ -294,6 +297,7 @@ def distro(names: Names, text: str) -> str:
             return name
     numbers = [word for word in words if word.isdigit()]
     letters = [word for word in words if word.isalpha()]
+    # Ubuntu has two numbers and Debian one; what follows them is a point release.
     for version in (".".join(numbers[:2]), numbers[0]) if numbers and letters else ():
         fitting = [name for name in known if name.startswith(letters[0]) and _ends(name, version)]
         if len(fitting) == 1 and len(letters[0]) >= _TOLD:
@@ -302,7 +306,6 @@ def distro(names: Names, text: str) -> str:
 
 
 def _ends(name: str, version: str) -> bool:
-    """True if a distribution is of that version, with or without its dot."""
     number = name.lstrip("abcdefghijklmnopqrstuvwxyz-_")
     return number == version or number.replace(".", "") == version
 
@@ -312,6 +315,7 @@ def no_distro(names: Names, text: str) -> NothingMatched:
     import re
 
     known = names.scale("distro").versions
+    # Rebuilds of a distribution share its number: who writes `almalinux9` is offered `rockylinux9`.
     number = re.fullmatch(r"\D*(\d+)(?:\.\d+)*", text)
     rebuilt = [name for name in known if number and _ends(name, number[1])]
     return NothingMatched(

@@ -42,6 +42,7 @@ def alternatives(found: Resolution, choice: Choice) -> list[Alternative]:
     number = variable.number
     problem = assembly.problem()
     rows = assembly.tested_rows
+    # Two questions: with which releases is there an answer at all, and with which beside all that was chosen before?
     possible = {first for first, *_ in combinations(problem, [number])}
     decided = problem.fixing(dict(enumerate(values[:number])), problem.nogoods)
     near = {first for first, *_ in combinations(decided, [number])}

@@ -54,6 +54,7 @@ class Reached:
             }
             for target in request.targets
         }
+        # `parts` is asked for every fact.
         self._parts: dict[tuple[str, int], dict[str, Variable]] = {}
 
     def mask(self, component: str, selector: str) -> int:
@@ -118,19 +119,18 @@ class Reached:
 
 
 def _asked(index: Index, request: Request) -> dict[tuple[str, str], int]:
-    """By target and component, the releases that all lines of the request admit."""
     found: dict[tuple[str, str], int] = {}
     for target in request.targets:
         for ask in request.asks:
             if ask.target in ("", target):
                 key = (target, ask.component)
+                # What was asked for is not absent: bit 0 is out.
                 whole = (2 << len(index.component(ask.component).versions)) - 2
                 found[key] = found.get(key, whole) & index.scale(ask.component).select(ask.selector)
     return found
 
 
 def _reach(reached: Reached, target: str) -> None:
-    """Instantiate every component that some satisfiable condition makes necessary, until nothing is added."""
     for owner, name in reached.asked:
         if owner == target:
             _add(reached, target, name)
@@ -144,18 +144,19 @@ def _reach(reached: Reached, target: str) -> None:
     for number, _ in reached.named(target, "arch"):
         _add(reached, target, "arch", number)
     for number, _ in reached.named(target, "device"):
+        # A device runs code that is made for some arch, be it named or not.
         _add(reached, target, "device", number)
         _add(reached, target, "arch", number)
     _spread(reached, target)
 
 
 def _add(reached: Reached, target: str, component: str, instance: int = 0) -> bool:
-    """Make the variable of a component unless it is there; an aligned one is that of the target that had it first."""
     request = reached.request
     held = reached.by_name.setdefault((target, component), [])
     if any(part.instance == instance for part in held):
         return False
     reached.remaining[target].setdefault(component, -1)
+    # An aligned component is one variable, which stands under each of its targets.
     shared = component in request.align and not instance
     for other in request.targets if shared else ():
         for part in reached.by_name.get((other, component), ()):
@@ -163,6 +164,7 @@ def _add(reached: Reached, target: str, component: str, instance: int = 0) -> bo
                 held.append(part)
                 return True
     head = reached.header["components"][component]
+    # Names have no age: that they come in some order is no reason to turn it round.
     rising = request.prefer == "oldest" and head["scheme"] != "names"
     oldest = rising or head["prefer"] == "oldest" or component in request.oldest
     count = len(reached.component(component).versions)
@@ -199,15 +201,13 @@ def _spread(reached: Reached, target: str) -> None:
 
 
 def _arranged(reached: Reached) -> list[Variable]:
-    """The variables, numbered: given context, then what was asked for, then the order of the front page.
-
-    Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
-    A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do
-    hidden components, which tell where something comes from.
-    """
+    # Given context comes first, then what was asked for, then the order of the front page.
     components = reached.header["components"]
     places = {name: place for place, name in enumerate(components)}
+    # Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
     asked = sorted(reached.request.wanted, key=lambda name: not components[name]["framework"])
+    # A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do hidden
+    # components, which tell where something comes from.
     sooner = [name for name, part in components.items() if part["hidden"]]
     sooner += ["device"] * bool(reached.request.devices)
     for name in sooner:
@@ -237,8 +237,7 @@ def _arranged(reached: Reached) -> list[Variable]:
 
 
 def _of_request(reached: Reached) -> Iterator[Statement]:
-    """The lines of the request: each forbids, as a nogood of one term, everything that it does not admit."""
-
+    # Each line forbids, as a nogood of one term, everything that it does not admit.
     def only(variable: Variable, allowed: int, target: str, ask: Ask) -> Statement:
         terms = ((variable.number, (2 << variable.count) - 1 & ~allowed),)
         return Statement(terms, target, "", ask)
@@ -266,7 +265,6 @@ def _of_request(reached: Reached) -> Iterator[Statement]:
 
 
 def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
-    """Every binding of a reached subject, for each codegen arch or device that it speaks about."""
     # Hundreds for the smallest request: the constructor would cost a tenth of all that assembling takes.
     made = Statement._make
     for target, name in reached.by_name:
@@ -280,6 +278,7 @@ def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
                 continue
             if binding.evidence == UNKNOWN and silent:
                 continue
+            # With several archs or devices a fact is stated of each of those that it speaks about.
             if several:
                 for number in reached.instances(target, [name, *conditions, binding.component]):
                     terms = _broken(name, binding, reached.parts(target, number))
@@ -290,7 +289,7 @@ def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
 
 
 def _broken(subject: str, binding: Binding, parts: Mapping[str, Variable]) -> Nogood:
-    """The nogood of a binding: its conditions hold and it does not. There is none if it always holds."""
+    # A binding is broken where its conditions hold and it does not; one that always holds has no nogood.
     if binding.alternatives:
         broken = [(parts[name].number, 1) for name in binding.alternatives if name in parts]
     else:
@@ -308,12 +307,12 @@ def _broken(subject: str, binding: Binding, parts: Mapping[str, Variable]) -> No
 
 
 def _domains(reached: Reached) -> list[int]:
-    """The candidates of each variable: policies apply, and what is withdrawn or not yet known at `--at` is dropped."""
     request = reached.request
     domains = [(2 << variable.count) - 1 for variable in reached.variables]
     for target, component, releases in request.policies:
         if target in request.targets:
             number = reached.by_name[target, component][0].number
+            # A policy that cannot be had leaves the component absent.
             domains[number] = 1 | reached.mask(component, " ".join(releases))
     named: dict[str, set[str]] = {}
     for ask in request.asks:
@@ -321,6 +320,7 @@ def _domains(reached: Reached) -> list[int]:
     brought = _brought(reached)
     for variable in reached.variables:
         part = reached.component(variable.component)
+        # Withdrawn releases are dropped, and those that were not out on the day of `--at`.
         dropped = part.yanked
         for place, date in enumerate(part.dates if request.at else ()):
             dropped |= 2 << place if date > request.at else 0
@@ -330,6 +330,7 @@ def _domains(reached: Reached) -> list[int]:
             # Nobody has to find what a build brings: where only withdrawn releases will do, they are taken.
             if not allowed & ~dropped & ~1:
                 dropped &= ~allowed
+        # Who names a withdrawn release gets it, as pip does with `==` (PEP 592).
         exactly = named.get(variable.component)
         if not exactly or exactly.isdisjoint(reached.scale(variable.component).named(dropped)):
             domains[variable.number] &= ~dropped
@@ -337,7 +338,6 @@ def _domains(reached: Reached) -> list[int]:
 
 
 def _brought(reached: Reached) -> dict[str, list[int]]:
-    """The components that builds bring with them, each time as the releases that will do."""
     found: dict[str, list[int]] = {}
     for name in {name: None for _, name in reached.by_name}:
         part = reached.component(name)
@@ -373,8 +373,10 @@ class Assembly(Reached):
 
     def silenced(self) -> Assembly:
         """The same without what only says that nobody knows."""
+        # What the evidence does not reach depends on all statements.
         if self.request.min_evidence:
             return Assembly(self.index, self.request, silent=True)
+        # All but the statements stays as it is; assembling anew would read every fact once more.
         other = object.__new__(Assembly)
         other.__dict__.update(self.__dict__)
         unread = set(self.unread)
@@ -392,6 +394,7 @@ class Assembly(Reached):
         """The engine's problem."""
         sizes = [variable.count + 1 for variable in self.variables]
         oldest = sum(1 << variable.number for variable in self.variables if variable.oldest)
+        # -1: each component is best absent where nothing needs it.
         return Problem(sizes, self.nogoods, preferences.Supports(self), self.domains, oldest, -1)
 
     def narrowed(self, target: str) -> dict[str, int]:
@@ -419,6 +422,7 @@ class Assembly(Reached):
         for owner, name in self.by_name:
             asked = self.remaining[owner][name]
             for group in self.component(name).row_groups if owner == target else ():
+                # Most groups of a framework are about other releases: these need not be looked at row by row.
                 if asked != -1 and not any(map(asked.__and__, group.subjects)):
                     continue
                 if not group.conditions or self.possible(target, group.conditions):
@@ -427,6 +431,7 @@ class Assembly(Reached):
                         if name in parts:
                             head = RowHead(target, name, group, parts, count, start)
                             yield from head.sheaves(asked, left)
+                        # Rows keep their places in the index, whichever of them are made.
                         start += len(group.cites)
 
     def sheaves(self, target: str) -> list[TestedRows]:

@@ -40,6 +40,7 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
     numbers = [variable.number for variable in variables]
     problem = assembly.problem()
     sides = [_admitted(assembly, target, variable, problem) for variable in variables]
+    # Counted before anything is made: the product may be of millions.
     count = 1
     for side in sides:
         count *= len(side)
@@ -78,6 +79,7 @@ def cells(assembly: Assembly, target: str, varied: Sequence[str]) -> Cells:
 def _admitted(assembly: Assembly, target: str, variable: Variable, problem: Problem) -> list[int]:
     asked = assembly.asked.get((target, variable.component), -2) & (2 << variable.count) - 2
     usable = asked & problem.domains[variable.number]
+    # Cells come in the order in which an answer would prefer them.
     places = range(1, variable.count + 1)
     return [
         candidate

@@ -49,7 +49,7 @@ def nogoods(assembly: Assembly) -> Iterator[Statement]:
 
 
 def _pairs(assembly: Assembly) -> Iterator[Pair]:
-    """Every two variables that some row joins, be it a row about other releases than the ones asked for."""
+    # A row about other releases than the ones asked for counts too: it is why these are not known well enough.
     for target, name in assembly.by_name:
         for group in assembly.component(name).row_groups:
             if group.carried or not assembly.possible(target, group.conditions):
@@ -64,6 +64,7 @@ def _pairs(assembly: Assembly) -> Iterator[Pair]:
 
 
 def _speak(spoken: dict[Pair, dict[int, int]], pair: Pair, mask: int, allowed: int) -> None:
+    # Rows overlap: what a release goes with is the union over all rows that hold it, so they are taken bit by bit.
     table = spoken.setdefault(pair, {})
     while mask:
         bit = mask & -mask
@@ -77,6 +78,7 @@ def _pair(assembly: Assembly, one: int, other: int, table: dict[int, int]) -> It
     for place in range(assembly.variables[one].count):
         allowed = table.get(2 << place, 0)
         by_allowed[allowed] = by_allowed.get(allowed, 0) | 2 << place
+    # Without bit 0: that one of the two is absent takes no evidence.
     releases = (2 << assembly.variables[other].count) - 2
     for allowed, bits in sorted(by_allowed.items()):
         if releases & ~allowed:

@@ -84,14 +84,15 @@ def of(resolution: Resolution, target: str) -> Flags:
 
 
 def _nvcc(archs: Iterable[str], host: Iterable[str]) -> list[str]:
-    """One -gencode per codegen arch, and the host flags handed through to the host compiler."""
     found = []
     for arch in dict.fromkeys(archs):
+        # nvcc takes machine code as `sm_NN` of a virtual arch, and PTX as the virtual arch itself.
         kind, _, number = arch.partition("_")
         if kind == "sm":
             found.append(f"-gencode=arch=compute_{number},code=sm_{number}")
         elif kind == "compute":
             found.append(f"-gencode=arch=compute_{number},code=compute_{number}")
+    # The host compiler gets the flags of the target through nvcc.
     return [*found, *(f"-Xcompiler={flag}" for flag in host)] if found else []
 
 
@@ -103,6 +104,7 @@ def _archspec(
     from archspec.cpu import TARGETS, UnsupportedMicroarchitecture
 
     compiler = next((name for name in ("clang", "gcc") if name in chosen), "")
+    # archspec has underscores where GCC has hyphens.
     name = cpu if cpu in TARGETS else cpu.replace("-", "_")
     if not compiler or name not in TARGETS:
         return (), "", f"--cpu {cpu}" if compiler else ""

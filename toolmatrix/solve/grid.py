@@ -97,6 +97,7 @@ class _Grid:
     def admitted(self, component: str) -> list[int]:
         part = self.assembly.component(component)
         asked = self.assembly.asked.get((self.target, component), -1)
+        # As in an answer: nothing withdrawn, and nothing that was not out on the day of `--at`.
         usable = asked & ~part.yanked
         at = self.assembly.request.at
         return [
@@ -107,6 +108,7 @@ class _Grid:
 
     def certain(self, conditions: Mapping[str, int]) -> bool:
         """True if conditions hold whatever else is chosen: only the fixed context can promise that."""
+        # What is not reached is absent, for good.
         left = self.assembly.remaining[self.target]
         return all(not left.get(name, 1) & ~mask for name, mask in conditions.items())
 

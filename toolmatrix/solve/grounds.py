@@ -152,6 +152,7 @@ def _ground(
         mask |= wanted
         for cite in assembly.index.cites(fact.cites):
             if cite.touches(wanted):
+                # A rule may have made it less well known here than where it was read.
                 record = assembly.index.claim(cite.record)
                 records.setdefault(record.id, record._replace(evidence=cite.evidence))
     whole = (2 << len(assembly.component(first.component).versions)) - 2

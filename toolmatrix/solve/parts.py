@@ -89,6 +89,7 @@ class RowHead:
         self.start = start
         self.subject = parts[subject]
         self.subjects = group.subjects
+        # A component that is not reached is absent, and a row says nothing of it.
         held = [place for place, name in enumerate(names) if name in parts]
         held.sort(key=lambda place: parts[names[place]].number)
         self.variables = [parts[names[place]] for place in held]
@@ -101,6 +102,7 @@ class RowHead:
     def sheaves(self, asked: int, left: Mapping[str, int]) -> Iterator[TestedRows]:
         """The rows by what they say of the first variable; `asked` is what the request leaves of their subject."""
         first = self.variables[0]
+        # Nothing is said of one component alone.
         if len(self.variables) < 2:
             return
         can = left.get(first.component, -1)
@@ -142,6 +144,7 @@ class TestedRow(Support):
     __slots__ = ("carried", "cites", "evidence", "owner", "place", "subject", "target")
 
     def __init__(self, head: RowHead, terms: list[tuple[int, int, int]], place: int) -> None:
+        # The terms come sorted by variable, so that the constructor of `Support` is not needed.
         self.terms = terms
         self.weight = head.weight
         self.target = head.target

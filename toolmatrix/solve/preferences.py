@@ -45,6 +45,7 @@ class Supports:
         assembly = self.assembly
         yield from kept(assembly)
         yield from builds(assembly)
+        # Without rows the newest release ranks first by itself.
         if assembly.request.prefer != "newest":
             for target in assembly.request.targets:
                 yield from assembly.sheaves(target)
@@ -80,7 +81,7 @@ def builds(assembly: Assembly) -> Iterator[Support]:
 
 
 def _plain(assembly: Assembly, target: str, variable: Variable, weight: int) -> Iterator[Support]:
-    """Beside a build that brings its runtime: what carries none once more."""
+    # A build that brings its runtime needs no image that carries one once more.
     components = assembly.header["components"]
     brings = assembly.component(variable.component).brings
     for name, other in assembly.parts(target).items() if brings else ():
@@ -94,10 +95,10 @@ def _plain(assembly: Assembly, target: str, variable: Variable, weight: int) -> 
 
 
 def _native(assembly: Assembly, target: str, variable: Variable, weight: int) -> Iterator[Support]:
-    """Builds that hold machine code for every device asked for."""
     devices = list(assembly.named(target, "device"))
     if not devices:
         return
+    # PTX runs as well, but the driver compiles it when it is first loaded.
     names = assembly.component("arch").versions
     machine_code = sum(2 << place for place, name in enumerate(names) if not name.startswith(PTX))
     native = (2 << variable.count) - 2
@@ -108,6 +109,7 @@ def _native(assembly: Assembly, target: str, variable: Variable, weight: int) ->
             if allowed & runs & machine_code:
                 holding |= when
         native &= holding
+    # Any of the devices would do: the support holds whatever they are.
     anchor = assembly.instance(target, "device", devices[-1][0])
     yield _support(anchor, variable, native, weight)
 
@@ -115,20 +117,19 @@ def _native(assembly: Assembly, target: str, variable: Variable, weight: int) ->
 def _for_it_alone(
     assembly: Assembly, target: str, variable: Variable, weight: int
 ) -> Iterator[Support]:
-    """Builds for the accelerator that was asked for, before those that have more than is used."""
     anchor = assembly.pick(target, "accelerator")
     if anchor is None:
         return
     asked = assembly.remaining[target]["accelerator"]
     alone = 0
     for when, allowed in _limiting(assembly.index, variable.component, "accelerator"):
+        # A build that can do more than is used, such as one for CUDA where none was asked for, is larger for nothing.
         if allowed & ~1 == asked & (2 << anchor.count) - 2:
             alone |= when
     yield _support(anchor, variable, alone, weight)
 
 
 def _limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int]]:
-    """For which releases of a subject facts limit a component, and to what."""
     for binding in index.component(subject).bindings:
         if binding.kind == "limits" and binding.component == about and binding.evidence != UNKNOWN:
             yield binding.mask, binding.allowed
@@ -174,6 +175,7 @@ def of_its_time(assembly: Assembly) -> Iterator[Support]:
 
 
 def _a_year_later(day: str) -> str:
+    # Days are compared as text: that the 29th of February may not exist a year later does not matter.
     return f"{int(day[:4]) + 1}{day[4:]}"
 
 

@@ -62,6 +62,7 @@ def repairs(index: Index, refusal: Unsatisfiable, limit: int = 4) -> tuple[Repai
     # Another target than the default one, then one line less, are for where no line can be said otherwise.
     found = found or list(finder.singles(finder.targets)) or list(finder.drops())
     found = found or list(finder.pairs())
+    # Of changes that are said in the same words the cheapest stays.
     best: dict[tuple[str, ...], Repair] = {}
     for repair in sorted(found, key=lambda repair: (repair.cost, _shown(repair))):
         best.setdefault(_shown(repair), repair)
@@ -209,6 +210,7 @@ class _RepairSearch:
         names = self.index.component(ask.component).versions
         if len(names) > _MOST_NAMES and ask.option != "distro":
             return
+        # Of names the last one comes first, as in the search.
         for name in reversed(names):
             if name != ask.selector:
                 said = ask.option not in ("", "with")
@@ -220,6 +222,7 @@ class _RepairSearch:
         device = device_of(self.index, ask.selector)
         if not device:
             return
+        # The solver picks the code itself, when the device is asked for in the place of the arch.
         kept = tuple(name for name in self.request.archs if name != ask.selector)
         trial = self.request.replace(archs=kept, devices=(*self.request.devices, device))
         resolution = possible(self.index, trial)

@@ -71,12 +71,14 @@ class Request(Value):
         yield from dict.fromkeys(ask.text for ask in self.asks if not ask.option)
         for text in dict.fromkeys(ask.text for ask in self.asks if ask.option == "with"):
             yield from ("--with", text)
+        # What is a default is left out: a repair may change it.
         said = {ask.option: ask for ask in self.asks if ask.option and not ask.implied}
         if "target" in said:
             yield from ("--target", ",".join(self.targets))
         for option in ("from", "accelerator", "distro"):
             if option in said:
                 yield from (f"--{option}", said[option].text.removeprefix(f"--{option} "))
+        # What could not be aligned was asked to be.
         listed = {"arch": self.archs, "device": self.devices, "align": (*self.align, *self.lone)}
         for option, names in listed.items():
             if names:

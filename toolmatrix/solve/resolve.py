@@ -173,7 +173,7 @@ def _hidden(assembly: Assembly, chosen: Mapping[int, str | None]) -> Iterator[Pi
 
 
 class _Target:
-    """The judging of one target: one pass over the facts of what was chosen, then each choice by itself."""
+    """One target of an answer, judged: one pass over the facts of what was chosen, then each choice by itself."""
 
     def __init__(
         self,
@@ -195,6 +195,7 @@ class _Target:
             if part in assembly.by_name.get((target, part.component), ())
         ]
         self.bits = {variable.number: 1 << values[variable.number] for variable in self.variables}
+        # By instance: most targets have the one of number 0 alone.
         self._held: dict[int, dict[str, int]] = {}
         self.claims: dict[int, list[tuple[Variable, Binding]]] = {}
         self.disputes: dict[int, list[Dispute]] = {}
@@ -223,6 +224,7 @@ class _Target:
                         name not in SEVERAL or owner.component in SEVERAL or owner is about
                     ):
                         self.claims.setdefault(about.number, []).append((owner, binding))
+                    # What a component says of codegen archs or devices it says of each of them.
                     elif name in SEVERAL:
                         for several in self.assembly.by_name.get((self.target, name), ()):
                             self.claims.setdefault(several.number, []).append((owner, binding))
@@ -287,6 +289,7 @@ class _Target:
         if variable.number not in self.tied and not part["flag"]:
             # No fact ties it to the request: any other release would do as well, as far as anybody knows.
             return [Cite(self.release(variable), words.UNKNOWN, ())], words.UNKNOWN
+        # What was asked for first is there for that reason, and for no fact.
         if variable.component in self.wanted[:1]:
             return self.released(variable)
         if variable.component == "arch":
@@ -328,7 +331,7 @@ class _Target:
         return decisive or limited
 
     def offers(self, variable: Variable) -> list[Cite]:
-        """Places where the chosen release can be had: offers of what was chosen after it, which rank nothing."""
+        """The offers that hold the chosen release, of what was chosen after it: they rank nothing."""
         found = []
         for owner, binding in self.claims.get(variable.number, ()):
             if binding.kind == "limits" and owner.number > variable.number:
@@ -350,6 +353,7 @@ class _Target:
                 continue
             part = self.components[binding.component]
             about = parts.get(binding.component)
+            # What is tied to nothing was chosen for no reason, and is none itself.
             if about is not None and about.number not in self.tied:
                 continue
             if part["hidden"] or binding.kind == "needs" or (part["given"] and not flag):
@@ -389,6 +393,7 @@ class _Target:
                 rows.append(row)
         found = []
         for row in rows:
+            # A row about this component speaks of all that it names, any other row here of this one alone.
             spoken = {variable.component}
             if row.subject == variable.component:
                 spoken |= {self.assembly.variables[part[0]].component for part in row.terms}

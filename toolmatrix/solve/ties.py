@@ -58,6 +58,7 @@ def roots(assembly: Assembly, target: str) -> set[int]:
         if name in parts:
             found.add(parts[name].number)
     for (owner, name), mask in assembly.asked.items():
+        # One bit: the request names a release and not a range.
         if owner == target and mask & (mask - 1) == 0:
             found.add(parts[name].number)
     for name in SEVERAL:
@@ -76,6 +77,7 @@ def _claimed(
             continue
         whole = (2 << variable.count) - 2
         for owner, binding in told:
+            # That something must be there ties no release of it, nor does what nobody knows.
             if binding.kind == "needs" or binding.evidence == UNKNOWN:
                 continue
             # A claim that admits every release there is joins the two only if it names them: "any" ties nothing.

@@ -43,6 +43,7 @@ def untested(index: Index, request: Request) -> list[Untested]:
                 if row.target == target and speaks and other.number in masks:
                     rows.append(row)
                     met |= masks[other.number] & wanted
+            # Who tested both tested other releases of them; where no row names both there is nothing to compare.
             if rows and not met:
                 found.append(
                     Untested(
@@ -58,11 +59,11 @@ def untested(index: Index, request: Request) -> list[Untested]:
 def _cites(
     assembly: Assembly, rows: Sequence[TestedRow], target: str, one: Variable, other: Variable
 ) -> Iterator[CitedClaim]:
-    """Claims of rows about `other`, of the releases of `one` that were asked for."""
     asked = assembly.asked.get((target, one.component), -1)
     for row in rows:
         for cite in assembly.index.cites(row.cites):
             claim = assembly.index.claim(cite.record)
+            # A row has a claim for each of its columns.
             if cite.touches(asked) and claim.component == other.component:
                 yield cite
 

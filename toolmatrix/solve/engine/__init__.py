@@ -212,12 +212,13 @@ class Ranking:
         self.supports = supports
 
     def _file(self) -> None:
-        """File the rows by variable, which a search that fails before its first choice does not need."""
+        # Not before the first choice: a search that fails without one needs no rows.
         supports, self.supports = self.supports, ()
         self.rows = [[] for _ in self.followers] if supports else []
         for rows in supports:
             variables, gate = rows.variables, rows.gate
             later = 0
+            # From the last one backwards: the followers of a variable are those that come behind it.
             for place in range(len(variables) - 1, 0, -1):
                 variable = variables[place]
                 self.rows[variable].append((rows, variables[0], gate, place))
@@ -257,6 +258,7 @@ class Ranking:
                 level = (int(agrees), min(weight, row.weight))
                 if level > top:
                     best, top = tested & mask, level
+                # At the lowest level a row ranks no higher than none.
                 elif level == top and level != (0, 0):
                     best |= tested & mask
         return best
@@ -303,6 +305,7 @@ def searched(problem: Problem, order: str = "rank") -> Search:
     """Return a finished search: it has failed, or holds the best solution."""
     search = Search(problem.domains, problem.nogoods, ranking(problem, order))
     if search.run(PATIENCE + len(problem.sizes)) is None:
+        # Few problems are as hard as that, and no other pays for the import.
         from .free import Free
 
         Free(search).run()

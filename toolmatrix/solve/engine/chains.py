@@ -63,6 +63,7 @@ class Chains:
                     cost += sum(
                         price for bits, price, _ in self.removals[variable] if bits & ~other
                     )
+            # Of equal costs the first nogood comes first, so that the core is the same on every run.
             heappush(self.steps, (cost, index, target, mask))
 
     def run(self) -> bool:
@@ -70,6 +71,7 @@ class Chains:
         while self.steps and self.empty < 0:
             cost, index, target, mask = heappop(self.steps)
             bits = self.domains[target] & mask
+            # A cheaper step may have removed them since this one was lined up.
             if not bits:
                 continue
             before = self.domains[target]

@@ -64,6 +64,7 @@ def cores(problem: Problem, requests: Sequence[int] = (), limit: int = 3) -> lis
             break
         found.append(core)
         spent = set(core).difference(requests)
+        # Requests stay in the pool: those that contradict each other would be found again for ever.
         if not spent:
             break
         pool = [index for index in pool if index not in spent]
@@ -72,6 +73,7 @@ def cores(problem: Problem, requests: Sequence[int] = (), limit: int = 3) -> lis
 
 def _explain(problem: Problem, pool: Sequence[int], requests: Sequence[int]) -> Core | None:
     """Return the best core within ``pool``, or ``None`` if that has a solution."""
+    # What has no candidate at all takes no nogood to be impossible.
     if not all(problem.domains):
         return ()
     starts = [v for index in requests for v, _ in problem.nogoods[index]]
@@ -126,6 +128,7 @@ def _nearest(around: Around, pool: Sequence[int]) -> Core | None:
     for ring in rings:
         if not ring:
             continue
+        # Each ring is joined with those inside it, until the first conflict.
         inside += ring
         found = around.refute(inside, "index")
         if found is not None:
@@ -184,6 +187,7 @@ class Around:
 
     def farthest(self, index: int) -> int:
         """Return the distance of the farthest variable of a nogood."""
+        # Variables are numbered by their distance, so that the last of them is the farthest.
         terms = self.nogoods[index]
         return self.distances[max(terms)[0]] if terms else 0
 

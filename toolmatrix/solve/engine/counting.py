@@ -44,20 +44,19 @@ class Count:
 
     def __init__(self, search: Search, variables: Iterable[int]) -> None:
         self.search = search
+        # The first literal of each variable, and of each literal its variable and its candidate as a bit.
         self.offsets: dict[int, int] = {}
-        """The first literal of each variable."""
         self.literals: list[tuple[int, int]] = []
-        """The variable and the candidate, as a bit, of each literal."""
         for variable in variables:
             self.offsets[variable] = len(self.literals)
             width = search.domains[variable].bit_length()
             self.literals += [(variable, 1 << place) for place in range(width)]
+        # For each literal those it excludes.
         self.excluded = [self._linked(variable, bit) for variable, bit in self.literals]
-        """For each literal those it excludes."""
+        # For two variables their masks that exclude each other by a longer nogood, and which.
         self.pairs: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
-        """For two variables their masks that exclude each other by a longer nogood, and which."""
+        # Nogoods that have more than two open terms.
         self.demands: list[int] = []
-        """Nogoods that have more than two open terms."""
         for index, terms in search.long_terms.items():
             self._read(index, terms)
 
@@ -77,6 +76,7 @@ class Count:
         held: list[tuple[int, int]] = []
         for variable, mask in terms.items():
             if domains[variable] & ~mask:
+                # From an open term on a variable that is not counted, or a false term, nothing follows here.
                 if variable not in offsets or not domains[variable] & mask:
                     return
                 held.append((variable, domains[variable] & mask))
@@ -115,6 +115,7 @@ class Count:
             while near:
                 group |= 1 << literal
                 near &= self.excluded[literal] & ~owners[literal]
+                # Greedy: the largest clique is as hard to find as a solution.
                 literal = max(
                     ones(near), key=lambda x: (self.excluded[x] & near).bit_count(), default=0
                 )
@@ -140,6 +141,7 @@ class Count:
         for group in groups:
             members = [literal for literal in ones(group) if literal in owners]
             for one, two in combinations(members, 2):
+                # Literals of one choice need not exclude each other: one of them is to be true.
                 if owners[one] == owners[two]:
                     continue
                 (here, bit), (there, other) = self.literals[one], self.literals[two]
@@ -189,6 +191,7 @@ def unmatched(choices: list[int], groups: list[int]) -> tuple[list[int], list[in
                         free = group
         if free < 0:
             return reached, list(origin)
+        # Along the path each choice takes the group that the next one had.
         while free >= 0:
             choice = origin[free]
             holder[free] = choice

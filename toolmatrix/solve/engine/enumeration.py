@@ -28,11 +28,12 @@ def combinations(
         values = search.values()
         yield tuple(values[places[variable]] for variable in variables)
         count += 1
+        # A variable may be chosen twice, and stands once among those that are decided first.
         _exclude(search, {v: 1 << values[v] for v in range(len(set(variables)))})
 
 
 def _chosen_first(problem: Problem, variables: Sequence[int]) -> tuple[Search, list[int]]:
-    """Return a search that decides ``variables`` first, and where each variable went."""
+    # Variables are decided in index order: those that were chosen get the first numbers.
     count = len(problem.sizes)
     order = list(dict.fromkeys([*variables, *range(count)]))
     places = [0] * count
@@ -46,7 +47,8 @@ def _chosen_first(problem: Problem, variables: Sequence[int]) -> tuple[Search, l
 
 
 def _exclude(search: Search, terms: dict[int, int]) -> None:
-    """Forbid an answer just given: all its terms are true, so it is a clash."""
+    # All terms of an answer just given are true, so that it is a clash. The latest two are watched: these are the first
+    # to be open when decisions are taken back.
     latest = sorted(terms, key=lambda variable: -search.needs(variable, ~terms[variable]))
     index = search.add(terms, latest[0], latest[min(1, len(latest) - 1)]) if latest else -1
     search.antecedents.append(([], []))

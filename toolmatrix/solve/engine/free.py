@@ -31,14 +31,14 @@ class Free:
 
     def __init__(self, search: Search) -> None:
         self.search = search
+        # In how many conflicts each variable was.
         self.blame = [0] * len(search.domains)
-        """In how many conflicts each variable was."""
         for used, _ in search.antecedents:
             self._blame(used)
+        # The last solution, and before there is one what the ordered search settled on.
         self.found = search.settled
-        """The last solution, and before there is one what the ordered search settled on."""
+        # The length of the trail before each decision.
         self.levels: list[int] = []
-        """The length of the trail before each decision."""
         self._cut(0, 0)
         search.restored.clear()
         search.queue = dict.fromkeys(range(len(search.domains)))
@@ -152,13 +152,11 @@ class Free:
         self.search.accept(clash, learned)
 
     def _blame(self, used: Sequence[int]) -> None:
-        """Count a conflict for each variable of its nogoods."""
         nogoods = self.search.nogoods
         for variable in {variable for index in used for variable, _ in nogoods[index]}:
             self.blame[variable] += 1
 
     def _restart(self) -> None:
-        """Take back every decision."""
         if self.levels:
             self._cut(0, self.levels[0])
 

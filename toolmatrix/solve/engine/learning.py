@@ -86,6 +86,7 @@ def resolve(search: Search, clash: Clash, event: Event) -> set[int]:
     _, target, removed, _, reasons = event
     terms = clash.terms
     changed = {target}
+    # What the term holds already is no part of what has to be resolved.
     for index, mask in covering(search, target, removed & ~terms[target], reasons):
         clash.used.append(index)
         terms[target] |= mask
@@ -142,6 +143,7 @@ def trace(search: Search, clash: Clash) -> tuple[int, ...]:
         index = indices.pop()
         if index not in seen:
             seen.add(index)
+            # A learned nogood stands for those that it was resolved from, and for the terms left out of it.
             if index >= search.given:
                 used, dropped = search.antecedents[index - search.given]
                 indices += used
@@ -159,6 +161,7 @@ def _behind(
     """Return the nogoods that made a term true for good; put their own terms on the list."""
     found: list[int] = []
     for event in search.chains[variable]:
+        # What rests on a decision is not true for good.
         if event[3] or not event[2] & ~mask:
             continue
         for index, _ in covering(search, variable, event[2] & ~mask, event[4]):
