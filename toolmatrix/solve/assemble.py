@@ -37,7 +37,14 @@ class Reached:
         self.header = index.header
         self.component = index.component
         self.scale = index.scale
-        self.asked = _asked(index, request)
+        self.asked: dict[tuple[str, str], int] = {}
+        for target in request.targets:
+            for ask in self.asks(target):
+                # What was asked for is not absent: bit 0 is out.
+                admitted = self.asked.get((target, ask.component), ~1)
+                self.asked[target, ask.component] = admitted & self.mask(
+                    ask.component, ask.selector
+                )
         self.remaining: dict[str, dict[str, int]] = {target: {} for target in request.targets}
         self.by_name: dict[tuple[str, str], list[Variable]] = {}
         for target in request.targets:
@@ -116,18 +123,6 @@ class Reached:
     def instance(self, target: str, component: str, number: int) -> Variable:
         """The variable of one of several codegen archs or devices."""
         return next(part for part in self.by_name[target, component] if part.instance == number)
-
-
-def _asked(index: Index, request: Request) -> dict[tuple[str, str], int]:
-    found: dict[tuple[str, str], int] = {}
-    for target in request.targets:
-        for ask in request.asks:
-            if ask.target in ("", target):
-                key = (target, ask.component)
-                # What was asked for is not absent: bit 0 is out.
-                whole = (2 << len(index.component(ask.component).versions)) - 2
-                found[key] = found.get(key, whole) & index.scale(ask.component).select(ask.selector)
-    return found
 
 
 def _reach(reached: Reached, target: str) -> None:

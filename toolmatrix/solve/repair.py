@@ -84,6 +84,7 @@ class _RepairSearch:
     def __init__(self, index: Index, refusal: Unsatisfiable) -> None:
         self.index = index
         self.request = refusal.request
+        self.components = index.header["components"]
         asks = [
             ask
             for core in refusal.cores
@@ -91,22 +92,17 @@ class _RepairSearch:
             if ask.text and (ask.implied or ask.option not in _PLACES or self.at_odds(core))
         ]
         self.asks: list[Ask] = list(dict.fromkeys(asks))
-        self.targets: list[Ask] = list(dict.fromkeys(self.movable(asks)))
+        # Where a target's own accelerator stands in the way, another target brings another.
+        blocked = [ask.target for ask in asks if ask.component == "accelerator" and ask.implied]
+        self.targets = [
+            ask
+            for ask in self.request.asks
+            if ask.component == "target" and ask.implied and ask.target in blocked
+        ]
 
     def at_odds(self, core: Core) -> bool:
         """True if the options contradict each other, whatever is asked for: then one of them has to move."""
-        components = self.index.header["components"]
-        return all(components[name]["given"] or name in SEVERAL for name in core.subjects)
-
-    def movable(self, asks: Sequence[Ask]) -> Iterator[Ask]:
-        """The targets whose own accelerator stands in the way: another one brings another."""
-        for ask in asks:
-            if ask.component == "accelerator" and ask.implied:
-                yield from (
-                    part
-                    for part in self.request.asks
-                    if part.component == "target" and part.target == ask.target and part.implied
-                )
+        return all(self.components[name]["given"] or name in SEVERAL for name in core.subjects)
 
     def singles(self, asks: Sequence[Ask]) -> Iterator[Repair]:
         for ask in asks:
@@ -115,9 +111,10 @@ class _RepairSearch:
 
     def drops(self) -> Iterator[Repair]:
         for ask in self.asks:
-            given = self.index.header["components"][ask.component]["given"]
             # Something must still be asked for.
-            if not given and (ask.option or len(self.request.wanted) > 1):
+            if not self.components[ask.component]["given"] and (
+                ask.option or len(self.request.wanted) > 1
+            ):
                 yield from self.verified(((ask, None),))
 
     def wishes(self) -> Iterator[Repair]:
@@ -134,10 +131,9 @@ class _RepairSearch:
 
     def pairs(self) -> Iterator[Repair]:
         """Change one line, then the nearest change of another; the number of lines in cores is small."""
-        components = self.index.header["components"]
         for one, other in combinations(self.asks, 2):
             # A default that is dropped would come back.
-            drops: list[None] = [] if components[other.component]["given"] else [None]
+            drops: list[None] = [] if self.components[other.component]["given"] else [None]
             for new in self.alternatives(one, self.changed(((other, None),))):
                 seconds = self.alternatives(other, self.changed(((one, new),)))
                 for second in (*seconds, *drops):
@@ -201,7 +197,7 @@ class _RepairSearch:
         elif ask.option == "target":
             if ask.component == "target" and len(request.targets) == 1:
                 yield from self.words(ask)
-        elif self.index.header["components"][ask.component]["scheme"] == "names":
+        elif self.components[ask.component]["scheme"] == "names":
             yield from self.words(ask)
         else:
             yield from self.versions(ask, request)
@@ -266,7 +262,7 @@ class _RepairSearch:
             # Going without costs more than another minor version, and less than another major one.
             return 10 + _OPTION_COST.get(old.option, 0)
         base = _OPTION_COST.get(old.option, 1)
-        if self.index.header["components"][old.component]["scheme"] == "names":
+        if self.components[old.component]["scheme"] == "names":
             return base + 1
         return base + self.distance(old, new)
 

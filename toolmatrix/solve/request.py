@@ -6,8 +6,6 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     Kept = tuple[tuple[str, str, str], ...]
     """Releases to rank above all others, as (target, component, release)."""
     Policy = tuple[str, str, tuple[str, ...]]
@@ -64,27 +62,23 @@ class Request(Value):
 
         Defaults are left out, so that they are found anew; so is `keep`, which no words say.
         """
-        return tuple(self._words())
-
-    def _words(self) -> Iterator[str]:
         # A build that is named is two lines of one text, and a component may be asked for on each of several targets.
-        yield from dict.fromkeys(ask.text for ask in self.asks if not ask.option)
+        found = [*dict.fromkeys(ask.text for ask in self.asks if not ask.option)]
         for text in dict.fromkeys(ask.text for ask in self.asks if ask.option == "with"):
-            yield from ("--with", text)
+            found += "--with", text
         # What is a default is left out: a repair may change it.
         said = {ask.option: ask for ask in self.asks if ask.option and not ask.implied}
         if "target" in said:
-            yield from ("--target", ",".join(self.targets))
+            found += "--target", ",".join(self.targets)
         for option in ("from", "accelerator", "distro"):
             if option in said:
-                yield from (f"--{option}", said[option].text.removeprefix(f"--{option} "))
+                found += f"--{option}", said[option].text.removeprefix(f"--{option} ")
         # What could not be aligned was asked to be.
         listed = {"arch": self.archs, "device": self.devices, "align": (*self.align, *self.lone)}
-        for option, names in listed.items():
-            if names:
-                yield from (f"--{option}", ",".join(names))
         prefer = "" if self.prefer == BEST_EVIDENCE else self.prefer
-        options = {"cpu": self.cpu, "prefer": prefer, "min-evidence": self.min_evidence}
+        options = {option: ",".join(names) for option, names in listed.items()}
+        options |= {"cpu": self.cpu, "prefer": prefer, "min-evidence": self.min_evidence}
         for option, value in (options | {"at": self.at}).items():
             if value:
-                yield from (f"--{option}", value)
+                found += f"--{option}", value
+        return tuple(found)

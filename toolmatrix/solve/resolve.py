@@ -349,18 +349,14 @@ class _Target:
         flag = self.components[variable.component]["flag"]
         parts = self.assembly.parts(self.target, variable.instance)
         for binding in self.assembly.component(variable.component).bindings:
-            if not binding.mask & bit:
+            about = parts.get(binding.component)
+            if not binding.mask & bit or about is None or self.chosen[about.number] is None:
                 continue
             part = self.components[binding.component]
-            about = parts.get(binding.component)
-            # What is tied to nothing was chosen for no reason, and is none itself.
-            if about is not None and about.number not in self.tied:
-                continue
             if part["hidden"] or binding.kind == "needs" or (part["given"] and not flag):
                 continue
-            if about is None or self.chosen[about.number] is None:
-                continue
-            if self.holds(binding.conditions, variable.instance):
+            # What is tied to nothing was chosen for no reason, and is none itself.
+            if about.number in self.tied and self.holds(binding.conditions, variable.instance):
                 found += self.cites(binding.cites, bit, about)
         return found
 
