@@ -208,8 +208,8 @@ class _Target:
             if chosen[variable.number] is not None:
                 self.gather(variable)
         edges = ties.joined(assembly, target, self.claims, self.rows, values)
+        # The variables whose releases facts tie to the request.
         self.tied = ties.reached(ties.roots(assembly, target), edges)
-        """The variables whose releases facts tie to the request."""
 
     def gather(self, owner: Variable) -> None:
         """The bindings and disputes of a chosen subject that hold here, by the variable they speak about."""
@@ -238,17 +238,15 @@ class _Target:
                 self.disputes.setdefault(about.number, []).append(dispute)
 
     def holds(self, conditions: Mapping[str, int], instance: int) -> bool:
+        """True if conditions hold of what was chosen, of several instances the given one."""
         if not conditions:
             return True
-        held = self.held(instance)
-        return all(held.get(component, 1) & mask for component, mask in conditions.items())
-
-    def held(self, instance: int) -> dict[str, int]:
-        """The candidate chosen of each component, of several instances the given one; not reached is absent."""
         if instance not in self._held:
             parts = self.assembly.parts(self.target, instance)
             self._held[instance] = {name: self.bits[part.number] for name, part in parts.items()}
-        return self._held[instance]
+        held = self._held[instance]
+        # What is not reached is absent.
+        return all(held.get(component, 1) & mask for component, mask in conditions.items())
 
     def choices(self) -> tuple[Choice, ...]:
         return tuple(
