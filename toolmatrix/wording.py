@@ -30,3 +30,9 @@ def few(text: str, most: int) -> str:
     if len(words) <= most:
         return text
     return f"{' '.join(words[:most]).rstrip(',')} and {len(words) - most} more"
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """At most so many of the names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from toolmatrix.report.terminal import columns, listing, pad, plural, wrap
+from toolmatrix.report.terminal import columns, listing, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.stages.cost import Cost, Schedule
+    from toolmatrix.stages.cost import Cost
     from toolmatrix.stages.execute import Run
     from toolmatrix.stages.replay import Replay, ReplayStep
     from toolmatrix.stages.verify import Reproduction
@@ -25,7 +25,8 @@ def run_lines(replay: Replay, run: Run) -> list[str]:
     rows = [["#", "stage", "tool", "arch", "wall s", "cpu s", "peak", "wrote"]]
     for timing in run.timings:
         step = steps[timing.stage]
-        below = timing.peak <= run.floor
+        # Linux counts to a process what the one that started it needed, so a smaller peak says nothing.
+        below = "<" if timing.peak <= run.floor else ""
         rows.append(
             [
                 str(step.id + 1),
@@ -34,13 +35,13 @@ def run_lines(replay: Replay, run: Run) -> list[str]:
                 step.arch or "",
                 f"{timing.wall:.2f}",
                 f"{timing.cpu:.2f}",
-                ("<" if below else "") + size(max(timing.peak, run.floor)),
+                below + size(max(timing.peak, run.floor)),
                 size(timing.size),
             ]
         )
     return [
-        *_table(rows, "wall s", "cpu s", "peak", "wrote", "#"),
-        f"{_stages(run)} in {run.wall:.2f} s with {plural(run.jobs, 'job')} ({_load(run)})",
+        *columns(rows, right=(0, 4, 5, 6, 7)),
+        f"{plural(len(run.timings), 'stage')} in {run.wall:.2f} s with {plural(run.jobs, 'job')} ({_load(run)})",
         *(f"wrote {path}" for path in replay.results),
     ]
 
@@ -53,23 +54,16 @@ def cost_lines(
     seconds = sum(cost.seconds.get(one, 0.0) for one in cost.critical)
     path = " > ".join(_short(named[one]) for one in cost.critical)
     lines = _arch_lines(cost)
-    lines += wrap(
-        f"critical path, {seconds:.2f} of {cost.total:.2f} s: {path}",
-        terminal.width,
-        indent="  ",
-        first="",
-    )
+    lines += terminal.wrap(f"critical path, {seconds:.2f} of {cost.total:.2f} s: {path}")
     lines += ["", *_schedule_lines(cost, run)]
-    note = f"computed from {_BASES[cost.basis]}, {_PROMISE}"
-    lines += wrap(note, terminal.width)
-    if run and _crowded(run):
-        lines += wrap(
+    lines += terminal.wrap(f"computed from {_BASES[cost.basis]}, {_PROMISE}", indent="")
+    # The load before the run is of others alone; the one after it is an average that includes the run itself.
+    if run and (run.load[0] > run.cores / 2 or run.load[1] > run.cores):
+        note = (
             f"note: other work took part of the cores ({_load(run)}): the measured time is longer for it, and more"
-            " jobs would not shorten it",
-            terminal.width,
-            indent="      ",
-            first="",
+            " jobs would not shorten it"
         )
+        lines += terminal.wrap(note, indent="      ")
     return lines
 
 
@@ -104,11 +98,12 @@ def left_out_lines(replay: Replay, kinds: Mapping[int, str], terminal: Terminal)
     lines: list[str] = []
     if replay.left_out:
         names = [f"{one + 1} {kinds[one]}" for one in replay.left_out]
-        lines += wrap(f"left out: {', '.join(names)}", terminal.width, indent="  ", first="")
+        lines += terminal.wrap(f"left out: {', '.join(names)}")
     if replay.needed:
-        needed = ", ".join(replay.needed)
-        lines += wrap(f"has to be there already: {needed}", terminal.width, indent="  ", first="")
-    return lines + [line for note in replay.notes for line in wrap(f"note: {note}", terminal.width)]
+        lines += terminal.wrap(f"has to be there already: {', '.join(replay.needed)}")
+    for note in replay.notes:
+        lines += terminal.wrap(f"note: {note}", indent="")
+    return lines
 
 
 def size(count: int) -> str:
@@ -130,7 +125,7 @@ def _arch_lines(cost: Cost) -> list[str]:
     rest = cost.total - sum(arch.seconds for arch in cost.archs)
     share = rest / cost.total if cost.total else 0
     rows.append(["the rest", f"{rest:.2f}", f"{share:.0%}", ""])
-    return [*_table(rows, "seconds", "share", "stages"), ""]
+    return [*columns(rows, right=(1, 2, 3)), ""]
 
 
 def _schedule_lines(cost: Cost, run: Run | None) -> list[str]:
@@ -141,24 +136,11 @@ def _schedule_lines(cost: Cost, run: Run | None) -> list[str]:
         faster = f"{one_core / schedule.seconds:.2f}x" if schedule.seconds else ""
         row = [str(schedule.cores), f"{schedule.seconds:.2f} s", faster]
         row += [size(schedule.memory)] if cost.peaks else []
-        rows.append(row + ([_measured(schedule, run)] if run else []))
-    return _table(rows, "cores", "computed", "faster", "memory")
-
-
-def _measured(schedule: Schedule, run: Run) -> str:
-    if schedule.cores != min(run.jobs, run.cores):
-        return ""
-    return f"{run.wall:.2f} s, {_load(run)}"
-
-
-def _crowded(run: Run) -> bool:
-    """Return whether more was running than this machine has cores, or than this run can have caused."""
-    # The load before the run is of others alone; the one after it is an average that includes the run itself.
-    return run.load[0] > run.cores / 2 or run.load[1] > run.cores
-
-
-def _stages(run: Run) -> str:
-    return plural(len(run.timings), "stage")
+        # What was measured stands beside the schedule of as many cores as the run could use.
+        if run and schedule.cores == min(run.jobs, run.cores):
+            row.append(f"{run.wall:.2f} s, {_load(run)}")
+        rows.append(row)
+    return columns(rows, right=range(4 if cost.peaks else 3))
 
 
 def _load(run: Run) -> str:
@@ -168,15 +150,3 @@ def _load(run: Run) -> str:
 
 def _short(step: ReplayStep) -> str:
     return " ".join(filter(None, (str(step.id + 1), step.kind, step.arch)))
-
-
-def _table(rows: Sequence[Sequence[str]], *right: str) -> list[str]:
-    """Aligned columns; those headed by one of `right` to the right."""
-    head = rows[0]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(head))]
-    return columns(
-        [
-            [pad(cell, widths[index], right=head[index] in right) for index, cell in enumerate(row)]
-            for row in rows
-        ]
-    )

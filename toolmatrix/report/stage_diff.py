@@ -116,35 +116,29 @@ def text(
     `by_default` says whether the only arch of a plan is what its toolkit takes when none is named.
     """
     flags = load_flags()
-    blocks = []
+    parts: list[list[str]] = []
     for one in found.differences:
         before, after = old[1].plans[one.old], new[1].plans[one.new]
-        parts = [
-            [screen.style(f"{_heading(before)} -> {_heading(after)}", "bold")],
-            _changes(one, (before, after), screen, by_default),
-            _stages(one, before, after, screen),
-            _moves(one),
-            _handovers(one.handovers),
-            _words(one.words, flags, screen),
-        ]
         if one:
-            blocks.append("\n\n".join("\n".join(part) for part in parts if part))
+            parts += [
+                [screen.style(f"{_heading(before)} -> {_heading(after)}", "bold")],
+                _changes(one, (before, after), screen, by_default),
+                _stages(one, before, after, screen),
+                _moves(one),
+                _handovers(one.handovers),
+                _words(one.words, flags, screen),
+            ]
     for sign, (path, log), plans in (("-", old, found.gone), ("+", new, found.come)):
-        blocks += [
-            f"{_sign(sign, screen)} {_heading(log.plans[at])}, only in {path}" for at in plans
-        ]
+        for at in plans:
+            parts.append([f"{screen.style(sign, sign)} {_heading(log.plans[at])}, only in {path}"])
     if not found:
-        blocks.append("the same, but for names, places and versions of tools")
-    return "\n\n".join(blocks) + "\n"
+        parts.append(["the same, but for names, places and versions of tools"])
+    return terminal.blocks(parts)
 
 
 def _heading(plan: Plan) -> str:
     name = f"{plan.tool} {plan.version}".rstrip()
     return f"{name}, {terminal.plural(len(plan.stages), 'stage')}"
-
-
-def _sign(sign: str, screen: Terminal) -> str:
-    return screen.style(sign, {"+": "yes", "-": "no", "~": "partial"}[sign])
 
 
 def _changes(
@@ -160,7 +154,7 @@ def _changes(
             " (the default)" if one.name == ARCHS and by_default(plan) else "" for plan in plans
         ]
         sides = f"{one.old or 'none'}{marks[0]} -> {one.new or 'none'}{marks[1]}"
-        rows.append((f"{_sign('~', screen)} {one.name}", sides))
+        rows.append((f"{screen.style('~', '~')} {one.name}", sides))
     # A name that takes half of the screen has its text below it, so that the others stay beside theirs.
     width = max((len(terminal.visible(name)) for name, _ in rows), default=0)
     width = min(width, screen.width // 2)
@@ -170,14 +164,13 @@ def _changes(
         if len(terminal.visible(name)) > width:
             lines.append(name)
             first = " " * (width + 2)
-        lines += terminal.wrap(text, screen.width, indent=" " * (width + 2), first=first)
+        lines += screen.wrap(text, first, " " * (width + 2))
     return lines
 
 
 def _stages(found: PlanDifference, before: Plan, after: Plan, screen: Terminal) -> list[str]:
-    """Stages that only one plan has."""
     rows = [
-        (f"  {_sign(sign, screen)} stage {at + 1}", stage.kind, stage.arch or "", stage.tool)
+        (f"  {screen.style(sign, sign)} stage {at + 1}", stage.kind, stage.arch or "", stage.tool)
         for sign, plan, ids in (("-", before, found.gone), ("+", after, found.come))
         for at in ids
         for stage in (plan.stages[at],)
@@ -195,10 +188,11 @@ def _handovers(found: Sequence[Handover]) -> list[str]:
     ways: dict[tuple[str, str], list[str]] = {}
     for one in found:
         ways.setdefault((_way(one.old), _way(one.new)), []).append(one.file)
-    rows = [
-        (f"  {_few(files)}", f"{old} -> {new}" if old and new else old or new, _when(old, new))
-        for (old, new), files in ways.items()
-    ]
+    rows = []
+    for (old, new), files in ways.items():
+        way = f"{old} -> {new}" if old and new else old or new
+        when = "" if old and new else "no longer" if old else "new"
+        rows.append((f"  {terminal.some(files, _SHOWN_FILES)}", way, when))
     return ["files handed on", *terminal.columns(rows)] if rows else []
 
 
@@ -216,14 +210,15 @@ def _words(
     indent = " " * (width + 6)
     lines = ["words"]
     for (only, word), steps in sorted(places.items(), key=lambda item: item[0][0] == "new"):
-        head = f"  {_sign('+' if only == 'new' else '-', screen)} {word.ljust(width)}  "
+        sign = "+" if only == "new" else "-"
+        head = f"  {screen.style(sign, sign)} {word.ljust(width)}  "
         if len(word) > width:
             lines.append(head.rstrip())
             head = indent
-        lines += terminal.wrap(", ".join(steps), screen.width, indent=indent, first=head)
+        lines += screen.wrap(", ".join(steps), head, indent)
         meaning = _meaning(word, flags)
         if meaning:
-            lines += terminal.wrap(meaning, screen.width, indent=" " * 6)
+            lines += screen.wrap(meaning, " " * 6, " " * 6)
     return lines
 
 
@@ -240,12 +235,3 @@ def _named(step: StageKey) -> str:
 
 def _way(ends: tuple[tuple[str, ...], tuple[str, ...]] | None) -> str:
     return "" if ends is None else f"{'+'.join(ends[0])} to {'+'.join(ends[1])}"
-
-
-def _when(old: str, new: str) -> str:
-    return "" if old and new else "no longer" if old else "new"
-
-
-def _few(files: Sequence[str]) -> str:
-    more = len(files) - _SHOWN_FILES
-    return ", ".join(files[:_SHOWN_FILES]) + (f" and {more} more" if more > 0 else "")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _FILLS = {HOST: "#e8eef7", DEVICE: "#e6f2e4", BOTH: "#f5efdd"}
 FILE = "file"
+_NOTE = "shape=note, fillcolor=white"
 # So many files are named on one edge.
 _MOST_FILES = 3
 
@@ -46,11 +47,6 @@ class Graph(Value):
     title: str
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
-
-
-def graphs(log: Log) -> list[Graph]:
-    """One graph for each plan."""
-    return [_graph(f"p{place}", plan) for place, plan in enumerate(log.plans)]
 
 
 def _graph(id: str, plan: Plan) -> Graph:
@@ -114,15 +110,12 @@ def _dot(log: Log) -> Iterator[str]:
     yield "  rankdir=TB;"
     yield '  node [shape=box, style=filled, fontname="sans-serif"];'
     yield '  edge [fontname="sans-serif", fontsize=10];'
-    for graph in graphs(log):
+    for place, plan in enumerate(log.plans):
+        graph = _graph(f"p{place}", plan)
         yield f"  subgraph cluster_{graph.id} {{"
         yield f"    label={_quoted(graph.title)};"
         for node in graph.nodes:
-            shape = (
-                "shape=note, fillcolor=white"
-                if node.sort == FILE
-                else f'fillcolor="{_FILLS[node.sort]}"'
-            )
+            shape = f'fillcolor="{_FILLS[node.sort]}"' if node.sort in _FILLS else _NOTE
             yield f"    {node.id} [label={_quoted(chr(10).join(node.lines))}, {shape}];"
         for edge in graph.edges:
             label = f" [label={_quoted(edge.label)}]" if edge.label else ""
@@ -133,8 +126,8 @@ def _dot(log: Log) -> Iterator[str]:
 
 def _quoted(text: str) -> str:
     r"""A string of the DOT language, in which a backslash begins an escape such as `\N`."""
-    lines = text.split("\n")
-    return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines) + '"'
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 def mermaid(log: Log) -> str:
@@ -144,7 +137,8 @@ def mermaid(log: Log) -> str:
 
 def _mermaid(log: Log) -> Iterator[str]:
     yield "flowchart TB"
-    for graph in graphs(log):
+    for place, plan in enumerate(log.plans):
+        graph = _graph(f"p{place}", plan)
         yield f'  subgraph {graph.id}["{_entities(graph.title)}"]'
         for node in graph.nodes:
             label = "<br/>".join(map(_entities, node.lines))
@@ -163,5 +157,4 @@ _ENTITIES = {ord(sign): f"#{ord(sign)};" for sign in '#"&<>`\\|[](){};*_~'}
 
 
 def _entities(text: str) -> str:
-    """Text in which no sign means anything to Mermaid, to Markdown or to HTML."""
     return text.translate(_ENTITIES)

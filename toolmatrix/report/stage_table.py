@@ -14,7 +14,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolmatrix.report.stage_words import StageProse
     from toolmatrix.report.terminal import Terminal
@@ -43,7 +43,7 @@ class Line(Value):
 
 
 class FileNames:
-    """FileNames of a plan's files: those that stages hand on lose their folder and prefix, all others are as printed.
+    """Names of a plan's files: those that stages hand on lose their folder and prefix, all others are as printed.
 
     `short` writes `*` for the name of the only source.
     """
@@ -97,30 +97,22 @@ def _listed(names: list[str], full: bool) -> list[str]:
 def sources(plan: Plan) -> list[str]:
     """The files that a plan compiles: read by a stage that does not merely join, and written by none."""
     written = {path for stage in plan.stages for path in stage.outputs}
-    return _unique(
+    compiled = [
         path
         for stage in plan.stages
         if stage.kind not in _JOINS
         for path in stage.inputs
         if path not in written
-    )
+    ]
+    return list(dict.fromkeys(compiled))
 
 
 def products(plan: Plan) -> list[str]:
     """The files for which a plan is made: what its last sort of stage writes and no stage reads."""
     read = {path for stage in plan.stages for path in stage.inputs}
     makers = [stage for stage in plan.stages if set(stage.outputs) - read]
-    return _unique(
-        path
-        for stage in makers
-        if stage.kind == makers[-1].kind
-        for path in stage.outputs
-        if path not in read
-    )
-
-
-def _unique(paths: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(paths))
+    last = [path for stage in makers if stage.kind == makers[-1].kind for path in stage.outputs]
+    return [path for path in dict.fromkeys(last) if path not in read]
 
 
 def runs(plan: Plan, *, unfolded: bool = False) -> list[list[Line]]:
@@ -133,16 +125,14 @@ def runs(plan: Plan, *, unfolded: bool = False) -> list[list[Line]]:
         length, times = _repetition(shapes, at)
         if unfolded or times < _REPEATS:
             length = times = 1
+        end = at + length * times
         found.append(
             [
-                Line(
-                    stages=tuple(plan.stages[place + length * time] for time in range(times)),
-                    prose=singles[place].prose,
-                )
+                Line(stages=tuple(plan.stages[place:end:length]), prose=singles[place].prose)
                 for place in range(at, at + length)
             ]
         )
-        at += length * times
+        at = end
     return found
 
 
@@ -190,21 +180,19 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
     beside = not explain and screen.width - indent >= _NARROW
     room = screen.width - (indent if beside else 4)
     files = _files(lines, names, room)
-    found = (
-        [screen.style(f"{left[0].ljust(indent)}{titles[-1]}", "bold")]
-        if beside
-        else [screen.style(left[0], "bold"), "    " + screen.style(titles[-1], "bold")]
-    )
+    if beside:
+        found = [screen.style(f"{left[0].ljust(indent)}{titles[-1]}", "bold")]
+    else:
+        found = [screen.style(left[0], "bold"), "    " + screen.style(titles[-1], "bold")]
     seen: dict[str, int] = {}
-    for line, head in zip(lines, left[1:], strict=True):
-        packed = files.pop(0)
+    for line, head, packed in zip(lines, left[1:], files, strict=True):
         if beside:
             found.append(f"{head.ljust(indent)}{packed[0]}")
             found += [" " * indent + part for part in packed[1:]]
         else:
             found += [head, *("    " + part for part in packed)]
         if explain:
-            found += [*terminal.wrap(_explained(line, seen), screen.width, indent="    "), ""]
+            found += [*screen.wrap(_explained(line, seen), "    ", "    "), ""]
     if names.short:
         found.append(f"`*` stands for {terminal.printable(names.stem)}")
     return found + [note for run in folded for note in _archs(run, screen)]
@@ -257,7 +245,7 @@ def _archs(run: Sequence[Line], screen: Terminal) -> list[str]:
         parts.append(f"{' '.join(archs)} ({first}{f'-{last}' if last > first else ''})")
     head = f"{run[0].stages[0].id + 1}..{run[-1].stages[-1].id + 1}: "
     text = terminal.printable(", ".join(parts))
-    return terminal.wrap(text, screen.width, indent="  ", first=head) if len(parts) > 1 else []
+    return screen.wrap(text, head) if len(parts) > 1 else []
 
 
 def _packed(words: Sequence[str], room: int) -> Iterator[str]:

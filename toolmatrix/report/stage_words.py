@@ -10,6 +10,7 @@ from functools import cache
 
 from toolmatrix.resources import load_yaml, stage_words_path
 from toolmatrix.value import Value
+from toolmatrix.wording import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +74,5 @@ def sentence(prose: StageProse, arch: str | None) -> str:
     does = prose.does.replace("{arch}", arch or "the device")
     if not prose.flags:
         return does
-    flags = [f"`{flag}`" for flag in prose.flags]
-    verb = "changes it" if len(flags) == 1 else "change it"
-    *first, last = flags
-    return f"{does}; {', '.join(first)}{' and ' if first else ''}{last} {verb}"
+    verb = "changes it" if len(prose.flags) == 1 else "change it"
+    return f"{does}; {quoted(prose.flags)} {verb}"

@@ -9,7 +9,7 @@ from toolmatrix.stages.fold import host_compiler
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.stages.model import Diagnostic, Log, Plan
@@ -53,13 +53,13 @@ def text(
                 *heading(plan, place, screen, number=number if several else 0),
                 *shown,
                 *diagnostics(plan.diagnostics, screen, full=full),
-                *terminal.wrap(_counted([plan]) + alike, screen.width, indent="  ", first=""),
+                *screen.wrap(_counted([plan]) + alike),
             ]
         )
     closing = [*diagnostics(log.diagnostics, screen, full=full)]
     if several:
-        closing += terminal.wrap(_counted(log.plans), screen.width, indent="  ", first="")
-    return "\n\n".join("\n".join(block) for block in [*blocks, closing] if block) + "\n"
+        closing += screen.wrap(_counted(log.plans))
+    return terminal.blocks([*blocks, closing])
 
 
 def heading(plan: Plan, where: str, screen: Terminal, *, number: int = 0) -> list[str]:
@@ -68,7 +68,8 @@ def heading(plan: Plan, where: str, screen: Terminal, *, number: int = 0) -> lis
     if compiler := host_compiler(plan):
         parts.append(f"host compiler {_release(compiler)}")
     parts.append(where)
-    lines = terminal.wrap(terminal.printable(", ".join(parts)), screen.width, indent="  ")
+    # The first line is broken as if it were indented as well.
+    lines = screen.wrap(terminal.printable(", ".join(parts)), first="  ")
     return [screen.style(lines[0].strip(), "bold"), *lines[1:]]
 
 
@@ -88,17 +89,15 @@ def named(plan: Plan) -> str:
 def _made(plan: Plan) -> str:
     """`a.cu, b.cu -> app`."""
     names = FileNames(plan)
-    of, made = (_few(list(map(names.of, paths))) for paths in (sources(plan), products(plan)))
+    of, made = (
+        terminal.some(list(map(names.of, paths)), _NAMED)
+        for paths in (sources(plan), products(plan))
+    )
     return f"{of} -> {made}" if of and made else of or made
 
 
-def _few(paths: Sequence[str]) -> str:
-    more = len(paths) - _NAMED
-    return ", ".join(paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
 def _release(compiler: str) -> str:
-    """The version that a front end was told as one number: `gnu 120200` is gnu 12.2.0."""
+    # A front end is told the version as one number: `gnu 120200` is gnu 12.2.0.
     name, _, number = compiler.partition(" ")
     if name == "microsoft" or not number.isdigit():
         return compiler
@@ -115,7 +114,7 @@ def diagnostics(found: Sequence[Diagnostic], screen: Terminal, *, full: bool) ->
         place += [f"line {one.line}"] if one.line else []
         message = terminal.printable(one.text) + (f" ({', '.join(place)})" if place else "")
         severity = screen.style(one.severity, _STYLES.get(one.severity, "unknown"))
-        lines += terminal.wrap(message, screen.width, indent="  ", first=f"{severity}: ")
+        lines += screen.wrap(message, f"{severity}: ")
     if len(shown) < len(found):
         lines.append(f"and {len(found) - len(shown)} more; `-v` shows all")
     return lines
@@ -143,14 +142,11 @@ def _counted(plans: Sequence[Plan]) -> str:
 
 def raw(log: Log) -> str:
     """The commands as they were printed, each below a comment that says which stage it is."""
-    return "".join(line + "\n" for plan in log.plans for line in _raw(plan))
-
-
-def _raw(plan: Plan) -> Iterable[str]:
-    for stage in plan.stages:
-        prose = prose_of(plan, stage)
-        arch = f" for {stage.arch}" if stage.arch else ""
-        yield terminal.printable(
-            f"# {stage.id + 1} {prose.side} {prose.name}{arch}, line {stage.line}"
-        )
-        yield terminal.printable(stage.text)
+    lines = []
+    for plan in log.plans:
+        for stage in plan.stages:
+            prose = prose_of(plan, stage)
+            arch = f" for {stage.arch}" if stage.arch else ""
+            lines.append(f"# {stage.id + 1} {prose.side} {prose.name}{arch}, line {stage.line}")
+            lines.append(stage.text)
+    return "".join(terminal.printable(line) + "\n" for line in lines)

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from toolmatrix import wording
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
-few, listing, plural = wording.few, wording.listing, wording.plural
+few, listing, plural, some = wording.few, wording.listing, wording.plural, wording.some
 
 DEFAULT_WIDTH = 80
+# What is wrapped still has room for a word beside its indent.
 NARROWEST = 20
+SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+"""The sign that begins the line of a change; `style` colours it by itself."""
 
 _CODES = {
     "bold": "1",
     "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "34",
-    "cyan": "36",
-    # By meaning: each of these words is also printed, so colour is never needed to read an answer.
+    # By meaning: each of these words or signs is also printed, so colour is never needed to read an answer.
     "yes": "32",
     "no": "31",
     "partial": "33",
     "unknown": "2",
     "error": "1;31",
     "help": "1;36",
+    "+": "32",
+    "-": "31",
+    "~": "33",
 }
 
 
@@ -62,6 +65,10 @@ class Terminal(Value):
         if not self.colour or not names:
             return text
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
+
+    def wrap(self, text: str, first: str = "", indent: str = "  ") -> list[str]:
+        """A paragraph as wide as the terminal: `first` before its first line, `indent` before all others."""
+        return wrap(text, self.width, indent=indent, first=first)
 
 
 def detect(
@@ -101,6 +108,7 @@ def _width(env: Mapping[str, str], measured: int) -> int:
 
 def visible(text: str) -> str:
     """`text` without its colours."""
+    # Text of strangers went through `printable`, so that every escape in a line is one of `style`.
     first, *rest = text.split("\x1b[")
     return first + "".join(piece.partition("m")[2] for piece in rest)
 
@@ -116,26 +124,41 @@ def printable(text: str) -> str:
     )
 
 
+def cut(text: str, most: int) -> str:
+    """`text` made printable, with `...` for the end of what is longer than `most` letters."""
+    plain = printable(text)
+    return plain if len(plain) <= most else plain[: most - 3] + "..."
+
+
 def pad(text: str, width: int, *, right: bool = False) -> str:
     """`text` filled with spaces to `width` columns, colours not counted."""
     filler = " " * (width - len(visible(text)))
     return filler + text if right else text + filler
 
 
-def columns(rows: Iterable[Sequence[str]], *, gap: int = 2) -> list[str]:
-    """Rows as lines with aligned columns and no blanks at the end of a line."""
+def columns(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> list[str]:
+    """Rows as lines with aligned columns, some to the `right`, and no blanks at the end of a line."""
     table = [list(row) for row in rows]
-    widths: list[int] = []
-    for row in table:
-        widths += [0] * (len(row) - len(widths))
-        for index, cell in enumerate(row):
-            widths[index] = max(widths[index], len(visible(cell)))
+    # A row may have fewer cells than the widest one.
+    cells = zip_longest(*table, fillvalue="")
+    widths = [max(len(visible(cell)) for cell in column) for column in cells]
     return [
-        (" " * gap)
-        .join(pad(cell, width) for cell, width in zip(row, widths, strict=False))
-        .rstrip()
+        "  ".join(
+            pad(cell, widths[place], right=place in right) for place, cell in enumerate(row)
+        ).rstrip()
         for row in table
     ]
+
+
+def common_width(cells: Iterable[str], most: int) -> int:
+    """The width of a column in which cells of more than `most` letters widen only their own line."""
+    return max((len(cell) for cell in cells if len(cell) <= most), default=0)
+
+
+def blocks(parts: Iterable[Iterable[str]]) -> str:
+    """Blocks of lines as text, with an empty line between those that hold any."""
+    shown = ["\n".join(lines) for lines in parts]
+    return "\n\n".join(block for block in shown if block) + "\n"
 
 
 def wrap(text: str, width: int, *, indent: str = "", first: str | None = None) -> list[str]:
