@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedTarget
     from toolmatrix.solve.resolve import Choice, Cite
 
-_VERBS = {"requires": "requires", "offers": "offers"}
 # So many names are listed in one sentence.
 _NAMES = 6
 # A list of releases longer than this many letters is cut to the one that matters.
@@ -44,6 +43,11 @@ class Notes:
         """The marks for the sources of facts, given by their ids."""
         return self.mark(self.index.record(self.index.number(fact)).source for fact in facts)
 
+    def carrier(self, facts: Sequence[str], evidence: str) -> str:
+        """The mark for the source that carries the evidence of a locked value; empty where the matrix lacks it."""
+        record = carrier(self.index, facts, evidence)
+        return self.mark([record.source]) if record else ""
+
     def lines(self, width: int = 0) -> list[str]:
         """Number, place, title, day it was read: one line per note, or several where it is wider than `width`."""
         found = []
@@ -54,6 +58,7 @@ class Notes:
             if not width or len(mark + place + title) + 2 <= width:
                 found.append(f"{mark}{place}  {title}")
             else:
+                # A place in a repository has no blanks: it runs over the edge rather than be broken.
                 found += terminal.wrap(place, width, indent="    ", first=mark)
                 found += terminal.wrap(title, width, indent="    ")
         return found
@@ -78,23 +83,22 @@ def because(
     mine = version if subject == component else ""
     if record.component != component:
         version = ""
-    if record.kind == "tested" and not record.says:
-        named = f"row {release}" if subject != component else f"row {subject} {release}"
-        if subject == component:
-            return f"{named} names {record.component} {shortened(value)}" + _rules(rules)
-        exact = (
-            ""
-            if value == version or version.startswith(value + ".")
-            else f" ({record.component} {shortened(value)})"
-        )
-        if "same-minor" in rules:
-            return f"{named}{exact} stands for {series(release)}" + _rules(rules)
-        return f"{named}{exact}" + _rules(rules)
+    # The words of a tested row show these two already: it names a release, and the series it stands for.
+    named = [name for name in rules if name not in ("same-minor", "same-series")]
+    by_rule = f", by rule {' and '.join(named)}" if named else ""
     if record.says:
-        return filled(record, version, mine) + _rules(rules)
-    verb = _VERBS.get(record.kind, "allows")
-    claim = claimed(verb, record.component, shortened(value, version))
-    return f"{subject} {shortened(release, mine)} {claim}" + _rules(rules)
+        return filled(record, version, mine) + by_rule
+    if record.kind != "tested":
+        verb = record.kind if record.kind in ("requires", "offers") else "allows"
+        claim = claimed(verb, record.component, shortened(value, version))
+        return f"{subject} {shortened(release, mine)} {claim}{by_rule}"
+    if subject == component:
+        return f"row {subject} {release} names {record.component} {shortened(value)}{by_rule}"
+    # A row that names 3.9 names the chosen 3.9.7 as well, and needs not say so.
+    exact = value == version or version.startswith(value + ".")
+    row = f"row {release}" if exact else f"row {release} ({record.component} {shortened(value)})"
+    stands = f" stands for {series(release)}" if "same-minor" in rules else ""
+    return f"{row}{stands}{by_rule}"
 
 
 def best(index: Index, choice: Choice) -> Cite:
@@ -106,7 +110,7 @@ def best(index: Index, choice: Choice) -> Cite:
     ]
 
     def standing(cite: Cite) -> tuple[bool, bool, int, str]:
-        """The claim of a build about itself first, and of a device that about the code it runs."""
+        # The claim of a build about itself comes first, and of a device that about the code it runs.
         record = index.statement(cite.record)
         subject = record.subject if isinstance(record, ClaimRecord) else ""
         build = bool(subject) and bool(index.header["components"][subject]["variant_of"])
@@ -190,18 +194,18 @@ def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
         return " ".join(dict.fromkeys(_build(index, versions[place]) for place in places))
     if index.header["components"][component]["scheme"] == "names":
         return " ".join(versions[place] for place in places)
-    spans: list[tuple[int, int]] = []
+    spans: list[list[int]] = []
     for place in places:
-        if spans and spans[-1][1] == place - 1:
-            spans[-1] = (spans[-1][0], place)
+        if spans and spans[-1][-1] == place - 1:
+            spans[-1].append(place)
         else:
-            spans.append((place, place))
-    shown = [versions[one] + (f"-{versions[two]}" if two > one else "") for one, two in spans]
-    return ", ".join(shown)
+            spans.append([place])
+    ends = [(versions[span[0]], versions[span[-1]]) for span in spans]
+    return ", ".join(first if first == last else f"{first}-{last}" for first, last in ends)
 
 
 def _build(index: Index, name: str) -> str:
-    """A build without its machine, which the rest of a sentence tells, and without the channel that is asked anyway."""
+    # The rest of a sentence tells the machine, and the default channel is what pip asks anyway.
     build, _, where = name.partition("@")
     channel = where.partition("/")[0]
     return build if index.channel(channel).default else f"{build} ({channel})"
@@ -227,12 +231,6 @@ def shortened(selector: str, version: str = "") -> str:
     if len(selector) <= _LONG or len(words) < 3:
         return selector
     return version or f"{words[0]} ... {words[-1]}"
-
-
-def _rules(rules: Sequence[str]) -> str:
-    # The words of a tested row show these two already: it names a release, and the series it stands for.
-    named = [name for name in rules if name not in ("same-minor", "same-series")]
-    return f", by rule {' and '.join(named)}" if named else ""
 
 
 def _released(record: ReleaseRecord) -> str:

@@ -5,19 +5,18 @@ What is suspicious has a line each; what is expected is one sentence for each re
 
 from __future__ import annotations
 
-from toolmatrix.inventory.model import ADDED, CHANGED, EXPECTED, REMOVED, SUSPICIOUS
-from toolmatrix.report.terminal import columns, printable, wrap
+from toolmatrix.inventory.model import EXPECTED, SUSPICIOUS
+from toolmatrix.report.terminal import SIGNS, blocks, columns, cut, printable, some
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from toolmatrix.inventory.model import Comparison, Difference
     from toolmatrix.report.terminal import Terminal
 
 SCHEMA = "toolmatrix.comparison/1"
-_SIGNS = {ADDED: ("+", "yes"), REMOVED: ("-", "no"), CHANGED: ("~", "partial")}
 _UNITS = {
     "bytes": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes")),
     "hertz": ((10**9, "GHz"), (10**6, "MHz")),
@@ -43,7 +42,20 @@ def document(comparison: Comparison, lock: str = "", targets: Sequence[str] = ()
             for side in comparison.sides
         ],
         "lock": {"path": lock, "targets": list(targets)} if lock else None,
-        "differences": [_difference(one) for one in comparison.differences],
+        "differences": [
+            {
+                "group": one.group,
+                "kind": one.kind,
+                "name": one.name,
+                "change": one.change,
+                "old": one.old and one.old.to_json(),
+                "new": one.new and one.new.to_json(),
+                "verdict": one.verdict,
+                "why": one.why,
+                "source": one.source or None,
+            }
+            for one in comparison.differences
+        ],
         "same": [
             {"group": group, "name": name, "value": value} for group, name, value in comparison.same
         ],
@@ -58,20 +70,6 @@ def document(comparison: Comparison, lock: str = "", targets: Sequence[str] = ()
             for one in comparison.unseen
         ],
         "summary": _summary(comparison),
-    }
-
-
-def _difference(one: Difference) -> dict[str, Any]:
-    return {
-        "group": one.group,
-        "kind": one.kind,
-        "name": one.name,
-        "change": one.change,
-        "old": one.old and one.old.to_json(),
-        "new": one.new and one.new.to_json(),
-        "verdict": one.verdict,
-        "why": one.why,
-        "source": one.source or None,
     }
 
 
@@ -90,18 +88,22 @@ def text(comparison: Comparison, screen: Terminal, *, everything: bool = False) 
         [sign, printable(side.subject), side.platform, side.digest[:19]]
         for sign, side in zip("-+", comparison.sides, strict=True)
     ]
-    blocks = [columns(sides)]
+    parts = [columns(sides)]
     groups = dict.fromkeys(one.group for one in comparison.differences)
     if everything:
         groups |= dict.fromkeys(group for group, _, _ in comparison.same)
     for group in groups:
         lines = _group(comparison, group, screen, everything=everything)
-        blocks.append([screen.style(group, "bold"), *lines])
-    unseen = [*_unseen(comparison, screen.width)]
+        parts.append([screen.style(group, "bold"), *lines])
+    unseen = [*_unseen(comparison, screen)]
     if unseen:
-        blocks.append([screen.style("not compared", "bold"), *unseen])
-    blocks.append([_closing(comparison)])
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+        parts.append([screen.style("not compared", "bold"), *unseen])
+    counts = _summary(comparison)
+    closing = (
+        f"{counts[SUSPICIOUS]} suspicious, {counts[EXPECTED]} expected, "
+        f"{counts['same']} the same, {counts['not_compared']} not compared"
+    )
+    return blocks([*parts, [closing]])
 
 
 def _group(
@@ -110,50 +112,44 @@ def _group(
     held = [one for one in comparison.differences if one.group == group]
     for verdict, colour in ((SUSPICIOUS, "no"), (EXPECTED, "unknown")):
         word = screen.style(verdict, colour)
-        for why, several in _reasons(one for one in held if one.verdict == verdict).items():
+        reasons: dict[str, list[Difference]] = {}
+        for one in held:
+            if one.verdict == verdict:
+                reasons.setdefault(one.why, []).append(one)
+        for why, several in reasons.items():
             reason = f"{word}: {printable(why)}"
-            if everything or verdict == SUSPICIOUS:
-                shown = several if everything else several[:_MOST]
-                yield from wrap(reason, screen.width, indent="    ", first="  ")
-                yield from (f"    {line}" for line in columns(_row(one, screen) for one in shown))
-                if len(shown) < len(several):
-                    yield f"    and {len(several) - len(shown)} more, which `--all` lists"
-            else:
-                line = f"{reason}: {_named(several)}"
-                yield from wrap(line, screen.width, indent="    ", first="  ")
+            # What was to be expected is only named: a reader looks for what was not.
+            if verdict == EXPECTED and not everything:
+                yield from screen.wrap(f"{reason}: {_named(several)}", "  ", "    ")
+                continue
+            shown = several if everything else several[:_MOST]
+            yield from screen.wrap(reason, "  ", "    ")
+            yield from (f"    {line}" for line in columns(_row(one, screen) for one in shown))
+            if len(shown) < len(several):
+                yield f"    and {len(several) - len(shown)} more, which `--all` lists"
     if everything:
         same = (
-            (printable(name), _short(value)) for at, name, value in comparison.same if at == group
+            (printable(name), cut(value, _LONGEST))
+            for at, name, value in comparison.same
+            if at == group
         )
         yield from (f"  = {line}" for line in columns(same))
 
 
-def _reasons(several: Iterable[Difference]) -> dict[str, list[Difference]]:
-    """Differences by why they are judged so."""
-    reasons: dict[str, list[Difference]] = {}
-    for one in several:
-        reasons.setdefault(one.why, []).append(one)
-    return reasons
-
-
 def _row(one: Difference, screen: Terminal) -> tuple[str, ...]:
-    sign, colour = _SIGNS[one.change]
-    return screen.style(sign, colour), printable(one.shown), _values(one)
+    sign = SIGNS[one.change]
+    return screen.style(sign, sign), printable(one.shown), _values(one)
 
 
 def _named(several: Sequence[Difference]) -> str:
-    """The names of what differs, with the values of one that is alone."""
     if len(several) == 1:
-        sign = _SIGNS[several[0].change][0]
-        return f"{sign} {printable(several[0].shown)} {_values(several[0])}".rstrip()
-    named = [f"{_SIGNS[one.change][0]}{printable(one.shown)}" for one in several[:_NAMED]]
-    more = f" and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
-    return ", ".join(named) + more
+        (one,) = several
+        return f"{SIGNS[one.change]} {printable(one.shown)} {_values(one)}".rstrip()
+    return some([f"{SIGNS[one.change]}{printable(one.shown)}" for one in several], _NAMED)
 
 
 def _values(one: Difference) -> str:
-    """The values of the first side and the second; empty where the name says it all."""
-    values = [_short(_amount(side.value, one.unit)) for side in (one.old, one.new) if side]
+    values = [cut(_amount(side.value, one.unit), _LONGEST) for side in (one.old, one.new) if side]
     # `yes` is the value of what is merely there, and a name may hold its value already.
     return " -> ".join(value for value in values if value not in ("yes", one.shown))
 
@@ -167,13 +163,7 @@ def _amount(value: str, unit: str) -> str:
     return value
 
 
-def _short(value: str) -> str:
-    plain = printable(value)
-    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 3] + "..."
-
-
-def _unseen(comparison: Comparison, width: int) -> Iterator[str]:
-    """Things that one side could not show, by side and reason."""
+def _unseen(comparison: Comparison, screen: Terminal) -> Iterator[str]:
     reasons: dict[tuple[int, str], list[str]] = {}
     for one in comparison.unseen:
         count = len(one.names)
@@ -182,12 +172,4 @@ def _unseen(comparison: Comparison, width: int) -> Iterator[str]:
     for (side, reason), kinds in reasons.items():
         subject = comparison.sides[side].subject
         line = f"{', '.join(kinds)}: {printable(subject)}: {printable(reason)}"
-        yield from wrap(line, width, indent="    ", first="  ")
-
-
-def _closing(comparison: Comparison) -> str:
-    counts = _summary(comparison)
-    return (
-        f"{counts[SUSPICIOUS]} suspicious, {counts[EXPECTED]} expected, "
-        f"{counts['same']} the same, {counts['not_compared']} not compared"
-    )
+        yield from screen.wrap(line, "  ", "    ")

@@ -162,12 +162,11 @@ def text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
         for side in sides
     }
     groups = [
-        ("equal", _equal(equal, screen.width)),
-        ("different", _aligned(_different(different, notes), screen.width)),
+        ("equal", _equal(equal, screen)),
+        ("different", _aligned(_different(different, notes), screen)),
     ]
     groups += [
-        (f"only on {name}", _aligned(_only(parts, notes), screen.width))
-        for name, parts in mine.items()
+        (f"only on {name}", _aligned(_only(parts, notes), screen)) for name, parts in mine.items()
     ]
     flags = (
         (
@@ -176,14 +175,17 @@ def text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
         )
         for part in document["flags"]
     )
-    groups.append(("flags that differ", _aligned(flags, screen.width)))
-    blocks = ["\n".join(terminal.wrap(_heading(sides), screen.width, indent="  ", first=""))]
-    blocks += ["\n".join([screen.style(title, "bold"), *lines]) for title, lines in groups if lines]
+    groups.append(("flags that differ", _aligned(flags, screen)))
     counts = [f"{len(equal)} equal", f"{len(different)} different"]
     counts += [f"{len(parts)} only on {name}" for name, parts in mine.items()]
     counts.append(terminal.plural(len(document["flags"]), "flag"))
-    blocks.append("\n".join([*notes.lines(screen.width), ", ".join(counts)]))
-    return "\n\n".join(blocks) + "\n"
+    return terminal.blocks(
+        [
+            screen.wrap(_heading(sides)),
+            *([screen.style(title, "bold"), *lines] for title, lines in groups if lines),
+            [*notes.lines(screen.width), ", ".join(counts)],
+        ]
+    )
 
 
 def _heading(sides: list[dict[str, Any]]) -> str:
@@ -195,7 +197,7 @@ def _heading(sides: list[dict[str, Any]]) -> str:
     return ", ".join(parts)
 
 
-def _equal(parts: list[dict[str, Any]], width: int) -> list[str]:
+def _equal(parts: list[dict[str, Any]], screen: Terminal) -> list[str]:
     """All in one paragraph; what is known less well on one side says so."""
     names = []
     for part in parts:
@@ -204,7 +206,7 @@ def _equal(parts: list[dict[str, Any]], width: int) -> list[str]:
         if one["evidence"] != other["evidence"]:
             name += f" ({one['evidence']}, on {other['target']} {other['evidence']})"
         names.append(name)
-    return terminal.wrap(", ".join(names), width, indent="  ") if names else []
+    return screen.wrap(", ".join(names), first="  ") if names else []
 
 
 def _different(parts: list[dict[str, Any]], notes: Notes) -> Iterator[Row]:
@@ -222,26 +224,25 @@ def _only(parts: list[dict[str, Any]], notes: Notes) -> Iterator[Row]:
 
 
 def _why(part: dict[str, Any], notes: Notes) -> str:
-    """The reason without the name of its component or flag, which stands before it."""
+    # The name of the component or flag stands before its reason already.
     named = part.get("value", part.get("flag", ""))
-    record = claims.carrier(notes.index, part["facts"], part["evidence"] or "")
-    mark = notes.mark([record.source]) if record else ""
+    mark = notes.carrier(part["facts"], part["evidence"] or "")
     return f"{part['why'].removeprefix(f'{named} ')} {mark}".strip()
 
 
-def _aligned(rows: Iterable[Row], width: int) -> list[str]:
+def _aligned(rows: Iterable[Row], screen: Terminal) -> list[str]:
     """Cells in columns, the prose wrapped beside them."""
     table = list(rows)
     widths = [
-        max((len(cell) for cell in column if len(cell) <= _WIDE), default=0)
+        terminal.common_width(column, _WIDE)
         for column in zip(*(cells for cells, _ in table), strict=True)
     ]
     lines: list[str] = []
     for cells, prose in table:
         head = "  " + "  ".join(cell.ljust(wide) for cell, wide in zip(cells, widths, strict=True))
         indent = " " * (len(head) + 2)
-        if width - len(indent) >= _READABLE:
-            lines += terminal.wrap(prose, width, indent=indent, first=f"{head}  ")
+        if screen.width - len(indent) >= _READABLE:
+            lines += screen.wrap(prose, f"{head}  ", indent)
         else:
-            lines += [head, *(terminal.wrap(prose, width, indent="      ") if prose else ())]
+            lines += [head, *(screen.wrap(prose, "      ", "      ") if prose else ())]
     return [line.rstrip() for line in lines]
