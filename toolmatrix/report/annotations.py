@@ -8,7 +8,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from toolmatrix.errors import Position
@@ -35,31 +35,35 @@ class Annotation(Value):
     logical: str = ""
 
 
-def commands(annotations: Iterable[Annotation]) -> list[str]:
-    """The lines of the workflow commands, the worst first; at most ten of a kind, then how many more there are."""
+def commands(annotations: Iterable[Annotation], closing: str) -> str:
+    """The workflow commands, the worst first; at most ten of a kind, then how many more there are; and `closing`."""
     given = list(annotations)
     lines = []
     for severity, command in _COMMANDS.items():
         own = [one for one in given if one.severity == severity]
         # The last of the ten says how many more there are.
         shown = own if len(own) <= PER_KIND else own[: PER_KIND - 1]
-        lines += [_line(command, one) for one in shown]
+        for one in shown:
+            where = one.where
+            place = f"file={escaped(where.path, ':,')},line={where.line or 1}," if where else ""
+            lines.append(f"::{command} {place}title={escaped(one.code, ':,')}::{escaped(one.text)}")
         if len(shown) < len(own):
             more = terminal.plural(len(own) - len(shown), f"more {severity}")
             lines.append(f"::{command} title=toolmatrix::and {more}")
-    return lines
+    return "".join(line + "\n" for line in [*lines, closing])
 
 
-def _line(command: str, one: Annotation) -> str:
-    where = one.where
-    fields = [("file", where.path), ("line", str(where.line or 1))] if where else []
-    fields.append(("title", one.code))
-    given = ",".join(f"{name}={escaped(value, ':,')}" for name, value in fields)
-    return f"::{command} {given}::{escaped(one.text)}"
+def step_summary(head: Sequence[str], rows: Iterable[Sequence[str]], closing: str) -> str:
+    """The Markdown of a table, which is left out where it has no rows, and what stands below it."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    if lines:
+        lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *lines]
+    return "\n".join([*lines, "", closing]) + "\n"
 
 
 def escaped(text: str, more: str = "") -> str:
     """A text with the letters that a workflow command would take for its own written as %XX."""
+    # The percent sign comes first, so that none of those written here is escaped again.
     for letter in "%\r\n" + more:
         text = text.replace(letter, f"%{ord(letter):02X}")
     return text
@@ -76,6 +80,7 @@ def sarif(annotations: Iterable[Annotation]) -> dict[str, Any]:
     rules = [
         {
             "id": code,
+            # SARIF wants an identifier here that people understand, not a sentence.
             "name": pages[code].name.title().replace(" ", "").replace(",", ""),
             "shortDescription": {"text": pages[code].name},
             "fullDescription": {"text": pages[code].what},
@@ -104,10 +109,8 @@ def _result(one: Annotation, rule: int) -> dict[str, Any]:
         # A URI has slashes on every system.
         physical: dict[str, Any] = {"artifactLocation": {"uri": one.where.path.replace("\\", "/")}}
         if one.where.line:
-            physical["region"] = {
-                "startLine": one.where.line,
-                "startColumn": one.where.column or 1,
-            }
+            column = one.where.column or 1
+            physical["region"] = {"startLine": one.where.line, "startColumn": column}
         place["physicalLocation"] = physical
     if one.logical:
         place["logicalLocations"] = [{"fullyQualifiedName": one.logical}]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import shlex
 
-from toolmatrix.finding import SEVERITIES
 from toolmatrix.report import claims, cores, terminal
 from toolmatrix.report.annotations import Annotation, commands
 from toolmatrix.report.answer import head
-from toolmatrix.report.findings import COLOURS, SCHEMA, IndexWords, place
+from toolmatrix.report.findings import COLOURS, SCHEMA, IndexWords, place, severities
 from toolmatrix.report.terminal import printable
 
 TYPE_CHECKING = False
@@ -42,7 +41,6 @@ class DiagnosisReport:
     def document(self) -> dict[str, Any]:
         """Everything as JSON values."""
         found = self.found
-        severities = [cause.severity for cause in found.causes]
         followed = found.followed
         return {
             "schema": SCHEMA,
@@ -54,8 +52,7 @@ class DiagnosisReport:
                 "count": found.following,
                 "first": followed and {"line": followed.line, "text": followed.text},
             },
-            "summary": {name + "s": severities.count(name) for name in SEVERITIES}
-            | {"lines": found.lines, "left_out": found.left},
+            "summary": severities(found.causes) | {"lines": found.lines, "left_out": found.left},
         }
 
     def text(self, screen: Terminal) -> str:
@@ -79,9 +76,8 @@ class DiagnosisReport:
             parts.append(f"{found.left} not shown, `--limit 0` shows all")
         if found.followed is not None:
             verb = "says" if found.following == 1 else "say"
-            parts.append(
-                f"{terminal.plural(found.following, 'line')} only {verb} that something failed"
-            )
+            lines = terminal.plural(found.following, "line")
+            parts.append(f"{lines} only {verb} that something failed")
         return ", ".join(parts)
 
     def _lines(
@@ -99,23 +95,24 @@ class DiagnosisReport:
             self.index.record(ids[fact]).source for fact in cause.facts if fact in ids
         )
         for reason in entry["because"] or [f"known from {cause.source}"]:
-            yield from _block("    |   ", f"{reason}  {entry['evidence']} {mark}", screen)
+            bar = "    |   "
+            yield from screen.wrap(f"{reason}  {entry['evidence']} {mark}", bar, bar)
         sides = " and ".join(printable(_shown(side)) for side in cause.between)
         yield from _block("    = between: ", sides, screen)
-        for label, remark in self._remarks(entry):
+        remarks = []
+        if entry["expected"]:
+            remarks.append(("expected", printable(entry["expected"])))
+        for side in entry["between"]:
+            if side["wanted"]:
+                wanted = f"{side['component']} {side['wanted']} by {printable(self.lock)}"
+                remarks.append(("wanted", wanted))
+        if entry["facts"]:
+            remarks.append(("facts", terminal.listing(entry["facts"])))
+        for label, remark in remarks:
             yield from _block(f"    = {label}: ", remark, screen)
         yield from _block("help: ", printable(entry["help"]), screen)
         if cause.fix is not None:
             yield from _block("      ", _fix(cause.fix), screen)
-
-    def _remarks(self, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        if entry["expected"]:
-            yield "expected", printable(entry["expected"])
-        for side in entry["between"]:
-            if side["wanted"]:
-                yield "wanted", f"{side['component']} {side['wanted']} by {printable(self.lock)}"
-        if entry["facts"]:
-            yield "facts", terminal.listing(entry["facts"])
 
     def annotations(self) -> list[Annotation]:
         """The causes, each with its reason and its way out on one line."""
@@ -140,8 +137,7 @@ class DiagnosisReport:
 
     def github(self) -> str:
         """Workflow commands, and what was read."""
-        lines = commands(self.annotations())
-        return "".join(line + "\n" for line in [*lines, self.closing()])
+        return commands(self.annotations(), self.closing())
 
 
 def _entry(index: Index, cause: Cause) -> dict[str, Any]:
@@ -184,8 +180,7 @@ def _side(side: Involved) -> dict[str, Any]:
 
 
 def _block(first: str, text: str, screen: Terminal) -> list[str]:
-    bar = "    |   " if first.lstrip().startswith("|") else " " * len(first)
-    return terminal.wrap(text, screen.width, indent=bar, first=first)
+    return screen.wrap(text, first, " " * len(first))
 
 
 def _shown(side: Involved) -> str:

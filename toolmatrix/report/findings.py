@@ -6,7 +6,7 @@ from toolmatrix.codes.matrix import Undecided
 from toolmatrix.codes.plans import DeviceFinding
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.report import claims, cores, terminal
-from toolmatrix.report.annotations import Annotation, commands
+from toolmatrix.report.annotations import Annotation, commands, step_summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,6 +101,12 @@ def reasons(index: Index, finding: Finding) -> list[str]:
     return [cores.ground_text(index, ground, own) for ground in finding.grounds]
 
 
+def severities(findings: Iterable[Finding]) -> dict[str, int]:
+    """The number of findings of each severity."""
+    found = [finding.severity for finding in findings]
+    return {name + "s": found.count(name) for name in SEVERITIES}
+
+
 class MatrixReport:
     """Findings about the matrix, the worst first."""
 
@@ -121,8 +127,7 @@ class MatrixReport:
         self.subject = subject
         self.findings = sorted(findings, key=order)
         self.entries = document(index, self.findings)
-        found = [finding.severity for finding in self.findings]
-        self.summary = {name + "s": found.count(name) for name in SEVERITIES} | dict(counts)
+        self.summary = severities(self.findings) | dict(counts)
 
     @property
     def failed(self) -> bool:
@@ -176,9 +181,7 @@ class MatrixReport:
         for ground, reason in zip(finding.grounds, entry["because"], strict=True):
             mark = notes.mark(self.index.record(ids[fact]).source for fact in ground.facts)
             evidence = f" ({ground.evidence})" if ground.evidence else ""
-            yield from terminal.wrap(
-                f"{reason}{evidence} {mark}", screen.width, indent="    ", first="  "
-            )
+            yield from screen.wrap(f"{reason}{evidence} {mark}", "  ", "    ")
         if finding.where is not None and not finding.grounds:
             yield f"  --> {finding.where}"
         if finding.severity != "info":
@@ -200,17 +203,15 @@ class MatrixReport:
 
     def github(self) -> str:
         """Workflow commands: at most ten of a kind, then how many more there are."""
-        lines = commands(self.annotations())
-        return "".join(line + "\n" for line in [*lines, self.closing().replace("\n", "; ")])
+        return commands(self.annotations(), self.closing().replace("\n", "; "))
 
     def markdown(self) -> str:
         """The table for the summary of a GitHub step."""
         rows = [
-            f"| {entry['severity']} | {entry['code']} | {_in_full(entry).replace('|', chr(92) + '|')} |"
+            (entry["severity"], entry["code"], _in_full(entry).replace("|", "\\|"))
             for entry in self.entries
         ]
-        head = ["| severity | code | finding |", "|---|---|---|"]
-        return "\n".join([*(head if rows else []), *rows, "", *self.closing().splitlines()]) + "\n"
+        return step_summary(("severity", "code", "finding"), rows, self.closing())
 
 
 def _in_full(entry: Mapping[str, Any]) -> str:
@@ -220,13 +221,11 @@ def _in_full(entry: Mapping[str, Any]) -> str:
 
 def _first_line(entry: Mapping[str, Any], marks: str, screen: Terminal) -> list[str]:
     head = screen.style(f"{entry['severity']}[{entry['code']}]", COLOURS[entry["severity"]])
-    return terminal.wrap(f"{head}: {entry['text']}{marks}", screen.width, indent="  ", first="")
+    return screen.wrap(f"{head}: {entry['text']}{marks}")
 
 
 def _help(entry: Mapping[str, Any], screen: Terminal) -> list[str]:
-    if not entry["help"]:
-        return []
-    return terminal.wrap(f"help: {entry['help']}", screen.width, indent="        ", first="  ")
+    return screen.wrap(f"help: {entry['help']}", "  ", " " * 8) if entry["help"] else []
 
 
 def plan_text(index: Index, findings: Sequence[Finding], screen: Terminal) -> str:
@@ -259,9 +258,7 @@ def _marks(index: Index, finding: Finding, notes: claims.Notes) -> str:
     records = [index.record(ids[name]) for name in finding.facts if name in ids]
     if not records:
         return ""
-    worst = records[0].evidence
-    for record in records:
-        worst = words.weaker(worst, record.evidence)
+    worst = min((record.evidence for record in records), key=words.rank)
     return f" ({worst}) {notes.mark(record.source for record in records)}"
 
 
@@ -280,9 +277,16 @@ def _devices(
         head = f"device {device:<{longest}}  {terminal.pad(screen.style(answer, answer), 9)}"
         blank = " " * len(terminal.visible(head))
         for sentence in _of_device(index, total, [one for one in own if one is not total], notes):
-            lines += terminal.wrap(sentence, screen.width, indent=blank, first=head)
+            lines += screen.wrap(sentence, head, blank)
             head = blank
-    return [*lines, "", _closing(decided)]
+    named: dict[str, list[str]] = {}
+    for finding in decided:
+        named.setdefault(finding.answer, []).append(finding.device)
+    words = (("yes", "runs on"), ("no", "not on"), ("unknown", "not known for"))
+    closing = [
+        f"{verb} {terminal.listing(named[answer])}" for answer, verb in words if answer in named
+    ]
+    return [*lines, "", ", ".join(closing)]
 
 
 def _of_device(
@@ -301,13 +305,3 @@ def _of_device(
         several = "s" * (len(numbers) > 1)
         where = f"invocation{several} {terminal.listing(numbers)}: " if total else ""
         yield where + sentence
-
-
-def _closing(decided: Sequence[DeviceFinding]) -> str:
-    named: dict[str, list[str]] = {}
-    for finding in decided:
-        named.setdefault(finding.answer, []).append(finding.device)
-    words = (("yes", "runs on"), ("no", "not on"), ("unknown", "not known for"))
-    return ", ".join(
-        f"{verb} {terminal.listing(named[answer])}" for answer, verb in words if answer in named
-    )

@@ -8,8 +8,8 @@ from __future__ import annotations
 from toolmatrix.errors import Position
 from toolmatrix.finding import FAIL, OUTCOMES, PASS, SEVERITY_OF, SKIP, UNKNOWN, WARN
 from toolmatrix.report import terminal
-from toolmatrix.report.annotations import Annotation, commands
-from toolmatrix.report.terminal import printable
+from toolmatrix.report.annotations import Annotation, commands, step_summary
+from toolmatrix.report.terminal import cut, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,17 @@ _COLUMNS = ("verdict", "check", "found", "wanted", "how it was seen", "code", "w
 
 def text(judged: Judged, screen: Terminal) -> str:
     """A subject in words: a line a check, and below them what can be done."""
-    lines = [_head(judged), *terminal.columns(_rows(judged.verdicts, screen)), _closing(judged)]
+    head = (judged.subject, judged.platform, judged.digest[:_DIGEST])
+    counts = judged.summary()
+    closing = [f"{counts['checked']} checked"]
+    closing += [
+        f"{counts[word.lower()]} {name}" for word, name in _COUNTED.items() if counts[word.lower()]
+    ]
+    lines = [
+        "  ".join(printable(part) for part in head if part),
+        *terminal.columns(_rows(judged.verdicts, screen)),
+        ", ".join(closing),
+    ]
     helps = [line for one in judged.verdicts for line in _help(one, screen)]
     return "\n".join([*lines, *([""] if helps else []), *helps]) + "\n"
 
@@ -56,11 +66,6 @@ def text_of_all(many: Sequence[Judged], screen: Terminal) -> str:
     """Several subjects in words, and how many there were; one alone is not counted."""
     parts = [text(judged, screen) for judged in many]
     return "\n".join([*parts, *([closing_of_all(many) + "\n"] if len(many) != 1 else [])])
-
-
-def _head(judged: Judged) -> str:
-    parts = (judged.subject, judged.platform, judged.digest[:_DIGEST])
-    return "  ".join(printable(part) for part in parts if part)
 
 
 def _rows(verdicts: Sequence[Verdict], screen: Terminal) -> Iterator[tuple[str, ...]]:
@@ -83,18 +88,9 @@ def _rows(verdicts: Sequence[Verdict], screen: Terminal) -> Iterator[tuple[str, 
 
 def shown(value: str) -> str:
     """A value from a subject, printable and of bearable length; a digest is cut as people cut it."""
-    plain = printable(value)
-    if plain.startswith("sha256:"):
-        return plain[:_DIGEST]
-    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 3] + "..."
-
-
-def _closing(judged: Judged) -> str:
-    counts = judged.summary()
-    parts = [
-        f"{counts[word.lower()]} {name}" for word, name in _COUNTED.items() if counts[word.lower()]
-    ]
-    return ", ".join([f"{counts['checked']} checked", *parts])
+    if value.startswith("sha256:"):
+        return printable(value)[:_DIGEST]
+    return cut(value, _LONGEST)
 
 
 def _help(one: Verdict, screen: Terminal) -> Iterator[str]:
@@ -103,7 +99,7 @@ def _help(one: Verdict, screen: Terminal) -> Iterator[str]:
     facts = f" ({terminal.few(' '.join(one.facts), 3)})" if one.facts else ""
     head = screen.style("help", "help")
     said = f"{head}: {printable(one.name)}: {printable(one.help)}{printable(facts)}"
-    yield from terminal.wrap(said, screen.width, indent="      ", first="")
+    yield from screen.wrap(said, indent="      ")
 
 
 def closing_of_all(many: Sequence[Judged]) -> str:
@@ -160,25 +156,22 @@ def annotated(many: Sequence[Judged]) -> list[Annotation]:
 def github(many: Sequence[Judged]) -> str:
     """Workflow commands; a skip is not worth one of the few that GitHub shows."""
     shown = (one for one in annotated(many) if one.severity != SEVERITY_OF[SKIP])
-    return "".join(line + "\n" for line in [*commands(shown), closing_of_all(many)])
+    return commands(shown, closing_of_all(many))
 
 
 def markdown(many: Sequence[Judged]) -> str:
     """The table for the summary of a GitHub step."""
     rows = [
-        "| "
-        + " | ".join(_cell(text) for text in (one.word, one.code, sentence(judged, one)))
-        + " |"
+        [_cell(text) for text in (one.word, one.code, sentence(judged, one))]
         for judged in many
         for one in judged.verdicts
         if one.word not in (PASS, SKIP)
     ]
-    head = ["| verdict | code | what |", "|---|---|---|"] if rows else []
-    return "\n".join([*head, *rows, "", closing_of_all(many)]) + "\n"
+    return step_summary(("verdict", "code", "what"), rows, closing_of_all(many))
 
 
 def _cell(text: str) -> str:
-    """A text in which neither Markdown nor HTML finds anything of its own."""
+    # Neither Markdown nor HTML finds anything of its own in a number.
     return "".join(f"&#{ord(letter)};" if letter in _MARKUP else letter for letter in text)
 
 
@@ -253,15 +246,7 @@ def _texts(one: Verdict) -> tuple[str, ...]:
     how = " ".join(part for part in (one.reason, one.where, one.made_by) if part)
     also = "".join(f"; also {version} at {where}" for version, where in one.others)
     help = "" if one.word in (PASS, SKIP) else one.help
-    return (
-        one.word,
-        one.name,
-        one.found + also,
-        one.wanted,
-        how or one.seen_by,
-        one.code,
-        help,
-    )
+    return one.word, one.name, one.found + also, one.wanted, how or one.seen_by, one.code, help
 
 
 FORMS = {"junit": junit, "github": github, "html": html}
