@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from toolmatrix.solve.resolve import Choice, Resolution, Rival
 
 SCHEMA = "toolmatrix.resolution/1"
+# Images are named as Go names machines, all else as the kernel does.
+_PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 
 
 def head(index: Index) -> dict[str, str]:
@@ -67,6 +69,7 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
         ask.component: ask.selector for ask in resolution.request.asks if ask.target == target
     }
     found: dict[str, Any] = {"components": {}, "archs": [], "devices": []}
+    flag_facts: list[str] = []
     builds: dict[str, dict[str, Any]] = {}
     for choice in resolution.targets[target]:
         shown = _choice(index, choice)
@@ -77,7 +80,10 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
             found[choice.component + "s"].append(shown | {"name": choice.version})
         elif components[choice.component]["floor"]:
             found["components"][choice.component] = {"floor": choice.version} | shown
-        elif not components[choice.component]["flag"]:
+        elif components[choice.component]["flag"]:
+            # Each flag is solved for by itself, but documents list flags as one command line has them.
+            flag_facts += [index.record(cite.record).id for cite in choice.cites]
+        else:
             found["components"][choice.component] = {"version": choice.version} | shown
     for variant in variants.of(index, resolution.targets[target]):
         build = variants.document(variant) | builds[variant.component]
@@ -93,22 +99,10 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
         "hipcc": list(made.hipcc),
         "env": dict(made.env),
         "missing": list(made.missing),
-        "facts": _flag_facts(index, resolution, target),
+        "facts": flag_facts,
     }
-    found["platform"] = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}.get(
-        context.get("machine", ""), ""
-    )
+    found["platform"] = _PLATFORMS.get(context.get("machine", ""), "")
     return found
-
-
-def _flag_facts(index: Index, resolution: Resolution, target: str) -> list[str]:
-    components = index.header["components"]
-    return [
-        index.record(cite.record).id
-        for choice in resolution.targets[target]
-        if components[choice.component]["flag"]
-        for cite in choice.cites
-    ]
 
 
 def _choice(index: Index, choice: Choice) -> dict[str, Any]:

@@ -12,46 +12,41 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.solve.resolve import Choice, Resolution
+    from toolmatrix.solve.resolve import Cite, Resolution
+
+    Caveat = tuple[str, str, list[dict[str, str]]]
+    """Its kind, its words, and the components that it is about, each with its target and evidence."""
 
 
 def unread(resolution: Resolution) -> list[dict[str, Any]]:
     """What nobody knows and the answer rests on: with any of it, it is neither yes nor no."""
-    if not resolution.unread:
-        return []
-    found = {}
-    for ground in resolution.unread:
-        text = claims.silence(resolution.index, ground)
-        found[text] = {"text": text, "facts": list(ground.facts)}
-    return list(found.values())
+    # Several grounds may read the same.
+    found = {claims.silence(resolution.index, ground): ground for ground in resolution.unread}
+    return [{"text": text, "facts": list(ground.facts)} for text, ground in found.items()]
 
 
 def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
-    kinds = (_not_preferred, _not_aligned, _below, _to_bring, _untested, _unspoken)
-    return [caveat for kind in kinds for caveat in kind(resolution)]
+    kinds = (_without_effect, _below, _to_bring, _untested, _unspoken)
+    return [
+        {"kind": kind, "text": text, "components": components}
+        for found in kinds
+        for kind, text, components in found(resolution)
+    ]
 
 
-def _caveat(kind: str, text: str, components: list[dict[str, str]]) -> dict[str, Any]:
-    return {"kind": kind, "text": text, "components": components}
-
-
-def _not_preferred(resolution: Resolution) -> Iterator[dict[str, Any]]:
+def _without_effect(resolution: Resolution) -> Iterator[Caveat]:
     if resolution.request.prefer == "newest":
         text = "--prefer newest: combinations that somebody tested were not preferred"
-        yield _caveat("tested-not-preferred", text, [])
-
-
-def _not_aligned(resolution: Resolution) -> Iterator[dict[str, Any]]:
+        yield "tested-not-preferred", text, []
     for name in (*resolution.request.align, *resolution.request.lone):
         lacking = [target for target in resolution.targets if name not in resolution.chosen(target)]
         if lacking:
             text = f"--align {name}: the answer has none on {terminal.listing(lacking)}"
-            yield _caveat("nothing-to-align", text, [])
+            yield "nothing-to-align", text, []
 
 
-def _below(resolution: Resolution) -> Iterator[dict[str, Any]]:
-    """Lines that are known less well than `--min-evidence` asks for."""
+def _below(resolution: Resolution) -> Iterator[Caveat]:
     least = resolution.request.min_evidence
     weak = [
         (target, choice)
@@ -69,44 +64,43 @@ def _below(resolution: Resolution) -> Iterator[dict[str, Any]]:
             {"target": target, "component": choice.component, "evidence": choice.evidence}
             for target, choice in weak
         ]
-        yield _caveat("below-minimum", text, components)
+        yield "below-minimum", text, components
 
 
-def _to_bring(resolution: Resolution) -> Iterator[dict[str, Any]]:
-    """What the answer does not hold and somebody has to bring, as releases of hidden components say."""
+def _to_bring(resolution: Resolution) -> Iterator[Caveat]:
+    # Releases of hidden components say what somebody has to bring; the answer itself does not hold it.
     index = resolution.index
     for target, name, release in resolution.hidden:
         facts = index.component(name)
         record = index.release(facts.releases[facts.versions.index(release)])
         if "bring" in record.attributes:
             components = [{"target": target, "component": name, "evidence": record.evidence}]
-            yield _caveat("to-bring", record.attributes["bring"], components)
+            yield "to-bring", record.attributes["bring"], components
 
 
-def _untested(resolution: Resolution) -> Iterator[dict[str, Any]]:
-    """Pairs of what was asked for that rows speak about, but never together."""
+def _untested(resolution: Resolution) -> Iterator[Caveat]:
     header = resolution.index.header["components"]
     asked = [ask for ask in resolution.request.asks if not header[ask.component]["given"]]
     if len(asked) + len(resolution.request.archs) + len(resolution.request.devices) < 2:
         return
+    # Most answers have no such pair, and are printed without these two.
     from toolmatrix.report import cores
     from toolmatrix.solve.untested import untested
 
     pairs = untested(resolution.index, resolution.request)
-    for pair, told in zip(
-        pairs, cores.soft_documents(resolution.index, resolution.request, pairs), strict=True
-    ):
+    documents = cores.soft_documents(resolution.index, resolution.request, pairs)
+    for pair, told in zip(pairs, documents, strict=True):
         lines = "; ".join(line["text"] for line in told["lines"][:1])
         text = f"{told['conclusion'].removesuffix('.')}: {lines}  TM102"
         components = [
             {"target": pair.target, "component": name, "evidence": words.UNKNOWN}
             for name in (pair.subject, pair.component)
         ]
-        yield _caveat("untested", text, components)
+        yield "untested", text, components
 
 
-def _unspoken(resolution: Resolution) -> Iterator[dict[str, Any]]:
-    """Toolkits that were chosen by what speaks of them alone: no fact joins them and a framework."""
+def _unspoken(resolution: Resolution) -> Iterator[Caveat]:
+    # A toolkit may have been chosen by what speaks of it alone, so that no fact joins it and the framework.
     index = resolution.index
     header = index.header["components"]
     wanted = [name for name in resolution.request.wanted if header[name]["framework"]]
@@ -115,7 +109,10 @@ def _unspoken(resolution: Resolution) -> Iterator[dict[str, Any]]:
         for choice in choices:
             part = header[choice.component]
             toolkit = part["accelerators"] and not part["framework"] and not part["under"]
-            if not toolkit or choice.evidence == words.UNKNOWN or _by_framework(index, choice):
+            if not toolkit or choice.evidence == words.UNKNOWN:
+                continue
+            about = {name for cite in choice.cites for name in _named(index, cite)}
+            if any(header[name]["framework"] or header[name]["variant_of"] for name in about):
                 continue
             for name in (name for name in wanted if name in chosen):
                 text = (
@@ -126,18 +123,11 @@ def _unspoken(resolution: Resolution) -> Iterator[dict[str, Any]]:
                     {"target": target, "component": one, "evidence": words.UNKNOWN}
                     for one in (name, choice.component)
                 ]
-                yield _caveat("untested", text, components)
+                yield "untested", text, components
 
 
-def _by_framework(index: Index, choice: Choice) -> bool:
-    """Whether a framework or a build of one says something of a choice, or the choice of it."""
-    header = index.header["components"]
-    for cite in choice.cites:
-        record = index.statement(cite.record)
-        about = {record.component: ""}
-        if isinstance(record, ClaimRecord):
-            about |= {record.subject: "", **dict(record.conditions)}
-        for name in about:
-            if header[name]["framework"] or header[name]["variant_of"]:
-                return True
-    return False
+def _named(index: Index, cite: Cite) -> set[str]:
+    record = index.statement(cite.record)
+    if isinstance(record, ClaimRecord):
+        return {record.component, record.subject, *dict(record.conditions)}
+    return {record.component}

@@ -118,28 +118,19 @@ def _why(found: Resolution, choice: Choice, group: Alternative) -> str:
 def _decides(index: Index, found: Resolution, choice: Choice) -> list[dict[str, str]]:
     """What this choice requires of others in the answer."""
     told = []
-    for other in found.targets[choice.target]:
-        for cite in other.cites:
-            record = index.statement(cite.record)
-            if (
-                isinstance(record, ClaimRecord)
-                and record.subject == choice.component
-                and other is not choice
-            ):
-                text = claims.because(
-                    record._replace(evidence=cite.evidence),
-                    cite.rules,
-                    other.component,
-                    other.version,
-                )
-                told.append(
-                    {
-                        "component": other.component,
-                        "version": other.version,
-                        "why": text,
-                        "fact": record.id,
-                    }
-                )
+    others = [other for other in found.targets[choice.target] if other is not choice]
+    cited = [(other, cite) for other in others for cite in other.cites]
+    for other, cite in cited:
+        record = index.statement(cite.record)._replace(evidence=cite.evidence)
+        if isinstance(record, ClaimRecord) and record.subject == choice.component:
+            told.append(
+                {
+                    "component": other.component,
+                    "version": other.version,
+                    "why": claims.because(record, cite.rules, other.component, other.version),
+                    "fact": record.id,
+                }
+            )
     return told
 
 
@@ -152,7 +143,7 @@ def text(
         "\n".join(
             line
             for sentence in _sentences(entry, notes, several, depth)
-            for line in terminal.wrap(sentence, screen.width, indent="  ", first="")
+            for line in screen.wrap(sentence)
         )
         for entry in document["explained"]
     ]
@@ -187,7 +178,8 @@ def _sentences(
 
 
 def _listed(index: Index, fact: str, part: Mapping[str, Any]) -> str:
-    """The id under which the index lists a fact: for a release that is no row of a table its component and version."""
+    # A release that is no row of a table is listed by its component and version. One id is asked for, as all ids
+    # together are the largest section of the index.
     try:
         index.number(fact)
     except KeyError:

@@ -6,6 +6,7 @@ Documents are made by `Pages`, out of an index; texts are made from documents.
 from __future__ import annotations
 
 from datetime import date
+from functools import cached_property
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
@@ -40,21 +41,15 @@ class Pages:
         self.index = index
         self.ids = index.ids
         self.sources = index.sources()
-        # Both are made when first asked for: the page of one fact needs neither.
-        self._rows: dict[str, list[str]] | None = None
-        self._tables: dict[str, list[str]] | None = None
+        self._tables: dict[str, list[str]] = {}
         self._standing: dict[str, _Standing] = {}
-
-    def record(self, name: str) -> FactRecord:
-        """The record of an id."""
-        return self.index.record(self.ids[name])
 
     def facts(self) -> Iterator[FactRecord]:
         """Every claim, release and row of data by id; other rows are what claims and releases are printed in."""
         defining = set()
         rows = []
         for name in self.ids:
-            record = self.record(name)
+            record = self.index.record(self.ids[name])
             if isinstance(record, RowRecord):
                 rows.append(record)
                 continue
@@ -66,21 +61,25 @@ class Pages:
             if record.id not in defining and not self.claims_of(record.id):
                 yield record
 
+    @cached_property
+    def _columns(self) -> Mapping[str, list[str]]:
+        # Made when first asked for: the page of one claim needs none of it.
+        found: dict[str, list[str]] = {}
+        for name in self.ids:
+            row, column, _ = name.partition("#")
+            if column:
+                found.setdefault(row, []).append(name)
+        return found
+
     def claims_of(self, row: str) -> list[str]:
         """The ids of the claims of a row."""
-        if self._rows is None:
-            self._rows = {}
-            for name in self.ids:
-                if "#" in name:
-                    self._rows.setdefault(name.partition("#")[0], []).append(name)
-        return self._rows.get(row, [])
+        return self._columns.get(row, [])
 
     def tables(self) -> Mapping[str, list[str]]:
         """The ids of the rows of each table, those of statements under their own id."""
-        if self._tables is None:
-            self._tables = {}
+        if not self._tables:
             for name in self.ids:
-                record = self.record(name)
+                record = self.index.record(self.ids[name])
                 if isinstance(record, RowRecord) and record.table != "statements":
                     self._tables.setdefault(record.table, []).append(name)
         return self._tables
@@ -89,27 +88,31 @@ class Pages:
 
     def entry(self, name: str) -> Entry:
         """One fact in full as JSON values: a row with its claims, a claim, or a release."""
-        record = self.record(name)
+        record = self.index.record(self.ids[name])
         row = record.row if isinstance(record, ClaimRecord) else ""
         row = name if isinstance(record, RowRecord) else row
         names = [name] if "#" in name else self.claims_of(name) if row else []
         source = self.sources[record.source]
         printed = self.index.row(self.ids[row]) if row else None
-        return {
-            "id": name,
-            "kind": record.kind,
+        return self._said(name, record) | {
             "component": self.subject(record),
-            "evidence": record.evidence,
             "source": {"name": record.source} | source._asdict(),
-            "where": record.where,
             "table": printed.table if printed else None,
             "about": printed.about if printed else None,
             "row": dict(printed.cells) if printed else None,
             "attributes": dict(record.attributes) if isinstance(record, ReleaseRecord) else {},
             "date": record.date or None if isinstance(record, ReleaseRecord) else None,
             "note": "" if isinstance(record, ReleaseRecord) else record.note,
-            "text": self.text_of(record),
             "claims": [self.claim(part) for part in names],
+        }
+
+    def _said(self, name: str, record: FactRecord) -> Entry:
+        return {
+            "id": name,
+            "kind": record.kind,
+            "evidence": record.evidence,
+            "where": record.where,
+            "text": self.text_of(record),
         }
 
     def claim(self, name: str) -> Entry:
@@ -119,29 +122,26 @@ class Pages:
         standing = self.standing(record.subject)
         when = [(record.subject, record.releases), *record.conditions]
         rules = self.index.header["rules"]
-        return {
-            "id": name,
-            "kind": record.kind,
+        return self._said(name, record) | {
             "strength": "soft" if record.kind == "tested" else "hard",
             "component": record.component,
             "when": [{"component": part, "is": selector} for part, selector in when],
             "is": record.selector,
-            "text": self.text_of(record),
-            "evidence": record.evidence,
-            "where": record.where,
             "note": record.note,
             "rules": [
                 {"name": rule, "reason": rules[rule]["reason"]}
                 for rule in sorted(standing.rules.get(number, ()))
             ],
-            "disputed_by": [self.rival(*part) for part in standing.winners.get(number, {}).items()],
-            "disputes": [self.rival(*part) for part in standing.losers.get(number, {}).items()],
+            "disputed_by": self._rivals(standing.winners.get(number, {})),
+            "disputes": self._rivals(standing.losers.get(number, {})),
         }
 
-    def rival(self, number: int, evidence: str) -> Entry:
-        """The other side of a dispute."""
-        record = self.index.record(number)
-        return {"fact": record.id, "evidence": evidence, "says": self.text_of(record)}
+    def _rivals(self, found: Mapping[int, str]) -> list[Entry]:
+        records = [(self.index.record(number), evidence) for number, evidence in found.items()]
+        return [
+            {"fact": record.id, "evidence": evidence, "says": self.text_of(record)}
+            for record, evidence in records
+        ]
 
     def standing(self, component: str) -> _Standing:
         """The rules and disputes of everything that is said with this component as its subject."""
@@ -209,14 +209,7 @@ class Pages:
         name = record.id
         if isinstance(record, ReleaseRecord):
             name = f"{record.component}=={record.selector}"
-        return {
-            "id": name,
-            "kind": record.kind,
-            "evidence": record.evidence,
-            "source": record.source,
-            "where": record.where,
-            "text": self.text_of(record),
-        }
+        return self._said(name, record) | {"source": record.source}
 
     def list_document(
         self, records: Sequence[FactRecord], *, listed: bool = True, **extra: object
@@ -285,10 +278,8 @@ def summary_text(document: Entry) -> str:
 
 
 def _counted(counts: Mapping[str, int], title: str) -> str:
-    rows = [(str(count), name) for name, count in counts.items() if count]
-    wide = max((len(count) for count, _ in rows), default=0)
-    lines = [f"  {count.rjust(wide)}  {name}" for count, name in rows]
-    return "\n".join([f"facts by {title}", *lines])
+    rows = [("", str(count), name) for name, count in counts.items() if count]
+    return "\n".join([f"facts by {title}", *terminal.columns(rows, right=(1,))])
 
 
 def list_text(facts: Sequence[Entry], screen: Terminal) -> str:
@@ -296,7 +287,7 @@ def list_text(facts: Sequence[Entry], screen: Terminal) -> str:
     lines = []
     for fact in facts:
         lines.append(f"{screen.style(fact['id'], 'bold')}  {fact['evidence']}")
-        lines += terminal.wrap(fact["text"], screen.width, indent="  ")
+        lines += screen.wrap(fact["text"], first="  ")
     return "\n".join(lines) + "\n" if lines else ""
 
 
@@ -319,7 +310,7 @@ def entry_text(entry: Entry, screen: Terminal) -> str:
     lines = [f"{screen.style(entry['id'], 'bold')}  {entry['evidence']}"]
     for title, text in rows:
         if text:
-            lines += terminal.wrap(text, screen.width, indent=" " * 10, first=title.ljust(10))
+            lines += screen.wrap(text, title.ljust(10), " " * 10)
     return "\n".join(lines) + "\n"
 
 
@@ -369,17 +360,15 @@ def component_text(index: Index, name: str, entries: Sequence[Entry], screen: Te
     count = terminal.plural(len(versions), "release")
     tables: dict[str, list[Entry]] = {}
     for entry in entries:
-        row = entry["id"].partition("#")[0]
-        tables.setdefault(row if entry["table"] == "statements" else entry["table"], []).append(
-            entry
-        )
+        statement = entry["id"].partition("#")[0]
+        table = statement if entry["table"] == "statements" else entry["table"]
+        tables.setdefault(table, []).append(entry)
     rows = [("facts", "evidence", "table or statement", "source")]
     for table, held in tables.items():
         known = {entry["evidence"] for entry in held}
         evidence = " ".join(word for word in words.WORDS if word in known)
         sources = list(dict.fromkeys(entry["source"]["name"] for entry in held))
-        more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
-        rows.append((str(len(held)), evidence, table, sources[0] + more))
+        rows.append((str(len(held)), evidence, table, terminal.some(sources, 1)))
     lines = [f"{screen.style(name, 'bold')}  {title}, {count}{ends}", "", *terminal.columns(rows)]
     return "\n".join(lines) + "\n"
 

@@ -24,7 +24,13 @@ def text(inventory: Inventory, screen: Terminal, *, everything: bool = False) ->
     lines += _block("features", _features(inventory, everything=everything), screen)
     lines += _block("libraries that no file gives", _missing(inventory), screen)
     lines += _block("not seen", ([one.what, one.reason] for one in inventory.skipped), screen)
-    return "\n".join([*lines, "", _closing(inventory)]) + "\n"
+    missing = sum(not one.found for one in inventory.sonames)
+    counts = (
+        plural(len(inventory.components), "component"),
+        plural(len(inventory.features), "feature"),
+        f"{plural(len(inventory.sonames), 'library', 'libraries')} needed, {missing} missing",
+    )
+    return "\n".join([*lines, "", ", ".join(counts)]) + "\n"
 
 
 def _block(title: str, rows: Iterable[list[str]], screen: Terminal) -> list[str]:
@@ -42,17 +48,13 @@ def _components(inventory: Inventory) -> Iterator[list[str]]:
 def _features(inventory: Inventory, *, everything: bool) -> Iterator[list[str]]:
     for name, several in inventory.features.items():
         if everything or not name.startswith(_QUIET):
-            for seen, more in _by_value(several):
-                also = f"and {more} more" if more else ""
-                yield [name, seen.version[:_LONGEST], seen.seen_by, seen.where, also]
-
-
-def _by_value(several: Iterable[Seen]) -> list[tuple[Seen, int]]:
-    """The first sighting of each value, and how many more there are."""
-    found: dict[str, list[Seen]] = {}
-    for seen in several:
-        found.setdefault(seen.version, []).append(seen)
-    return [(held[0], len(held) - 1) for held in found.values()]
+            # A library lies in many places and says the same in each: the first one stands for all.
+            by_value: dict[str, list[Seen]] = {}
+            for seen in several:
+                by_value.setdefault(seen.version, []).append(seen)
+            for first, *more in by_value.values():
+                also = f"and {len(more)} more" if more else ""
+                yield [name, first.version[:_LONGEST], first.seen_by, first.where, also]
 
 
 def _missing(inventory: Inventory) -> Iterator[list[str]]:
@@ -60,13 +62,3 @@ def _missing(inventory: Inventory) -> Iterator[list[str]]:
         if not one.found:
             there = f"there is {', '.join(one.others)}" if one.others else ""
             yield [one.name, f"needed by /{one.needed_by[0]}", there]
-
-
-def _closing(inventory: Inventory) -> str:
-    missing = sum(not one.found for one in inventory.sonames)
-    counts = (
-        plural(len(inventory.components), "component"),
-        plural(len(inventory.features), "feature"),
-        f"{plural(len(inventory.sonames), 'library', 'libraries')} needed, {missing} missing",
-    )
-    return ", ".join(counts)

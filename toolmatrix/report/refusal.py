@@ -142,7 +142,7 @@ def _derivation(
     found: list[str] = []
     for sentence in sentences:
         first = indent if found else prefix
-        found += terminal.wrap(sentence, screen.width, indent=indent + "  ", first=first)
+        found += screen.wrap(sentence, first, indent + "  ")
     return "\n".join(found) + ("  TM101" if core["kind"] == "hard" else "  TM102")
 
 
@@ -159,5 +159,6 @@ def _repairs(repairs: Sequence[dict[str, Any]], screen: Terminal) -> list[str]:
     found = ["to allow it (each of these was solved)"]
     for repair in repairs:
         change = f"{repair['text']} (weakest evidence: {repair['evidence']})"
-        found += [*terminal.wrap(change, screen.width, indent="  "), f"    {repair['command']}"]
+        # A command is never broken: it is there to be copied.
+        found += [*screen.wrap(change, first="  "), f"    {repair['command']}"]
     return found

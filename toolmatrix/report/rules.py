@@ -21,10 +21,10 @@ class CodePage(Value):
 
 def load_rules() -> dict[str, CodePage]:
     """All pages by code, in the order of the codes."""
-    pages = load_yaml(rules_path())
-    rules = {code: CodePage(code=code, **_texts(page)) for code, page in pages.items()}
-    return dict(sorted(rules.items()))
-
-
-def _texts(page: dict[str, str]) -> dict[str, str]:
-    return {name: text.rstrip("\n") for name, text in page.items()}
+    rules = {}
+    for code, page in sorted(load_yaml(rules_path()).items()):
+        # A block of YAML ends with a line end, which a sentence has not.
+        rules[code] = CodePage(
+            code=code, **{name: text.rstrip("\n") for name, text in page.items()}
+        )
+    return rules

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from toolmatrix.report.variants import Variant
     from toolmatrix.solve.resolve import Choice, Resolution
 
+    _Branch = tuple[str, str, "_Node"]
+    """What is drawn before the name of a node, before the lines that continue it, and the node."""
+
 # A longer name (an image reference) runs over its column instead of pushing all others to the right.
 _WIDE = 36
 # A longer release is called by the name of its component where another line speaks of it.
@@ -35,18 +38,6 @@ class _Node(Value):
     sources: tuple[str, ...] = ()
     disputes: tuple[_Node, ...] = ()
     below: tuple[_Node, ...] = ()
-
-
-class _Line(Value):
-    """A node as it is drawn: `lead` before its name, `below` before the lines that continue it."""
-
-    lead: str
-    below: str
-    node: _Node
-
-    @property
-    def left(self) -> str:
-        return self.lead + self.node.name
 
 
 def text(
@@ -71,19 +62,19 @@ def text(
         f"Resolved {terminal.plural(len(choices), 'component')} from {terminal.plural(len(facts), 'fact')}, "
         f"weakest evidence: {resolution.evidence}"
     )
-    disputed = sum(1 for choice in choices if choice.disputed)
+    disputed = sum(bool(choice.disputed) for choice in choices)
     if disputed:
         closing += f", {disputed} disputed"
     remarks = [closing, *(caveat["text"] for caveat in caveats.caveats(resolution))]
     remarks += [f"cannot say: {part['text']}  TM120" for part in caveats.unread(resolution)]
     below = notes.lines(screen.width)
     for remark in remarks:
-        below += terminal.wrap(remark, screen.width, indent="  ", first="")
+        below += screen.wrap(remark)
     return "\n\n".join([*parts, "\n".join(below)]) + "\n"
 
 
 def _headline(resolution: Resolution, target: str) -> str:
-    """The target with the defaults that were filled in."""
+    # The defaults that were filled in are named as well.
     context = {ask.component: ask for ask in resolution.request.asks if ask.target in ("", target)}
     parts = [target, f"from {context['from'].selector}"]
     if "accelerator" in context:
@@ -167,8 +158,12 @@ class _TargetTree:
             build = self.builds[part["variant_of"]]
             return f"{build.line} build for {build.machine}"
         if part["floor"]:
-            given = _given(self.resolution, component)
-            return f"{component} {given}" if given else f"{component} >={version}"
+            # A release that the request names exactly may lie between those that are listed.
+            exactly = f"{component}=="
+            asks = [ask.text for ask in self.resolution.request.asks if ask.component == component]
+            given = next((text for text in asks if text.startswith(exactly)), "")
+            release = given.removeprefix(exactly).lstrip("=")
+            return f"{component} {release or '>=' + version}"
         return version if component == "arch" else f"{component} {version}"
 
     def why(self, choice: Choice) -> str:
@@ -227,53 +222,49 @@ def _disputes(index: Index, choice: Choice) -> Iterator[_Node]:
             )
 
 
-def _given(resolution: Resolution, component: str) -> str:
-    """The release that the request names exactly, as it was written: it may lie between those that are listed."""
-    for ask in resolution.request.asks:
-        if ask.component == component and ask.text.startswith(f"{component}=="):
-            return ask.text.partition("==")[2].lstrip("=")
-    return ""
-
-
 def _sources(index: Index, choice: Choice) -> tuple[str, ...]:
-    """The sources of the facts that carry the evidence of a choice."""
+    # Facts of other evidence are cited by `explain`.
     carried = [cite for cite in choice.cites if cite.evidence == choice.evidence]
     return tuple(index.record(cite.record).source for cite in carried or choice.cites)
 
 
 def _tree(root: _Node, notes: claims.Notes, screen: Terminal, depth: int | None) -> Iterator[str]:
-    """A node and what is below it to a depth, as lines as wide as the screen."""
-    lines = [_Line(lead="", below="", node=root), *_branches(root, screen.charset, depth)]
-    wide = max((len(line.left) for line in lines if len(line.left) <= _WIDE), default=0)
-    middle = max(len(line.node.evidence) for line in lines)
-    following = [*(line.lead for line in lines[1:]), ""]
-    for line, lead in zip(lines, following, strict=True):
-        goes_on = len(lead) > len(line.below) and lead.startswith(line.below)
-        below = line.below + (screen.charset.bar if goes_on else "")
-        yield from _drawn(line, below, notes, screen, (wide, middle))
+    lines = [("", "", root), *_branches(root, screen.charset, depth)]
+    names = [len(lead + node.name) for lead, _, node in lines]
+    wide = max((length for length in names if length <= _WIDE), default=0)
+    middle = max(len(node.evidence) for _, _, node in lines)
+    following = [*(lead for lead, _, _ in lines[1:]), ""]
+    for (lead, below, node), after in zip(lines, following, strict=True):
+        # Where a branch follows below this node, its bar runs beside the lines that continue the node.
+        goes_on = len(after) > len(below) and after.startswith(below)
+        bar = screen.charset.bar if goes_on else ""
+        yield from _drawn(lead, below + bar, node, notes, screen, (wide, middle))
 
 
 def _branches(
     node: _Node, charset: Charset, depth: int | None, indent: str = ""
-) -> Iterator[_Line]:
-    """The lines below a node."""
+) -> Iterator[_Branch]:
     for dispute in node.disputes:
-        yield _Line(lead=indent + charset.corner, below=indent + charset.blank, node=dispute)
+        yield indent + charset.corner, indent + charset.blank, dispute
     below = node.below if depth is None or depth > 0 else ()
     for place, child in enumerate(below, 1):
         last = place == len(below)
         inner = indent + (charset.blank if last else charset.bar)
-        lead = indent + (charset.corner if last else charset.tee)
-        yield _Line(lead=lead, below=inner, node=child)
+        yield indent + (charset.corner if last else charset.tee), inner, child
         yield from _branches(child, charset, None if depth is None else depth - 1, inner)
 
 
 def _drawn(
-    line: _Line, below: str, notes: claims.Notes, screen: Terminal, widths: tuple[int, int]
+    lead: str,
+    below: str,
+    node: _Node,
+    notes: claims.Notes,
+    screen: Terminal,
+    widths: tuple[int, int],
 ) -> Iterator[str]:
     """A node as lines; what does not fit is continued below, beside the branches that go on."""
     wide, middle = widths
-    node, left = line.node, line.left
+    left = lead + node.name
     mark = notes.mark(node.sources)
     evidence = terminal.pad(_coloured(node.evidence, screen), middle)
     whole = f"{left.ljust(wide)}  {evidence}  {node.why}  {mark}".rstrip()
@@ -290,7 +281,7 @@ def _drawn(
     reason = f"{node.why} {mark}"
     for sign in _SIGNS:
         reason = reason.replace(f",{sign}", f", {sign}")
-    for part in terminal.wrap(reason, screen.width, indent=indent, first=head):
+    for part in screen.wrap(reason, head, indent):
         yield part.rstrip()
 
 
