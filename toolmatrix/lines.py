@@ -15,6 +15,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|[\]_][^\x07\x1b\n]*(?:\x07|\x
 _ANSI_BYTES = re.compile(_ANSI.pattern.encode())
 
 # Pieces that nobody but a log writer puts at the beginning of a line; each takes the one blank after it.
+# Every repetition has a bound, so that no line takes long to match, whoever wrote it.
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _DATE = rf"\d{{4}}-\d\d-\d\d[T ]{_TIME}(?:Z|[+-]\d\d:?\d\d)?"
 _LEVEL = r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)"
@@ -53,6 +54,7 @@ _FURTHEST = 400
 
 def clean(line: str) -> str:
     """A line as its program wrote it: no line end, no colour, nothing that a log writer put in front."""
+    # Most lines of a dry run need nothing else.
     if line.startswith(MARK):
         if "\x1b" not in line and "\r" not in line:
             return line.rstrip("\n")
@@ -61,6 +63,7 @@ def clean(line: str) -> str:
     line = line.rstrip("\r\n")
     if "\x1b" in line:
         line = without_colours(line)
+    # A progress bar writes its line over and over; what it wrote last stays on the screen.
     if "\r" in line:
         line = line[line.rindex("\r") + 1 :]
     end = _run(_SURE, line, _after_mark(line))
@@ -80,19 +83,17 @@ def without_colours(text: AnyStr) -> AnyStr:
 
 
 def _after_mark(line: str) -> int:
-    """The place where a line begins, behind a byte order mark."""
+    # Logs of GitHub have a byte order mark at their beginning, also behind what `gh run view --log` puts there.
     return 1 if line.startswith("\ufeff") else 0
 
 
 def _run(piece: re.Pattern[str], line: str, start: int) -> int:
-    """The end of a run of pieces that begins at `start`."""
     while (found := piece.match(line, start)) is not None and found.end() > start:
         start = _after_mark(line[found.end() : found.end() + 1]) + found.end()
     return start
 
 
 def _run_of_both(line: str, start: int, end: int) -> int:
-    """The end of a run of pieces of either sort that begins at `start`, not beyond `end`."""
     while start < end:
         found = _SURE.match(line, start, end) or _MAYBE.match(line, start, end)
         if found is None or found.end() == start:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 import os.path
+from contextlib import contextmanager
 
 from toolmatrix.errors import OutputError, Position
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 def replace_file(path: str, text: str) -> None:
     """Write a file beside its place and rename it; raises OutputError and leaves what was there."""
-    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-        _write_special(path, text)
+    if not os.path.exists(path) or os.path.isfile(path) or os.path.isdir(path):
+        replace_files({path: text})
         return
-    replace_files({path: text})
+    # A device or pipe, such as /dev/stderr, cannot be replaced.
+    with (
+        _writing(path),
+        open(path, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file,
+    ):
+        file.write(text)
 
 
 def replace_files(texts: Mapping[str, str]) -> None:
@@ -37,11 +43,31 @@ def replace_files(texts: Mapping[str, str]) -> None:
         for _, beside in written:
             _remove(beside)
         for path, former in replaced:
-            _put_back(path, former)
+            # Of two names for one file a rename does nothing.
+            if former:
+                _rename(former, path)
+            else:
+                _remove(os.path.realpath(path))
         raise
     finally:
         for _, former in replaced:
             _remove(former)
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        # A reader that has gone is no failure of ours; `main` ends quietly.
+        raise
+    except OSError as error:
+        raise OutputError(
+            "cannot write the output",
+            where=Position(path),
+            found=error.strerror or "",
+            help="nothing was written; `--output -` prints the result",
+        ) from None
 
 
 def _keep_former(path: str) -> str:
@@ -53,74 +79,43 @@ def _keep_former(path: str) -> str:
     try:
         os.link(target, former)
     except OSError:
-        _copy(target, former)
+        # Not every file system has hard links.
+        import shutil
+
+        with _writing(target):
+            shutil.copy2(target, former)
     return former
 
 
-def _put_back(path: str, former: str) -> None:
-    """What was at a path before; of two names for one file a rename does nothing."""
-    if former:
-        _rename(former, path)
-    else:
-        _remove(os.path.realpath(path))
-
-
-def _copy(target: str, former: str) -> None:
-    """For file systems without hard links."""
-    import shutil
-
-    try:
-        shutil.copy2(target, former)
-    except OSError as error:
-        raise _cannot_write(target, error) from None
-
-
 def _rename(beside: str, path: str) -> None:
-    try:
+    # A link stays a link, and what it points to is replaced.
+    with _writing(path):
         os.replace(beside, os.path.realpath(path))
-    except OSError as error:
-        raise _cannot_write(path, error) from None
 
 
 def _write_beside(path: str, text: str) -> str:
     """Write a file beside its place, with the mode of what is there; raises OutputError."""
     target = os.path.realpath(path)
     beside = f"{target}.{os.getpid()}.part"
-    try:
-        with open(beside, "x", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(target):
-            os.chmod(beside, os.stat(target).st_mode & 0o7777)
-        return beside
-    except OSError as error:
-        if not isinstance(error, FileExistsError):
+    with _writing(path):
+        try:
+            # Undecodable bytes came in as surrogates, from paths for example, and go out as the same bytes.
+            with open(
+                beside, "x", encoding="utf-8", errors="surrogateescape", newline="\n"
+            ) as file:
+                file.write(text)
+                file.flush()
+                # Some file systems write the rename before the text: after a crash the file would be empty.
+                os.fsync(file.fileno())
+            if os.path.exists(target):
+                os.chmod(beside, os.stat(target).st_mode & 0o7777)
+        except FileExistsError:
+            # It is not ours, so it is not ours to remove.
+            raise
+        except BaseException:
             _remove(beside)
-        raise _cannot_write(path, error) from None
-    except BaseException:
-        _remove(beside)
-        raise
-
-
-def _write_special(path: str, text: str) -> None:
-    """A device or pipe, such as /dev/stderr, cannot be replaced."""
-    try:
-        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-            file.write(text)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise _cannot_write(path, error) from None
-
-
-def _cannot_write(path: str, error: OSError) -> OutputError:
-    return OutputError(
-        "cannot write the output",
-        where=Position(path),
-        found=error.strerror or "",
-        help="nothing was written; `--output -` prints the result",
-    )
+            raise
+    return beside
 
 
 def _remove(path: str) -> None:

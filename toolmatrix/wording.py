@@ -26,6 +26,7 @@ def quoted(names: Iterable[str]) -> str:
 
 def few(text: str, most: int) -> str:
     """At most so many of the words of a text, and how many more there are."""
+    # Ranges are listed with commas and names with blanks; words serve both.
     words = text.split()
     if len(words) <= most:
         return text

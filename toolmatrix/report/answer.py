@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.request import Request
-    from toolmatrix.solve.resolve import Choice, Resolution, Rival
+    from toolmatrix.solve.resolve import Resolution, Rival
 
 SCHEMA = "toolmatrix.resolution/1"
 # Images are named as Go names machines, all else as the kernel does.
@@ -72,12 +72,19 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
     flag_facts: list[str] = []
     builds: dict[str, dict[str, Any]] = {}
     for choice in resolution.targets[target]:
-        shown = _choice(index, choice)
+        shown = {
+            "evidence": choice.evidence,
+            # A fact that speaks by several rules is cited for each.
+            "facts": list(dict.fromkeys(index.record(cite.record).id for cite in choice.cites)),
+            "why": claims.reason(index, choice),
+            "disputed": [dispute_document(index, part) for part in choice.disputed],
+        }
         of = components[choice.component]["variant_of"]
         if of:
             builds[of] = shown
         elif choice.component in ("arch", "device"):
             found[choice.component + "s"].append(shown | {"name": choice.version})
+        # Any release from this one on will do.
         elif components[choice.component]["floor"]:
             found["components"][choice.component] = {"floor": choice.version} | shown
         elif components[choice.component]["flag"]:
@@ -85,6 +92,7 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
             flag_facts += [index.record(cite.record).id for cite in choice.cites]
         else:
             found["components"][choice.component] = {"version": choice.version} | shown
+    # A build is shown inside the component that it is a build of.
     for variant in variants.of(index, resolution.targets[target]):
         build = variants.document(variant) | builds[variant.component]
         found["components"][variant.component]["variant"] = build
@@ -103,15 +111,6 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
     }
     found["platform"] = _PLATFORMS.get(context.get("machine", ""), "")
     return found
-
-
-def _choice(index: Index, choice: Choice) -> dict[str, Any]:
-    return {
-        "evidence": choice.evidence,
-        "facts": list(dict.fromkeys(index.record(cite.record).id for cite in choice.cites)),
-        "why": claims.reason(index, choice),
-        "disputed": [dispute_document(index, part) for part in choice.disputed],
-    }
 
 
 def dispute_document(index: Index, part: Rival) -> dict[str, str]:

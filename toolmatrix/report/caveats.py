@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.solve.resolve import Cite, Resolution
+    from toolmatrix.solve.resolve import Choice, Resolution
 
     Caveat = tuple[str, str, list[dict[str, str]]]
     """Its kind, its words, and the components that it is about, each with its target and evidence."""
@@ -27,6 +27,7 @@ def unread(resolution: Resolution) -> list[dict[str, Any]]:
 
 def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
+    # What an option did not do comes first, what nobody tested or knows last.
     kinds = (_without_effect, _below, _to_bring, _untested, _unspoken)
     return [
         {"kind": kind, "text": text, "components": components}
@@ -90,6 +91,7 @@ def _untested(resolution: Resolution) -> Iterator[Caveat]:
     pairs = untested(resolution.index, resolution.request)
     documents = cores.soft_documents(resolution.index, resolution.request, pairs)
     for pair, told in zip(pairs, documents, strict=True):
+        # One row is enough here; `why-not` tells all of them.
         lines = "; ".join(line["text"] for line in told["lines"][:1])
         text = f"{told['conclusion'].removesuffix('.')}: {lines}  TM102"
         components = [
@@ -109,10 +111,7 @@ def _unspoken(resolution: Resolution) -> Iterator[Caveat]:
         for choice in choices:
             part = header[choice.component]
             toolkit = part["accelerators"] and not part["framework"] and not part["under"]
-            if not toolkit or choice.evidence == words.UNKNOWN:
-                continue
-            about = {name for cite in choice.cites for name in _named(index, cite)}
-            if any(header[name]["framework"] or header[name]["variant_of"] for name in about):
+            if not toolkit or choice.evidence == words.UNKNOWN or _by_framework(index, choice):
                 continue
             for name in (name for name in wanted if name in chosen):
                 text = (
@@ -126,8 +125,14 @@ def _unspoken(resolution: Resolution) -> Iterator[Caveat]:
                 yield "untested", text, components
 
 
-def _named(index: Index, cite: Cite) -> set[str]:
-    record = index.statement(cite.record)
-    if isinstance(record, ClaimRecord):
-        return {record.component, record.subject, *dict(record.conditions)}
-    return {record.component}
+def _by_framework(index: Index, choice: Choice) -> bool:
+    """Return whether a framework or a build of one says something of a choice, or the choice of it."""
+    header = index.header["components"]
+    for cite in choice.cites:
+        record = index.statement(cite.record)
+        about = {record.component}
+        if isinstance(record, ClaimRecord):
+            about |= {record.subject, *dict(record.conditions)}
+        if any(header[name]["framework"] or header[name]["variant_of"] for name in about):
+            return True
+    return False

@@ -33,6 +33,7 @@ class Notes:
 
     def mark(self, sources: Iterable[str]) -> str:
         """`[1][3]` for the sources given."""
+        # A set would number the sources of one fact anew on every run.
         found = [
             self.numbers.setdefault(source, len(self.numbers) + 1)
             for source in dict.fromkeys(sources)
@@ -129,6 +130,7 @@ def reason(index: Index, choice: Choice) -> str:
 
 def carrier(index: Index, facts: Sequence[str], evidence: str) -> FactRecord | None:
     """The record that carries the evidence of a locked value, None where the matrix has none of its facts."""
+    # A lock may be older than the matrix, and name facts that are no longer there.
     records = [index.record(index.ids[fact]) for fact in facts if fact in index.ids]
 
     def rank(record: FactRecord) -> tuple[bool, bool, bool]:
@@ -171,6 +173,7 @@ def claimed(verb: str, component: str, values: str) -> str:
 
 def filled(record: ClaimRecord, version: str = "", mine: str = "") -> str:
     """The words a table brings, with its places filled in; `mine` is the chosen release of its subject."""
+    # Not by `str.format`: the words are data, in which any other brace is only a brace.
     words = record.says
     for name, value in (
         ("subject", record.subject),
@@ -193,6 +196,7 @@ def ranged(index: Index, component: str, releases: Sequence[str]) -> str:
     if index.header["components"][component]["variant_of"]:
         return " ".join(dict.fromkeys(_build(index, versions[place]) for place in places))
     if index.header["components"][component]["scheme"] == "names":
+        # Names have no order by which a range would say what lies within it.
         return " ".join(versions[place] for place in places)
     spans: list[list[int]] = []
     for place in places:
@@ -217,6 +221,7 @@ def union(index: Index, component: str, selectors: Sequence[str]) -> str:
         return shortened(selectors[0])
     scale = index.scale(component)
     masks = [scale.select(selector) for selector in selectors]
+    # One that admits all that the others do is told as it was printed.
     whole = 0
     for mask in masks:
         whole |= mask
@@ -259,5 +264,6 @@ def silence(index: Index, ground: Incompatibility) -> str:
 
 def named_as(index: Index, component: str) -> str:
     """The name of a component in a sentence: a build goes by the component that it is a build of."""
+    # The name of a variant is an id of the index, which nobody has to know.
     of: str = index.header["components"][component]["variant_of"]
     return of or component

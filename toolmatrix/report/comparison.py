@@ -90,11 +90,13 @@ def text(comparison: Comparison, screen: Terminal, *, everything: bool = False) 
     ]
     parts = [columns(sides)]
     groups = dict.fromkeys(one.group for one in comparison.differences)
+    # Groups in which nothing differs come last.
     if everything:
         groups |= dict.fromkeys(group for group, _, _ in comparison.same)
     for group in groups:
         lines = _group(comparison, group, screen, everything=everything)
-        parts.append([screen.style(group, "bold"), *lines])
+        same = _same(comparison, group) if everything else []
+        parts.append([screen.style(group, "bold"), *lines, *same])
     unseen = [*_unseen(comparison, screen)]
     if unseen:
         parts.append([screen.style("not compared", "bold"), *unseen])
@@ -109,12 +111,11 @@ def text(comparison: Comparison, screen: Terminal, *, everything: bool = False) 
 def _group(
     comparison: Comparison, group: str, screen: Terminal, *, everything: bool
 ) -> Iterator[str]:
-    held = [one for one in comparison.differences if one.group == group]
     for verdict, colour in ((SUSPICIOUS, "no"), (EXPECTED, "unknown")):
         word = screen.style(verdict, colour)
         reasons: dict[str, list[Difference]] = {}
-        for one in held:
-            if one.verdict == verdict:
+        for one in comparison.differences:
+            if (one.group, one.verdict) == (group, verdict):
                 reasons.setdefault(one.why, []).append(one)
         for why, several in reasons.items():
             reason = f"{word}: {printable(why)}"
@@ -122,18 +123,17 @@ def _group(
             if verdict == EXPECTED and not everything:
                 yield from screen.wrap(f"{reason}: {_named(several)}", "  ", "    ")
                 continue
-            shown = several if everything else several[:_MOST]
             yield from screen.wrap(reason, "  ", "    ")
+            shown = several if everything else several[:_MOST]
             yield from (f"    {line}" for line in columns(_row(one, screen) for one in shown))
             if len(shown) < len(several):
                 yield f"    and {len(several) - len(shown)} more, which `--all` lists"
-    if everything:
-        same = (
-            (printable(name), cut(value, _LONGEST))
-            for at, name, value in comparison.same
-            if at == group
-        )
-        yield from (f"  = {line}" for line in columns(same))
+
+
+def _same(comparison: Comparison, group: str) -> list[str]:
+    same = [(name, value) for at, name, value in comparison.same if at == group]
+    rows = ((printable(name), cut(value, _LONGEST)) for name, value in same)
+    return [f"  = {line}" for line in columns(rows)]
 
 
 def _row(one: Difference, screen: Terminal) -> tuple[str, ...]:
@@ -164,6 +164,7 @@ def _amount(value: str, unit: str) -> str:
 
 
 def _unseen(comparison: Comparison, screen: Terminal) -> Iterator[str]:
+    # A side that was not asked at all has one reason for hundreds of names.
     reasons: dict[tuple[int, str], list[str]] = {}
     for one in comparison.unseen:
         count = len(one.names)

@@ -51,9 +51,11 @@ def ground_text(
         return f"no row vouches for {named} with {ground.component} at --min-evidence {ground.values[0]}"
     if ground.kind == "needs":
         return f"{named} needs {terminal.listing(list(ground.alternatives), 'or')}{conditions}"
+    # That a build is of its release is its definition, and no fact that somebody stated.
     if index.header["components"][ground.subject]["variant_of"] == ground.component:
         return f"each build of {ground.component} is of one release"
     if ground.values == ("absent",):
+        # What nobody read is written down as absent, so that nothing is promised of it.
         if ground.evidence == "unknown":
             return claims.nobody_knows(index, ground, offered=True) + conditions
         return f"{named} excludes {ground.component}{conditions}"
@@ -79,13 +81,14 @@ def sentences(index: Index, lines: Sequence[CoreLine], about: str) -> list[str]:
         if line.ground is not None:
             against = clash(index, line.ground) if line.ground.subject == about else ""
             told.append(f"they do not go with {against}" if against else sentence(index, line))
+    # Where requests alone contradict each other, the defaults are no news to anybody.
     return told or [_asked(line.ask) for line in lines if line.ask and not line.ask.implied]
 
 
-def core_document(index: Index, core: Core, kind: str = "hard") -> dict[str, Any]:
+def core_document(index: Index, core: Core) -> dict[str, Any]:
     """One core as JSON values; each line with its text, fact, evidence, source and the values it demands."""
     return {
-        "kind": "soft" if core.soft else kind,
+        "kind": "soft" if core.soft else "hard",
         "lines": [_line_document(index, line) for line in core.lines],
     }
 
@@ -134,9 +137,11 @@ def soft_documents(
                 "target": pair.target,
                 "default": False,
             }
+            # A row is cited for every pair of releases that it joins; it is told once.
             lines.setdefault(record.id, line)
         asks = [ask for ask in request.asks if ask.target in ("", pair.target)]
         wanted = {ask.component: ask.text for ask in asks}
+        # Archs and devices are asked for by options, and no word of the request names their component.
         wanted.setdefault("arch", f"--arch {','.join(request.archs)}")
         wanted.setdefault("device", f"--device {','.join(request.devices)}")
         conclusion = f"{wanted[pair.component]} is untested with {wanted[pair.subject]}."

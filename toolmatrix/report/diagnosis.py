@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import shlex
 
-from toolmatrix.report import claims, cores, terminal
+from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands
 from toolmatrix.report.answer import head
-from toolmatrix.report.findings import COLOURS, SCHEMA, IndexWords, place, severities
+from toolmatrix.report.findings import COLOURS, SCHEMA, severities
 from toolmatrix.report.terminal import printable
 
 TYPE_CHECKING = False
@@ -91,6 +91,7 @@ class DiagnosisReport:
         if cause.count > 1:
             yield f"    | and {terminal.plural(cause.count - 1, 'more line')} like it"
         ids = self.index.ids
+        # Signatures name facts, and a matrix of one's own may have none of them.
         mark = notes.mark(
             self.index.record(ids[fact]).source for fact in cause.facts if fact in ids
         )
@@ -141,35 +142,27 @@ class DiagnosisReport:
 
 
 def _entry(index: Index, cause: Cause) -> dict[str, Any]:
-    """One cause as JSON values; its evidence is that of the facts, or else that of the signature."""
     expected = cause.expected
     if not expected and cause.allowed is not None:
         component, releases = cause.allowed
         expected = f"{component} {claims.ranged(index, component, releases)}"
-    return {
-        "code": cause.code,
-        "severity": cause.severity,
+    fix = cause.fix
+    return findings.entry(index, cause) | {
         "signature": cause.signature,
-        "component": cause.component or None,
         "between": [_side(side) for side in cause.between],
         "expected": expected or None,
-        "actual": cause.actual or None,
-        "where": place(cause.where),
         "line": cause.text,
         "count": cause.count,
         "follows": cause.follows or None,
-        "text": cause.sentence(IndexWords(index)),
-        "because": [cores.ground_text(index, ground) for ground in cause.grounds],
+        # Where no fact explains a failure, it is known as well as its signature is.
         "evidence": cause.grounds[0].evidence if cause.grounds else cause.evidence,
         "source": cause.source,
-        "help": cause.help(),
-        "fix": cause.fix
+        "fix": fix
         and {
-            "request": list(cause.fix.request),
-            "command": _command(cause.fix),
-            "answer": dict(cause.fix.answer),
+            "request": list(fix.request),
+            "command": _command(fix),
+            "answer": dict(fix.answer),
         },
-        "facts": list(cause.facts),
     }
 
 
@@ -198,9 +191,11 @@ def _fix(fix: Fix) -> str:
     asked: Mapping[str, int] = {
         name: place
         for place, word in enumerate(fix.request)
+        # A word is `name==1.2` or `name>=1.2`, of which the name is left.
         if (name := word.partition("=")[0].rstrip("<>~!")) in fix.answer
     }
     names = sorted(fix.answer, key=lambda name: asked.get(name, len(asked)))
+    # Flags are part of an answer, but nothing that one could install.
     given = [f"{name} {fix.answer[name]}" for name in names if not fix.answer[name].startswith("-")]
     more = len(given) - _ANSWERED
     answer = terminal.listing(given[:_ANSWERED] + ([f"{more} more"] if more > 0 else []))

@@ -49,6 +49,7 @@ def listed(index: Index, old: Lock, new: Lock, found: Differences) -> list[dict[
     components = {name: place for place, name in enumerate(index.header["components"])}
     targets = {name: place for place, name in enumerate(index.header["targets"])}
 
+    # A lock may hold what the matrix no longer knows: that comes last.
     def order(change: ValueChange) -> tuple[str, int, str, int, str]:
         target = targets.get(change.target, len(targets))
         component = components.get(change.component, len(components))
@@ -70,7 +71,8 @@ def listed(index: Index, old: Lock, new: Lock, found: Differences) -> list[dict[
 
 def _why(index: Index, old: Lock, new: Lock, change: ValueChange) -> str:
     """The reason of one change: the request, or a fact if the matrix still has it."""
-    before, after = (_asked(lock, change) for lock in (old, new))
+    held = [lock.environments.get(change.environment) for lock in (old, new)]
+    before, after = (part.asked.get(change.component, "") if part else "" for part in held)
     if after and after != before:
         return _ASKED
     if change.new is None:
@@ -83,11 +85,6 @@ def _why(index: Index, old: Lock, new: Lock, change: ValueChange) -> str:
     return claims.locked_reason(record, target, change.component, change.new.value)
 
 
-def _asked(lock: Lock, change: ValueChange) -> str:
-    environment = lock.environments.get(change.environment)
-    return environment.asked.get(change.component, "") if environment is not None else ""
-
-
 def text(index: Index, old: Lock, new: Lock, found: Differences, screen: Terminal) -> str:
     """Lines for people: what changed in each target, facts that moved, notes, and the total."""
     notes = claims.Notes(index)
@@ -97,7 +94,11 @@ def text(index: Index, old: Lock, new: Lock, found: Differences, screen: Termina
     several = len(environments) > 1, len(targets) > 1 or len(environments) > 1
     entries = listed(index, old, new, found)
     shown = _changed(entries, several, notes, screen)
-    return terminal.blocks([shown, _moved(entries, several), [*notes.lines(), _total(found)]])
+    same = f"{len(found.same)} the same"
+    if 0 < len(found.same) <= _NAMED:
+        same += f" ({', '.join(f'{name} {value}' for _, _, name, value in found.same)})"
+    total = ", ".join([*(f"{found.count(kind)} {kind}" for kind in KINDS), same])
+    return terminal.blocks([shown, _moved(entries, several), [*notes.lines(), total]])
 
 
 def _heading(entry: Entry, several: tuple[bool, bool]) -> str:
@@ -109,7 +110,6 @@ def _heading(entry: Entry, several: tuple[bool, bool]) -> str:
 def _changed(
     entries: Sequence[Entry], several: tuple[bool, bool], notes: claims.Notes, screen: Terminal
 ) -> list[str]:
-    """One line for each value that differs, below a heading for each target."""
     shown = [entry for entry in entries if entry["kind"] != "moved"]
     rows = []
     for entry in shown:
@@ -132,7 +132,7 @@ def _changed(
 
 
 def _moved(entries: Sequence[Entry], several: tuple[bool, bool]) -> list[str]:
-    """The same value on other facts."""
+    # The version is the same, so that these are no difference to `--exit-code`.
     rows = []
     for entry in entries:
         if entry["kind"] != "moved":
@@ -154,16 +154,7 @@ def _swapped(old: Sequence[str], new: Sequence[str], word: str = "") -> list[str
     ]
 
 
-def _total(found: Differences) -> str:
-    counts = [f"{found.count(kind)} {kind}" for kind in KINDS]
-    same = f"{len(found.same)} the same"
-    if 0 < len(found.same) <= _NAMED:
-        same += f" ({', '.join(f'{name} {value}' for _, _, name, value in found.same)})"
-    return ", ".join([*counts, same])
-
-
 def _aligned(rows: Sequence[tuple[str, str, str, str, str, str]]) -> list[str]:
-    """Columns for name, values and reason; a value longer than most widens only its own line."""
     name_width = max((len(row[1]) for row in rows), default=0)
     # Where one side has no value the other one stands alone and needs no column for it.
     old_width = terminal.common_width((row[2] for row in rows if row[2] and row[3]), _WIDE)

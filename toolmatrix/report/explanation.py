@@ -49,36 +49,39 @@ def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dic
                 "rules": list(cite.rules),
             }
         )
+    chosen = {other.component: other for other in found.targets[choice.target]}
+    chain: list[str] = []
+    parent = choice.parent
+    # Facts may require each other in a circle; a parent that was met before ends the chain.
+    while parent in chosen and parent not in chain:
+        chain.append(parent)
+        parent = chosen[parent].parent
     return {
         "target": choice.target,
         "component": choice.component,
         "version": choice.version,
         "evidence": choice.evidence,
         "because": because,
-        "chain": _chain(found, choice),
+        "chain": [f"{name} {chosen[name].version}" for name in chain],
         "disputed": [answer.dispute_document(index, part) for part in choice.disputed],
         "not_taken": [] if invert else _not_taken(found, choice),
         "decides": _decides(index, found, choice) if invert else [],
     }
 
 
-def _chain(found: Resolution, choice: Choice) -> list[str]:
-    """From the component up to what was asked for."""
-    chosen = {other.component: other for other in found.targets[choice.target]}
-    chain = []
-    current = choice
-    while current.parent and current.parent in chosen and current.parent not in chain:
-        chain.append(current.parent)
-        current = chosen[current.parent]
-    return [f"{name} {chosen[name].version}" for name in chain]
-
-
 def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
     index = found.index
+    build = index.header["components"][choice.component]["variant_of"]
     groups: dict[tuple[str, str], list[str]] = {}
     for group in alternatives(found, choice):
-        for releases, why in _reasons(found, choice, group):
-            groups.setdefault((group.kind, why), []).extend(releases)
+        # Builds of one release are told apart by rules of preference, which differ from one to the next.
+        if build and group.kind in ("older", "outranked"):
+            for name in group.releases:
+                why = variants.preferred(index, found, choice, name)
+                groups.setdefault((group.kind, why), []).append(name)
+        else:
+            why = _why(found, choice, group)
+            groups.setdefault((group.kind, why), []).extend(group.releases)
     return [
         {
             "releases": sorted(releases, key=index.scale(choice.component).versions.index),
@@ -88,17 +91,6 @@ def _not_taken(found: Resolution, choice: Choice) -> list[dict[str, Any]]:
         }
         for (kind, why), releases in sorted(groups.items())
     ]
-
-
-def _reasons(
-    found: Resolution, choice: Choice, group: Alternative
-) -> list[tuple[tuple[str, ...], str]]:
-    """The releases of a group by reason: builds are told apart by rules, all else by one sentence."""
-    index = found.index
-    build = index.header["components"][choice.component]["variant_of"]
-    if not build or group.kind not in ("older", "outranked"):
-        return [(group.releases, _why(found, choice, group))]
-    return [((name,), variants.preferred(index, found, choice, name)) for name in group.releases]
 
 
 def _why(found: Resolution, choice: Choice, group: Alternative) -> str:
@@ -116,7 +108,6 @@ def _why(found: Resolution, choice: Choice, group: Alternative) -> str:
 
 
 def _decides(index: Index, found: Resolution, choice: Choice) -> list[dict[str, str]]:
-    """What this choice requires of others in the answer."""
     told = []
     others = [other for other in found.targets[choice.target] if other is not choice]
     cited = [(other, cite) for other in others for cite in other.cites]

@@ -253,6 +253,7 @@ class _Standing:
         for part in facts.disputes:
             winner = index.claim(part.deciding).evidence
             self.winners.setdefault(part.rival, {})[part.deciding] = winner
+            # A rival may dispute by several rules; the best evidence of it is told.
             known = self.losers.setdefault(part.deciding, {})
             known[part.rival] = max(
                 known.get(part.rival, part.evidence), part.evidence, key=words.rank
@@ -293,10 +294,18 @@ def list_text(facts: Sequence[Entry], screen: Terminal) -> str:
 
 def entry_text(entry: Entry, screen: Terminal) -> str:
     """One fact in full."""
-    rows = [
-        *_cell_rows(entry),
-        *(row for claim in entry["claims"] for row in _claim_rows(entry, claim)),
-    ]
+    rows = []
+    # A statement is written by itself, and its id is all that it would be called by.
+    if entry["table"] not in (None, "statements"):
+        rows.append(("table", f"{entry['table']}: {entry['about']}"))
+    if entry["row"] is not None:
+        cells = [f"{name} {value}" for name, value in entry["row"].items() if value]
+        rows.append(("row", "; ".join(cells)))
+    else:
+        attributes = [f"{name} {value}" for name, value in entry["attributes"].items()]
+        rows += [("says", entry["text"]), ("with", "; ".join(attributes))]
+    for claim in entry["claims"]:
+        rows += _claim_rows(entry, claim)
     source = entry["source"]
     rows += [
         ("where", entry["where"]),
@@ -304,6 +313,7 @@ def entry_text(entry: Entry, screen: Terminal) -> str:
         ("at", source["at"]),
         ("read", source["read"]),
     ]
+    # The columns of a row are widened by the same rules; each is explained once.
     rules = {rule["name"]: rule["reason"] for claim in entry["claims"] for rule in claim["rules"]}
     rows += [("by rule", f"{name}: {reason}") for name, reason in rules.items()]
     rows.append(("note", entry["note"]))
@@ -314,24 +324,15 @@ def entry_text(entry: Entry, screen: Terminal) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cell_rows(entry: Entry) -> Iterator[tuple[str, str]]:
-    if entry["table"] not in (None, "statements"):
-        yield "table", f"{entry['table']}: {entry['about']}"
-    if entry["row"] is not None:
-        yield "row", "; ".join(f"{name} {value}" for name, value in entry["row"].items() if value)
-    else:
-        yield "says", entry["text"]
-        yield "with", "; ".join(f"{name} {value}" for name, value in entry["attributes"].items())
-
-
 def _claim_rows(entry: Entry, claim: Entry) -> Iterator[tuple[str, str]]:
-    """A claim with its disputes; one of several begins with its column."""
+    # One of several begins with its column.
     mark = f"#{claim['id'].partition('#')[2]}: " if len(entry["claims"]) > 1 else ""
     weaker = f", {claim['evidence']}" if claim["evidence"] != entry["evidence"] else ""
     yield "says", f"{mark}{claim['text']} ({claim['strength']}{weaker})"
     for key, verb in (("disputed_by", "decides"), ("disputes", "does not decide")):
         for part in claim[key]:
             yield "disputed", f"{mark}{part['fact']} ({part['evidence']}) {verb}: {part['says']}"
+    # The note of a row is printed once, below all of its claims.
     if claim["note"] != entry["note"]:
         yield "note", f"{mark}{claim['note']}"
 
@@ -390,6 +391,7 @@ def stale_text(document: Entry, *, ids: bool) -> str:
     read = {name: document["summary"]["sources"][name]["read"] for name in by_source}
     ages = {name: age(day, document["today"]) for name, day in read.items()}
     lines = []
+    # Those that were read on one day stand in the order of their names.
     for name in sorted(by_source, key=lambda name: (-ages[name], name)):
         count = terminal.plural(len(by_source[name]), "fact")
         days = terminal.plural(ages[name], "day")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.codes.matrix import Undecided
 from toolmatrix.codes.plans import DeviceFinding
+from toolmatrix.facts.evidence import rank
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.report import claims, cores, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.errors import Position
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import BuildVariant, Finding
     from toolmatrix.report.terminal import Terminal
@@ -54,49 +54,50 @@ class IndexWords:
 
 
 def document(index: Index, findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Findings as JSON values; those about plans say which invocation and stage they are about."""
-    words = IndexWords(index)
+    """Findings as JSON values."""
     return [
-        {
-            "code": finding.code,
-            "severity": finding.severity,
-            "component": finding.component or None,
+        entry(index, finding)
+        | {
             "releases": list(finding.releases),
             "ways": [
                 {"target": way.target, "from": way.from_, "accelerator": way.accelerator or None}
                 for way in finding.ways
             ],
-            "expected": finding.expected or None,
-            "actual": finding.actual or None,
-            "where": place(finding.where),
-            "text": finding.sentence(words),
-            "because": reasons(index, finding),
-            "help": finding.help(),
-            "facts": list(finding.facts),
         }
         for finding in findings
     ]
 
 
+def entry(index: Index, finding: Finding) -> dict[str, Any]:
+    """The part of the document of a finding that is the same for the matrix, plans and logs."""
+    where = finding.where
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "component": finding.component or None,
+        "expected": finding.expected or None,
+        "actual": finding.actual or None,
+        "where": where
+        and {"path": where.path, "line": where.line or None, "column": where.column or None},
+        "text": finding.sentence(IndexWords(index)),
+        "because": _reasons(index, finding),
+        "help": finding.help(),
+        "facts": list(finding.facts),
+    }
+
+
 def plan_document(index: Index, findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Findings about plans as JSON values: with their invocation, their stage, and what they are about."""
     return [
-        entry | {"plan": finding.plan, "stage": finding.stage, "names": list(finding.names)}
-        for finding, entry in zip(findings, document(index, findings), strict=True)
+        told | {"plan": finding.plan, "stage": finding.stage, "names": list(finding.names)}
+        for finding, told in zip(findings, document(index, findings), strict=True)
     ]
 
 
-def place(where: Position | None) -> dict[str, Any] | None:
-    """A place as JSON values."""
-    if where is None:
-        return None
-    return {"path": where.path, "line": where.line or None, "column": where.column or None}
-
-
-def reasons(index: Index, finding: Finding) -> list[str]:
-    """The grounds of a finding in words."""
+def _reasons(index: Index, finding: Finding) -> list[str]:
     if isinstance(finding, Undecided):
         return [claims.silence(index, ground) for ground in finding.grounds]
+    # The sentence of a finding names these releases already.
     own = (finding.component, finding.releases)
     return [cores.ground_text(index, ground, own) for ground in finding.grounds]
 
@@ -136,6 +137,7 @@ class MatrixReport:
 
     def document(self, subject: str) -> dict[str, Any]:
         """Everything as JSON values."""
+        # Answers bring flags and builds, which nothing else here needs.
         from toolmatrix.report.answer import head
 
         return {
@@ -177,13 +179,14 @@ class MatrixReport:
         self, finding: Finding, entry: Mapping[str, Any], notes: claims.Notes, screen: Terminal
     ) -> Iterator[str]:
         yield from _first_line(entry, "", screen)
-        ids = self.index.ids
         for ground, reason in zip(finding.grounds, entry["because"], strict=True):
-            mark = notes.mark(self.index.record(ids[fact]).source for fact in ground.facts)
+            mark = notes.cite(ground.facts)
             evidence = f" ({ground.evidence})" if ground.evidence else ""
             yield from screen.wrap(f"{reason}{evidence} {mark}", "  ", "    ")
+        # The sources of its grounds say where a finding stands better than a line of ours.
         if finding.where is not None and not finding.grounds:
             yield f"  --> {finding.where}"
+        # There are hundreds of notes; JSON has their help.
         if finding.severity != "info":
             yield from _help(entry, screen)
 
@@ -252,13 +255,11 @@ def plan_text(index: Index, findings: Sequence[Finding], screen: Terminal) -> st
 
 def _marks(index: Index, finding: Finding, notes: claims.Notes) -> str:
     """The weakest evidence of the facts behind a finding, and the numbers of their sources."""
-    from toolmatrix.facts import evidence as words
-
     ids = index.ids
     records = [index.record(ids[name]) for name in finding.facts if name in ids]
     if not records:
         return ""
-    worst = min((record.evidence for record in records), key=words.rank)
+    worst = min((record.evidence for record in records), key=rank)
     return f" ({worst}) {notes.mark(record.source for record in records)}"
 
 

@@ -40,34 +40,23 @@ def lay_out(
     assembly: Assembly, found: Grid, rows: str, columns: str, *, everything: bool, brief: bool
 ) -> Layout:
     """Merge the releases of a minor series that say the same; `brief` leaves out columns in which nothing is `yes`."""
-    shown = assembly.header["components"][columns].get("grid", "")
-    named = assembly.mask(columns, shown) if shown and not everything else -1
-    versions = assembly.component(columns).versions
-    keep = [
-        place
-        for place, name in enumerate(found.columns)
-        if everything
-        or (
-            named >> versions.index(name) + 1 & 1
-            and found.spoken[place]
-            and not (brief and all(line[place].word == "no" for line in found.cells))
-        )
-    ]
+    every = list(range(len(found.columns)))
+    keep = every if everything else _telling(assembly, found, columns, brief=brief)
     if assembly.header["components"][columns]["scheme"] == "names":
         keep.sort(key=lambda place: _natural(found.columns[place]))
     groups: list[list[str]] = []
     cells: list[tuple[GridCell, ...]] = []
+    last = None
     for release, line in zip(found.rows, found.cells, strict=True):
         picked = tuple(line[place] for place in keep)
-        if (
-            groups
-            and _minor(groups[-1][0]) == _minor(release)
-            and [cell.word for cell in cells[-1]] == [cell.word for cell in picked]
-        ):
+        # Releases that say something else keep a row of their own, or the table would hide it.
+        says = _minor(release), [cell.word for cell in picked]
+        if says == last:
             groups[-1].append(release)
         else:
             groups.append([release])
             cells.append(picked)
+        last = says
     # A row is called by its minor series when no other row shares it.
     minors = [_minor(group[0]) for group in groups]
     return Layout(
@@ -81,6 +70,21 @@ def lay_out(
         cells=tuple(cells),
         hidden=len(found.columns) - len(keep),
     )
+
+
+def _telling(assembly: Assembly, found: Grid, columns: str, *, brief: bool) -> list[int]:
+    """The columns that facts speak about, of those that their component wants to be shown."""
+    shown = assembly.header["components"][columns].get("grid", "")
+    named = assembly.mask(columns, shown) if shown else -1
+    versions = assembly.component(columns).versions
+    return [
+        place
+        for place, name in enumerate(found.columns)
+        # Bit 0 of a mask stands for absence, so that the bit of a release is one further up.
+        if named >> versions.index(name) + 1 & 1
+        and found.spoken[place]
+        and not (brief and all(line[place].word == "no" for line in found.cells))
+    ]
 
 
 def _minor(release: str) -> str:
@@ -160,12 +164,14 @@ def _csv(table: Sequence[Sequence[str]]) -> str:
     import csv
     import io
 
+    # By itself the module ends lines as RFC 4180 does, with a carriage return that a pipe would keep.
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(table)
     return stream.getvalue()
 
 
 def _markdown(table: Sequence[Sequence[str]]) -> str:
+    # A table of GitHub ends a cell at any pipe, within code as well.
     head, *body = [[cell.replace("|", "\\|") for cell in row] for row in table]
     lines = [head, ["---"] * len(head), *body]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
@@ -229,6 +235,7 @@ def cells_document(
             excluded.append(
                 {
                     "cell": dict(zip(varied, names, strict=True)) | {"target": part.target},
+                    # Without a fact it is lines of the request that contradict each other.
                     "reason": "; ".join(line["text"] for line in told["lines"] if line["facts"])
                     or "the request",
                     "facts": sorted({fact for line in told["lines"] for fact in line["facts"]}),

@@ -45,6 +45,7 @@ def document(index: Index, one: Side, other: Side) -> dict[str, Any]:
     """The comparison as JSON values."""
     held = [(side, compare.components(side.target)) for side in (one, other)]
     known = {name for _, part in held for name in part}
+    # A lock may hold components that the matrix no longer knows.
     order = [name for name in index.header["components"] if name in known]
     components = [
         _component(index, name, [(side, part.get(name)) for side, part in held])
@@ -106,6 +107,7 @@ def _held(index: Index, side: Side, name: str, held: LockedValue) -> dict[str, A
 
 def _absence(index: Index, target: LockedTarget, name: str) -> str:
     part = index.header["components"].get(name)
+    # A missing accelerator is the reason of all that lies under its toolkit, so it is named first.
     if part and part["accelerators"] and target.accelerator not in part["accelerators"]:
         return f"accelerator {target.accelerator}"
     if part and part["under"] and part["under"] not in target.components:
@@ -135,20 +137,18 @@ def _behind(index: Index, target: LockedTarget, flag: str) -> tuple[list[str], s
     """The facts of a flag, its evidence and the release it stands for: the flag itself, or a codegen arch."""
     # nvcc hands flags to the host compiler by -Xcompiler; facts name them without it.
     bare = flag.removeprefix("-Xcompiler=")
-    facts = [fact for fact in target.flags.facts if _release(index, fact) == bare]
+    facts = []
+    for fact in target.flags.facts:
+        # The matrix may no longer have the fact.
+        record = index.record(index.ids[fact]) if fact in index.ids else None
+        of_claim = isinstance(record, ClaimRecord) and record.releases == bare
+        if of_claim or (isinstance(record, ReleaseRecord) and record.selector == bare):
+            facts.append(fact)
     if not facts:
         for name, part in target.archs.items():
             if bare.endswith(f"={name}"):
                 return [*part.facts], part.evidence, name
     return facts, "", bare
-
-
-def _release(index: Index, fact: str) -> str:
-    """The release that a fact is about; empty where the matrix no longer has the fact."""
-    record = index.record(index.ids[fact]) if fact in index.ids else None
-    if isinstance(record, ClaimRecord):
-        return record.releases
-    return record.selector if isinstance(record, ReleaseRecord) else ""
 
 
 def text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
@@ -198,7 +198,7 @@ def _heading(sides: list[dict[str, Any]]) -> str:
 
 
 def _equal(parts: list[dict[str, Any]], screen: Terminal) -> list[str]:
-    """All in one paragraph; what is known less well on one side says so."""
+    # All in one paragraph: what is equal is read only by who looks for something that is missing below.
     names = []
     for part in parts:
         one, other = part["held"]
@@ -231,7 +231,6 @@ def _why(part: dict[str, Any], notes: Notes) -> str:
 
 
 def _aligned(rows: Iterable[Row], screen: Terminal) -> list[str]:
-    """Cells in columns, the prose wrapped beside them."""
     table = list(rows)
     widths = [
         terminal.common_width(column, _WIDE)

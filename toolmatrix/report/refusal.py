@@ -30,6 +30,7 @@ _LIMIT = 12
 
 def command(request: Request, carried: Sequence[str] = ()) -> str:
     """The command line that makes a request; pasting it into a shell repeats it. `carried` are further options."""
+    # Selectors have `<` and `>` in them, by which a shell would redirect.
     return shlex.join(("toolmatrix", "resolve", *request.words(), *carried))
 
 
@@ -41,6 +42,7 @@ def change_text(index: Index, repair: Repair) -> str:
             parts.append(f"let {old.selector} differ between targets")
         elif new is None:
             parts.append(f"drop {old.text}")
+        # Other code than that asked for is a repair only because it runs on the same device.
         elif old.option == "arch":
             device = device_of(index, old.selector)
             why = f": {new.selector} code also runs on {device} devices" if device else ""
@@ -96,7 +98,14 @@ def text(
     parts = [screen.style("no", "no") + counted]
     for number, core in enumerate(document["cores"], 1):
         parts.append(_derivation(number, core, notes, screen, several=several, depth=depth))
-    parts += ["\n".join(_repairs(document["repairs"], screen)), notes.text(screen.width)]
+    ways = ["to allow it (each of these was solved)"]
+    for repair in document["repairs"]:
+        change = f"{repair['text']} (weakest evidence: {repair['evidence']})"
+        # A command is never broken: it is there to be copied.
+        ways += [*screen.wrap(change, first="  "), f"    {repair['command']}"]
+    if not document["repairs"]:
+        ways = ["no single change, nor two, makes it possible"]
+    parts += ["\n".join(ways), notes.text(screen.width)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -132,6 +141,7 @@ def _derivation(
     ]
     shown = lines if depth is not None else lines[:_LIMIT]
     sentences = [f"{'and ' if place else 'Because '}{line}" for place, line in enumerate(shown)]
+    # The conclusion ends the sentence that began with "Because".
     sentences[-1] += ","
     if len(shown) < len(lines):
         rest = terminal.plural(len(lines) - len(shown), "more line")
@@ -151,14 +161,3 @@ def _line(line: dict[str, Any], notes: Notes, *, several: bool) -> str:
         return str(line["text"])
     target = f" on {line['target']}" if several else ""
     return f"{line['text']}{target} ({line['evidence']}) {notes.cite(line['facts'])}"
-
-
-def _repairs(repairs: Sequence[dict[str, Any]], screen: Terminal) -> list[str]:
-    if not repairs:
-        return ["no single change, nor two, makes it possible"]
-    found = ["to allow it (each of these was solved)"]
-    for repair in repairs:
-        change = f"{repair['text']} (weakest evidence: {repair['evidence']})"
-        # A command is never broken: it is there to be copied.
-        found += [*screen.wrap(change, first="  "), f"    {repair['command']}"]
-    return found

@@ -80,6 +80,7 @@ def verdict_lines(verdicts: Sequence[Reproduction], terminal: Terminal) -> list[
         where = f"first at byte {verdict.offset}"
         if verdict.sections:
             where += f"; sections {listing(verdict.sections)}"
+        # Where the driver makes something else each time, ours need not be like any of it.
         if verdict.steady is False:
             word = f"{terminal.style('unknown', 'unknown')}, for the driver's own differs from run to run"
         else:

@@ -184,7 +184,7 @@ def _moves(found: PlanDifference) -> list[str]:
 
 
 def _handovers(found: Sequence[Handover]) -> list[str]:
-    """Files by the way they go; those that go alike on one line."""
+    # A source for ten archs hands on dozens of files that go alike; they share a line.
     ways: dict[tuple[str, str], list[str]] = {}
     for one in found:
         ways.setdefault((_way(one.old), _way(one.new)), []).append(one.file)
@@ -209,6 +209,7 @@ def _words(
     width = min(max(len(word) for _, word in places), screen.width // 2)
     indent = " " * (width + 6)
     lines = ["words"]
+    # What is gone stands before what has come.
     for (only, word), steps in sorted(places.items(), key=lambda item: item[0][0] == "new"):
         sign = "+" if only == "new" else "-"
         head = f"  {screen.style(sign, sign)} {word.ljust(width)}  "

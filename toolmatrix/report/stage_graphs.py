@@ -13,9 +13,9 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from toolmatrix.stages.model import Log, Plan
+    from toolmatrix.stages.model import Log, Plan, Stage
 
 _FILLS = {HOST: "#e8eef7", DEVICE: "#e6f2e4", BOTH: "#f5efdd"}
 FILE = "file"
@@ -51,53 +51,47 @@ class Graph(Value):
 
 def _graph(id: str, plan: Plan) -> Graph:
     names = FileNames(plan)
-    writes = {stage.id: stage.outputs for stage in plan.stages}
     written = {path for stage in plan.stages for path in stage.outputs}
-    outside = dict.fromkeys(
-        path for stage in plan.stages for path in stage.inputs if path not in written
-    )
-    reads = {stage.id: frozenset(stage.inputs) for stage in plan.stages}
+    read = dict.fromkeys(path for stage in plan.stages for path in stage.inputs)
+    outside = [path for path in read if path not in written]
     files = {path: f"{id}f{place}" for place, path in enumerate([*outside, *products(plan)])}
-    nodes = [
-        Node(
-            id=f"{id}s{stage.id}",
-            lines=tuple(
-                printable(line)
-                for line in (f"{stage.id + 1} {prose.name}", tool(stage), stage.arch)
-                if line
-            ),
-            sort=prose.side,
-        )
-        for stage in plan.stages
-        for prose in (prose_of(plan, stage),)
-    ]
+    nodes = [_node(f"{id}s{stage.id}", plan, stage) for stage in plan.stages]
     nodes += [Node(id=name, lines=(names.of(path),), sort=FILE) for path, name in files.items()]
+    # Files that stages hand on are labels of edges: as nodes they would double the graph.
     edges = [
         Edge(
             start=f"{id}s{before}",
             end=f"{id}s{after}",
-            label=_label([names.of(path) for path in writes[before] if path in reads[after]]),
+            label=_label(plan.stages[before], plan.stages[after], names),
         )
         for before, after in plan.edges
     ]
     for stage in plan.stages:
-        edges += [
-            Edge(start=files[path], end=f"{id}s{stage.id}")
-            for path in dict.fromkeys(stage.inputs)
-            if path in outside
-        ]
-        edges += [
-            Edge(start=f"{id}s{stage.id}", end=files[path])
-            for path in dict.fromkeys(stage.outputs)
-            if path in files and path not in outside
-        ]
+        edges += _file_edges(f"{id}s{stage.id}", stage, files)
     return Graph(id=id, title=printable(title(plan)), nodes=tuple(nodes), edges=tuple(edges))
 
 
-def _label(names: Sequence[str]) -> str:
-    names = list(dict.fromkeys(names))
-    more = len(names) - _MOST_FILES
-    return "\n".join([*names[:_MOST_FILES], *([f"and {more} more"] if more > 0 else [])])
+def _node(id: str, plan: Plan, stage: Stage) -> Node:
+    prose = prose_of(plan, stage)
+    lines = (f"{stage.id + 1} {prose.name}", tool(stage), stage.arch or "")
+    return Node(id=id, lines=tuple(printable(line) for line in lines if line), sort=prose.side)
+
+
+def _file_edges(node: str, stage: Stage, files: Mapping[str, str]) -> Iterator[Edge]:
+    # A command may name a file twice.
+    for path in dict.fromkeys(stage.inputs):
+        if path in files:
+            yield Edge(start=files[path], end=node)
+    for path in dict.fromkeys(stage.outputs):
+        if path in files:
+            yield Edge(start=node, end=files[path])
+
+
+def _label(before: Stage, after: Stage, names: FileNames) -> str:
+    handed = [names.of(path) for path in before.outputs if path in after.inputs]
+    files = list(dict.fromkeys(handed))
+    more = len(files) - _MOST_FILES
+    return "\n".join([*files[:_MOST_FILES], *([f"and {more} more"] if more > 0 else [])])
 
 
 def dot(log: Log) -> str:
@@ -125,7 +119,7 @@ def _dot(log: Log) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    r"""A string of the DOT language, in which a backslash begins an escape such as `\N`."""
+    # In a string of DOT a backslash begins an escape, such as `\N` for the name of the node.
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 

@@ -156,6 +156,7 @@ def _repetition(shapes: Sequence[object], at: int) -> tuple[int, int]:
     best = (1, 1)
     for length in range(1, _LONGEST_RUN + 1):
         run = shapes[at : at + length]
+        # A stage without an arch comes once, so that no run goes over it.
         if None in run or len(run) < length:
             break
         times = 1
@@ -171,31 +172,33 @@ def table(plan: Plan, screen: Terminal, *, full: bool = False, explain: bool = F
     folded = runs(plan, unfolded=full)
     lines = [line for run in folded for line in run]
     names = FileNames(plan, full=full)
-    heads = [_cells(line) for line in lines]
-    if not any(cells[-1] for cells in heads):
-        heads = [cells[:-1] for cells in heads]
-    titles = (*_HEAD[: len(heads[0])], _HEAD[-1]) if heads else _HEAD
-    left = terminal.columns([titles[:-1], *heads])
+    left = _left(lines)
     indent = max(map(len, left)) + 2
     beside = not explain and screen.width - indent >= _NARROW
-    room = screen.width - (indent if beside else 4)
-    files = _files(lines, names, room)
+    margin = indent if beside else 4
+    files = _files(lines, names, screen.width - margin)
     if beside:
-        found = [screen.style(f"{left[0].ljust(indent)}{titles[-1]}", "bold")]
+        found = [screen.style(f"{left[0].ljust(indent)}{_HEAD[-1]}", "bold")]
     else:
-        found = [screen.style(left[0], "bold"), "    " + screen.style(titles[-1], "bold")]
+        found = [screen.style(left[0], "bold"), "    " + screen.style(_HEAD[-1], "bold")]
     seen: dict[str, int] = {}
     for line, head, packed in zip(lines, left[1:], files, strict=True):
-        if beside:
-            found.append(f"{head.ljust(indent)}{packed[0]}")
-            found += [" " * indent + part for part in packed[1:]]
-        else:
-            found += [head, *("    " + part for part in packed)]
+        found.append(f"{head.ljust(indent)}{packed.pop(0)}" if beside else head)
+        found += [" " * margin + part for part in packed]
         if explain:
             found += [*screen.wrap(_explained(line, seen), "    ", "    "), ""]
     if names.short:
         found.append(f"`*` stands for {terminal.printable(names.stem)}")
     return found + [note for run in folded for note in _archs(run, screen)]
+
+
+def _left(lines: Sequence[Line]) -> list[str]:
+    """The columns beside which the files stand, below their titles."""
+    rows = [_HEAD[:-1], *map(_cells, lines)]
+    # A plan for the host alone has no archs, and no column of them.
+    if lines and not any(row[-1] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
+    return terminal.columns(rows)
 
 
 def _files(lines: Sequence[Line], names: FileNames, room: int) -> list[list[str]]:
@@ -227,7 +230,7 @@ def tool(stage: Stage) -> str:
 
 
 def _explained(line: Line, seen: dict[str, int]) -> str:
-    """The sentence of a line, or the stage that has the same."""
+    # A plan for ten archs would say each sentence ten times.
     stage = line.stages[0]
     arch = stage.arch if len(line.stages) == 1 else "each arch"
     before = seen.setdefault(line.prose.does, stage.id)
@@ -237,7 +240,6 @@ def _explained(line: Line, seen: dict[str, int]) -> str:
 
 
 def _archs(run: Sequence[Line], screen: Terminal) -> list[str]:
-    """The archs of a run that repeats, each with its stages."""
     parts = []
     for stages in zip(*(line.stages for line in run), strict=True):
         archs = dict.fromkeys(stage.arch or "" for stage in stages)

@@ -37,6 +37,7 @@ class StageProse(Value):
         """Return whether all conditions hold for a stage of a driver."""
         if self.arch is not None and self.arch != (stage.arch is not None):
             return False
+        # `re` keeps the patterns that it compiled.
         return all(
             not pattern or any(map(re.compile(pattern).search, texts))
             for pattern, texts in (

@@ -74,26 +74,19 @@ def heading(plan: Plan, where: str, screen: Terminal, *, number: int = 0) -> lis
 
 
 def title(plan: Plan) -> str:
-    """The driver with its version, and what it makes of what."""
-    return ": ".join(filter(None, (named(plan), _made(plan))))
-
-
-def named(plan: Plan) -> str:
-    """The driver and its version; for hipcc the release of HIP, and the clang it runs."""
+    """The driver with its version, and what it makes of what: `nvcc 12.4: a.cu, b.cu -> app`."""
+    named = f"{plan.tool} {plan.version}".rstrip()
     if plan.tool == "hipcc":
+        # The release of HIP counts; the clang below it has versions of its own.
         version = f"(clang {plan.version})" if plan.version else ""
-        return " ".join(filter(None, (plan.tool, plan.hip, version)))
-    return f"{plan.tool} {plan.version}".rstrip()
-
-
-def _made(plan: Plan) -> str:
-    """`a.cu, b.cu -> app`."""
+        named = " ".join(filter(None, (plan.tool, plan.hip, version)))
     names = FileNames(plan)
     of, made = (
         terminal.some(list(map(names.of, paths)), _NAMED)
         for paths in (sources(plan), products(plan))
     )
-    return f"{of} -> {made}" if of and made else of or made
+    makes = f"{of} -> {made}" if of and made else of or made
+    return ": ".join(filter(None, (named, makes)))
 
 
 def _release(compiler: str) -> str:
@@ -121,7 +114,7 @@ def diagnostics(found: Sequence[Diagnostic], screen: Terminal, *, full: bool) ->
 
 
 def _shape(plan: Plan) -> object:
-    """Everything about a plan but its files."""
+    # A build compiles many files in one way; a plan like one above is not laid out again.
     return (
         plan.tool,
         plan.version,

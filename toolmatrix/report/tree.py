@@ -110,6 +110,7 @@ class _TargetTree:
         if not self.choices:
             return None
         wanted = {*self.resolution.request.wanted}
+        # What was asked for may be no part of the answer on this target.
         roots = [one for one in self.choices if one.component in wanted] or self.choices[:1]
         below = self.below(roots)
         root = self.node(roots[0], below)
@@ -133,6 +134,7 @@ class _TargetTree:
             if over is None or over is choice or id(choice) in asked:
                 over = first
             found.setdefault(id(over), []).append(choice)
+        # The build comes first: it decides what else there is.
         for held in found.values():
             held.sort(key=lambda choice: not self.components[choice.component]["variant_of"])
         return found
@@ -175,6 +177,7 @@ class _TargetTree:
         if choice.component in self.inside:
             reason += f" (with {self.inside[choice.component]})"
         reason = reason.removeprefix(f"{choice.component} ").removeprefix(f"{choice.version} ")
+        # The reference of an image would be the longest word of every line that speaks of it.
         for release, component in self.long.items():
             reason = reason.replace(release, component)
         return reason
@@ -207,7 +210,6 @@ class _TargetTree:
 
 
 def _disputes(index: Index, choice: Choice) -> Iterator[_Node]:
-    """The claims that say otherwise, each once."""
     seen = set()
     for part in choice.disputed:
         record = index.claim(part.rival)
@@ -266,7 +268,9 @@ def _drawn(
     wide, middle = widths
     left = lead + node.name
     mark = notes.mark(node.sources)
-    evidence = terminal.pad(_coloured(node.evidence, screen), middle)
+    known = node.evidence and words.rank(node.evidence) > words.rank("derived")
+    colour = "unknown" if node.evidence == "unknown" else "yes" if known else "partial"
+    evidence = terminal.pad(screen.style(node.evidence, colour) if node.evidence else "", middle)
     whole = f"{left.ljust(wide)}  {evidence}  {node.why}  {mark}".rstrip()
     if len(terminal.visible(whole)) <= screen.width:
         yield whole
@@ -283,10 +287,3 @@ def _drawn(
         reason = reason.replace(f",{sign}", f", {sign}")
     for part in screen.wrap(reason, head, indent):
         yield part.rstrip()
-
-
-def _coloured(word: str, screen: Terminal) -> str:
-    if not word or word == "unknown":
-        return screen.style(word, word) if word else ""
-    known = words.rank(word) > words.rank("derived")
-    return screen.style(word, "yes" if known else "partial")

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from toolmatrix.solve.resolve import Choice, Resolution
 
 
+# Fields that documents have under the same name.
+_PLAIN = ("build", "channel", "line", "machine", "accelerator", "abi")
+
+
 class Variant(Value):
     """One build of a component: `archs` are None where nobody knows them."""
 
@@ -72,6 +76,7 @@ def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> st
     mine = _variant(index, choice, component)
     another = _variant(index, choice.replace(version=other), component)
     devices = [part.version for part in found.targets[choice.target] if part.component == "device"]
+    # In the order in which the solver prefers builds: see `solve.preferences`.
     if any(_native(index, mine, name) > _native(index, another, name) for name in devices):
         return "machine code for the device comes before code that the driver compiles, by rule native-sass"
     if mine.accelerator != another.accelerator:
@@ -83,7 +88,7 @@ def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> st
 
 
 def _native(index: Index, variant: Variant, device: str) -> bool:
-    """Return whether a build holds machine code that a device runs."""
+    # A driver compiles PTX for any later device, so only machine code tells that a build was made for this one.
     runs = limits(index, "device", "arch", index.scale("device").bit(device))
     archs = index.scale("arch")
     return any(runs & archs.bit(name) for name in variant.archs or () if not name.startswith(PTX))
@@ -96,6 +101,7 @@ def installs(variants: Sequence[Variant], tool: str = "pip") -> list[str]:
         by_channel.setdefault(variant.arguments, []).extend(variant.requirement.split())
     if not by_channel:
         return []
+    # Most answers install no build.
     import shlex
 
     start = ["pip", "install"] if tool == "pip" else ["uv", "pip", "install"]
@@ -108,14 +114,8 @@ def installs(variants: Sequence[Variant], tool: str = "pip") -> list[str]:
 def document(variant: Variant) -> dict[str, Any]:
     """A build as JSON values; `sass` and `ptx` are null where nobody knows what is inside."""
     archs = variant.archs
-    return {
+    return {name: getattr(variant, name) for name in _PLAIN} | {
         "name": variant.local,
-        "build": variant.build,
-        "channel": variant.channel,
-        "line": variant.line,
-        "machine": variant.machine,
-        "accelerator": variant.accelerator,
-        "abi": variant.abi,
         "sass": None if archs is None else [name for name in archs if not name.startswith(PTX)],
         "ptx": None if archs is None else [name for name in archs if name.startswith(PTX)],
         "install": {tool: installs([variant], tool)[0] for tool in ("pip", "uv")},

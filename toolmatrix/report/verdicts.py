@@ -81,6 +81,7 @@ def _rows(verdicts: Sequence[Verdict], screen: Terminal) -> Iterator[tuple[str, 
             printable(how),
             one.code,
         )
+        # A second copy is what a program may load instead of the one that was checked.
         for version, where in one.others:
             also = (shown(version), "", printable(where))
             yield ("", screen.style("also", "dim"), *also)
@@ -214,6 +215,7 @@ def html(many: Sequence[Judged]) -> str:
     """One page: what failed first, a table for each subject."""
     from html import escape
 
+    # Who opens the page looks for what failed.
     order = {"no": 0, "unknown": 1, "yes": 2}
     parts = [_section(judged) for judged in sorted(many, key=lambda one: order[one.outcome])]
     title = escape(closing_of_all(many))
