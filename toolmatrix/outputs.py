@@ -34,6 +34,7 @@ def replace_files(texts: Mapping[str, str]) -> None:
     written: list[tuple[str, str]] = []
     replaced: list[tuple[str, str]] = []
     try:
+        # Nothing is replaced before all is written: a disk is found to be full while there is still no harm done.
         for path, text in texts.items():
             written.append((path, _write_beside(path, text)))
         for path, beside in written:

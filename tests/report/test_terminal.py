@@ -10,11 +10,15 @@ from toolmatrix.report.terminal import (
     ASCII,
     UNICODE,
     Terminal,
+    blocks,
     columns,
+    common_width,
+    cut,
     detect,
     listing,
     pad,
     plural,
+    some,
     visible,
     wrap,
 )
@@ -78,6 +82,21 @@ def test_columns_are_aligned() -> None:
         "dd       e",
         "f",
     ]
+    assert columns([("a", "12", "c"), ("dd", "3")], right=(1,)) == ["a   12  c", "dd   3"]
+
+
+def test_a_long_cell_widens_no_column() -> None:
+    assert common_width(["a", "bbb", "cccccc"], 5) == 3
+    assert common_width(["cccccc"], 5) == 0
+
+
+def test_what_is_long_is_cut() -> None:
+    assert [cut("abcdef", 6), cut("abcdefg", 6), cut("a\x1b", 6)] == ["abcdef", "abc...", "a\\x1b"]
+    assert [some(["a", "b"], 2), some(["a", "b", "c"], 1)] == ["a, b", "a and 2 more"]
+
+
+def test_blocks_without_lines_are_left_out() -> None:
+    assert blocks([["a", "b"], [], ["c"]]) == "a\nb\n\nc\n"
 
 
 def test_words() -> None:

@@ -64,10 +64,6 @@ class Notes:
                 found += terminal.wrap(title, width, indent="    ")
         return found
 
-    def text(self, width: int) -> str:
-        """The lines of all notes as one paragraph."""
-        return "\n".join(self.lines(width))
-
 
 def series(version: str) -> str:
     """`2.6.*` for 2.6.0: the minor series a row stands for."""

@@ -142,6 +142,7 @@ def _row(one: Difference, screen: Terminal) -> tuple[str, ...]:
 
 
 def _named(several: Sequence[Difference]) -> str:
+    # One alone has room for its values beside its name.
     if len(several) == 1:
         (one,) = several
         return f"{SIGNS[one.change]} {printable(one.shown)} {_values(one)}".rstrip()

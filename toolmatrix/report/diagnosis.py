@@ -99,8 +99,7 @@ class DiagnosisReport:
             bar = "    |   "
             yield from screen.wrap(f"{reason}  {entry['evidence']} {mark}", bar, bar)
         sides = " and ".join(printable(_shown(side)) for side in cause.between)
-        yield from _block("    = between: ", sides, screen)
-        remarks = []
+        remarks = [("between", sides)]
         if entry["expected"]:
             remarks.append(("expected", printable(entry["expected"])))
         for side in entry["between"]:

@@ -131,14 +131,14 @@ def text(
     """The explanation in words."""
     several = len(document["request"]["targets"]) > 1
     parts = [
-        "\n".join(
+        [
             line
             for sentence in _sentences(entry, notes, several, depth)
             for line in screen.wrap(sentence)
-        )
+        ]
         for entry in document["explained"]
     ]
-    return "\n\n".join([*parts, notes.text(screen.width)]) + "\n"
+    return terminal.blocks([*parts, notes.lines(screen.width)])
 
 
 def _sentences(

@@ -40,6 +40,7 @@ class IndexWords:
         by_place: dict[tuple[str, str], list[str]] = {}
         for way in ways:
             by_place.setdefault((way.target, way.accelerator), []).append(way.from_)
+        # Targets that have the same ways share one phrase.
         by_kind: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for (target, accelerator), held in by_place.items():
             by_kind.setdefault((accelerator, tuple(held)), []).append(target)
@@ -272,6 +273,7 @@ def _devices(
     longest = max(len(finding.device) for finding in findings)
     for device in dict.fromkeys(finding.device for finding in findings):
         own = [one for one in findings if one.device == device]
+        # Of several plans each may say something else; what is said of all of them decides.
         total = next((one for one in own if one.plan is None), None)
         decided.append(total or own[0])
         answer = decided[-1].answer

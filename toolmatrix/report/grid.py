@@ -185,6 +185,7 @@ def _html(table: Sequence[Sequence[str]]) -> str:
         "<table>",
         "<tr>" + "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head) + "</tr>",
     ]
+    # The word of a cell is its class as well, so that a page can colour it.
     for first, *rest in body:
         cells = "".join(f'<td class="{escape(cell)}">{escape(cell)}</td>' for cell in rest)
         lines.append(f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>')

@@ -95,7 +95,7 @@ def text(
     count = len(document["cores"])
     counted = f", for {terminal.plural(count, 'independent reason')}" if count > 1 else ""
     several = len(document["request"]["targets"]) > 1
-    parts = [screen.style("no", "no") + counted]
+    parts = [[screen.style("no", "no") + counted]]
     for number, core in enumerate(document["cores"], 1):
         parts.append(_derivation(number, core, notes, screen, several=several, depth=depth))
     ways = ["to allow it (each of these was solved)"]
@@ -105,22 +105,21 @@ def text(
         ways += [*screen.wrap(change, first="  "), f"    {repair['command']}"]
     if not document["repairs"]:
         ways = ["no single change, nor two, makes it possible"]
-    parts += ["\n".join(ways), notes.text(screen.width)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return terminal.blocks([*parts, ways, notes.lines(screen.width)])
 
 
 def allowed_text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
     """The answer of `why-not` when nothing forbids the request, from the resolution that it writes."""
     asked = " ".join([*document["request"]["wanted"], *document["request"]["with"]])
     if document["allowed"]:
-        parts = [f"{screen.style('yes', 'yes')}: nothing forbids `{asked}`"]
+        parts = [[f"{screen.style('yes', 'yes')}: nothing forbids `{asked}`"]]
     else:
         unknown = screen.style("unknown", "unknown")
-        parts = [f"{unknown}: no fact forbids `{asked}`, and none vouches for it  TM120"]
-        parts += [part["text"] for part in document["unread"]]
+        parts = [[f"{unknown}: no fact forbids `{asked}`, and none vouches for it  TM120"]]
+        parts += [[part["text"]] for part in document["unread"]]
     for number, core in enumerate(document["untested"], 1):
         parts.append(_derivation(number, core, notes, screen))
-    return "\n\n".join(part for part in (*parts, notes.text(screen.width)) if part) + "\n"
+    return terminal.blocks([*parts, notes.lines(screen.width)])
 
 
 def _derivation(
@@ -131,7 +130,7 @@ def _derivation(
     *,
     several: bool = False,
     depth: int | None = None,
-) -> str:
+) -> list[str]:
     """One core as prose; `several` targets are named in each line, and any `depth` shows all lines."""
     # A default says little where there is one target, unless hardly anything else is left to say.
     lines = [
@@ -146,6 +145,7 @@ def _derivation(
     if len(shown) < len(lines):
         rest = terminal.plural(len(lines) - len(shown), "more line")
         sentences.append(f"... and {rest} (--depth)")
+    # A soft reason says what is untested; all hard ones come to the same.
     sentences.append(core.get("conclusion", "there is no answer."))
     prefix = f"{number}. {core['kind']}  "
     indent = " " * len(prefix)
@@ -153,7 +153,8 @@ def _derivation(
     for sentence in sentences:
         first = indent if found else prefix
         found += screen.wrap(sentence, first, indent + "  ")
-    return "\n".join(found) + ("  TM101" if core["kind"] == "hard" else "  TM102")
+    found[-1] += "  TM101" if core["kind"] == "hard" else "  TM102"
+    return found
 
 
 def _line(line: dict[str, Any], notes: Notes, *, several: bool) -> str:

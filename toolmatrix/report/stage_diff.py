@@ -224,7 +224,7 @@ def _words(
 
 
 def _place(words: WordDifference) -> str:
-    """The step of some words, and how many of its stages have them if not all do."""
+    # How many stages of a step have the words is said only where not all do.
     count = len(words.stages)
     return _named(words.step) + (f" ({count} of {words.matched})" if count < words.matched else "")
 

@@ -168,6 +168,7 @@ def wrap(text: str, width: int, *, indent: str = "", first: str | None = None) -
     line = ""
     for word in text.split():
         head = indent if lines else start
+        # Colours take no column.
         if line and len(visible(head + line)) + 1 + len(visible(word)) > width:
             lines.append(head + line)
             line = word

@@ -53,9 +53,9 @@ def text(
     for target in resolution.targets:
         root = _TargetTree(index, resolution, target).root()
         if root is None:
-            parts.append(f"nothing to choose  {_headline(resolution, target)}")
+            parts.append([f"nothing to choose  {_headline(resolution, target)}"])
         else:
-            parts.append("\n".join(_tree(root, notes, screen, depth)))
+            parts.append([*_tree(root, notes, screen, depth)])
     choices = [choice for held in resolution.targets.values() for choice in held]
     facts = {cite.record for choice in choices for cite in choice.cites}
     closing = (
@@ -70,7 +70,7 @@ def text(
     below = notes.lines(screen.width)
     for remark in remarks:
         below += screen.wrap(remark)
-    return "\n\n".join([*parts, "\n".join(below)]) + "\n"
+    return terminal.blocks([*parts, below])
 
 
 def _headline(resolution: Resolution, target: str) -> str:
@@ -101,6 +101,7 @@ class _TargetTree:
             self.builds = {build.component: build for build in variants.of(index, held)}
             self.inside = variants.carried(index, resolution, target)
             self.installs = variants.installs(list(self.builds.values()))
+        # A flag is a component of which each spelling is a release.
         self.choices = [one for one in held if not self.components[one.component]["flag"]]
         self.flagged = {one.version: one for one in held if self.components[one.component]["flag"]}
         self.long = {one.version: one.component for one in self.choices if len(one.version) > _LONG}
@@ -114,6 +115,7 @@ class _TargetTree:
         roots = [one for one in self.choices if one.component in wanted] or self.choices[:1]
         below = self.below(roots)
         root = self.node(roots[0], below)
+        # The first line says what was asked for, with the defaults: no fact explains it better.
         return root.replace(
             why=_headline(self.resolution, self.target), below=(*root.below, *self.flags())
         )
@@ -275,6 +277,7 @@ def _drawn(
     if len(terminal.visible(whole)) <= screen.width:
         yield whole
         return
+    # The name of an image takes a line of its own, and all columns begin below it.
     if len(left) > wide:
         yield left
         left = below

@@ -64,6 +64,7 @@ def _variant(index: Index, choice: Choice, component: str) -> Variant:
         machine=attributes["machine"],
         accelerator=attributes["accelerator"],
         abi=attributes.get("abi", ""),
+        # What nobody looked into may hold anything, which is not the same as nothing.
         archs=None if attributes["archs"] == "unknown" else tuple(attributes["archs"].split()),
         requirement=attributes["install"],
         arguments=tuple(word.replace("{line}", attributes["line"]) for word in channel.install),

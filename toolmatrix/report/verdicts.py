@@ -48,6 +48,7 @@ _COLUMNS = ("verdict", "check", "found", "wanted", "how it was seen", "code", "w
 def text(judged: Judged, screen: Terminal) -> str:
     """A subject in words: a line a check, and below them what can be done."""
     head = (judged.subject, judged.platform, judged.digest[:_DIGEST])
+    # FAIL alone is written in capitals, to be seen; counts have all words in small letters.
     counts = judged.summary()
     closing = [f"{counts['checked']} checked"]
     closing += [
@@ -70,6 +71,7 @@ def text_of_all(many: Sequence[Judged], screen: Terminal) -> str:
 
 def _rows(verdicts: Sequence[Verdict], screen: Terminal) -> Iterator[tuple[str, ...]]:
     for one in verdicts:
+        # What was wanted is not said again where it was found or stands in the name.
         said = one.wanted in ("", one.found, one.name)
         wanted = "" if said else f"wanted {shown(one.wanted)}"
         how = one.reason or one.where or one.seen_by
