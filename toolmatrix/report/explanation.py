@@ -146,6 +146,7 @@ def _sentences(
 ) -> Iterator[str]:
     target = f" on {entry['target']}" if several else ""
     yield f"{entry['component']} {entry['version']}{target}, {entry['evidence']}"
+    # Facts that say the same are one reason, with the note of each.
     same: dict[str, list[str]] = {}
     for part in entry["because"]:
         fact = _listed(notes.index, part["fact"], entry)

@@ -41,6 +41,7 @@ def _block(title: str, rows: Iterable[list[str]], screen: Terminal) -> list[str]
 def _components(inventory: Inventory) -> Iterator[list[str]]:
     for name, several in inventory.components.items():
         for place, seen in enumerate(several):
+            # What is there several times is named once.
             word = "default" if seen.default else ""
             yield [name if not place else "", seen.version, word, seen.seen_by, seen.where]
 

@@ -161,13 +161,6 @@ def text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
         side["name"]: [part for part in only if part["held"][0]["target"] == side["name"]]
         for side in sides
     }
-    groups = [
-        ("equal", _equal(equal, screen)),
-        ("different", _aligned(_different(different, notes), screen)),
-    ]
-    groups += [
-        (f"only on {name}", _aligned(_only(parts, notes), screen)) for name, parts in mine.items()
-    ]
     flags = (
         (
             (part["target"], part["flag"], " ".join(part["lists"]), part["evidence"] or ""),
@@ -175,6 +168,11 @@ def text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
         )
         for part in document["flags"]
     )
+    tables = {"different": _different(different, notes)}
+    tables |= {f"only on {name}": _only(parts, notes) for name, parts in mine.items()}
+    # Sources are numbered as they are cited, from the top, so that each table is made when its turn comes.
+    groups = [("equal", _equal(equal, screen))]
+    groups += [(title, _aligned(rows, screen)) for title, rows in tables.items()]
     groups.append(("flags that differ", _aligned(flags, screen)))
     counts = [f"{len(equal)} equal", f"{len(different)} different"]
     counts += [f"{len(parts)} only on {name}" for name, parts in mine.items()]
@@ -212,6 +210,7 @@ def _equal(parts: list[dict[str, Any]], screen: Terminal) -> list[str]:
 def _different(parts: list[dict[str, Any]], notes: Notes) -> Iterator[Row]:
     for part in parts:
         for place, held in enumerate(part["held"]):
+            # The component is named on the first of its two lines.
             name = "" if place else part["component"]
             yield (name, held["target"], held["value"], held["evidence"]), _why(held, notes)
 

@@ -135,6 +135,7 @@ def _mermaid(log: Log) -> Iterator[str]:
         graph = _graph(f"p{place}", plan)
         yield f'  subgraph {graph.id}["{_entities(graph.title)}"]'
         for node in graph.nodes:
+            # A label of Mermaid is one line, in which this tag is the only one not escaped.
             label = "<br/>".join(map(_entities, node.lines))
             body = f'(["{label}"])' if node.sort == FILE else f'["{label}"]:::{node.sort}'
             yield f"    {node.id}{body}"

@@ -51,6 +51,7 @@ class FileNames:
     def __init__(self, plan: Plan, *, full: bool = False) -> None:
         written = {path for stage in plan.stages for path in stage.outputs}
         self.read = {path for stage in plan.stages for path in stage.inputs}
+        # What a driver removes in the end was for its own use, whether or not a stage read it.
         self.passed = (written & self.read) | set(plan.removed)
         self.folders = {posixpath.dirname(path) for path in self.passed}
         self.full = full

@@ -140,6 +140,7 @@ def raw(log: Log) -> str:
         for stage in plan.stages:
             prose = prose_of(plan, stage)
             arch = f" for {stage.arch}" if stage.arch else ""
+            # A shell takes it for a comment, so that what is printed can be run.
             lines.append(f"# {stage.id + 1} {prose.side} {prose.name}{arch}, line {stage.line}")
             lines.append(stage.text)
     return "".join(terminal.printable(line) + "\n" for line in lines)

@@ -124,6 +124,7 @@ class _TargetTree:
         """Each choice below the component it belongs under, all else below the first component asked for."""
         first = roots[0]
         asked = {id(choice) for choice in roots}
+        # Of several archs or devices the first one is found.
         by_name = {choice.component: choice for choice in reversed(self.choices)}
         found: dict[int, list[Choice]] = {}
         for choice in self.choices:
