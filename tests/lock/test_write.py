@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,11 +21,6 @@ from toolmatrix.lock.model import (
 
 if TYPE_CHECKING:
     from typing import Any
-
-if sys.version_info >= (3, 11):
-    pass
-else:
-    pass
 
 TEXT = st.text(max_size=8)
 TEXTS = st.lists(TEXT, max_size=3).map(tuple)

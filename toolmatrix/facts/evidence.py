@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 WORDS = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown")
 """`ran` (a capture we hold), `artifact` (read out of a published file), `tested` (the vendor's tested row), `stated`
 (the vendor says supported), `derived` (by a named rule), `reported` (third party), `unknown` (no fact speaks)."""
@@ -25,3 +29,8 @@ def word(number: int) -> str:
 def weaker(one: str, other: str) -> str:
     """The weaker of two evidence words: a chain is worth its weakest link."""
     return one if _RANK[one] <= _RANK[other] else other
+
+
+def weakest(found: Iterable[str]) -> str:
+    """The weakest of some evidence words; the best there is for none."""
+    return min(found, key=rank, default=WORDS[0])

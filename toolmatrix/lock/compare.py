@@ -1,20 +1,18 @@
-"""What differs between two sets of "component = value", and between two locks.
+"""Differences between two sets of "component = value", and between two locks.
 
 `compare` knows nothing of locks: whatever can be said as a mapping can be compared with it.
 """
 
 from __future__ import annotations
 
-from toolmatrix.facts import evidence as words
+from toolmatrix.lock.model import FLAGS, Backed
 from toolmatrix.value import Document, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolmatrix.lock.model import Backed, Lock, LockedFlags, LockedTarget
-
-FLAGS = ("cflags", "cxxflags", "nvcc", "hipcc")
+    from toolmatrix.lock.model import Lock, LockedFlags, LockedTarget
 
 
 class LockedValue(Document):
@@ -55,7 +53,7 @@ class Differences(Value):
 
     @property
     def any(self) -> bool:
-        """Whether a value differs; facts that moved below the same values are no difference."""
+        """True if a value differs; facts that moved below the same values are no difference."""
         return any(change.kind != "moved" for change in self.changes)
 
 
@@ -70,15 +68,11 @@ def compare(
     same = []
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
-        if after is not None and before == after:
-            same.append((environment, target, name, after.value))
-            continue
-        changes.append(
-            ValueChange(
-                component=name, old=before, new=after, environment=environment, target=target
-            )
-        )
-        if changes[-1].kind == "moved" and after is not None:
+        place = {"environment": environment, "target": target}
+        if before != after:
+            changes.append(ValueChange(component=name, old=before, new=after, **place))
+        # A value that other facts stand behind has moved, and is the same all the same.
+        if before and after and before.value == after.value:
             same.append((environment, target, name, after.value))
     return Differences(changes=tuple(changes), same=tuple(same))
 
@@ -104,14 +98,13 @@ def _both(
     old: LockedTarget | None, new: LockedTarget | None
 ) -> tuple[dict[str, LockedValue], dict[str, LockedValue]]:
     """The components of both sides, and of their settings and flags those that differ."""
-    before, after = _settings(old), _settings(new)
-    moved = {name for name in {*before, *after} if before.get(name) != after.get(name)}
-    if old is None or new is None:
-        moved = set()
-    return (
-        components(old) | {name: held for name, held in before.items() if name in moved},
-        components(new) | {name: held for name, held in after.items() if name in moved},
-    )
+    before, after = components(old), components(new)
+    # The settings of a target that came or went say nothing that its components do not.
+    if old and new:
+        was, is_ = _settings(old), _settings(new)
+        before |= {name: held for name, held in was.items() if is_.get(name) != held}
+        after |= {name: held for name, held in is_.items() if was.get(name) != held}
+    return before, after
 
 
 def own_flags(flags: LockedFlags, others: LockedFlags) -> dict[str, list[str]]:
@@ -125,47 +118,29 @@ def own_flags(flags: LockedFlags, others: LockedFlags) -> dict[str, list[str]]:
 
 
 def components(target: LockedTarget | None) -> dict[str, LockedValue]:
-    """What a target holds, codegen archs and devices as one component each."""
+    """The components of a target, its codegen archs and devices as one component each."""
     if target is None:
         return {}
     found = {
-        name: LockedValue(
-            value=f">={part.version}" if part.floor else part.version,
-            evidence=part.evidence,
-            facts=part.facts,
-            disputed=part.disputed,
-        )
+        name: _value(f">={part.version}" if part.floor else part.version, part)
         for name, part in target.components.items()
     }
     for name, build in target.variants.items():
-        found[f"{name} build"] = LockedValue(
-            value=build.build,
-            evidence=build.evidence,
-            facts=build.facts,
-            disputed=build.disputed,
-        )
+        found[f"{name} build"] = _value(build.build, build)
     for name, parts in (("arch", target.archs), ("device", target.devices)):
         if parts:
-            found[name] = _joined(parts)
+            names = sorted(parts)
+            found[name] = _value(", ".join(names), Backed.joined([parts[one] for one in names]))
     return found
 
 
-def _joined(parts: Mapping[str, Backed]) -> LockedValue:
-    evidence = words.WORDS[0]
-    for part in parts.values():
-        evidence = words.weaker(evidence, part.evidence)
-    held = [parts[name] for name in sorted(parts)]
+def _value(value: str, behind: Backed) -> LockedValue:
     return LockedValue(
-        value=", ".join(sorted(parts)),
-        evidence=evidence,
-        facts=tuple(dict.fromkeys(fact for part in held for fact in part.facts)),
-        disputed=tuple(dict.fromkeys(fact for part in held for fact in part.disputed)),
+        value=value, evidence=behind.evidence, facts=behind.facts, disputed=behind.disputed
     )
 
 
-def _settings(target: LockedTarget | None) -> dict[str, LockedValue]:
-    if target is None:
-        return {}
+def _settings(target: LockedTarget) -> dict[str, LockedValue]:
     flags = target.flags
     said = {
         "accelerator": target.accelerator,

@@ -1,4 +1,4 @@
-"""What a lock holds: for each environment and target the chosen releases, how well each is known, and by which facts.
+"""The contents of a lock: for each environment and target the chosen releases, their evidence and their facts.
 
 It is enough to render and to validate without the matrix it came from. The version of toolmatrix is not in it: the same
 request and the same matrix give the same bytes.
@@ -6,17 +6,20 @@ request and the same matrix give the same bytes.
 
 from __future__ import annotations
 
+from toolmatrix.facts import evidence as words
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 SCHEMA = "toolmatrix.lock/1"
 DEFAULT = "default"
 """The environment of a request that stands in no `[environments.NAME]`."""
 
 COMPILERS = ("gcc", "clang")
+FLAGS = ("cflags", "cxxflags", "nvcc", "hipcc")
+"""The fields of `LockedFlags` that compilers are called with."""
 
 _OPERATORS = "=<>!~"
 
@@ -27,6 +30,15 @@ class Backed(Value):
     evidence: str
     facts: tuple[str, ...] = ()
     disputed: tuple[str, ...] = ()
+
+    @staticmethod
+    def joined(parts: Sequence[Backed]) -> Backed:
+        """Several parts as one, which is known as well as the worst of them."""
+        return Backed(
+            evidence=words.weakest(part.evidence for part in parts),
+            facts=tuple(dict.fromkeys(fact for part in parts for fact in part.facts)),
+            disputed=tuple(dict.fromkeys(fact for part in parts for fact in part.disputed)),
+        )
 
 
 class LockedComponent(Backed):
@@ -50,12 +62,12 @@ class LockedVariant(Backed):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What pip gets beside the requirements: nothing for the index that it asks anyway."""
+        """The arguments of pip beside the requirements: none for the index that it asks anyway."""
         return self.install[len(self.requirements) :]
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        """What stands before the first option."""
+        """The words before the first option."""
         first = next((place for place, word in enumerate(self.install) if word[:1] == "-"), None)
         return self.install[:first]
 
@@ -90,7 +102,7 @@ class LockedTarget(Value):
 
     @property
     def compiles(self) -> bool:
-        """Whether it holds a compiler of C, which alone can be told `flags.cflags`."""
+        """True if it holds a compiler of C, which alone can be told `flags.cflags`."""
         return any(name in self.components for name in COMPILERS)
 
     @property
@@ -137,7 +149,7 @@ class Lock(Value):
         return next(iter(self.environments.values())) if len(self.environments) == 1 else None
 
     def names(self) -> tuple[tuple[str, str, str], ...]:
-        """What files of each answer are called: the target, after its environment where there are several."""
+        """The names of the files of each answer: the target, after its environment where there are several."""
         alone = len(self.environments) == 1
         return tuple(
             (target if alone or name == DEFAULT else f"{name}-{target}", name, target)
@@ -162,9 +174,6 @@ class Lock(Value):
 
 
 def _component(text: str) -> str:
-    name = text
-    for place, letter in enumerate(text):
-        if letter in _OPERATORS or letter.isspace():
-            name = text[:place]
-            break
-    return name.strip().lower().replace("_", "-")
+    # Without `re`, whose import takes as long as reading the facts of an answer.
+    ends = (place for place, sign in enumerate(text) if sign in _OPERATORS or sign.isspace())
+    return text[: next(ends, len(text))].lower().replace("_", "-")

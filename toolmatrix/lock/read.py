@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolmatrix import toml
 from toolmatrix.errors import LockError, Position
+from toolmatrix.facts import versions
 from toolmatrix.facts.evidence import WORDS
 from toolmatrix.lock.model import (
     SCHEMA,
@@ -72,7 +73,7 @@ def read(path: str) -> Lock:
 
 
 def may_be_replaced(path: str) -> bool:
-    """Whether nothing is there, or what was a lock once: broken, of another schema, empty."""
+    """True if nothing is there, or what was a lock once: broken, of another schema, empty."""
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD)
@@ -92,7 +93,7 @@ def parse(data: bytes, path: str) -> Lock:
 
 
 def odd(path: str, keys: tuple[str, ...], expected: str, found: str = "") -> LockError:
-    """What a lock that could be read says and nobody understands, with its line."""
+    """The error for what a lock that could be read says and nobody understands, with its line."""
     with open(path, "rb") as file:
         text = file.read(LARGEST).decode("utf-8", "replace")
     return _Checker(path, text).wrong(keys, expected, found)
@@ -100,8 +101,7 @@ def odd(path: str, keys: tuple[str, ...], expected: str, found: str = "") -> Loc
 
 def check_known(lock: Lock, path: str, index: Index) -> None:
     """Raises LockError, with the line, for the first target, component or release that a matrix does not know."""
-    for name, environment, target in lock.names():
-        del name
+    for _, environment, target in lock.names():
         keys = ("environments", environment, "targets", target)
         if target not in index.header["targets"]:
             raise odd(path, keys, "a target of the matrix", f"`{target}`")
@@ -127,17 +127,11 @@ def _named(held: LockedTarget) -> Iterator[tuple[tuple[str, ...], str, str]]:
             yield ("components", name), name, part.version
     for name, build in held.variants.items():
         yield ("variants", name), f"{name}-variant", build.build
-    for table, component, names in (
-        ("archs", "arch", held.archs),
-        ("devices", "device", held.devices),
-    ):
-        for name in names:
-            yield (table, name), component, name
+    yield from ((("archs", name), "arch", name) for name in held.archs)
+    yield from ((("devices", name), "device", name) for name in held.devices)
 
 
 def _is_version(text: str) -> bool:
-    from toolmatrix.facts import versions
-
     try:
         versions.key(text)
     except versions.SelectorError:
@@ -163,7 +157,7 @@ def _text(data: bytes, path: str) -> str:
 
 
 def _same_schema(text: str, path: str) -> None:
-    """Another schema is told before anything else: its seal may have another form."""
+    # Before anything else is looked at: the seal of another schema may have another form.
     for number, line in enumerate(text.split("\n"), 1):
         name, equals, value = line.rstrip("\r").partition(" = ")
         if line.startswith("["):
@@ -182,7 +176,7 @@ def _same_schema(text: str, path: str) -> None:
 
 
 def is_intact(text: str) -> bool:
-    """Whether the digest in the seal of a lock is that of what stands above it."""
+    """True if the digest in the seal of a lock is that of what stands above it."""
     body, found, below = text.partition("\n" + SEAL)
     seal, _, marks = below.partition("\n")
     # Locks used to have a checksum of each line below the digest. It says the same, so the comments decide nothing.
@@ -195,9 +189,9 @@ def is_intact(text: str) -> bool:
 
 
 def _check_seal(text: str, path: str) -> None:
-    """Raises LockError for a text that is not as it was sealed."""
     if is_intact(text):
         return
+    # Git converts line ends where `core.autocrlf` says so: that is no edit, and has a remedy of its own.
     if "\r\n" in text and is_intact(text.replace("\r\n", "\n")):
         raise LockError(
             "the line ends of the lock were converted",
@@ -227,13 +221,14 @@ def _check_seal(text: str, path: str) -> None:
 
 
 def _is_lock(text: str) -> bool:
-    """Whether a text begins as a lock does, however early it ends."""
+    # However early it ends: the first line that is no comment need only begin as that of a lock.
     start = f'schema = "{SCHEMA}"'
     lines = [line for line in text.split("\n") if not line.startswith("#")]
     return bool(text) and start.startswith(lines[0] if lines else "")
 
 
 def _no_lock(text: str, path: str) -> LockError:
+    # A file that is not even TOML is told as that, with line and column.
     if text:
         toml.parse(text, path, LockError, "the lock", _ANEW)
     return LockError(
@@ -257,16 +252,10 @@ class _Checker:
         self.check(body, (), FIELDS)
         if body["schema"] != SCHEMA:
             raise self.wrong(("schema",), f"`{SCHEMA}`")
-        for name, environment in body.get("environments", {}).items():
-            for target, part in environment.get("targets", {}).items():
-                for component, chosen in part["components"].items():
-                    if ("version" in chosen) == ("floor" in chosen):
-                        keys = ("environments", name, "targets", target, "components", component)
-                        raise self.wrong(keys, "one of `version` and `floor`")
         return _lock(body)
 
     def check(self, body: Any, keys: tuple[str, ...], fields: Fields) -> None:
-        """That a table has the keys it must have, none that is unknown, and values of their kinds."""
+        """Check that a table has the keys it must have, none that is unknown, and values of their kinds."""
         if not isinstance(body, dict):
             raise self.wrong(keys, "a table")
         below: list[tuple[str, Fields]] = []
@@ -281,6 +270,8 @@ class _Checker:
         for name in fields:
             if name[-1] not in "?*" and name not in body:
                 raise self.wrong(keys, f"the key `{name}`")
+        if "floor?" in fields and ("version" in body) == ("floor" in body):
+            raise self.wrong(keys, "one of `version` and `floor`")
         for name, inner in below:
             self.check(body[name], (*keys, name), inner)
 
@@ -294,7 +285,7 @@ class _Checker:
         )
 
     def line(self, keys: tuple[str, ...]) -> int:
-        """Where a key stands: below the header of the longest table that leads to it."""
+        """The line of a key: below the header of the longest table that leads to it."""
         for count in range(len(keys), -1, -1):
             head = header(keys[:count]).rstrip("\n")
             if count and head not in self.lines:
@@ -318,7 +309,6 @@ def _kind(fields: Fields, name: str) -> str | Fields | None:
 
 
 def _lock(body: Mapping[str, Any]) -> Lock:
-    """What a lock holds whose tables were checked."""
     return Lock(
         matrix_date=body["matrix"]["date"],
         matrix_digest=body["matrix"]["digest"],
@@ -329,51 +319,37 @@ def _lock(body: Mapping[str, Any]) -> Lock:
             )
             for name, part in body.get("environments", {}).items()
         },
-        render={
-            name: tuple(part) if isinstance(part, list) else part
-            for name, part in body.get("render", {}).items()
-        },
+        render=_fields(body.get("render", {})),
     )
 
 
 def _target(body: Mapping[str, Any]) -> LockedTarget:
-    flags = body.get("flags", {})
     return LockedTarget(
         accelerator=body["accelerator"],
         from_=body["from"],
         platform=body["platform"],
         evidence=body["evidence"],
-        components={
-            name: LockedComponent(
-                version=part["floor"] if "floor" in part else part["version"],
-                floor="floor" in part,
-                kept=part.get("kept", False),
-                inside=part.get("inside", ""),
-                **_backing(part),
-            )
-            for name, part in body["components"].items()
-        },
-        archs={name: Backed(**_backing(part)) for name, part in body.get("archs", {}).items()},
-        devices={name: Backed(**_backing(part)) for name, part in body.get("devices", {}).items()},
+        components={name: _component(part) for name, part in body["components"].items()},
+        archs={name: Backed(**_fields(part)) for name, part in body.get("archs", {}).items()},
+        devices={name: Backed(**_fields(part)) for name, part in body.get("devices", {}).items()},
         variants={
-            name: LockedVariant(
-                build=part["build"], install=tuple(part["install"]), **_backing(part)
-            )
-            for name, part in body.get("variants", {}).items()
+            name: LockedVariant(**_fields(part)) for name, part in body.get("variants", {}).items()
         },
-        flags=LockedFlags(
-            env=flags.get("env", {}),
-            **{name: tuple(flags[name]) for name in FLAG_LISTS if name in flags},
-        ),
+        flags=LockedFlags(**_fields(body.get("flags", {}))),
     )
 
 
-def _backing(body: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "evidence": body["evidence"],
-        "facts": tuple(body["facts"]),
-        "disputed": tuple(body.get("disputed", ())),
-    }
+def _component(body: Mapping[str, Any]) -> LockedComponent:
+    fields = _fields(body)
+    # The file says that any newer will do by the name of the key: `floor` is then the version.
+    if "floor" in body:
+        fields |= {"version": body["floor"], "floor": True}
+    return LockedComponent(**fields)
+
+
+def _fields(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a value as a table has them; what it leaves out has its default."""
+    return {name: tuple(part) if isinstance(part, list) else part for name, part in body.items()}
 
 
 def _is_list(value: object) -> bool:

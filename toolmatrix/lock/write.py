@@ -1,24 +1,21 @@
-"""The text of a lock: TOML with sorted tables, one component on a line, and a seal as its last line.
-
-Written here and not by a library: `tomli_w` has no inline tables, and one component to a line is
-what makes two locks easy to compare. Reading is `tomllib`'s.
-"""
+"""The text of a lock: TOML with sorted tables, one component on a line, and a seal as its last line."""
 
 from __future__ import annotations
 
-from toolmatrix.lock.model import SCHEMA, Backed, LockedComponent, LockedVariant
+from toolmatrix.lock.model import FLAGS, SCHEMA, Backed, LockedComponent, LockedVariant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.lock.model import Lock, LockedFlags, LockedTarget
+    from toolmatrix.lock.model import Lock, LockedTarget
 
 SEAL = "# seal "
 """How the line begins that has the SHA-256 of all lines above it."""
 
+# By hand, as `tomli_w` has no inline tables: one component to a line is what makes two locks easy to compare.
 _HEAD = "# Written by `toolmatrix lock`. An edit by hand is refused.\n"
-FLAG_LISTS = ("cflags", "cxxflags", "facts", "hipcc", "missing", "nvcc")
+FLAG_LISTS = tuple(sorted((*FLAGS, "facts", "missing")))
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -79,18 +76,13 @@ def _target(keys: tuple[str, ...], target: LockedTarget) -> Iterator[str]:
     }
     if flags:
         yield _table((*keys, "flags"), flags)
-    yield from _env((*keys, "flags", "env"), target.flags)
-
-
-def _env(keys: tuple[str, ...], flags: LockedFlags) -> Iterator[str]:
-    if flags.env:
-        yield _table(keys, {name: flags.env[name] for name in sorted(flags.env)})
+    if target.flags.env:
+        yield _table((*keys, "flags", "env"), dict(sorted(target.flags.env.items())))
 
 
 def _table(keys: Sequence[str], values: Mapping[str, str | Sequence[str]]) -> str:
-    return header(keys) + "".join(
-        f"{key(name)} = {_value(value)}\n" for name, value in values.items()
-    )
+    lines = [f"{key(name)} = {_value(value)}\n" for name, value in values.items()]
+    return header(keys) + "".join(lines)
 
 
 def _inline(part: Backed) -> str:
