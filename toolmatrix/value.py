@@ -91,9 +91,13 @@ class Value(metaclass=_ValueType):
         inside = ", ".join(f"{field}={getattr(self, field)!r}" for field in self._fields)
         return f"{type(self).__name__}({inside})"
 
+    def as_dict(self, *names: str) -> dict[str, Any]:
+        """The fields of these names, or all."""
+        return {field: getattr(self, field) for field in names or self._fields}
+
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
-        return type(self)(**({field: getattr(self, field) for field in self._fields} | changes))
+        return type(self)(**(self.as_dict() | changes))
 
 
 class Document(Value):

@@ -12,14 +12,19 @@ import re
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import pieces, statements, tables, variants, yamlfile
-from toolmatrix.facts.model import SCHEMES, Component, FactSource, InheritanceRule, Target
-from toolmatrix.facts.pieces import MatrixLayer
+from toolmatrix.facts.model import (
+    SCHEMES,
+    Component,
+    FactSource,
+    InheritanceRule,
+    Matrix,
+    Target,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolmatrix.facts.model import Matrix
     from toolmatrix.facts.yamlfile import YamlNode
 
 FRONT = "toolmatrix.matrix/1"
@@ -40,19 +45,16 @@ def load(paths: Sequence[str]) -> Matrix:
     roots = [yamlfile.read(path) for path in paths]
     kinds = [_schema(root, (FRONT, FACTS)) for root in roots]
     start = max((place for place, kind in enumerate(kinds) if kind == FRONT), default=0)
-    merged = MatrixLayer()
+    merged = Matrix()
     for path, root, kind in zip(paths[start:], roots[start:], kinds[start:], strict=True):
         _facts(_front(root, path, merged) if kind == FRONT else [root], merged)
-    return merged.matrix()
+    return merged
 
 
 def files(path: str) -> list[str]:
     """The front page (or fact file) at `path` and every file it lists, as paths."""
-    root = yamlfile.read(path)
-    listed = (root.fields or {}).get("files")
-    if listed is None:
-        return [path]
-    return [path, *(_beside(path, item.string("a file")) for item in listed.sequence("files"))]
+    listed = pieces.items(yamlfile.read(path).fields or {}, "files")
+    return [path, *(_beside(path, item.string("a file")) for item in listed)]
 
 
 def _beside(path: str, name: str) -> str:
@@ -70,15 +72,15 @@ def _schema(root: YamlNode, known: tuple[str, ...]) -> str:
     return fields["schema"].choice("schema", known)
 
 
-def _front(root: YamlNode, path: str, layer: MatrixLayer) -> list[YamlNode]:
+def _front(root: YamlNode, path: str, layer: Matrix) -> list[YamlNode]:
     fields = root.only(
         "the front page", _FRONT_KEYS, ("schema", "date", "components", "targets", "files")
     )
     layer.date = pieces.date(fields["date"], "date")
     layer.components = _components(fields["components"], {})
-    for name, node in fields["aliases"].mapping("aliases").items() if "aliases" in fields else ():
+    for name, node in pieces.entries(fields, "aliases").items():
         layer.aliases[name] = pieces.known_component(node, layer.components).name
-    for name, node in fields["rules"].mapping("rules").items() if "rules" in fields else ():
+    for name, node in pieces.entries(fields, "rules").items():
         layer.rules[name] = _rule(name, node, layer.components)
     for name, node in fields["targets"].mapping("targets").items():
         layer.targets[name] = _target(name, node, layer.components)
@@ -130,7 +132,6 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
             expected="a-z, 0-9, `-`, `.`, `_`",
             help="rename it; `title:` is what people see",
         )
-    accelerators = fields.get("accelerators")
     component = Component(
         name=name,
         title=fields["title"].string("title"),
@@ -138,14 +139,10 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
         variant_of="",
         under=pieces.text(fields, "under"),
         grid=pieces.text(fields, "grid"),
-        prefer=fields["prefer"].choice("prefer", ("newest", "oldest"))
-        if "prefer" in fields
-        else "newest",
+        prefer=pieces.choice(fields, "prefer", ("newest", "oldest"), "newest"),
         accelerators=tuple(
-            item.string("accelerator") for item in accelerators.sequence("accelerators")
-        )
-        if accelerators
-        else (),
+            item.string("accelerator") for item in pieces.items(fields, "accelerators")
+        ),
         **{flag: pieces.flag(fields, flag) for flag in _FLAGS},
     )
     if "grid" in fields:
@@ -198,16 +195,15 @@ def _target(name: str, node: YamlNode, components: Mapping[str, Component]) -> T
     )
 
 
-def _facts(parts: Sequence[YamlNode], merged: MatrixLayer) -> None:
+def _facts(parts: Sequence[YamlNode], merged: Matrix) -> None:
     """Read the fact files of one layer: first the names that any of them may use, then what is said with them."""
-    layer = MatrixLayer()
+    layer = Matrix()
     for root in parts:
         fields = root.only("the fact file", _FACT_KEYS, ("schema",))
         if "components" in fields:
             merged.components |= _components(fields["components"], merged.components)
-        if "sources" in fields:
-            for name, node in fields["sources"].mapping("sources").items():
-                _source(fields["sources"].key(name), node, layer)
+        for name, node in pieces.entries(fields, "sources").items():
+            _source(fields["sources"].key(name), node, layer)
     recorder = pieces.Recorder(layer, merged)
     readers = {
         "channels": variants.channel,
@@ -218,8 +214,7 @@ def _facts(parts: Sequence[YamlNode], merged: MatrixLayer) -> None:
     }
     for root in parts:
         for name, reader in readers.items():
-            held = root.mapping("the fact file").get(name)
-            for node in held.sequence(name) if held else ():
+            for node in pieces.items(root.mapping("the fact file"), name):
                 reader(recorder, node)
     for node in recorder.variants:
         variants.table(recorder, node)
@@ -227,7 +222,7 @@ def _facts(parts: Sequence[YamlNode], merged: MatrixLayer) -> None:
     merged.put(layer)
 
 
-def _source(named: YamlNode, node: YamlNode, layer: MatrixLayer) -> None:
+def _source(named: YamlNode, node: YamlNode, layer: Matrix) -> None:
     name = named.string("a source")
     fields = node.only(f"source `{name}`", ("title", "at", "read"), ("title", "at", "read"))
     source = FactSource(
@@ -263,5 +258,5 @@ def _releases(recorder: pieces.Recorder, node: YamlNode) -> None:
             f"{name}/{version}",
             origin,
             inner,
-            pieces.release_attributes(inner),
+            {key: pieces.printed(held) for key, held in inner.items() if key not in pieces.RELEASE},
         )

@@ -5,6 +5,7 @@ Made by `load`, turned into the index by `compile`; docs/facts.md gives the mean
 
 from __future__ import annotations
 
+from toolmatrix.facts import evidence as words
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from toolmatrix.facts.yamlfile import YamlNode
 
 SCHEMES = ("pep440", "series", "names")
-HARD = ("requires", "limits", "offers", "needs", "carries")
 KINDS = ("when", "requires", "limits", "offers", "tested", "carries", "attribute")
 
 
@@ -146,16 +146,45 @@ class Claim(Value):
     node: YamlNode
 
 
-class Matrix(Value):
-    """Everything the files say."""
+class Matrix:
+    """Everything the files say: all of them, or those of one layer (a front page with its files, or one fact file)."""
 
-    date: str
-    components: Mapping[str, Component]
-    aliases: Mapping[str, str]
-    targets: Mapping[str, Target]
-    rules: Mapping[str, InheritanceRule]
-    sources: Mapping[str, FactSource]
-    channels: Mapping[str, Channel]
-    releases: Mapping[tuple[str, str], Release]
-    rows: Mapping[str, TableRow]
-    claims: Mapping[str, Claim]
+    def __init__(self) -> None:
+        self.date = ""
+        self.components: dict[str, Component] = {}
+        self.aliases: dict[str, str] = {}
+        self.targets: dict[str, Target] = {}
+        self.rules: dict[str, InheritanceRule] = {}
+        self.sources: dict[str, FactSource] = {}
+        self.channels: dict[str, Channel] = {}
+        self.releases: dict[tuple[str, str], Release] = {}
+        self.rows: dict[str, TableRow] = {}
+        self.claims: dict[str, Claim] = {}
+
+    def put(self, layer: Matrix) -> None:
+        """Put the facts of a later layer on top: what has the same id is replaced with all that it said."""
+        self.sources |= layer.sources
+        self.channels |= layer.channels
+        replaced = {release.id for release in layer.releases.values()}.union(layer.rows)
+        self.releases = {
+            name: release for name, release in self.releases.items() if release.id not in replaced
+        }
+        for release in layer.releases.values():
+            self.offer(release, self.sources)
+        self.claims = {
+            name: claim for name, claim in self.claims.items() if claim.row not in layer.rows
+        } | layer.claims
+        self.rows |= layer.rows
+
+    def offer(self, release: Release, sources: Mapping[str, FactSource]) -> None:
+        """Record a release; of the same one from two places the better known stays."""
+
+        def standing(one: Release) -> tuple[int, int, str]:
+            """Best evidence first, then the one read later, then the smaller id."""
+            read = int(sources[one.source].read.replace("-", ""))
+            return -words.rank(one.evidence), -read, one.id
+
+        name = release.component, release.version
+        held = self.releases.get(name)
+        if held is None or standing(release) < standing(held):
+            self.releases[name] = release

@@ -1,4 +1,4 @@
-"""Readers that tables, statements, releases and the front page share, and the layer in which their facts are put down.
+"""Readers that tables, statements, releases and the front page share, and what puts their facts into a layer.
 
 Raises MatrixError with the position of the value or key at fault.
 """
@@ -7,30 +7,29 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
-from toolmatrix.facts.model import (
-    Channel,
-    Claim,
-    Component,
-    FactSource,
-    InheritanceRule,
-    Matrix,
-    Release,
-    TableRow,
-    Target,
-)
+from toolmatrix.facts.model import Release
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from toolmatrix.facts.model import (
+        Channel,
+        Claim,
+        Component,
+        FactSource,
+        InheritanceRule,
+        Matrix,
+        TableRow,
+    )
     from toolmatrix.facts.yamlfile import YamlNode
 
 Conditions = tuple[tuple[str, str], ...]
 """(component, selector)."""
 
-# Keys of a release that are not attributes.
-_RELEASE = ("date", "rank", "yanked")
+RELEASE = ("date", "rank", "yanked")
+"""The keys of a release that are not attributes."""
 
 
 class LocatedStr(str):
@@ -46,71 +45,13 @@ class LocatedStr(str):
         return made
 
 
-class MatrixLayer:
-    """The facts of one matrix (a front page with its files, or one fact file), before layers are merged."""
-
-    def __init__(self) -> None:
-        self.date = ""
-        self.components: dict[str, Component] = {}
-        self.aliases: dict[str, str] = {}
-        self.targets: dict[str, Target] = {}
-        self.rules: dict[str, InheritanceRule] = {}
-        self.sources: dict[str, FactSource] = {}
-        self.channels: dict[str, Channel] = {}
-        self.releases: dict[tuple[str, str], Release] = {}
-        self.rows: dict[str, TableRow] = {}
-        self.claims: dict[str, Claim] = {}
-
-    def put(self, layer: MatrixLayer) -> None:
-        """Put the facts of a later layer on top: what has the same id is replaced with all that it said."""
-        self.sources |= layer.sources
-        self.channels |= layer.channels
-        replaced = {release.id for release in layer.releases.values()}.union(layer.rows)
-        self.releases = {
-            name: release for name, release in self.releases.items() if release.id not in replaced
-        }
-        for release in layer.releases.values():
-            self.offer(release, self.sources)
-        self.claims = {
-            name: claim for name, claim in self.claims.items() if claim.row not in layer.rows
-        } | layer.claims
-        self.rows |= layer.rows
-
-    def offer(self, release: Release, sources: Mapping[str, FactSource]) -> None:
-        """Record a release; of the same one from two places the better known stays."""
-
-        def standing(one: Release) -> tuple[int, int, str]:
-            """Best evidence first, then the one read later, then the smaller id."""
-            read = int(sources[one.source].read.replace("-", ""))
-            return -words.rank(one.evidence), -read, one.id
-
-        name = release.component, release.version
-        held = self.releases.get(name)
-        if held is None or standing(release) < standing(held):
-            self.releases[name] = release
-
-    def matrix(self) -> Matrix:
-        return Matrix(
-            date=self.date,
-            components=self.components,
-            aliases=self.aliases,
-            targets=self.targets,
-            rules=self.rules,
-            sources=self.sources,
-            channels=self.channels,
-            releases=self.releases,
-            rows=self.rows,
-            claims=self.claims,
-        )
-
-
 class Provenance(Value):
     """The origin of a statement: source, evidence word, place in the source, note."""
 
-    source: str
-    evidence: str
-    where: str
-    note: str
+    source: str = ""
+    evidence: str = ""
+    where: str = ""
+    note: str = ""
 
     @classmethod
     def read(
@@ -120,27 +61,42 @@ class Provenance(Value):
         base: Provenance | None = None,
     ) -> Provenance:
         """Read the keys source, evidence, where, note; what is missing is taken from `base`."""
-        source = base.source if base else ""
-        if "source" in fields:
-            source = fields["source"].string("source")
-            if source not in known:
-                fields["source"].fail(
-                    "no such source", expected=nearest(source, known, "a key under `sources:`")
-                )
-        word = base.evidence if base else ""
-        if "evidence" in fields:
-            word = fields["evidence"].choice("evidence", words.WORDS)
+        base = base or cls()
         return cls(
-            source=source,
-            evidence=word,
-            where=text(fields, "where", base.where if base else ""),
-            note=text(fields, "note", base.note if base else ""),
+            source=one_of(fields["source"], "source", known, "a key under `sources:`")
+            if "source" in fields
+            else base.source,
+            evidence=choice(fields, "evidence", words.WORDS, base.evidence),
+            where=text(fields, "where", base.where),
+            note=text(fields, "note", base.note),
         )
 
 
 def text(fields: Mapping[str, YamlNode], name: str, default: str = "") -> str:
     """The text of a key, if it is there."""
     return fields[name].string(name) if name in fields else default
+
+
+def choice(
+    fields: Mapping[str, YamlNode], name: str, known: tuple[str, ...], default: str = ""
+) -> str:
+    """The word of a key, if it is there."""
+    return fields[name].choice(name, known) if name in fields else default
+
+
+def entries(fields: Mapping[str, YamlNode], name: str) -> Mapping[str, YamlNode]:
+    """The entries of the mapping of a key; none where it is not there."""
+    return fields[name].mapping(name) if name in fields else {}
+
+
+def items(fields: Mapping[str, YamlNode], name: str) -> list[YamlNode]:
+    """The items of the list of a key; none where it is not there."""
+    return fields[name].sequence(name) if name in fields else []
+
+
+def several(fields: Mapping[str, YamlNode], name: str) -> list[YamlNode]:
+    """The items of a key, of which one may stand alone; none where it is not there."""
+    return fields[name].several() if name in fields else []
 
 
 def flag(fields: Mapping[str, YamlNode], name: str, *, default: bool = False) -> bool:
@@ -169,31 +125,49 @@ def decides(fields: Mapping[str, YamlNode]) -> bool:
 
 
 def known_component(node: YamlNode, components: Mapping[str, Component]) -> Component:
-    """The component that is named; MatrixError naming the nearest if there is none."""
-    name = node.string("a component")
-    if name not in components:
-        node.fail(
-            "no such component",
-            expected=nearest(name, components, "a component of the front page"),
-            help="components are listed in matrix.yaml, or under `components:` of the file",
-        )
-    return components[name]
+    """The component that is named."""
+    help = "components are listed in matrix.yaml, or under `components:` of the file"
+    otherwise = "a component of the front page"
+    return components[one_of(node, "a component", components, otherwise, help=help)]
+
+
+def rule(fields: Mapping[str, YamlNode], rules: Mapping[str, InheritanceRule]) -> str:
+    """The rule of the key `rule`, if it is there."""
+    return known_rule(fields["rule"], rules) if "rule" in fields else ""
+
+
+def stands_for(
+    fields: Mapping[str, YamlNode], rules: Mapping[str, InheritanceRule]
+) -> tuple[str, ...]:
+    """The rules of the key `stands-for`."""
+    return tuple(known_rule(part, rules) for part in several(fields, "stands-for"))
 
 
 def known_rule(node: YamlNode, rules: Mapping[str, InheritanceRule]) -> str:
     """The name of a rule of the front page."""
-    name = node.string("a rule")
-    if name not in rules:
-        node.fail("no such rule", expected=nearest(name, rules, "a rule of the front page"))
+    return one_of(node, "a rule", rules, "a rule of the front page")
+
+
+def one_of(
+    node: YamlNode,
+    what: str,
+    known: Mapping[str, object],
+    otherwise: str,
+    wrong: str = "",
+    help: str = "",
+) -> str:
+    """A known name; MatrixError with the one most like it, or `otherwise` what would do."""
+    name = node.string(what)
+    if name not in known:
+        import difflib
+
+        near = difflib.get_close_matches(name, known, 1)
+        node.fail(
+            wrong or f"no such {what.removeprefix('a ')}",
+            expected=f"`{near[0]}`?" if near else otherwise,
+            help=help,
+        )
     return name
-
-
-def nearest(name: str, known: Mapping[str, object], otherwise: str) -> str:
-    """The known name that is most like one that nobody knows."""
-    import difflib
-
-    near = difflib.get_close_matches(name, known, 1)
-    return f"`{near[0]}`?" if near else otherwise
 
 
 def selector(component: Component, node: YamlNode) -> str:
@@ -238,7 +212,7 @@ def printed(node: YamlNode, first: str = "is") -> str:
 class Recorder:
     """Puts rows, claims and releases into a layer. `known` are the sources, `below` has the components and rules."""
 
-    def __init__(self, layer: MatrixLayer, below: MatrixLayer) -> None:
+    def __init__(self, layer: Matrix, below: Matrix) -> None:
         self.layer = layer
         self.below = below
         self.known = below.sources | layer.sources
@@ -285,7 +259,7 @@ class Recorder:
         fields: Mapping[str, YamlNode],
         attributes: Mapping[str, str],
     ) -> None:
-        """Record the release that `node` names."""
+        """Record the release that `node` names; `fields` may have its date, rank and yanking."""
         version = node.string("a version")
         if component.scheme != "names":
             try:
@@ -308,25 +282,18 @@ class Recorder:
                 component=component.name,
                 version=version,
                 id=identifier,
-                source=origin.source,
-                evidence=origin.evidence,
-                where=origin.where,
                 date=date(fields["date"], "date") if "date" in fields else "",
                 rank=fields["rank"].integer("rank") if "rank" in fields else 0,
                 yanked=flag(fields, "yanked"),
                 attributes=attributes,
                 node=node,
+                **origin.as_dict("source", "evidence", "where"),
             )
         )
 
     def offer(self, release: Release) -> None:
         """Record a release; of the same one from two places the better known stays."""
         self.layer.offer(release, self.known)
-
-
-def release_attributes(fields: Mapping[str, YamlNode]) -> dict[str, str]:
-    """The attributes in the braces of a release, beside its date, rank and yanking."""
-    return {name: printed(part) for name, part in fields.items() if name not in _RELEASE}
 
 
 def date(node: YamlNode, what: str) -> str:

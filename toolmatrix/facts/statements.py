@@ -10,6 +10,8 @@ from toolmatrix.facts.model import Claim, TableRow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from toolmatrix.facts.pieces import Recorder
     from toolmatrix.facts.yamlfile import YamlNode
 
@@ -44,22 +46,16 @@ def statement(recorder: Recorder, node: YamlNode) -> None:
         fields["when"].fail("a statement needs a subject", expected="`when: {component: selector}`")
     origin = pieces.Provenance.read(fields, recorder.known)
     subject = when[0]
+    shown = [key for key in _SHOWN if key in fields]
     row = TableRow(
         id=name,
         table="statements",
         about=name,
         subject=" ".join(subject),
-        cells=tuple(
-            (key, pieces.printed(fields[key], subject[0])) for key in _SHOWN if key in fields
-        ),
-        source=origin.source,
-        evidence=origin.evidence,
-        where=origin.where,
-        note=origin.note,
+        cells=tuple((key, pieces.printed(fields[key], subject[0])) for key in shown),
+        **origin.as_dict(),
     )
     recorder.row(node, row)
-    topic = pieces.text(fields, "topic", name)
-    rules = fields.get("stands-for")
     base = Claim(
         id=name,
         row=name,
@@ -67,57 +63,44 @@ def statement(recorder: Recorder, node: YamlNode) -> None:
         when=pieces.subject_first(when),
         component=subject[0],
         selector="*",
-        topic=topic,
-        evidence=origin.evidence,
-        source=origin.source,
-        where=origin.where,
+        topic=pieces.text(fields, "topic", name),
         says=pieces.text(fields, "says"),
-        note=origin.note,
-        rule=pieces.known_rule(fields["rule"], recorder.rules) if "rule" in fields else "",
-        stands_for=tuple(pieces.known_rule(part, recorder.rules) for part in rules.several())
-        if rules
-        else (),
+        rule=pieces.rule(fields, recorder.rules),
+        stands_for=pieces.stands_for(fields, recorder.rules),
         decides=pieces.decides(fields),
         unreleased=pieces.flag(fields, "unreleased"),
         node=node,
+        **origin.as_dict(),
     )
+    for claim in _claims(recorder, fields, base):
+        recorder.claim(claim)
+
+
+def _claims(recorder: Recorder, fields: Mapping[str, YamlNode], base: Claim) -> Iterator[Claim]:
     for kind in _MAPPINGS:
-        if kind in fields:
-            _selectors(recorder, fields[kind], kind, base)
-    if "needs" in fields:
-        for place, part in enumerate(fields["needs"].sequence("needs")):
-            _need(recorder, part, place, base)
-
-
-def _selectors(recorder: Recorder, node: YamlNode, kind: str, base: Claim) -> None:
-    for component, part in node.mapping(kind).items():
-        known = pieces.known_component(node.key(component), recorder.components)
-        recorder.claim(
-            base.replace(
+        for component, part in pieces.entries(fields, kind).items():
+            known = pieces.known_component(fields[kind].key(component), recorder.components)
+            yield base.replace(
                 id=f"{base.row}#{component}",
                 kind=kind,
                 component=component,
                 selector=pieces.selector(known, part),
                 node=part,
             )
-        )
-
-
-def _need(recorder: Recorder, node: YamlNode, place: int, base: Claim) -> None:
-    parts = node.several()
-    names = tuple(pieces.known_component(part, recorder.components).name for part in parts)
-    if not names:
-        node.fail("a need names no component", expected="a component or a list of them")
-    recorder.claim(
-        base.replace(
+    for place, part in enumerate(pieces.items(fields, "needs")):
+        parts = part.several()
+        names = tuple(pieces.known_component(one, recorder.components).name for one in parts)
+        if not names:
+            part.fail("a need names no component", expected="a component or a list of them")
+        yield base.replace(
             id=f"{base.row}#needs.{place + 1}",
             kind="needs",
             component=names[0],
             alternatives=names,
+            # Each need stands beside the others, where claims of one topic would be rivals.
             topic=f"{base.topic}.{place + 1}",
-            node=node,
+            node=part,
         )
-    )
 
 
 def data(recorder: Recorder, node: YamlNode) -> None:
@@ -146,9 +129,6 @@ def data(recorder: Recorder, node: YamlNode) -> None:
                 about=about,
                 subject=name,
                 cells=tuple((column, pieces.printed(cell)) for column, cell in shown),
-                source=origin.source,
-                evidence=origin.evidence,
-                where=origin.where,
-                note=origin.note,
+                **origin.as_dict(),
             ),
         )

@@ -62,14 +62,13 @@ class FactTable(Value):
     by_device: bool = False
 
 
-class Cell(Value):
-    """The parts of a cell that come from its row and column."""
+class _Row(Value):
+    """The parts that all claims of a row share."""
 
-    column: Column
-    row: str
+    table: FactTable
+    id: str
     when: Conditions
     exact: bool
-    by_device: bool
     origin: Provenance
     decides: bool
 
@@ -90,7 +89,6 @@ def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, .
     """Read a table without its rows; its columns have none of the names that are `taken`."""
     name = recorder.group(fields)
     key = pieces.known_component(fields["key"], recorder.components).name
-    rules = fields.get("stands-for")
     columns = fields["columns"]
     for column in columns.mapping("columns"):
         if column in (key, *taken):
@@ -112,9 +110,7 @@ def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, .
             for column, part in columns.mapping("columns").items()
         },
         context=pieces.conditions(fields.get("context"), recorder.components),
-        rules=tuple(pieces.known_rule(part, recorder.rules) for part in rules.several())
-        if rules
-        else (),
+        rules=pieces.stands_for(fields, recorder.rules),
         defines="defines" in fields,
     )
 
@@ -126,7 +122,7 @@ def _column(recorder: Recorder, named: YamlNode, node: YamlNode, place: int) -> 
     component = pieces.text(fields, "component", name)
     if kind != "attribute":
         pieces.known_component(fields.get("component", named), recorder.components)
-    rule = pieces.known_rule(fields["rule"], recorder.rules) if "rule" in fields else ""
+    rule = pieces.rule(fields, recorder.rules)
     return Column(
         name=name,
         mark=f"@{rule or kind}" if place else "",
@@ -139,12 +135,12 @@ def _column(recorder: Recorder, named: YamlNode, node: YamlNode, place: int) -> 
         unreleased=pieces.flag(fields, "unreleased"),
         rival=pieces.flag(fields, "rival"),
         beside=pieces.flag(fields, "beside"),
-        evidence=fields["evidence"].choice("evidence", words.WORDS) if "evidence" in fields else "",
+        evidence=pieces.choice(fields, "evidence", words.WORDS),
     )
 
 
 def _row(recorder: Recorder, node: YamlNode, table: FactTable) -> None:
-    released = ("date", "rank", "yanked") if table.defines else ()
+    released = pieces.RELEASE if table.defines else ()
     fields = node.only(
         f"a row of `{table.id}`", (table.key, *table.columns, *ROW, *released), (table.key,)
     )
@@ -181,11 +177,8 @@ def printed(
             table=table.id,
             about=table.about,
             subject=f"{table.key} {subject}",
-            cells=cells(recorder, fields, table),
-            source=origin.source,
-            evidence=origin.evidence,
-            where=origin.where,
-            note=origin.note,
+            cells=_cells(recorder, fields, table),
+            **origin.as_dict(),
         ),
     )
     return origin
@@ -209,24 +202,31 @@ def claims(
     origin: Provenance,
 ) -> None:
     """Record the claims of the cells of a row about its subject, a component and a selector."""
-    when = (subject, *table.context, *_narrowing(recorder, fields, table))
-    decides = pieces.decides(fields)
-    for column, meanings in table.columns.items():
-        for meaning in meanings if column in fields else ():
-            if meaning.kind not in ("when", "attribute"):
-                cell = Cell(
-                    column=meaning,
-                    row=row,
-                    when=when,
-                    exact=table.defines and subject[0] == table.key,
-                    by_device=table.by_device and meaning.component == "arch",
-                    origin=origin,
-                    decides=decides,
-                )
-                _cell(recorder, fields[column], cell, table.rules)
+    filled = [
+        (fields[column], meaning)
+        for column, meanings in table.columns.items()
+        for meaning in meanings
+        if column in fields
+    ]
+    narrowing = [
+        (meaning.component, pieces.selector(recorder.components[meaning.component], node))
+        for node, meaning in filled
+        if meaning.kind == "when"
+    ]
+    common = _Row(
+        table=table,
+        id=row,
+        when=(subject, *table.context, *narrowing),
+        exact=table.defines and subject[0] == table.key,
+        origin=origin,
+        decides=pieces.decides(fields),
+    )
+    for node, meaning in filled:
+        if meaning.kind not in ("when", "attribute"):
+            _cell(recorder, node, meaning, common)
 
 
-def cells(
+def _cells(
     recorder: Recorder, fields: Mapping[str, YamlNode], table: FactTable
 ) -> tuple[tuple[str, str], ...]:
     """The cells as printed: the key, then the columns in the order of their components."""
@@ -241,19 +241,7 @@ def cells(
     return tuple((name, pieces.printed(fields[name])) for name in shown)
 
 
-def _narrowing(recorder: Recorder, fields: Mapping[str, YamlNode], table: FactTable) -> Conditions:
-    return tuple(
-        (
-            meaning.component,
-            pieces.selector(recorder.components[meaning.component], fields[column]),
-        )
-        for column, meanings in table.columns.items()
-        for meaning in meanings
-        if meaning.kind == "when" and column in fields
-    )
-
-
-def _cell(recorder: Recorder, node: YamlNode, cell: Cell, rules: tuple[str, ...]) -> None:
+def _cell(recorder: Recorder, node: YamlNode, column: Column, row: _Row) -> None:
     parts = node.several()
     unconditional = [part for part in parts if part.fields is None or "when" not in part.fields]
     if len(unconditional) > 1:
@@ -264,7 +252,8 @@ def _cell(recorder: Recorder, node: YamlNode, cell: Cell, rules: tuple[str, ...]
         )
     for place, part in enumerate(parts):
         suffix = f".{place + 1}" if len(parts) > 1 else ""
-        made = _claim(recorder, part, cell, suffix, rules)
+        made = _claim(recorder, part, column, row, suffix)
+        # What is inside an image or a build binds whoever chooses it, and speaks for its parts as a tested row does.
         if made.kind == "carries":
             recorder.claim(made.replace(kind="requires"))
             recorder.claim(made.replace(id=f"{made.id}+tested", kind="tested", carried=True))
@@ -272,12 +261,9 @@ def _cell(recorder: Recorder, node: YamlNode, cell: Cell, rules: tuple[str, ...]
             recorder.claim(made)
 
 
-def _claim(
-    recorder: Recorder, node: YamlNode, cell: Cell, suffix: str, rules: tuple[str, ...]
-) -> Claim:
-    column = cell.column
+def _claim(recorder: Recorder, node: YamlNode, column: Column, row: _Row, suffix: str) -> Claim:
     fields = {"is": node} if node.text is not None else node.only("a cell", _CELL, ("is",))
-    origin = pieces.Provenance.read(fields, recorder.known, cell.origin)
+    origin = pieces.Provenance.read(fields, recorder.known, row.origin)
     narrower = pieces.conditions(fields.get("when"), recorder.components)
     selector = pieces.selector(recorder.components[column.component], fields["is"])
     if selector == UNKNOWN:
@@ -285,25 +271,17 @@ def _claim(
         selector = pieces.LocatedStr.at(fields["is"], versions.ABSENT)
         origin = origin.replace(evidence=UNKNOWN)
     return Claim(
-        id=f"{cell.row}#{column.name}{suffix}{column.mark}",
-        row=cell.row,
-        kind=column.kind,
-        when=pieces.subject_first((*cell.when, *column.context, *narrower)),
-        exact=cell.exact,
-        component=column.component,
+        id=f"{row.id}#{column.name}{suffix}{column.mark}",
+        row=row.id,
+        when=pieces.subject_first((*row.when, *column.context, *narrower)),
+        exact=row.exact,
         selector=selector,
-        topic=column.topic,
         evidence=words.weaker(column.evidence or origin.evidence, origin.evidence),
-        source=origin.source,
-        where=origin.where,
-        says=column.says,
-        note=origin.note,
-        rule=column.rule,
-        stands_for=rules,
-        decides=pieces.decides(fields) and cell.decides,
-        rival=column.rival,
-        beside=column.beside,
-        by_device=cell.by_device,
+        stands_for=row.table.rules,
+        decides=pieces.decides(fields) and row.decides,
+        by_device=row.table.by_device and column.component == "arch",
         unreleased=column.unreleased or pieces.flag(fields, "unreleased"),
         node=fields["is"],
+        **column.as_dict("kind", "component", "topic", "says", "rule", "rival", "beside"),
+        **origin.as_dict("source", "where", "note"),
     )

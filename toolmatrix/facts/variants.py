@@ -15,6 +15,7 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from toolmatrix.facts.pieces import Provenance, Recorder
     from toolmatrix.facts.tables import FactTable
@@ -58,19 +59,14 @@ def channel(recorder: Recorder, node: YamlNode) -> None:
     for accelerator, part in fields["lines"].mapping("lines").items():
         for item in part.sequence("lines of an accelerator"):
             lines[item.string("a line")] = accelerator
-    held = fields.get("install")
     recorder.layer.channels[identity] = Channel(
         name=identity,
         title=fields["title"].string("title"),
         kind=fields["kind"].choice("kind", KINDS),
-        source=origin.source,
-        evidence=origin.evidence,
-        where=origin.where,
         default=pieces.flag(fields, "default"),
-        install=tuple(item.string("an argument") for item in held.sequence("install"))
-        if held
-        else (),
+        install=tuple(item.string("an argument") for item in pieces.items(fields, "install")),
         lines=lines,
+        **origin.as_dict("source", "evidence", "where"),
     )
 
 
@@ -88,11 +84,14 @@ class _BuildRow(Value):
     id: str
     line: str
     channel: Channel
-    accelerator: str
     variants: tuple[_Variant, ...]
     origin: Provenance
     decides: bool
     node: YamlNode
+
+    @property
+    def accelerator(self) -> str:
+        return self.channel.lines[self.line]
 
 
 def table(recorder: Recorder, node: YamlNode) -> None:
@@ -112,7 +111,7 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     usual = pieces.text(fields, "install", f"{of.name}=={{release}}")
     matched = tuple(
         pieces.known_component(part, recorder.components).name
-        for part in (fields["matches"].several() if "matches" in fields else ())
+        for part in pieces.several(fields, "matches")
     )
     # A build beside another one runs by archs of its own.
     common = common.replace(by_device=bool(matched))
@@ -137,169 +136,128 @@ def _row(
             f"a row of `{table.id}` names a version of {table.key} that nobody released",
             expected=f"known releases of {table.key}",
         )
-    where = _channel(recorder, fields)
-    line = _line(fields, where)
+    known = recorder.channels
+    channel = known[
+        pieces.one_of(fields["channel"], "channel", known, "a channel under `channels:`")
+    ]
+    line = pieces.one_of(
+        fields["line"],
+        "line",
+        channel.lines,
+        otherwise="one of " + ", ".join(channel.lines),
+        wrong=f"the channel `{channel.name}` carries no such line",
+        help="correct it, or add the line to the channel with its source",
+    )
     machines = fields["machine"].string("machine").split()
-    abi = pieces.text(fields, "abi")
+    abi = {"abi": fields["abi"].string("abi")} if "abi" in fields else {}
+
+    def named(releases: str, machines: str) -> str:
+        return "/".join([f"{releases}+{line}@{channel.name}", machines, *abi.values()])
+
     found = tuple(
-        _Variant(
-            name=f"{release}+{line}@{where.name}/{machine}" + (f"/{abi}" if abi else ""),
-            release=release,
-            machine=machine,
-        )
+        _Variant(name=named(release, machine), release=release, machine=machine)
         for release in scale.named(releases)
         for machine in machines
     )
-    printed = f"{subject}+{line}@{where.name}/{' '.join(machines)}" + (f"/{abi}" if abi else "")
+    printed = named(subject, " ".join(machines))
     identity = pieces.identity(fields, f"{table.id}/{printed}")
     origin = tables.printed(recorder, node, fields, table, identity, printed)
     row = _BuildRow(
         id=identity,
         line=line,
-        channel=where,
-        accelerator=where.lines[line],
+        channel=channel,
         variants=found,
         origin=origin,
         decides=pieces.decides(fields),
         node=node,
     )
-    _check_archs(fields, table, row)
-    _release(recorder, fields, table, row, pieces.text(fields, "install", usual), abi)
+    told = tables.attributes(fields, table) | {"archs": _archs(fields, table, row)} | abi
+    _release(recorder, name(table.key), row, pieces.text(fields, "install", usual), told)
     names = " ".join(variant.name for variant in found)
     tables.claims(recorder, fields, table, (name(table.key), names), identity, origin)
     return row
 
 
-def _channel(recorder: Recorder, fields: Mapping[str, YamlNode]) -> Channel:
-    word = fields["channel"].string("channel")
-    known = recorder.channels
-    if word not in known:
-        fields["channel"].fail(
-            "no such channel", expected=pieces.nearest(word, known, "a channel under `channels:`")
-        )
-    return known[word]
-
-
-def _line(fields: Mapping[str, YamlNode], channel: Channel) -> str:
-    line = fields["line"].string("line")
-    if line not in channel.lines:
-        fields["line"].fail(
-            f"the channel `{channel.name}` carries no such line",
-            expected=pieces.nearest(line, channel.lines, "one of " + ", ".join(channel.lines)),
-            help="correct it, or add the line to the channel with its source",
-        )
-    return line
-
-
-def _check_archs(fields: Mapping[str, YamlNode], table: FactTable, row: _BuildRow) -> None:
-    """Check that a build for an accelerator says what it runs on, be it that this is unknown: people ask that first."""
-    told = any(
-        meaning.component == "arch"
-        for column, meanings in table.columns.items()
-        for meaning in meanings
-        if column in fields
-    )
-    if row.accelerator != "none" and not told:
+def _archs(fields: Mapping[str, YamlNode], table: FactTable, row: _BuildRow) -> str:
+    """The codegen archs that a build holds, as its row names them."""
+    for column, meanings in table.columns.items():
+        if column in fields and any(meaning.component == "arch" for meaning in meanings):
+            node = fields[column]
+            return pieces.printed(node.fields["is"] if node.fields else node)
+    # People ask first what a build for an accelerator runs on: its row says at least that nobody knows.
+    if row.accelerator != "none":
         row.node.fail(
             f"a row of `{table.id}` does not say which codegen archs its build holds",
             expected="a cell of a column about `arch`: their names, or `unknown`",
             found=f"none, for the line {row.line}",
         )
+    return ""
 
 
 def _release(
-    recorder: Recorder,
-    fields: Mapping[str, YamlNode],
-    table: FactTable,
-    row: _BuildRow,
-    install: str,
-    abi: str,
+    recorder: Recorder, component: str, row: _BuildRow, install: str, told: Mapping[str, str]
 ) -> None:
-    """Each variant as a release; the default channel is preferred, then the newest line."""
+    # The default channel is preferred, then the newest line.
     lines = [line for line, held in row.channel.lines.items() if held == row.accelerator]
     rank = _ABOVE_LINES * row.channel.default + lines.index(row.line)
-    attributes = tables.attributes(fields, table) | {"archs": _held(fields, table)}
-    of = recorder.components[name(table.key)]
     for variant in row.variants:
-        told = {
-            "release": variant.release,
-            "line": row.line,
-            "channel": row.channel.name,
-            "machine": variant.machine,
-            "accelerator": row.accelerator,
-            "install": install.replace("{release}", variant.release),
-        } | ({"abi": abi} if abi else {})
-        if (of.name, variant.name) in recorder.layer.releases:
+        if (component, variant.name) in recorder.layer.releases:
             row.node.fail(
                 "a variant stands twice",
                 expected="each release, line, channel and machine once",
                 found=f"`{variant.name}`",
                 help="join the two rows, or tell the builds apart by `abi:`",
             )
+        own = {
+            "release": variant.release,
+            "line": row.line,
+            "channel": row.channel.name,
+            "machine": variant.machine,
+            "accelerator": row.accelerator,
+            "install": install.replace("{release}", variant.release),
+        }
         recorder.offer(
             Release(
-                component=of.name,
+                component=component,
                 version=variant.name,
                 id=row.id,
-                source=row.origin.source,
-                evidence=row.origin.evidence,
-                where=row.origin.where,
                 rank=rank,
-                attributes=attributes | told,
+                attributes={**told, **own},
                 node=row.node,
+                **row.origin.as_dict("source", "evidence", "where"),
             )
         )
 
 
-def _held(fields: Mapping[str, YamlNode], table: FactTable) -> str:
-    """The codegen archs that a build holds, as its row names them."""
-    for column, meanings in table.columns.items():
-        if column in fields and any(meaning.component == "arch" for meaning in meanings):
-            node = fields[column]
-            return pieces.printed(node.fields["is"] if node.fields else node)
-    return ""
-
-
 def _belongs(row: _BuildRow, table: FactTable, matched: tuple[str, ...]) -> Iterator[Claim]:
     """The claims that make variants: release, machine, accelerator, that they are installed, what they go with."""
-    base = Claim(
-        id="",
-        row=row.id,
-        kind="limits",
-        when=(),
-        component="",
-        selector="",
-        topic="",
-        evidence=row.origin.evidence,
-        source=row.origin.source,
-        where=row.origin.where,
-        note=row.origin.note,
-        stands_for=(),
-        decides=row.decides,
-        node=row.node,
-    )
 
     def claim(mark: str, variants: list[str], kind: str, component: str, selector: str) -> Claim:
-        return base.replace(
+        return Claim(
             id=f"{row.id}#{mark}",
+            row=row.id,
             kind=kind,
             when=((name(table.key), " ".join(variants)),),
             component=component,
             selector=selector,
             topic=f"variant-{component}",
             says=_SAYS.get(component, ""),
+            decides=row.decides,
+            node=row.node,
+            **row.origin.as_dict(),
         )
 
-    releases = dict.fromkeys(variant.release for variant in row.variants)
-    for place, release in enumerate(releases):
-        mine = [variant.name for variant in row.variants if variant.release == release]
-        mark = "release" + (f".{place + 1}" if len(releases) > 1 else "")
-        yield claim(mark, mine, "requires", table.key, f"==={release}")
-    machines = dict.fromkeys(variant.machine for variant in row.variants)
-    for place, machine in enumerate(machines):
-        mine = [variant.name for variant in row.variants if variant.machine == machine]
-        mark = "machine" + (f".{place + 1}" if len(machines) > 1 else "")
-        yield claim(mark, mine, "limits", "machine", machine)
+    for mark, kind, component in (
+        ("release", "requires", table.key),
+        ("machine", "limits", "machine"),
+    ):
+        groups: dict[str, list[str]] = {}
+        for variant in row.variants:
+            groups.setdefault(getattr(variant, mark), []).append(variant.name)
+        for place, (value, names) in enumerate(groups.items()):
+            suffix = f".{place + 1}" if len(groups) > 1 else ""
+            selector = _alone([value]) if mark == "release" else value
+            yield claim(mark + suffix, names, kind, component, selector)
     every = [variant.name for variant in row.variants]
     yield claim("accelerator", every, "limits", "accelerator", _computing({row.accelerator}))
     for other in matched:
@@ -320,64 +278,57 @@ def silence(recorder: Recorder) -> None:
     for of in recorder.components.values():
         builds = recorder.releases(name(of.name)) if of.variants else []
         if any((build.component, build.version) in recorder.layer.releases for build in builds):
-            _needed(recorder, of.name, builds)
+            for claim in _needed(recorder, of.name, builds):
+                recorder.claim(claim)
 
 
-def _needed(recorder: Recorder, of: str, builds: list[Release]) -> None:
+def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Claim]:
     first = min(builds, key=lambda build: build.id)
     identity = f"{of}-variants"
-    base = Claim(
-        id="",
-        row=identity,
-        kind="limits",
-        when=(),
-        component="",
-        selector="*",
-        topic="variant",
-        evidence="derived",
-        source=first.source,
-        where=first.where,
-        rule=ONLY_THESE if ONLY_THESE in recorder.rules else "",
-        node=first.node,
-    )
+    # As derived as what follows from rows can be, and found where the first of them was read.
+    origin = pieces.Provenance(source=first.source, evidence="derived", where=first.where)
+    about = f"{of}: what is installed is one of the builds that were published"
     recorder.row(
         first.node,
         TableRow(
-            id=identity,
-            table=identity,
-            about=f"{of}: what is installed is one of the builds that were published",
-            subject=of,
-            cells=(),
-            source=first.source,
-            evidence="derived",
-            where=first.where,
-            note="",
+            id=identity, table=identity, about=about, subject=of, cells=(), **origin.as_dict()
         ),
     )
+
+    def claim(mark: str, releases: list[str], machine: str = "", **told: Any) -> Claim:
+        narrower = (("machine", machine),) if machine else ()
+        common = {"kind": "limits", "selector": "*", "topic": "variant", **origin.as_dict()}
+        return Claim(
+            id=f"{identity}#{mark}",
+            row=identity,
+            when=((of, _alone(releases)), ("from", "wheel"), *narrower),
+            node=first.node,
+            **(common | told),
+        )
+
     covered = {build.attributes["release"] for build in builds}
     releases = sorted(release.version for release in recorder.releases(of))
     known = [release for release in releases if release in covered]
     unread = [release for release in releases if release not in covered]
-    subject = ((of, _alone(known)), ("from", "wheel"))
-    needs = base.replace(id=f"{identity}#needs", when=subject, kind="needs", rule="")
-    recorder.claim(needs.replace(component=name(of), alternatives=(name(of),)))
-    for claim in _published(base, of, builds):
-        recorder.claim(claim)
-    if unread:
-        recorder.claim(
-            base.replace(
-                id=f"{identity}#unread",
-                when=((of, _alone(unread)), ("from", "wheel")),
-                component="accelerator",
-                selector="none",
-                evidence="unknown",
-                rule="",
-            )
+    yield claim("needs", known, kind="needs", component=name(of), alternatives=(name(of),))
+    published = sorted(_published(builds).items())
+    for place, ((component, selector, machine), releases) in enumerate(published):
+        yield claim(
+            f"{component}.{place + 1}",
+            releases,
+            machine,
+            component=component,
+            selector=selector,
+            topic=f"published-{component}",
+            says="is published for {value}",
+            rule=ONLY_THESE if ONLY_THESE in recorder.rules else "",
         )
+    if unread:
+        yield claim("unread", unread, component="accelerator", selector="none", evidence="unknown")
 
 
-def _published(base: Claim, of: str, builds: list[Release]) -> Iterator[Claim]:
-    """For which machines a release has builds, and for each machine what they compute on."""
+def _published(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
+    """Releases by the machines they have builds for, and for each machine by what those compute on."""
     offered: dict[str, dict[str, set[str]]] = {}
     for build in builds:
         told = build.attributes
@@ -389,16 +340,7 @@ def _published(base: Claim, of: str, builds: list[Release]) -> Iterator[Claim]:
         for machine, accelerators in sorted(machines.items()):
             key = "accelerator", _computing(accelerators), machine
             same.setdefault(key, []).append(release)
-    for place, ((component, selector, machine), releases) in enumerate(sorted(same.items())):
-        narrower = (("machine", machine),) if machine else ()
-        yield base.replace(
-            id=f"{base.row}#{component}.{place + 1}",
-            when=((of, _alone(releases)), ("from", "wheel"), *narrower),
-            component=component,
-            selector=selector,
-            topic=f"published-{component}",
-            says="is published for {value}",
-        )
+    return same
 
 
 def _computing(accelerators: set[str]) -> str:
