@@ -96,8 +96,7 @@ def test_a_foreign_file_is_replaced(path: Path, foreign: bytes) -> None:
 
 
 def test_a_hostile_length_takes_no_memory(path: Path) -> None:
-    head = pack._head()
-    path.write_bytes(head + b"\0\0\0\0\xff\xff\xff\xff" + b"\0" * 100)
+    path.write_bytes(pack._form() + b" 0 4294967295\n" + b"\0" * 100)
     assert loaded(path) == list(PARTS)
 
 
@@ -235,7 +234,7 @@ def test_a_damaged_pack_is_made_anew(installed: Installed) -> None:
     said = installed.run("--version")
     (made,) = installed.packs
     whole = made.read_bytes()
-    for place in (3, len(pack._head()) + 2, len(pack._head()) + 100, len(whole) - 50):
+    for place in (3, len(pack._form()) + 2, len(pack._form()) + 100, len(whole) - 50):
         made.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
         assert installed.run("--version") == said
         mended = made.read_bytes()

@@ -76,7 +76,7 @@ def test_a_damaged_record_is_read_from_a_new_index(tmp_path: Path) -> None:
     number = index.ids["s#gcc"]
     wanted = index.record(number)
     start, length, _ = index.header["sections"]["records"]
-    for place in range(index._body + start, index._body + start + length):
+    for place in range(index._parts.body + start, index._parts.body + start + length):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << place % 8
         mended = Index("", bytes(damaged), lambda _index: whole)

@@ -11,7 +11,6 @@ any size is one number on which a processor works at once. Equal facts make equa
 
 from __future__ import annotations
 
-import os
 import zlib
 
 from toolmatrix.errors import MatrixError, Position
@@ -27,6 +26,7 @@ from toolmatrix.facts.records import (
     SourceRecord,
 )
 from toolmatrix.facts.versions import Scale
+from toolmatrix.pack import Damaged, Parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,37 +42,18 @@ if TYPE_CHECKING:
 FORMAT = "toolmatrix-index/2"
 
 
-class IndexDamaged(Exception):
-    """Not an index, an index of another format, or a damaged one: rebuild it."""
-
-
+IndexDamaged = Damaged
+"""Not an index, an index of another format, or a damaged one: rebuild it."""
 LENGTH_BITS = 24
 """The number of a record is where it starts and, in so many bits, its length: no table has to be read to find it."""
 CRC_BYTES = 4
 """Before each record."""
-# No first line is longer.
-_FIRST_LINE = 120
 BREAK = "\n"
 """Before and behind each entry of a section of entries: no JSON text has a raw one inside."""
 
 
 class Index:
     """Read access to an index file. Raises IndexDamaged when it is not one."""
-
-    __slots__ = (
-        *(
-            "_body",
-            "_components",
-            "_data",
-            "_file",
-            "_head",
-            "_load",
-            "_loaded",
-            "_raw",
-            "_records",
-        ),
-        *("_repair", "_scales", "_size", "header", "path"),
-    )
 
     def __init__(
         self,
@@ -86,45 +67,26 @@ class Index:
         `repair` makes the index anew when a part that is read later is damaged; `load` may know parts already.
         """
         self.path = path
-        self._data = data
         self._repair = repair
-        # A descriptor: sixty pieces are read of it, by place, so that forked processes may share it.
-        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if data is None else -1
-        self._size = os.fstat(self._file).st_size if data is None else len(data)
-        self._body = 0
-        start = self._bytes(0, min(_FIRST_LINE, self._size))
-        self._head = b"".join(start.partition(b"\n")[:2])
+        self._load = load or _make
+        self._parts = Parts(path, FORMAT.encode(), data)
         try:
-            name, crc, length = self._head.decode("ascii").split()
-            if name != FORMAT or not (crc.isdigit() and length.isdigit()):
-                raise IndexDamaged(path)
-            self._load = load or _make
-            self.header: Header = self._load(
-                "index", self._state, lambda: self._read_header(int(length), int(crc))
-            )
+            self.header: Header = self._load("index", self._state, self._read_header)
         except (ValueError, KeyError, RecursionError) as error:
             raise IndexDamaged(path) from error
-        self._body = len(self._head) + int(length)
         self._loaded: dict[str, Any] = {}
         self._records: dict[int, Any] = {}
         self._components: dict[str, ComponentFacts] = {}
         self._raw: dict[str, bytes] = {}
         self._scales: dict[str, Scale] = {}
 
-    def __del__(self) -> None:
-        if getattr(self, "_file", -1) >= 0:
-            os.close(self._file)
-
     @property
     def _state(self) -> tuple[bytes, int]:
-        """The state of what parts come from: the first line has the CRC of a header that has those of all others."""
-        return self._head, self._size
+        # The first line has the CRC of a header that has those of all others: it stands for all that parts come from.
+        return self._parts.line, self._parts.size
 
-    def _read_header(self, length: int, crc: int) -> Header:
-        data = self._bytes(len(self._head), length)
-        if zlib.crc32(data) != crc:
-            raise IndexDamaged(self.path)
-        header: dict[str, Any] = _json(data)
+    def _read_header(self) -> Header:
+        header: dict[str, Any] = _json(self._parts.table())
         # Most fields of most components have their default, which is written once.
         usual, components = header.pop("usual"), header["components"]
         header["components"] = {name: usual | components[name] for name in components}
@@ -138,8 +100,8 @@ class Index:
             if self._repair is None:
                 raise
         repair, self._repair = self._repair, None
-        made = repair(self)
-        if not made.startswith(self._head):
+        made = Parts(self.path, FORMAT.encode(), repair(self))
+        if made.line != self._parts.line:
             raise MatrixError(
                 "the matrix changed while it was read",
                 where=Position(self.path),
@@ -147,40 +109,19 @@ class Index:
                 found="others",
                 help="run the command again",
             )
-        self._data = made
-        self._size = len(made)
+        self._parts = made
         self._raw.clear()
         return read(name)
 
-    def _bytes(self, start: int, length: int) -> bytes:
-        """So many bytes of what follows the header."""
-        start += self._body
-        # Bounds first: a damaged length may be any number, and must not take memory.
-        if not 0 <= start <= start + length <= self._size:
-            raise IndexDamaged(self.path)
-        if self._data is not None:
-            return self._data[start : start + length]
-        try:
-            data = os.pread(self._file, length, start)
-        except OSError:
-            data = b""
-        if len(data) != length:
-            raise IndexDamaged(self.path)
-        return data
-
     def _slice(self, name: str) -> bytes:
         if name not in self._raw:
-            start, length, crc = self.header["sections"][name]
-            data = self._bytes(start, length)
-            if zlib.crc32(data) != crc:
-                raise IndexDamaged(self.path)
-            self._raw[name] = data
+            self._raw[name] = self._parts.part(*self.header["sections"][name])
         return self._raw[name]
 
     def _record(self, number: int) -> bytes:
         start, length = number >> LENGTH_BITS, number & (1 << LENGTH_BITS) - 1
         first, *_ = self.header["sections"]["records"]
-        data = self._bytes(first + start, length)
+        data = self._parts.read(self._parts.body + first + start, length)
         crc, record = data[:CRC_BYTES], data[CRC_BYTES:]
         if sealed(record, start) != crc:
             raise IndexDamaged(self.path)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import zlib
 
 from toolmatrix.facts import records, versions
 from toolmatrix.facts.index import BREAK, CRC_BYTES, FORMAT, LENGTH_BITS, sealed
 from toolmatrix.facts.model import Component
+from toolmatrix.pack import joined, places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -185,17 +185,8 @@ class _Writer:
             }
         )
         self.sections["records"] = b"".join(self.made)
-        return self.join()
-
-    def join(self) -> bytes:
-        places: dict[str, tuple[int, int, int]] = {}
-        body = b"".join(self.sections.values())
-        start = 0
-        for name, data in self.sections.items():
-            places[name] = (start, len(data), zlib.crc32(data))
-            start += len(data)
-        header = _dump(self.head() | {"sections": places})
-        return f"{FORMAT} {zlib.crc32(header)} {len(header)}\n".encode() + header + body
+        header = self.head() | {"sections": places(self.sections)}
+        return joined(FORMAT.encode(), _dump(header), self.sections)
 
     def products(self) -> list[records.Product]:
         """Every name that a device is sold under: the cells `products` of tables of products."""
