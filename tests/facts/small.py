@@ -186,8 +186,10 @@ def _soft(scales: Mapping[str, Scale], soft: SoftConstraint) -> str:
 
 def disputed(result: Compiled) -> list[str]:
     """The disputes in words: for which releases which claim is against which."""
-    return [
-        f"{dispute.subject} {releases(result.scales, dispute.subject, dispute.mask)}: "
-        f"{dispute.rival.claim.id} against {dispute.deciding.claim.id}"
-        for dispute in result.disputes
-    ]
+    found = []
+    for dispute in result.disputes:
+        subject, _ = dispute.rival.when[0]
+        known = releases(result.scales, subject, dispute.mask)
+        rival, deciding = dispute.rival.claim.id, dispute.deciding.claim.id
+        found.append(f"{subject} {known}: {rival} against {deciding}")
+    return found

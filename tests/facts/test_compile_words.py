@@ -402,7 +402,7 @@ def test_each_dispute_names_the_releases_about_which_it_is(tmp_path: Path) -> No
         "app 2.6.0: c#gcc against a#gcc",
         "app 2.6.1: c#gcc against b#gcc",
     ]
-    assert {part.component for part in result.disputes} == {"gcc"}
+    assert {part.rival.claim.component for part in result.disputes} == {"gcc"}
     assert bound(result) == [
         "app 2.6.0: requires gcc 7 (ran)",
         "app 2.6.1: requires gcc 8 (tested)",

@@ -11,7 +11,14 @@ import json
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
-from toolmatrix.facts.compiled import Compiled, CompiledBinding, CompiledClaim, CompiledDispute
+from toolmatrix.facts.compiled import (
+    Compiled,
+    CompiledBinding,
+    CompiledClaim,
+    CompiledDispute,
+    bits,
+    union,
+)
 from toolmatrix.facts.pieces import LocatedStr
 from toolmatrix.facts.soft import soft_constraints
 from toolmatrix.facts.versions import Scale
@@ -19,7 +26,7 @@ from toolmatrix.facts.versions import Scale
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from toolmatrix.facts.compiled import Terms
     from toolmatrix.facts.model import Claim, InheritanceRule, Matrix
@@ -29,25 +36,18 @@ if TYPE_CHECKING:
 def compile_matrix(matrix: Matrix) -> Compiled:
     """Compile a loaded matrix. Raises MatrixError."""
     maker = _Maker(matrix)
-    readings = [
-        reading for _, claim in sorted(matrix.claims.items()) for reading in maker.readings(claim)
-    ]
-    bindings, disputes = _decide(
-        [reading for reading in readings if reading.claim.kind != "tested"], matrix
-    )
-    soft = [reading for reading in readings if reading.claim.kind == "tested"]
+    hard: list[CompiledClaim] = []
+    soft: list[CompiledClaim] = []
+    for _, claim in sorted(matrix.claims.items()):
+        (soft if claim.kind == "tested" else hard).extend(maker.readings(claim))
+    bindings, disputes = _decide(hard, matrix)
+    ranking = [reading for reading in soft if reading.claim.decides]
     return Compiled(
         matrix=matrix,
         digest=digest(matrix),
         scales=maker.scales,
         bindings=tuple(bindings),
-        soft_constraints=tuple(
-            soft_constraints(
-                [reading for reading in soft if reading.claim.decides],
-                list(matrix.components),
-                maker.dates,
-            )
-        ),
+        soft_constraints=tuple(soft_constraints(ranking, [*matrix.components], maker.dates)),
         disputes=(*disputes, *_overruled(soft, bindings), *_rivals(soft)),
     )
 
@@ -56,31 +56,24 @@ def digest(matrix: Matrix) -> str:
     """The digest of what a matrix says: equal for equal facts in whatever order, file or spacing they stand."""
     text = hashlib.sha256()
     named = matrix.components, matrix.targets, matrix.rules, matrix.sources, matrix.channels
-    for part in named:
-        _feed(text, part)
-    for facts in (matrix.releases, matrix.claims, matrix.rows):
-        _feed(text, facts)
+    groups: list[Mapping[Any, Value]] = [*named, matrix.releases, matrix.claims, matrix.rows]
+    for group in groups:
+        for name, value in sorted(group.items()):
+            # A node is the place in a file, which says nothing about versions.
+            fields = value.as_dict(*(field for field in value._fields if field != "node"))
+            text.update(json.dumps([name, fields], sort_keys=True).encode())
+    # Sorted above, so the order of preference is told apart: answers depend on it.
     text.update(matrix.date.encode())
     text.update(json.dumps([list(matrix.components), list(matrix.targets)]).encode())
     text.update(json.dumps(dict(matrix.aliases), sort_keys=True).encode())
     return "sha256:" + text.hexdigest()
 
 
-def _feed(
-    text: hashlib._Hash, group: Mapping[str, Value] | Mapping[tuple[str, str], Value]
-) -> None:
-    for name, value in sorted(group.items()):
-        fields = {key: getattr(value, key) for key in value._fields if key != "node"}
-        text.update(json.dumps([name, fields], sort_keys=True, default=dict).encode())
-
-
-# Whose limits of what say which code runs where.
+# The limits of these two say which code runs where.
 _RUNS = ("device", "arch")
 
 
 class _Maker:
-    """Scales and readings of one matrix."""
-
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
         found: dict[str, dict[str, int]] = {name: {} for name in matrix.components}
@@ -134,6 +127,7 @@ class _Maker:
         allowed, coarse = self.masked(claim.component, claim.selector)
         if not allowed and not claim.unreleased:
             self.unreleased(claim, claim.component, claim.selector)
+        # Neither makes anybody take the component: it may be absent.
         if claim.kind in ("limits", "offers"):
             allowed |= 1
         evidence = (
@@ -158,11 +152,12 @@ class _Maker:
                         self._runs[name] = self._runs.get(name, -1) & mask
         return sorted(name for name, mask in self._runs.items() if mask & archs & ~1)
 
-    def widened(self, reading: CompiledClaim, rules: tuple[str, ...]) -> Iterator[CompiledClaim]:
+    def widened(self, reading: CompiledClaim, rules: tuple[str, ...]) -> list[CompiledClaim]:
         found = [reading]
+        # A rule also widens what the rules before it made: a row for x86 and a minor speaks for arm and that minor.
         for name in rules:
             found += [wider for part in found for wider in self.widen(part, name)]
-        yield from found
+        return found
 
     def widen(self, reading: CompiledClaim, name: str) -> Iterator[CompiledClaim]:
         rule = self.matrix.rules[name]
@@ -223,24 +218,16 @@ def _finer(clause: versions.Clause, scale: Scale) -> bool:
 
 
 def _merged(terms: Iterable[tuple[str, int]]) -> Terms:
-    """One term per component; a component named twice must satisfy both."""
     found: dict[str, int] = {}
     for component, mask in terms:
-        found[component] = found[component] & mask if component in found else mask
+        # A component that is named twice has to satisfy both.
+        found[component] = found.get(component, mask) & mask
     return tuple(found.items())
 
 
 def _minor(scale: Scale, mask: int) -> int:
-    minors = {
-        versions.key(name)[0][:2]
-        for place, name in enumerate(scale.versions)
-        if mask >> place + 1 & 1
-    }
-    wider = 0
-    for place, name in enumerate(scale.versions):
-        if versions.key(name)[0][:2] in minors:
-            wider |= 2 << place
-    return wider
+    minors = {versions.key(name)[0][:2] for name in scale.named(mask)}
+    return union(scale.bit(name) for name in scale.versions if versions.key(name)[0][:2] in minors)
 
 
 def _decide(
@@ -270,28 +257,20 @@ def _decide(
 
 
 def _pool(group: list[CompiledClaim]) -> Iterator[CompiledBinding]:
-    """Pool what several places offer: one binding for each set of subject releases they speak of."""
+    # Releases of which the same places speak share a binding.
     masks: dict[tuple[int, ...], int] = {}
-    whole = 0
-    for reading in group:
-        whole |= reading.when[0][1]
-    while whole:
-        bit = whole & -whole
-        whole ^= bit
+    for bit in bits(union(reading.when[0][1] for reading in group)):
         told = tuple(place for place, reading in enumerate(group) if reading.when[0][1] & bit)
         masks[told] = masks.get(told, 0) | bit
     for told, mask in masks.items():
         offers = [group[place] for place in told if group[place].claim.decides]
-        allowed = 0
-        for reading in offers:
-            allowed |= reading.allowed
         if offers:
             first = offers[0]
             yield CompiledBinding(
                 kind="limits",
                 when=((first.when[0][0], mask), *first.when[1:]),
                 component=first.claim.component,
-                allowed=allowed,
+                allowed=union(reading.allowed for reading in offers),
                 alternatives=(),
                 evidence=first.evidence,
                 cites=tuple((mask, reading) for reading in offers),
@@ -320,7 +299,7 @@ def _settle(
     for reading in group:
         mask = reading.when[0][1]
         disputes += [
-            _dispute(reading, deciding, mask & taken)
+            CompiledDispute(mask=mask & taken, rival=reading, deciding=deciding)
             for taken, deciding in held
             if mask & taken and _says(deciding) != _says(reading)
         ]
@@ -346,12 +325,10 @@ def _bind(held: list[tuple[int, CompiledClaim]]) -> Iterator[CompiledBinding]:
         ).append((mask, reading))
     for cites in same.values():
         first = cites[0][1]
-        union = 0
-        for mask, _ in cites:
-            union |= mask
+        whole = union(mask for mask, _ in cites)
         yield CompiledBinding(
             kind=first.claim.kind,
-            when=((first.when[0][0], union), *first.when[1:]),
+            when=((first.when[0][0], whole), *first.when[1:]),
             component=first.claim.component,
             allowed=first.allowed,
             alternatives=first.claim.alternatives,
@@ -374,7 +351,7 @@ def _overruled(
             overlap = rival.when[0][1] & taken
             excluded = rival.allowed & ~reading.allowed
             if overlap and excluded and _compatible(rival.when, reading.when):
-                yield _dispute(rival, reading, overlap)
+                yield CompiledDispute(mask=overlap, rival=rival, deciding=reading)
 
 
 def _rivals(soft: list[CompiledClaim]) -> Iterator[CompiledDispute]:
@@ -391,21 +368,11 @@ def _rivals(soft: list[CompiledClaim]) -> Iterator[CompiledDispute]:
                 overlap = rival.when[0][1] & better.when[0][1]
                 apart = not rival.allowed & better.allowed
                 if overlap and apart and _compatible(rival.when, better.when):
-                    yield _dispute(rival, better, overlap)
+                    yield CompiledDispute(mask=overlap, rival=rival, deciding=better)
 
 
 def _standing(reading: CompiledClaim) -> tuple[bool, int, str]:
     return not reading.claim.decides, -words.rank(reading.evidence), reading.claim.id
-
-
-def _dispute(rival: CompiledClaim, deciding: CompiledClaim, mask: int) -> CompiledDispute:
-    return CompiledDispute(
-        subject=rival.when[0][0],
-        component=rival.claim.component,
-        mask=mask,
-        rival=rival,
-        deciding=deciding,
-    )
 
 
 def _compatible(one: Terms, other: Terms) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from toolmatrix.facts.model import Claim, Matrix
     from toolmatrix.facts.versions import Scale
@@ -49,13 +52,24 @@ class SoftConstraint(Value):
 
 
 class CompiledDispute(Value):
-    """For the subject releases in `mask` the rival says of `component` what the deciding reading does not."""
+    """For the subject releases in `mask` the rival says of its component what the deciding reading does not."""
 
-    subject: str
-    component: str
     mask: int
     rival: CompiledClaim
     deciding: CompiledClaim
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The set bits of a mask, one by one."""
+    while mask:
+        bit = mask & -mask
+        yield bit
+        mask ^= bit
+
+
+def union(masks: Iterable[int]) -> int:
+    """What any of some masks has."""
+    return reduce(or_, masks, 0)
 
 
 class Compiled(Value):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts.compiled import SoftConstraint, Terms
+from toolmatrix.facts.compiled import SoftConstraint, Terms, bits, union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.compiled import CompiledClaim
 
-# What a row speaks for: subject, context, terms with their evidence, evidence of the row.
-_Said = tuple[str, Terms, tuple[tuple[str, int, str], ...], str]
+# What a row speaks for: subject, context, terms with their evidence, evidence of the row, may the subject be absent.
+_Said = tuple[str, Terms, tuple[tuple[str, int, str], ...], str, bool]
 
 
 def soft_constraints(
@@ -24,23 +24,19 @@ def soft_constraints(
         row = reading.claim.row, reading.when, _row_evidence(reading)
         rows.setdefault(row, []).append(reading)
     same: dict[_Said, list[tuple[int, tuple[CompiledClaim, ...]]]] = {}
-    first_of: dict[_Said, str] = {}
     for when, evidence, cells in _timely(rows, dates):
         first = min((when[0][0], *(cell.claim.component for cell in cells)), key=order.index)
         terms = tuple(sorted(_term(cell, first) for cell in cells))
-        said = when[0][0], tuple(sorted(when[1:])), terms, evidence
+        said = when[0][0], tuple(sorted(when[1:])), terms, evidence, when[0][0] != first
         same.setdefault(said, []).append((when[0][1], tuple(cells)))
-        first_of[said] = first
     for said in sorted(same):
-        subject, context, terms, evidence = said
+        subject, context, terms, evidence, optional = said
         cites = sorted(same[said], key=lambda cite: cite[1][0].claim.id)
-        union = 0
-        for mask, _ in cites:
-            union |= mask
+        mask = union(mask for mask, _ in cites)
         yield SoftConstraint(
             context=context,
             # A row about what is chosen later is no reason to have it: none is as good.
-            terms=((subject, union | (subject != first_of[said]), evidence), *terms),
+            terms=((subject, mask | optional, evidence), *terms),
             evidence=evidence,
             cites=tuple(cites),
         )
@@ -53,78 +49,55 @@ LATER = "released-later"
 def _timely(
     rows: Mapping[tuple[str, Terms, str], list[CompiledClaim]], dates: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[Terms, str, list[CompiledClaim]]]:
-    """Each row for what was released when it was written, and, by a rule, for what came later."""
+    # Each row speaks for what was released when it was written, and, by a rule, for what came later.
     for (_, when, evidence), cells in rows.items():
         subject, whole = when[0]
         # Releases of the subject by which the same versions were out stay together, or each would be a row of its own.
         groups: dict[tuple[int, ...], int] = {}
-        for bit in _bits(whole):
+        for bit in bits(whole):
             by_then = tuple(_by_then(cell, bit, dates) for cell in cells)
             groups[by_then] = groups.get(by_then, 0) | bit
         for by_then, mask in groups.items():
             mine = ((subject, mask), *when[1:])
-            told = [
-                cell.replace(when=mine, allowed=allowed)
-                for cell, allowed in zip(cells, by_then, strict=True)
-                if allowed
-            ]
+            timely = [*zip(cells, by_then, strict=True)]
+            told = [cell.replace(when=mine, allowed=then) for cell, then in timely if then]
             if told:
                 yield mine, evidence, told
-            if any(allowed != cell.allowed for cell, allowed in zip(cells, by_then, strict=True)):
-                weaker = words.weaker(evidence, "derived")
-                yield (
-                    mine,
-                    weaker,
-                    [
-                        cell.replace(
-                            when=mine,
-                            evidence=words.weaker(cell.evidence, "derived"),
-                            rules=(*cell.rules, LATER),
-                        )
-                        for cell in cells
-                    ],
-                )
+            if any(cell.allowed != then for cell, then in timely):
+                later = [
+                    cell.replace(
+                        when=mine,
+                        evidence=words.weaker(cell.evidence, "derived"),
+                        rules=(*cell.rules, LATER),
+                    )
+                    for cell in cells
+                ]
+                yield mine, words.weaker(evidence, "derived"), later
 
 
 def _by_then(cell: CompiledClaim, subject: int, dates: Mapping[str, Sequence[str]]) -> int:
-    """The releases that a cell names and that were out when its row was written; one without a date counts as out.
-
-    A row about a release was written with it; widened to another release, it was written with the one it names.
-    """
+    # The releases that a cell names and that were out when its row was written; one without a date counts as out.
     if cell.claim.carried:
         return cell.allowed
     own = dates[cell.when[0][0]]
     named = cell.written_for or subject
-    days = [own[bit.bit_length() - 2] for bit in _bits(subject if subject & named else named)]
+    # A row about a release was written with it; widened to another release, it was written with the one it names.
+    days = [own[bit.bit_length() - 2] for bit in bits(subject if subject & named else named)]
     if not all(days):
         return cell.allowed
     day = max(days)
     released = dates[cell.claim.component]
-    later = 0
-    for bit in _bits(cell.allowed & ~1):
-        if released[bit.bit_length() - 2] > day:
-            later |= bit
-    return cell.allowed & ~later
-
-
-def _bits(mask: int) -> Iterator[int]:
-    """The set bits of a mask, one by one."""
-    while mask:
-        bit = mask & -mask
-        yield bit
-        mask ^= bit
+    named = cell.allowed & ~1
+    return cell.allowed & ~union(b for b in bits(named) if released[b.bit_length() - 2] > day)
 
 
 def _term(cell: CompiledClaim, first: str) -> tuple[str, int, str]:
-    """The term of a row about one component.
-
-    What is carried is no reason to have it: beside the component that is chosen first, none is as good.
-    """
+    # What is carried is no reason to have it: beside the component that is chosen first, none is as good.
     name = cell.claim.component
     return name, cell.allowed | (cell.claim.carried and name != first), cell.evidence
 
 
 def _row_evidence(reading: CompiledClaim) -> str:
-    """The evidence of a row as a whole: the cell's own coarsening (same-series) does not weaken its neighbours."""
+    # That a cell was taken as its series (same-series) does not weaken its neighbours.
     inherited = [name for name in reading.rules if name != "same-series"]
     return words.weaker(reading.claim.evidence, "derived") if inherited else reading.claim.evidence

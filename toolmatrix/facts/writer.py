@@ -21,11 +21,12 @@ if TYPE_CHECKING:
         CompiledDispute,
         SoftConstraint,
     )
-    from toolmatrix.facts.model import Claim, FactSource, Release, TableRow
+    from toolmatrix.facts.model import Claim, Release, TableRow
     from toolmatrix.facts.versions import Scale
     from toolmatrix.value import NamedTuple, Value
 
     _Part = TypeVar("_Part")
+    _Record = TypeVar("_Record", bound=NamedTuple)
 
 
 def write(compiled: Compiled, files: records.States) -> bytes:
@@ -34,12 +35,10 @@ def write(compiled: Compiled, files: records.States) -> bytes:
 
 
 class _Writer:
-    """Writes records as they are needed and gathers sections."""
-
+    # Records are written as they are needed, and sections gathered.
     def __init__(self, compiled: Compiled, files: records.States) -> None:
         self.compiled = compiled
         self.files = files
-        self.sources: Mapping[str, FactSource] = compiled.matrix.sources
         self.made: list[bytes] = []
         self.end = 0
         self.ids: dict[str, int] = {}
@@ -56,7 +55,7 @@ class _Writer:
         if claim.id not in self.ids:
             subject, releases = claim.when[0]
             given = {"subject": subject, "releases": releases, "conditions": claim.when[1:]}
-            self.ids[claim.id] = self.put([0, *_fields(records.ClaimRecord, claim, given)])
+            self.ids[claim.id] = self.put([0, *_record(records.ClaimRecord, claim, given)])
         return self.ids[claim.id]
 
     def release(self, release: Release) -> int:
@@ -67,20 +66,19 @@ class _Writer:
                 "selector": release.version,
                 "attributes": dict(sorted(release.attributes.items())),
             }
-            self.ids[name] = self.put([1, *_fields(records.ReleaseRecord, release, given)])
+            self.ids[name] = self.put([1, *_record(records.ReleaseRecord, release, given)])
         return self.ids[name]
 
     def row(self, row: TableRow) -> int:
-        return self.put([2, *_fields(records.RowRecord, row, {"kind": "row"})])
+        return self.put([2, *_record(records.RowRecord, row, {"kind": "row"})])
 
     def cites(self, cites: Iterable[tuple[int, CompiledClaim]]) -> int:
         return self.put(
             [
-                records.CitedClaim(
-                    ranges=_ranges(mask),
-                    record=self.claim(reading.claim),
-                    evidence=reading.evidence,
-                    rules=reading.rules,
+                _record(
+                    records.CitedClaim,
+                    reading,
+                    {"ranges": _ranges(mask), "record": self.claim(reading.claim)},
                 )
                 for mask, reading in cites
             ]
@@ -90,19 +88,18 @@ class _Writer:
         matrix = self.compiled.matrix
         bindings = _by(self.compiled.bindings, lambda binding: binding.when[0][0])
         soft_constraints = _by(self.compiled.soft_constraints, lambda soft: soft.terms[0][0])
-        disputes = _by(self.compiled.disputes, lambda dispute: dispute.subject)
+        disputes = _by(self.compiled.disputes, lambda dispute: dispute.rival.when[0][0])
         for name, scale in self.compiled.scales.items():
             releases = [matrix.releases[name, version] for version in scale.versions]
             dates = [release.date for release in releases]
             since_days, since_masks = _since(scale, dates)
-            yanked = sum(2 << place for place, release in enumerate(releases) if release.yanked)
             self.sections["c:" + name] = _dump(
                 records.ComponentFacts(
                     versions=scale.versions,
                     dates=dates,
                     since_days=since_days,
                     since_masks=since_masks,
-                    yanked=yanked,
+                    yanked=sum(scale.bit(one.version) for one in releases if one.yanked),
                     releases=[self.release(release) for release in releases],
                     packages=_packages(releases) if matrix.components[name].variant_of else {},
                     brings=self.brings(bindings.get(name, ())),
@@ -113,29 +110,23 @@ class _Writer:
             )
 
     def binding(self, binding: CompiledBinding) -> records.Binding:
-        return records.Binding(
-            kind=binding.kind,
-            mask=binding.when[0][1],
-            conditions=dict(binding.when[1:]),
-            component=binding.component,
-            allowed=binding.allowed,
-            alternatives=binding.alternatives,
-            evidence=binding.evidence,
-            cites=self.cites(binding.cites),
-        )
+        given = {
+            "mask": binding.when[0][1],
+            "conditions": dict(binding.when[1:]),
+            "cites": self.cites(binding.cites),
+        }
+        return _record(records.Binding, binding, given)
 
     def dispute(self, dispute: CompiledDispute) -> records.Dispute:
-        rival = dispute.rival
-        return records.Dispute(
-            component=dispute.component,
-            mask=dispute.mask,
-            conditions=dict(rival.when[1:]),
-            rival=self.claim(rival.claim),
-            evidence=rival.evidence,
-            deciding=self.claim(dispute.deciding.claim),
-            allowed=rival.allowed,
-            kind=rival.claim.kind,
-        )
+        claim = dispute.rival.claim
+        given = {
+            "mask": dispute.mask,
+            "conditions": dict(dispute.rival.when[1:]),
+            "rival": self.claim(claim),
+            "deciding": self.claim(dispute.deciding.claim),
+            **claim.as_dict("component", "kind"),
+        }
+        return _record(records.Dispute, dispute.rival, given)
 
     def brings(self, bindings: Sequence[CompiledBinding]) -> int:
         """The variants that bring the runtime of an accelerator, inside or as packages."""
@@ -176,13 +167,11 @@ class _Writer:
         self.sections["ids"] = _entries(self.ids)
         self.sections["products"] = _dump(self.products())
         self.sections["sources"] = _entries(
-            {name: _fields(records.SourceRecord, part) for name, part in self.sources.items()}
+            {name: _record(records.SourceRecord, part, {}) for name, part in matrix.sources.items()}
         )
+        channels = sorted(matrix.channels.items())
         self.sections["channels"] = _dump(
-            {
-                name: _fields(records.ChannelRecord, part)
-                for name, part in sorted(matrix.channels.items())
-            }
+            {name: _record(records.ChannelRecord, part, {}) for name, part in channels}
         )
         self.sections["records"] = b"".join(self.made)
         header = self.head() | {"sections": places(self.sections)}
@@ -221,8 +210,8 @@ class _Writer:
             "components": {
                 name: {
                     key: value
-                    for key in part._fields
-                    if (value := getattr(part, key)) != part._defaults.get(key)
+                    for key, value in part.as_dict().items()
+                    if value != part._defaults.get(key)
                 }
                 for name, part in matrix.components.items()
             },
@@ -238,18 +227,15 @@ class _Writer:
             "aliases": dict(sorted(matrix.aliases.items())),
             "packages": self.packages(),
             "rules": {
-                name: {"evidence": rule.evidence, "reason": rule.reason}
+                name: rule.as_dict("evidence", "reason")
                 for name, rule in sorted(matrix.rules.items())
             },
         }
 
 
-def _fields(
-    kind: type[NamedTuple], value: Value, given: Mapping[str, Any] | None = None
-) -> list[Any]:
-    """The fields of a record out of those of a value, but for those that are given."""
-    told = given or {}
-    return [told[key] if key in told else getattr(value, key) for key in kind._fields]
+def _record(kind: type[_Record], value: Value, given: Mapping[str, Any]) -> _Record:
+    """A record of the fields that a value has under the same names, but for those that are given."""
+    return kind._make([given[key] if key in given else getattr(value, key) for key in kind._fields])
 
 
 def _package(variant: Release) -> str:
@@ -258,7 +244,6 @@ def _package(variant: Release) -> str:
 
 
 def _packages(variants: Sequence[Release]) -> dict[str, int]:
-    """By package, the variants that it installs."""
     found: dict[str, int] = {}
     for place, variant in enumerate(variants):
         package = _package(variant)
@@ -267,7 +252,7 @@ def _packages(variants: Sequence[Release]) -> dict[str, int]:
 
 
 def _since(scale: Scale, dates: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Days on which minor series began, and the releases of all that had by each: a bug fix goes with its series."""
+    # A bug fix goes with its series: it counts as out from the day on which the series began.
     # It is asked of packages alone, and they are numbered as PEP 440 says.
     if scale.scheme != "pep440":
         return [], []
@@ -292,7 +277,7 @@ def _by(parts: Sequence[_Part], subject: Callable[[_Part], str]) -> dict[str, li
 
 
 def _ranges(mask: int) -> list[int]:
-    """The set bits as first, last, first, last, ...: short where a mask of hundreds of releases would be long."""
+    # The set bits as first, last, first, last, ...: short where a mask of hundreds of releases would be long.
     found: list[int] = []
     place = 0
     while mask:
@@ -314,4 +299,4 @@ def _entries(parts: Mapping[str, Any]) -> bytes:
 
 
 def _dump(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict).encode()
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
