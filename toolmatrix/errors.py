@@ -29,6 +29,10 @@ class ToolmatrixError(Exception):
     code = "TM900"
     exit_code = 70
 
+    def __init_subclass__(cls, code: str = "", exit_code: int = 0) -> None:
+        cls.code = code or cls.code
+        cls.exit_code = exit_code or cls.exit_code
+
     def __init__(
         self,
         what: str,
@@ -46,123 +50,73 @@ class ToolmatrixError(Exception):
         self.help = help
 
 
-class UsageError(ToolmatrixError):
+class UsageError(ToolmatrixError, code="TM901", exit_code=2):
     """Options or arguments that cannot be understood or contradict each other."""
 
-    code = "TM901"
-    exit_code = 2
 
-
-class ConfigError(ToolmatrixError):
+class ConfigError(ToolmatrixError, code="TM902", exit_code=2):
     """A configuration file or TOOLMATRIX_* variable that cannot be used."""
 
-    code = "TM902"
-    exit_code = 2
 
-
-class MatrixError(ToolmatrixError):
+class MatrixError(ToolmatrixError, code="TM903", exit_code=2):
     """A matrix file that is missing, unreadable, malformed or says something impossible."""
 
-    code = "TM903"
-    exit_code = 2
 
-
-class LockError(ToolmatrixError):
+class LockError(ToolmatrixError, code="TM904", exit_code=2):
     """A lock that is missing, truncated, edited by hand or of another schema."""
 
-    code = "TM904"
-    exit_code = 2
 
-
-class OutputError(ToolmatrixError):
+class OutputError(ToolmatrixError, code="TM905", exit_code=2):
     """An output that cannot be written; what was there before is untouched."""
 
-    code = "TM905"
-    exit_code = 2
 
-
-class LogError(ToolmatrixError):
+class LogError(ToolmatrixError, code="TM906", exit_code=2):
     """A log that cannot be read, or in which no driver speaks."""
 
-    code = "TM906"
-    exit_code = 2
 
-
-class RecipeError(ToolmatrixError):
+class RecipeError(ToolmatrixError, code="TM601", exit_code=2):
     """A recipe that is missing, unreadable, malformed, or asks for what an answer does not have."""
 
-    code = "TM601"
-    exit_code = 2
 
-
-class RenderError(ToolmatrixError):
+class RenderError(ToolmatrixError, code="TM602", exit_code=2):
     """A value that cannot be put where a template wants it, or a template that cannot be used."""
 
-    code = "TM602"
-    exit_code = 2
 
-
-class Unpinned(ToolmatrixError):
+class Unpinned(ToolmatrixError, code="TM603", exit_code=1):
     """Something that `--strict` refuses: a download without a checksum, a base image without a digest."""
 
-    code = "TM603"
-    exit_code = 1
 
-
-class NoImage(ToolmatrixError):
+class NoImage(ToolmatrixError, code="TM604", exit_code=1):
     """A lock of which no target can become an image."""
 
-    code = "TM604"
-    exit_code = 1
 
-
-class SubjectError(ToolmatrixError):
+class SubjectError(ToolmatrixError, code="TM907", exit_code=2):
     """An image, archive or directory that cannot be read, is damaged, or is not what it says it is."""
 
-    code = "TM907"
-    exit_code = 2
 
-
-class NothingMatched(ToolmatrixError):
+class NothingMatched(ToolmatrixError, code="TM110", exit_code=3):
     """A well-formed request for a component, release, arch, device, CPU or fact that nobody knows."""
 
-    code = "TM110"
-    exit_code = 3
 
-
-class ReleasedLater(NothingMatched):
+class ReleasedLater(NothingMatched, code="TM303"):
     """A release that was not out on the day of `--at`."""
 
-    code = "TM303"
 
-
-class CannotSay(ToolmatrixError):
+class CannotSay(ToolmatrixError, code="TM120", exit_code=4):
     """No fact decides: neither yes nor no."""
 
-    code = "TM120"
-    exit_code = 4
 
-
-class BoundReached(CannotSay):
+class BoundReached(CannotSay, code="TM908"):
     """A bound on time, processor time or memory that was reached before there was an answer."""
 
-    code = "TM908"
 
-
-class ToolMissing(ToolmatrixError):
+class ToolMissing(ToolmatrixError, code="TM500", exit_code=5):
     """An outside tool or service is missing or failed."""
 
-    code = "TM500"
-    exit_code = 5
 
-
-class RegistryFailed(ToolMissing):
+class RegistryFailed(ToolMissing, code="TM510"):
     """A registry that cannot be reached, is too slow, or does not answer as one."""
 
-    code = "TM510"
 
-
-class AccessDenied(ToolMissing):
+class AccessDenied(ToolMissing, code="TM511"):
     """A registry that wants credentials, or others than it was given."""
-
-    code = "TM511"
