@@ -1,4 +1,4 @@
-"""Where data files lie; no other module knows.
+"""The places of data files; no other module knows them.
 
 A source checkout has `matrix.yaml`, `matrix/`, `recipes/` and `dockerfiles/` at its root; a wheel
 carries them under `toolmatrix/data/`, together with an index compiled from them.
@@ -18,17 +18,17 @@ _DATA = os.path.join(_PACKAGE, "data")
 
 def matrix_root() -> str:
     """The directory that holds `matrix.yaml`."""
-    return _root()
+    return _DATA if os.path.isdir(_DATA) else os.path.dirname(_PACKAGE)
 
 
 def recipes_root() -> str:
     """The directory of the recipes."""
-    return os.path.join(_root(), "recipes")
+    return os.path.join(matrix_root(), "recipes")
 
 
 def templates_root() -> str:
     """The directory of the templates."""
-    return os.path.join(_root(), "dockerfiles")
+    return os.path.join(matrix_root(), "dockerfiles")
 
 
 def builtin_index() -> str | None:
@@ -48,27 +48,27 @@ def rules_path() -> str:
 
 
 def stage_words_path() -> str:
-    """What each kind of stage does, in words."""
+    """The words for what each kind of stage does."""
     return os.path.join(_PACKAGE, "stage_words.yaml")
 
 
 def signatures_path() -> str:
-    """How known failures look in logs."""
+    """The signatures of known failures in logs."""
     return os.path.join(matrix_root(), "matrix", "signatures.yaml")
 
 
 def machine_path() -> str:
-    """What is read of a running machine."""
+    """The readings of a running machine."""
     return os.path.join(matrix_root(), "matrix", "machine.yaml")
 
 
 def porting_path() -> str:
-    """Which differences between two environments are to be expected."""
+    """The differences to be expected between two environments."""
     return os.path.join(matrix_root(), "matrix", "porting.yaml")
 
 
 def flags_path() -> str:
-    """What words of a dry run mean."""
+    """The meanings of words of a dry run."""
     return os.path.join(_PACKAGE, "stages", "flags.yaml")
 
 
@@ -78,7 +78,7 @@ def registries_path() -> str:
 
 
 def outside_path() -> str:
-    """What CI services and package channels call the things that rendered files name."""
+    """The names that CI services and package channels have for the things in rendered files."""
     return os.path.join(_PACKAGE, "render", "outside.yaml")
 
 
@@ -90,7 +90,3 @@ def load_yaml(path: str) -> Any:
         # The loader in C is ten times as fast, and not part of every build of PyYAML.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         return yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
-
-
-def _root() -> str:
-    return _DATA if os.path.isdir(_DATA) else os.path.dirname(_PACKAGE)

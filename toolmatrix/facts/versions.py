@@ -12,6 +12,8 @@ long as reading the facts of an answer.
 
 from __future__ import annotations
 
+from toolmatrix.value import NamedTuple
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,25 +45,20 @@ def key(version: str) -> Key:
     release = text[: len(text) - len(suffix)]
     phase, count, read = 0, 0, True
     if suffix:
-        release, suffix = _cut(release, "."), suffix[suffix[0] in "-_" and release[-1:] != "." :]
+        # One separator may stand before a suffix, and one behind its word: `1.0-rc.1`.
+        release, suffix = (
+            release.removesuffix("."),
+            suffix[suffix[0] in "-_" and release[-1:] != "." :],
+        )
         word = suffix.rstrip(_DIGITS)
         digits = suffix[len(word) :]
-        phase = _PHASE.get(word if word in _PHASE else _cut(word, ".-_"), 0)
+        phase = _PHASE.get(word[:-1] if word.endswith((".", "-", "_")) else word, 0)
         read = phase != 0 and len(digits) <= _LONGEST
         count = int(digits or 0) if read else 0
     parts = release.split(".")
-    if not (read and all(map(_number, parts))):
+    if not (read and all(0 < len(part) <= _LONGEST for part in parts)):
         raise SelectorError(f"`{version}` is not a version")
     return tuple(map(int, parts)), phase, count
-
-
-def _number(text: str) -> bool:
-    return 0 < len(text) <= _LONGEST
-
-
-def _cut(text: str, separators: str) -> str:
-    """A text without one separator at its end."""
-    return text[:-1] if text[-1:] and text[-1] in separators else text
 
 
 def order(version: Key) -> Key:
@@ -73,15 +70,12 @@ def order(version: Key) -> Key:
     return numbers[:end], phase, count
 
 
-class Clause:
+class Clause(NamedTuple):
     """One comparison: an operator (`==`, `>=`, ..., `any`, `absent`, `name`) and its version or name."""
 
-    __slots__ = ("operator", "text", "version")
-
-    def __init__(self, operator: str, text: str, version: Key | None) -> None:
-        self.operator = operator
-        self.text = text
-        self.version = version
+    operator: str
+    text: str
+    version: Key | None
 
     def __str__(self) -> str:
         return f"{'' if self.operator in ('name', 'any', 'absent') else self.operator}{self.text}"
@@ -119,7 +113,7 @@ def _clauses(word: str, names: bool) -> Iterator[Clause]:
 
 
 def _plain(text: str) -> bool:
-    """True for an end of a range: a digit, then letters, digits and dots."""
+    # An end of a range: a digit, then letters, digits and dots.
     return text[:1].isdecimal() and text.replace(".", "").replace("_", "").isalnum()
 
 
@@ -216,7 +210,7 @@ class Scale:
         return mask
 
     def _read(self) -> list[tuple[Key, Key]]:
-        """Of each release its key and what to sort by."""
+        # Only when a clause compares: most selectors of an answer name releases, or any.
         if not self._keys:
             keys = [key(version) for version in self.versions]
             self._keys = [(version, order(version)) for version in keys]
@@ -235,7 +229,7 @@ class Scale:
 
 
 def _starts(version: Key, prefix: tuple[int, ...]) -> bool:
-    """True if the numbers begin with a prefix; what is not written is zero (PEP 440)."""
+    # What is not written is zero (PEP 440).
     numbers = version[0]
     return (numbers + (0,) * (len(prefix) - len(numbers)))[: len(prefix)] == prefix
 
@@ -251,7 +245,7 @@ def _same(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> 
 
 
 def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> bool:
-    """True if a clause about `wanted`, which sorts as `limit`, admits a version, which sorts as `place`."""
+    # The clause is about `wanted`, which sorts as `limit`, and the version sorts as `place`.
     operator = clause.operator
     if operator == "===":
         return place == limit
@@ -267,6 +261,7 @@ def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -
         return place >= limit
     if operator == "<=":
         return place <= limit
+    # `>1.0` does not admit 1.0.post1, nor `<1.0` any 1.0rc1 (PEP 440, exclusive ordered comparison).
     same_release = place[0] == limit[0]
     if operator == ">":
         return place > limit and not (same_release and wanted[1] == 0 and version[1] > 0)
@@ -274,7 +269,7 @@ def _admits(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -
 
 
 def _series_admits(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> bool:
-    """A series stands for its point releases: it is admitted if one of them could be."""
+    # A series stands for its point releases: it is admitted if one of them could be.
     operator = clause.operator
     numbers = version[0]
     inside = wanted[0][: len(numbers)] == numbers

@@ -41,6 +41,13 @@ class NodeKind(Value):
     help: str
     missing: str
 
+    def fail(
+        self, what: str, where: Position, expected: str = "", found: str = "", help: str = ""
+    ) -> NoReturn:
+        """Raise the error of this kind."""
+        help = help or self.help
+        raise self.error(what, where=where, expected=expected, found=found, help=help) from None
+
 
 MATRIX = NodeKind(
     noun="the matrix file",
@@ -83,13 +90,7 @@ class YamlNode:
         return "a list" if self.items is not None else "a mapping"
 
     def fail(self, what: str, *, expected: str = "", found: str = "", help: str = "") -> NoReturn:
-        raise self.of.error(
-            what,
-            where=self.where,
-            expected=expected,
-            found=found or self.kind,
-            help=help or self.of.help,
-        )
+        self.of.fail(what, self.where, expected, found or self.kind, help)
 
     def mapping(self, what: str) -> dict[str, YamlNode]:
         if self.fields is None:
@@ -140,7 +141,7 @@ class YamlNode:
 
 
 def _one_line(text: str) -> str:
-    """Text that a terminal can show in one line."""
+    # A value may hold what moves the cursor or breaks the line of a terminal.
     plain = text if text.isprintable() else ascii(text)[1:-1]
     return plain if len(plain) <= _SHOWN else plain[:_SHOWN] + "..."
 
@@ -153,21 +154,16 @@ def read(path: str, shown: str = "", of: NodeKind = MATRIX) -> YamlNode:
             data = stream.read(SIZE_LIMIT + 1)
             size = max(os.fstat(stream.fileno()).st_size, len(data))
         if size > SIZE_LIMIT:
-            raise of.error(
+            of.fail(
                 f"{of.noun} is too large",
-                where=Position(shown),
+                Position(shown),
                 expected=f"at most {SIZE_LIMIT >> 20} MiB",
                 found=f"{size >> 20} MiB",
                 help="split it, and list the parts under `files:`",
             )
     except OSError as error:
-        raise of.error(
-            f"{of.noun} cannot be read",
-            where=Position(shown),
-            expected="a readable file",
-            found=error.strerror or "an error",
-            help=of.missing,
-        ) from None
+        found = error.strerror or "an error"
+        of.fail(f"{of.noun} cannot be read", Position(shown), "a readable file", found, of.missing)
     return parse(data, shown, of)
 
 
@@ -176,51 +172,43 @@ def parse(data: bytes, shown: str, of: NodeKind = MATRIX) -> YamlNode:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise of.error(
+        of.fail(
             f"{of.noun} is not UTF-8",
-            where=_end(shown, data[: error.start].decode("utf-8")),
+            _end(shown, data[: error.start].decode("utf-8")),
             expected="UTF-8 text",
             found=f"byte 0x{data[error.start]:02x}",
             help="save the file as UTF-8",
-        ) from None
+        )
     try:
         root = _Builder(shown, of).build(text)
     except yaml.reader.ReaderError as error:
         place = yaml.reader.Reader.NON_PRINTABLE.search(text)
-        raise of.error(
+        of.fail(
             f"{of.noun} holds a control character",
-            where=_end(shown, text[: place.start()]) if place else Position(shown),
+            _end(shown, text[: place.start()]) if place else Position(shown),
             expected="printable text",
             found=f"U+{ord(place[0]):04X}" if place else _one_line(str(error)),
             help="remove it",
-        ) from None
+        )
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        raise of.error(
+        of.fail(
             f"{of.noun} is not YAML",
-            where=Position(shown, mark.line + 1, mark.column + 1) if mark else Position(shown),
+            Position(shown, mark.line + 1, mark.column + 1) if mark else Position(shown),
             found=str(getattr(error, "problem", None) or str(error).splitlines()[0]),
-            help=of.help,
-        ) from None
-    if root is None:
-        raise of.error(
-            f"{of.noun} is empty",
-            where=Position(shown, 1, 1),
-            expected="`schema: ...`",
-            help=of.help,
         )
+    if root is None:
+        of.fail(f"{of.noun} is empty", Position(shown, 1, 1), "`schema: ...`")
     return root
 
 
 def _end(shown: str, before: str) -> Position:
-    """The place behind a piece of text."""
     line = before.count("\n") + 1
     return Position(shown, line, len(before) - (before.rfind("\n") + 1) + 1)
 
 
 class _Builder:
-    """Builds nodes from parser events with a stack of its own: PyYAML's composer recurses in C, so a file of opening
-    brackets would end the process."""
+    # With a stack of its own: PyYAML's composer recurses in C, so a file of opening brackets would end the process.
 
     def __init__(self, shown: str, of: NodeKind) -> None:
         self.shown = shown
