@@ -26,6 +26,7 @@ class Position:
 class ToolmatrixError(Exception):
     """Base: what went wrong, where, what was expected, what was found, what to do."""
 
+    # Whatever is not one of the classes below is a mistake in the program: 70 is EX_SOFTWARE of sysexits.h.
     code = "TM900"
     exit_code = 70
 

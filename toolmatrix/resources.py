@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+# Not by `importlib.resources`, whose import takes longer than a whole `resolve`.
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _DATA = os.path.join(_PACKAGE, "data")
 

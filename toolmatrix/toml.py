@@ -24,6 +24,8 @@ def parse(
     try:
         body: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as wrong:
+        # `Expected '=' after a key (at line 3, column 5)`, or `(at end of document)`; no attribute has the numbers
+        # before Python 3.14.
         what, _, rest = str(wrong).partition(" (at ")
         digits = [int(part) for part in rest.rstrip(")").replace(",", "").split() if part.isdigit()]
         line, column = digits if len(digits) == 2 else (text.count("\n") + 1, 0)
@@ -33,6 +35,7 @@ def parse(
             found=what[:1].lower() + what[1:],
             help=help,
         ) from None
+    # Brackets in brackets: `tomllib` recurses, and knows no place then.
     except RecursionError:
         raise error(f"{named} is not TOML", where=Position(path), help=help) from None
     return body

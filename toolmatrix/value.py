@@ -1,7 +1,6 @@
 """Frozen, slotted, keyword-only values that cost nothing to define.
 
-`dataclasses` would do the same, but importing it (it brings `inspect`) and decorating ten classes takes longer
-than a whole `resolve`; see benchmarks/README.md. A subclass lists its fields as annotations:
+A subclass lists its fields as annotations:
 
     class Release(Value):
         component: str
@@ -10,6 +9,9 @@ than a whole `resolve`; see benchmarks/README.md. A subclass lists its fields as
 
 Type checkers read it as a dataclass (PEP 681).
 """
+
+# `dataclasses` would do the same, but importing it (it brings `inspect`) and decorating ten classes takes longer than a
+# whole `resolve`; see benchmarks/README.md.
 
 from __future__ import annotations
 
@@ -32,6 +34,7 @@ class _ValueType(type):
         mcls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any
     ) -> type:
         own = tuple(body.get("__annotations__", ()))
+        # A slot and a class attribute of the same name do not go together.
         defaults = {field: body.pop(field) for field in own if field in body}
         body["__slots__"] = own
         made = super().__new__(mcls, name, bases, body, **options)
@@ -61,11 +64,13 @@ class Value(metaclass=_ValueType):
         def __init__(self, **given):
             kind = type(self)
             values = kind._defaults | given
+            # One comparison of sets of names tells a missing field and an unknown one, of which there is mostly none.
             if values.keys() != kind._names:
                 missing = [field for field in kind._fields if field not in values]
                 wrong = f"needs {missing[0]!r}" if missing else ""
                 extra = next((field for field in given if field not in kind._names), None)
                 raise TypeError(f"{kind.__name__} {wrong or f'has no field {extra!r}'}")
+            # Its own `__setattr__` refuses: the value is frozen from the first.
             put = object.__setattr__
             for field, value in values.items():
                 put(self, field, value)
@@ -75,6 +80,7 @@ class Value(metaclass=_ValueType):
 
         __delattr__ = __setattr__
 
+        # The way of `pickle` by itself calls no constructor, and sets attributes.
         def __reduce__(self):
             return _made, (type(self), self._astuple())
 
@@ -115,7 +121,6 @@ def _plain(value: Any) -> Any:
 
 
 def _made(kind: type[Value], fields: tuple[Any, ...]) -> Value:
-    """A value out of its pickle."""
     return kind(**dict(zip(kind._fields, fields, strict=True)))
 
 
@@ -144,6 +149,7 @@ else:
                 return tuple.__new__(cls, values)
             return tuple.__new__(cls, (*values, *map(given.pop, cls._fields[len(values) :])))
 
+        # That of tuples would hand all fields to `__new__` as one.
         def __getnewargs__(self):
             return tuple(self)
 

@@ -31,18 +31,16 @@ def names(index: Index, kind: str, prefix: str) -> list[str]:
     elif kind == "component":
         found = index.header["components"]
     elif kind == "release":
-        found = _releases(index, prefix)
+        # While the name of a component is typed, the releases of all those that it may be.
+        wanted, typed, _ = prefix.partition("=")
+        found = (
+            f"{name}=={version}"
+            for name in index.header["components"]
+            if name == wanted or (not typed and name.startswith(wanted))
+            for version in reversed(index.component(name).versions)
+        )
     elif kind == "fact":
         found = (name for name in index.ids if "#" in prefix or "#" not in name)
     elif kind in index.header["components"]:
         found = reversed(index.component(kind).versions)
     return [name for name in found if name.startswith(prefix)]
-
-
-def _releases(index: Index, prefix: str) -> Iterable[str]:
-    """The releases of the component that is typed, newest first; while its name is typed, all of those it may be."""
-    wanted, typed, _ = prefix.partition("=")
-    for name in index.header["components"]:
-        if name == wanted or (not typed and name.startswith(wanted)):
-            for version in reversed(index.component(name).versions):
-                yield f"{name}=={version}"

@@ -25,7 +25,7 @@ from toolmatrix.facts.versions import Scale
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, NoReturn
 
     from toolmatrix.facts.compiled import Terms
@@ -95,6 +95,7 @@ class _Maker:
 
     def masked(self, component: str, selector: str) -> tuple[int, bool]:
         """The mask of a selector, and whether a point release was taken as its series."""
+        # The same few selectors stand in thousands of cells.
         held = self._masks.get((component, selector))
         if held is None:
             scale = self.scales[component]
@@ -112,9 +113,11 @@ class _Maker:
         terms = []
         for component, selector in claim.when:
             mask, _ = self.masked(component, selector)
+            # Mostly a slip: a row about no release at all would be read and never speak.
             if not mask and not claim.unreleased:
                 self.unreleased(claim, component, selector)
             terms.append((component, mask))
+        # A selector `11.2` also admits 11.2.1, which a row of releases does not mean.
         if claim.exact:
             subject, release = claim.when[0]
             terms.append((subject, self.scales[subject].bit(release)))
@@ -141,7 +144,8 @@ class _Maker:
             yield from self.widened(first, claim.stands_for)
 
     def running(self, archs: int) -> list[str]:
-        """The devices that run code for one of some archs, as the facts about devices say."""
+        """The devices that run code for one of some archs."""
+        # As limits of devices on archs say; several of one device all have to allow an arch.
         if not self._runs:
             for claim in self.matrix.claims.values():
                 if claim.kind == "limits" and (claim.when[0][0], claim.component) == _RUNS:
@@ -164,6 +168,7 @@ class _Maker:
         subject, mask = reading.when[0]
         when = reading.when
         if rule.widens == "minor":
+            # Of a name nobody can tell which others are of its minor series.
             if self.scales[subject].scheme == "names":
                 self.unordered(reading.claim, subject, rule)
             wider = _minor(self.scales[subject], mask) & ~mask
@@ -208,6 +213,7 @@ class _Maker:
 
 
 def _finer(clause: versions.Clause, scale: Scale) -> bool:
+    # A point release of which the scale knows the series: GCC 7.3.1, where releases of GCC are 7, 8, 9.
     if clause.version is None or clause.text.endswith(".*"):
         return False
     numbers = clause.version[0]
@@ -265,20 +271,12 @@ def _pool(group: list[CompiledClaim]) -> Iterator[CompiledBinding]:
     for told, mask in masks.items():
         offers = [group[place] for place in told if group[place].claim.decides]
         if offers:
-            first = offers[0]
-            yield CompiledBinding(
-                kind="limits",
-                when=((first.when[0][0], mask), *first.when[1:]),
-                component=first.claim.component,
-                allowed=union(reading.allowed for reading in offers),
-                alternatives=(),
-                evidence=first.evidence,
-                cites=tuple((mask, reading) for reading in offers),
-            )
+            allowed = union(reading.allowed for reading in offers)
+            yield _binding("limits", [(mask, reading) for reading in offers], allowed)
 
 
 def _precedence(reading: CompiledClaim, matrix: Matrix) -> tuple[object, ...]:
-    """Best evidence first, then the claim about fewer releases, then the one read later, then the smaller id."""
+    # Best evidence first, then the claim about fewer releases, then the one read later, then the smaller id.
     read = matrix.sources[reading.claim.source].read
     return (
         not reading.claim.decides,
@@ -292,7 +290,7 @@ def _precedence(reading: CompiledClaim, matrix: Matrix) -> tuple[object, ...]:
 def _settle(
     group: list[CompiledClaim],
 ) -> tuple[list[tuple[int, CompiledClaim]], list[CompiledDispute]]:
-    """Give every subject release to its best reading; readings that say otherwise are disputes."""
+    # Every subject release goes to its best reading; readings that say otherwise are disputes.
     held: list[tuple[int, CompiledClaim]] = []
     disputes = []
     covered = 0
@@ -316,7 +314,7 @@ def _says(reading: CompiledClaim) -> tuple[object, ...]:
 
 
 def _bind(held: list[tuple[int, CompiledClaim]]) -> Iterator[CompiledBinding]:
-    """Readings of one group that say the same become one binding."""
+    # Readings of one group that say the same become one binding: an answer has fewer to look at, and cites them all.
     same: dict[tuple[object, ...], list[tuple[int, CompiledClaim]]] = {}
     for mask, reading in held:
         claim = reading.claim
@@ -324,23 +322,28 @@ def _bind(held: list[tuple[int, CompiledClaim]]) -> Iterator[CompiledBinding]:
             (claim.kind, reading.allowed, claim.alternatives, reading.evidence), []
         ).append((mask, reading))
     for cites in same.values():
-        first = cites[0][1]
-        whole = union(mask for mask, _ in cites)
-        yield CompiledBinding(
-            kind=first.claim.kind,
-            when=((first.when[0][0], whole), *first.when[1:]),
-            component=first.claim.component,
-            allowed=first.allowed,
-            alternatives=first.claim.alternatives,
-            evidence=first.evidence,
-            cites=tuple(cites),
-        )
+        _, first = cites[0]
+        yield _binding(first.claim.kind, cites, first.allowed)
+
+
+def _binding(
+    kind: str, cites: Sequence[tuple[int, CompiledClaim]], allowed: int
+) -> CompiledBinding:
+    _, first = cites[0]
+    return CompiledBinding(
+        kind=kind,
+        when=((first.when[0][0], union(mask for mask, _ in cites)), *first.when[1:]),
+        allowed=allowed,
+        evidence=first.evidence,
+        cites=tuple(cites),
+        **first.claim.as_dict("component", "alternatives"),
+    )
 
 
 def _overruled(
     soft: list[CompiledClaim], bindings: list[CompiledBinding]
 ) -> Iterator[CompiledDispute]:
-    """Tested rows against what a deciding claim excludes."""
+    # Tested rows against what a deciding claim excludes.
     deciding: dict[tuple[str, str], list[tuple[int, CompiledClaim]]] = {}
     for binding in bindings:
         for mask, reading in binding.cites:
@@ -355,7 +358,7 @@ def _overruled(
 
 
 def _rivals(soft: list[CompiledClaim]) -> Iterator[CompiledDispute]:
-    """Rows of columns marked `rival` that share nothing with a better one."""
+    # Rows rank, and may differ; those of a column marked `rival` answer one question, and dispute what shares nothing.
     topics: dict[tuple[str, str, str], list[CompiledClaim]] = {}
     for reading in soft:
         if reading.claim.rival:
@@ -376,5 +379,6 @@ def _standing(reading: CompiledClaim) -> tuple[bool, int, str]:
 
 
 def _compatible(one: Terms, other: Terms) -> bool:
+    # Claims under conditions that never hold together cannot contradict each other.
     shared = dict(one[1:])
     return all(shared.get(component, mask) & mask for component, mask in other[1:])

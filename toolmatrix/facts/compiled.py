@@ -61,6 +61,7 @@ class CompiledDispute(Value):
 
 def bits(mask: int) -> Iterator[int]:
     """The set bits of a mask, one by one."""
+    # `mask & -mask` is the lowest one: no count of the releases is needed, and few of hundreds are set.
     while mask:
         bit = mask & -mask
         yield bit

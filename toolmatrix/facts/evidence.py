@@ -13,6 +13,7 @@ WORDS = ("ran", "artifact", "tested", "stated", "derived", "reported", "unknown"
 UNKNOWN = WORDS[-1]
 """Neither a yes nor a no."""
 
+# Higher is better, so that `>` and `max` read as they are meant; 0 is what no fact says.
 _RANK = {word: len(WORDS) - 1 - place for place, word in enumerate(WORDS)}
 
 

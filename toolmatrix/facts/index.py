@@ -5,9 +5,11 @@ points to: one per component (its releases and what is said with it as the subje
 sources, rows as printed). Sections, records and the entries of long sections are read one by one as an answer needs
 them. Each section and record has a checksum of its own, so that what a request does not reach costs nothing and damage
 is seen before anything of it is used.
-It is JSON and masks throughout: nothing in it can run, the interpreter's own scanner reads it, and a set of releases of
-any size is one number on which a processor works at once. Equal facts make equal bytes.
+Equal facts make equal bytes.
 """
+
+# It is JSON and masks throughout: nothing in it can run, the interpreter's own scanner reads it, and a set of releases
+# of any size is one number on which a processor works at once.
 
 from __future__ import annotations
 
@@ -93,7 +95,7 @@ class Index:
         return header  # type: ignore[return-value]
 
     def _sure(self, read: Callable[[_Name], bytes], name: _Name) -> bytes:
-        """Read a part; where it is damaged, from a new index that begins with the same line."""
+        # A part that is damaged is read from a new index that begins with the same line: it says the same.
         try:
             return read(name)
         except IndexDamaged:
@@ -120,6 +122,7 @@ class Index:
 
     def _record(self, number: int) -> bytes:
         start, length = number >> LENGTH_BITS, number & (1 << LENGTH_BITS) - 1
+        # Records are most of the file, and never read whole: each has a checksum of its own.
         first, *_ = self.header["sections"]["records"]
         data = self._parts.read(self._parts.body + first + start, length)
         crc, record = data[:CRC_BYTES], data[CRC_BYTES:]
@@ -150,6 +153,7 @@ class Index:
         """The facts of a component, read once."""
         found = self._components.get(name)
         if found is None:
+            # Records are made of these three alone, as the rest is plain values in the order of the fields.
             *told, bindings, row_groups, disputes = self.section("c:" + name)
             told += [*map(Binding._make, bindings)], [*map(RowGroup._make, row_groups)]
             told.append([*map(Dispute._make, disputes)])
@@ -160,6 +164,7 @@ class Index:
         """The releases of a component, for reading selectors."""
         if name not in self._scales:
             scheme = self.header["components"][name]["scheme"]
+            # What was compiled was read as versions: reading all of them again is for selectors that compare.
             self._scales[name] = Scale(scheme, self.component(name).versions, known=True)
         return self._scales[name]
 
@@ -198,21 +203,15 @@ class Index:
         """One record: a claim, a release or a row."""
         return self._read(number, _fact)  # type: ignore[no-any-return]
 
-    def statement(self, number: int) -> ClaimRecord | ReleaseRecord:
-        """`record` of what a choice cites: a claim, or a release."""
-        return self.record(number)  # type: ignore[return-value]
+    # Whoever asks knows of which kind it is: a choice cites claims and releases, a binding or a dispute claims alone.
+    if TYPE_CHECKING:
 
-    def claim(self, number: int) -> ClaimRecord:
-        """`record` of what is a claim: behind a binding, a tested row or a dispute."""
-        return self.record(number)  # type: ignore[return-value]
-
-    def release(self, number: int) -> ReleaseRecord:
-        """`record` of what is a release."""
-        return self.record(number)  # type: ignore[return-value]
-
-    def row(self, number: int) -> RowRecord:
-        """`record` of what is a row."""
-        return self.record(number)  # type: ignore[return-value]
+        def statement(self, number: int) -> ClaimRecord | ReleaseRecord: ...
+        def claim(self, number: int) -> ClaimRecord: ...
+        def release(self, number: int) -> ReleaseRecord: ...
+        def row(self, number: int) -> RowRecord: ...
+    else:
+        statement = claim = release = row = record
 
     def _read(self, number: int, made: Callable[[Any], Any]) -> Any:
         if number not in self._records:
@@ -226,7 +225,8 @@ def _fact(told: Sequence[Any]) -> FactRecord:
 
 
 def sealed(record: bytes, start: int) -> bytes:
-    """The CRC of a record, into which goes where it starts: none passes for another."""
+    """The CRC of a record at its place."""
+    # Into it goes where the record starts, so that a damaged number does not lead to another whole record.
     return zlib.crc32(record, start & 0xFFFFFFFF).to_bytes(CRC_BYTES, "little")
 
 
@@ -235,7 +235,6 @@ def _make(_name: str, _state: Any, make: Callable[[], Any]) -> Any:
 
 
 def _json(data: bytes) -> Any:
-    """One JSON value. Raises ValueError for other bytes."""
     text = data.decode()
     try:
         value, end = _scan(text, 0)
@@ -248,8 +247,6 @@ def _json(data: bytes) -> Any:
 
 # The scanner asks its decoder for these attributes and for nothing else, in every CPython from 3.10 to 3.14.
 class _Plain:
-    """The attributes that the scanner asks its decoder for: plain values, no hooks."""
-
     strict = True
     object_hook = object_pairs_hook = None
     parse_float = float
@@ -258,7 +255,7 @@ class _Plain:
 
 
 def _scanner() -> Callable[[str, int], tuple[Any, int]]:
-    """The C scanner behind `json`, which itself takes as long to import as all sections to read."""
+    # The C scanner behind `json`, which itself takes as long to import as all sections to read.
     try:
         from _json import make_scanner
 

@@ -44,6 +44,7 @@ def load(paths: Sequence[str]) -> Matrix:
     """
     roots = [yamlfile.read(path) for path in paths]
     kinds = [_schema(root, (FRONT, FACTS)) for root in roots]
+    # What lies below a front page is not even looked at, but for its schema.
     start = max((place for place, kind in enumerate(kinds) if kind == FRONT), default=0)
     merged = Matrix()
     for path, root, kind in zip(paths[start:], roots[start:], kinds[start:], strict=True):
@@ -93,6 +94,7 @@ def _front(root: YamlNode, path: str, layer: Matrix) -> list[YamlNode]:
                 expected="each file once",
                 help="remove one of the two lines",
             )
+        # Before it is opened: what is wrong is the line, which has a place, and not the file.
         if not os.path.exists(name):
             item.fail(
                 "a listed file is missing",
@@ -101,6 +103,7 @@ def _front(root: YamlNode, path: str, layer: Matrix) -> list[YamlNode]:
             )
         parts[name] = yamlfile.read(name)
         _schema(parts[name], (FACTS,))
+    # By name: of what stands twice the same one is told in whatever order a front page lists its files.
     return [part for _, part in sorted(parts.items())]
 
 
@@ -109,6 +112,7 @@ def _components(node: YamlNode, below: Mapping[str, Component]) -> dict[str, Com
     for name, part in node.mapping("components").items():
         found[name] = _component(node.key(name), part)
         if found[name].variants:
+            # Behind its component: a release is chosen first, then the build of it.
             found[variants.name(name)] = variants.component(found[name])
         if name in below and below[name].scheme != found[name].scheme:
             part.fail(
@@ -136,9 +140,9 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
         name=name,
         title=fields["title"].string("title"),
         scheme=fields["scheme"].choice("scheme", SCHEMES),
-        variant_of="",
         under=pieces.text(fields, "under"),
         grid=pieces.text(fields, "grid"),
+        variant_of="",
         prefer=pieces.choice(fields, "prefer", ("newest", "oldest"), "newest"),
         accelerators=tuple(
             item.string("accelerator") for item in pieces.items(fields, "accelerators")
@@ -151,6 +155,7 @@ def _component(named: YamlNode, node: YamlNode) -> Component:
 
 
 def _check_under(named: YamlNode, components: Mapping[str, Component]) -> None:
+    # An answer is drawn by walking up such chains, which have to end.
     chain = [named.string("a component")]
     part = components[chain[0]]
     while part.under:
@@ -196,7 +201,7 @@ def _target(name: str, node: YamlNode, components: Mapping[str, Component]) -> T
 
 
 def _facts(parts: Sequence[YamlNode], merged: Matrix) -> None:
-    """Read the fact files of one layer: first the names that any of them may use, then what is said with them."""
+    # First the names that any file may use, then what is said with them: the order of files says nothing.
     layer = Matrix()
     for root in parts:
         fields = root.only("the fact file", _FACT_KEYS, ("schema",))
@@ -216,6 +221,7 @@ def _facts(parts: Sequence[YamlNode], merged: Matrix) -> None:
         for name, reader in readers.items():
             for node in pieces.items(root.mapping("the fact file"), name):
                 reader(recorder, node)
+    # Last, as rows of builds name releases that tables define, and what follows from builds counts them all.
     for node in recorder.variants:
         variants.table(recorder, node)
     variants.silence(recorder)
@@ -231,6 +237,7 @@ def _source(named: YamlNode, node: YamlNode, layer: Matrix) -> None:
         at=fields["at"].string("at"),
         read=pieces.date(fields["read"], "read"),
     )
+    # Files of one matrix may share a source, each with its own copy of the lines.
     if layer.sources.get(name, source) != source:
         named.fail(
             "a source is named twice with different contents",
@@ -251,6 +258,7 @@ def _releases(recorder: pieces.Recorder, node: YamlNode) -> None:
     name = recorder.group(fields)
     versions = fields["versions"]
     for version, part in versions.mapping("versions").items():
+        # `11.2:` with nothing behind it is a release of which nothing more is known.
         inner = {} if part.text == "" else part.mapping("a release")
         recorder.release(
             component,

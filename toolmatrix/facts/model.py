@@ -146,6 +146,7 @@ class Claim(Value):
     node: YamlNode
 
 
+# No `Value`, as a layer is filled while its files are read; what is compiled of it does not change any more.
 class Matrix:
     """Everything the files say: all of them, or those of one layer (a front page with its files, or one fact file)."""
 
@@ -166,6 +167,7 @@ class Matrix:
         self.sources |= layer.sources
         self.channels |= layer.channels
         replaced = {release.id for release in layer.releases.values()}.union(layer.rows)
+        # An id that stands again takes back all that it said below: a row may define releases and make claims.
         self.releases = {
             name: release for name, release in self.releases.items() if release.id not in replaced
         }
@@ -180,7 +182,7 @@ class Matrix:
         """Record a release; of the same one from two places the better known stays."""
 
         def standing(one: Release) -> tuple[int, int, str]:
-            """Best evidence first, then the one read later, then the smaller id."""
+            # Best evidence first, then the one read later, then the smaller id.
             read = int(sources[one.source].read.replace("-", ""))
             return -words.rank(one.evidence), -read, one.id
 

@@ -35,6 +35,8 @@ RELEASE = ("date", "rank", "yanked")
 class LocatedStr(str):
     """A selector that knows where it stands."""
 
+    # A text, as claims are compared, written and hashed with it; the compiler finds out what is wrong with it.
+
     __slots__ = ("node",)
     node: YamlNode
 
@@ -105,7 +107,8 @@ def flag(fields: Mapping[str, YamlNode], name: str, *, default: bool = False) ->
 
 
 def identity(fields: Mapping[str, YamlNode], default: str = "") -> str:
-    """The `id`; `#` is kept for the claims inside a row."""
+    """The `id`, or the default."""
+    # `#` is kept for the claims inside a row.
     name = text(fields, "id", default)
     if "id" in fields and "#" in name:
         fields["id"].fail("an id cannot hold `#`", expected="letters, digits, `-`, `.`, `/`")
@@ -114,6 +117,7 @@ def identity(fields: Mapping[str, YamlNode], default: str = "") -> str:
 
 def decides(fields: Mapping[str, YamlNode]) -> bool:
     """True where a row, cell or statement decides; one that does not says why."""
+    # Without a reason nobody could tell later whether a row was set aside by mistake.
     decisive = flag(fields, "decides", default=True)
     if not decisive and "note" not in fields:
         fields["decides"].fail(
@@ -172,6 +176,7 @@ def one_of(
 
 def selector(component: Component, node: YamlNode) -> str:
     """The text of a selector that can be read."""
+    # Read here for its errors alone: releases that it could admit may still be to come.
     written = node.string(f"a selector of {component.name}")
     try:
         versions.parse(written, names=component.scheme == "names")
@@ -196,6 +201,7 @@ def conditions(node: YamlNode | None, components: Mapping[str, Component]) -> Co
 
 def subject_first(when: Conditions) -> Conditions:
     """Conditions in an order that does not depend on how they were written."""
+    # The same condition may come from a table and from its row.
     return (when[0], *sorted(set(when[1:])))
 
 
@@ -204,6 +210,7 @@ def printed(node: YamlNode, first: str = "is") -> str:
     if node.items is not None:
         return "; ".join(printed(item, first) for item in node.items)
     if node.fields is not None:
+        # What the value is comes before what it depends on.
         names = sorted(node.fields, key=lambda name: (name != first, name))
         return ", ".join(f"{name}: {printed(node.fields[name], first)}" for name in names)
     return node.text or ""
@@ -229,6 +236,7 @@ class Recorder:
 
     def releases(self, component: str) -> list[Release]:
         """The releases of a component that were read so far."""
+        # A release that a layer says again counts once, as the layer has it.
         known = {**self.below.releases, **self.layer.releases}
         return [release for release in known.values() if release.component == component]
 
@@ -271,6 +279,7 @@ class Recorder:
                     found=str(error),
                     help="releases are named one by one; a selector is for claims",
                 )
+        # What a request gives is never chosen, so that no order is needed.
         elif "rank" not in fields and not component.given:
             node.fail(
                 f"a release of `{component.name}` has no rank",
@@ -300,6 +309,7 @@ def date(node: YamlNode, what: str) -> str:
     """A day of the calendar."""
     import datetime as dt
 
+    # From Python 3.11 on `fromisoformat` also takes `20260102` and weeks, which do not sort as days do.
     written = node.string(what)
     try:
         dt.date.fromisoformat(written if len(written) == len("YYYY-MM-DD") else "")

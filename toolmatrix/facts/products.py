@@ -1,4 +1,4 @@
-"""Devices by the names people buy them under: `RTX 3090` is compute capability 8.6, `MI300X` is gfx942.
+"""Devices by the names that people buy them under: `RTX 3090` is compute capability 8.6, `MI300X` is gfx942.
 
 Product lists are facts (rows with a `products` cell): a name that stands in none is not known.
 """
@@ -39,8 +39,7 @@ _LONGEST = 40
 
 
 class _Name(Value):
-    """A name taken apart: all its words, those that tell products apart, and the lines of its maker that it says."""
-
+    # `core` are the words that tell products apart, `lines` those of its maker that it says.
     words: tuple[str, ...]
     core: tuple[str, ...]
     lines: frozenset[str]
@@ -71,6 +70,7 @@ def find(index: Index, name: str) -> list[tuple[str, str]]:
         for device, text, lower in listed
         if wanted.core and all(word in lower for word in wanted.core)
     ]
+    # One that is called so wins: `A100` is a product, and a word in the names of others.
     found = [one for one in known if one.words == wanted.words] or _best(known, wanted)
     devices: dict[str, str] = {}
     for one in found:
@@ -84,7 +84,7 @@ def names(index: Index) -> list[str]:
 
 
 def _said(text: str) -> str:
-    """The name in a line of `nvidia-smi -L`, of `rocm-smi --showproductname` and their like."""
+    # `GPU 0: NVIDIA A100 (UUID: ...)` of `nvidia-smi -L`, `Card series: MI300X` of `rocm-smi --showproductname`.
     return re.split(r":\s+", _AROUND.sub(" ", text))[-1]
 
 
@@ -107,7 +107,7 @@ def _name(text: str, device: str = "", vocabulary: Collection[str] = ()) -> _Nam
 
 
 def _cut(word: str, known: Collection[str]) -> list[str]:
-    """A word that no product has, as words that some have: `rtx5090`, `gtx1080ti`; numbers stay whole."""
+    # A word that no product has is cut into words that some have: `rtx5090`, `gtx1080ti`; numbers stay whole.
     if word in known or _PACKAGED.fullmatch(word) or len(word) > _LONGEST:
         return [word]
     ways: list[list[str]] = [[]]
@@ -122,13 +122,11 @@ def _cut(word: str, known: Collection[str]) -> list[str]:
 
 
 def _best(known: list[_Name], wanted: _Name) -> list[_Name]:
-    """The products that have every word asked for, and of each brand those that have no more, if there are any.
-
-    Every number of a product is asked for. Of a name without one at least half is, and it is no name where products
-    of several devices have it in theirs: `Orin`, but neither `Blackwell` nor `RTX`.
-    """
+    # The products that have every word asked for, and of each brand those that have no more, if there are any.
     fitting = [(one, left) for one in known if (left := _besides(one, wanted)) is not None]
+    # Every number of a product is asked for.
     whole = [one for one, left in fitting if not _numbered(left)]
+    # Of a name without a number at least half is said, or it is no name: `Orin` is one, `Blackwell` and `RTX` are none.
     if not _numbered(wanted.core):
         named = any(len(one.core) <= 2 * len(wanted.core) for one in whole)
         whole = [one for one, _ in fitting] if named else []
@@ -140,7 +138,7 @@ def _best(known: list[_Name], wanted: _Name) -> list[_Name]:
 
 
 def _besides(product: _Name, wanted: _Name) -> list[str] | None:
-    """The words of a product that were not asked for; None where it lacks one, or is of another brand."""
+    # None where the product lacks a word, or is of another brand than the one that was said.
     maker = "amd" if product.device.startswith("gfx") else "nvidia"
     if wanted.lines and maker not in {_BRANDS[line] for line in wanted.lines}:
         return None

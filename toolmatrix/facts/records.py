@@ -128,6 +128,7 @@ class CitedClaim(NamedTuple):
 
     def covers(self, place: int) -> bool:
         """True if the claim speaks of the release with this bit; ranges are first, last, first, last, ..."""
+        # The first end that is not below the place: it is a last (the place lies inside), or it is the place itself.
         for before, end in enumerate(self.ranges):
             if end >= place:
                 return before % 2 == 1 or end == place
@@ -213,6 +214,7 @@ class RowRecord(NamedTuple):
     note: str
 
 
+# The file has the number, so that another order is another format.
 KINDS = (ClaimRecord, ReleaseRecord, RowRecord)
 """By the number that a record begins with in the file."""
 

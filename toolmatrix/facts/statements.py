@@ -42,6 +42,7 @@ def statement(recorder: Recorder, node: YamlNode) -> None:
         )
     name = pieces.identity(fields)
     when = pieces.conditions(fields["when"], recorder.components)
+    # The first condition is the subject, whose releases the claims are about.
     if not when:
         fields["when"].fail("a statement needs a subject", expected="`when: {component: selector}`")
     origin = pieces.Provenance.read(fields, recorder.known)
@@ -114,6 +115,7 @@ def data(recorder: Recorder, node: YamlNode) -> None:
     about = pieces.text(fields, "about", name)
     for place, row in enumerate(fields["rows"].sequence("rows")):
         cells = row.sequence("a row")
+        # A shorter row leaves its last cells out; in a longer one nobody can tell what the rest is.
         if len(cells) > len(columns):
             row.fail(
                 "a row is longer than its columns",

@@ -45,9 +45,8 @@ def open_index(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
 
 
 def _read(path: str, paths: Sequence[str], load: Load | None = None) -> Index | None:
-    """The index at `path`, made anew from the matrices at `paths` should a part that is read later be damaged."""
-
     def repair(index: Index) -> bytes:
+        # With the states that its header has, or the new one would not begin as the damaged one does.
         data = build(paths, index.header["files"])
         if load is None:
             _keep(path, data)
@@ -60,10 +59,8 @@ def _read(path: str, paths: Sequence[str], load: Load | None = None) -> Index | 
 
 
 def _is_current(index: Index, root: str) -> bool:
-    """True if the files that an index was made from are as they were; those of a wheel lie below `root`.
-
-    Installers give files times of their own: those of a wheel need only be about as old as its index.
-    """
+    # Installers give files times of their own: those of a wheel, which lie below `root`, have none in the header, and
+    # need only be about as old as its index.
     files, below = index.header["files"], os.path.join(root, "")
     try:
         latest = os.stat(index.path).st_mtime + _SLACK
@@ -79,7 +76,7 @@ def _is_current(index: Index, root: str) -> bool:
 
 
 def _cache_folder(env: Mapping[str, str]) -> str:
-    """The folder for indexes; the base directory specification has a relative path ignored."""
+    # The XDG base directory specification has a relative path ignored.
     home = env.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(home):
         home = os.path.join(env["HOME"], ".cache") if env.get("HOME") else ""
@@ -87,7 +84,7 @@ def _cache_folder(env: Mapping[str, str]) -> str:
 
 
 def _name(paths: Sequence[str]) -> str:
-    """The name of the index of some matrices; times of modules stand for what is in them, which costs no reading."""
+    # Times of modules stand for what is in them, which costs no reading.
     with os.scandir(os.path.dirname(os.path.abspath(__file__))) as entries:
         code = sorted(entry.path for entry in entries if entry.name.endswith(".py"))
     made_by = [f"{name} {state}" for name, state in _states(code).items()]
@@ -97,7 +94,7 @@ def _name(paths: Sequence[str]) -> str:
 
 
 def _states(names: Iterable[str]) -> States:
-    """Size and time of files; nothing where one is missing."""
+    # Nothing where one is missing: then there is no state that an index could be of.
     try:
         found = {os.path.abspath(name): os.stat(name) for name in names}
     except OSError:
@@ -129,7 +126,8 @@ def build(paths: Sequence[str], files: States | None = None) -> bytes:
 
 
 def _keep(path: str, data: bytes) -> None:
-    """Write to the cache and let go of the oldest; a cache that cannot be written is no reason to fail."""
+    # A cache that cannot be written is no reason to fail. Whenever code or paths change so does the name, and the index
+    # of the old name stays behind: the oldest go.
     if not pack.replace(path, data):
         return
     try:

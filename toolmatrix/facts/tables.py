@@ -63,8 +63,7 @@ class FactTable(Value):
 
 
 class _Row(Value):
-    """The parts that all claims of a row share."""
-
+    # The parts that all claims of a row share.
     table: FactTable
     id: str
     when: Conditions
@@ -80,6 +79,7 @@ def table(recorder: Recorder, node: YamlNode) -> None:
         recorder.variants.append(node)
         return
     fields = node.only("a table", TABLE, ("id", "source", "evidence", "key", "columns", "rows"))
+    # A column that is called as a key of every row could not be told from it.
     common = head(recorder, fields, ROW)
     for row in fields["rows"].sequence("rows"):
         _row(recorder, row, common)
@@ -120,11 +120,13 @@ def _column(recorder: Recorder, named: YamlNode, node: YamlNode, place: int) -> 
     fields = node.only(f"column `{name}`", _COLUMN, ("as",))
     kind = fields["as"].choice("as", KINDS)
     component = pieces.text(fields, "component", name)
+    # An attribute is kept and shown, and speaks of no component.
     if kind != "attribute":
         pieces.known_component(fields.get("component", named), recorder.components)
     rule = pieces.rule(fields, recorder.rules)
     return Column(
         name=name,
+        # A column may mean several things, each a claim: the first has the plain id, which must not change.
         mark=f"@{rule or kind}" if place else "",
         kind=kind,
         component=component,
@@ -229,7 +231,7 @@ def claims(
 def _cells(
     recorder: Recorder, fields: Mapping[str, YamlNode], table: FactTable
 ) -> tuple[tuple[str, str], ...]:
-    """The cells as printed: the key, then the columns in the order of their components."""
+    # The order in a file says nothing: the key comes first, then the columns in the order of their components.
     places = recorder.places
 
     def place(name: str) -> tuple[bool, int, str]:
@@ -243,6 +245,7 @@ def _cells(
 
 def _cell(recorder: Recorder, node: YamlNode, column: Column, row: _Row) -> None:
     parts = node.several()
+    # Two that always hold would cut each other down, and which one was meant nobody could tell.
     unconditional = [part for part in parts if part.fields is None or "when" not in part.fields]
     if len(unconditional) > 1:
         unconditional[1].fail(

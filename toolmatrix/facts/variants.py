@@ -71,16 +71,14 @@ def channel(recorder: Recorder, node: YamlNode) -> None:
 
 
 class _Variant(Value):
-    """One build: its name among the releases of the variant component, and what tells it from others."""
-
+    # One build: its name among the releases of the variant component, and what tells it from others of its row.
     name: str
     release: str
     machine: str
 
 
 class _BuildRow(Value):
-    """A row of builds: the parts that all its variants share."""
-
+    # The parts that all variants of a row share.
     id: str
     line: str
     channel: Channel
@@ -179,7 +177,6 @@ def _row(
 
 
 def _archs(fields: Mapping[str, YamlNode], table: FactTable, row: _BuildRow) -> str:
-    """The codegen archs that a build holds, as its row names them."""
     for column, meanings in table.columns.items():
         if column in fields and any(meaning.component == "arch" for meaning in meanings):
             node = fields[column]
@@ -230,8 +227,7 @@ def _release(
 
 
 def _belongs(row: _BuildRow, table: FactTable, matched: tuple[str, ...]) -> Iterator[Claim]:
-    """The claims that make variants: release, machine, accelerator, that they are installed, what they go with."""
-
+    # Claims make releases of a component the variants of another: which release, on what machine, beside which builds.
     def claim(mark: str, variants: list[str], kind: str, component: str, selector: str) -> Claim:
         return Claim(
             id=f"{row.id}#{mark}",
@@ -261,6 +257,7 @@ def _belongs(row: _BuildRow, table: FactTable, matched: tuple[str, ...]) -> Iter
     every = [variant.name for variant in row.variants]
     yield claim("accelerator", every, "limits", "accelerator", _computing({row.accelerator}))
     for other in matched:
+        # Whatever its release and channel: builds of one line are made with the same toolkit.
         pattern = f"*+{row.line}@*"
         yield claim(f"matches-{other}", every, "limits", name(other), pattern)
 
@@ -328,7 +325,7 @@ def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Clai
 
 
 def _published(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
-    """Releases by the machines they have builds for, and for each machine by what those compute on."""
+    # Releases by the machines they have builds for, and for each machine by what those compute on.
     offered: dict[str, dict[str, set[str]]] = {}
     for build in builds:
         told = build.attributes
@@ -344,10 +341,10 @@ def _published(builds: list[Release]) -> dict[tuple[str, str, str], list[str]]:
 
 
 def _computing(accelerators: set[str]) -> str:
-    """A selector of what builds compute on. One for CUDA also runs without one; what it brings is then not used."""
+    # A build for CUDA also runs without a GPU; what it brings is then not used.
     return " ".join(sorted(accelerators | ({"none"} if "cuda" in accelerators else set())))
 
 
 def _alone(releases: list[str]) -> str:
-    """A selector of these releases and none that is finer."""
+    # A plain `2.6.0` would admit finer releases as well, of which the builds are others.
     return " ".join(f"==={release}" for release in releases)

@@ -35,6 +35,7 @@ class SelectorError(ValueError):
 
 def key(version: str) -> Key:
     """The sort key of a version. Raises SelectorError for text that is not a version."""
+    # Nearly all versions are plain numbers, which need nothing of what suffixes do.
     if len(version) <= _LONGEST and version.isascii():
         plain = version.split(".")
         if all(map(str.isdecimal, plain)):
@@ -90,6 +91,7 @@ def parse(text: str, *, names: bool = False) -> Selector:
     for part in text.split("|"):
         start = len(words)
         for word in part.split():
+            # Blanks separate alternatives, but for those around a comma or behind an operator: `>= 11.2, < 12`.
             if len(words) > start and (word[0] == "," or words[-1].endswith((",", *_OPERATORS))):
                 words[-1] += word
             else:
@@ -101,6 +103,7 @@ def parse(text: str, *, names: bool = False) -> Selector:
 
 def _clauses(word: str, names: bool) -> Iterator[Clause]:
     first, dash, last = word.partition("-")
+    # Names may have dashes, as `nvidia/cuda:11.2.2-devel` has, and are no ranges.
     if dash and not names and _plain(first) and _plain(last):
         yield Clause(">=", first, key(first))
         yield Clause("upto", last, key(last))
@@ -219,6 +222,7 @@ class Scale:
     def _named(self, clause: Clause) -> int:
         mask = self.bit(clause.text)
         if "*" in clause.text:
+            # Names with a star stand in few facts, and `re` takes as long to import as an answer's facts to read.
             import re
 
             pattern = re.compile(".*".join(map(re.escape, clause.text.split("*"))))
@@ -240,6 +244,7 @@ def _same(clause: Clause, wanted: Key, limit: Key, version: Key, place: Key) -> 
         return _starts(version, wanted[0])
     if limit == place:
         return True
+    # What is finer than a pre-release would be another pre-release: `2.0rc1` names itself alone.
     finer = len(version[0]) > len(wanted[0]) and wanted[1] == 0
     return finer and place > limit and _starts(version, wanted[0])
 
@@ -300,4 +305,5 @@ def sort(scheme: str, versions: dict[str, int]) -> list[str]:
     """
     if scheme == "names":
         return sorted(versions, key=lambda name: (versions[name], name))
+    # By the text as well, as 1.0 and 1.0.0 sort alike and the result must not depend on the order of files.
     return sorted(versions, key=lambda version: (order(key(version)), version))

@@ -45,7 +45,7 @@ class _Writer:
         self.sections: dict[str, bytes] = {}
 
     def put(self, record: Any) -> int:
-        """Add a record and return its number."""
+        # The number of a record says where it lies.
         start, told = self.end, _dump(record)
         self.made += [sealed(told, start), told]
         self.end += CRC_BYTES + len(told)
@@ -129,7 +129,7 @@ class _Writer:
         return _record(records.Dispute, dispute.rival, given)
 
     def brings(self, bindings: Sequence[CompiledBinding]) -> int:
-        """The variants that bring the runtime of an accelerator, inside or as packages."""
+        # The variants that bring the runtime of an accelerator, inside or as packages.
         components = self.compiled.matrix.components
         found = 0
         for binding in bindings:
@@ -137,11 +137,11 @@ class _Writer:
             own = components[binding.when[0][0]].variant_of
             if own and binding.kind == "requires" and part.accelerators and not part.framework:
                 for mask, reading in binding.cites:
+                    # What is needed beside the build has to be there already: the build does not bring it.
                     found |= 0 if reading.claim.beside else mask
         return found
 
     def row_groups(self, soft_constraints: Sequence[SoftConstraint]) -> list[records.RowGroup]:
-        """Rows that soft, those about the same components with the same evidence together, column by column."""
         # Column by column, as rows are asked whether one of them speaks of a release before any is made.
         heads: dict[Any, list[tuple[tuple[int, ...], int]]] = {}
         for soft in soft_constraints:
@@ -160,6 +160,7 @@ class _Writer:
     def finish(self) -> bytes:
         matrix = self.compiled.matrix
         self.components()
+        # Behind the components: what a `resolve` reads lies together, and these are for `facts` alone.
         for _, row in sorted(matrix.rows.items()):
             self.ids[row.id] = self.row(row)
         for _, claim in sorted(matrix.claims.items()):
@@ -174,6 +175,7 @@ class _Writer:
             {name: _record(records.ChannelRecord, part, {}) for name, part in channels}
         )
         self.sections["records"] = b"".join(self.made)
+        # The header has the CRC of each section, and the first line that of the header: it stands for the whole file.
         header = self.head() | {"sections": places(self.sections)}
         return joined(FORMAT.encode(), _dump(header), self.sections)
 
@@ -190,12 +192,13 @@ class _Writer:
         return list(found)
 
     def packages(self) -> dict[str, str]:
-        """The component of which a package installs variants, where it is not called as that or another is."""
+        # By package the component of which it installs variants, where it is not called as that or another is.
         matrix = self.compiled.matrix
         found: dict[str, str] = {}
         for (component, _), release in sorted(matrix.releases.items()):
             of = matrix.components[component].variant_of
             package = _package(release).partition("[")[0] if of else ""
+            # `torch` is a component, and needs no entry to be known; `onnxruntime-gpu` is none.
             if package and package not in matrix.components:
                 found[package] = of
         return found
@@ -215,6 +218,7 @@ class _Writer:
                 }
                 for name, part in matrix.components.items()
             },
+            # Most components have most of these: written once, they are put back where the header is read.
             "usual": dict(Component._defaults),
             "targets": {
                 name: {
@@ -239,7 +243,7 @@ def _record(kind: type[_Record], value: Value, given: Mapping[str, Any]) -> _Rec
 
 
 def _package(variant: Release) -> str:
-    """The package that a requirement names, with its extras: `jax[cuda12]`."""
+    # With its extras: `jax[cuda12]` installs other builds than `jax`.
     return variant.attributes["install"].partition("=")[0]
 
 
@@ -291,7 +295,7 @@ def _ranges(mask: int) -> list[int]:
 
 
 def _entries(parts: Mapping[str, Any]) -> bytes:
-    """An object of which each entry can be found by itself."""
+    # Each entry can be found by itself, as `Index.entry` does.
     told = b",".join(
         BREAK.encode() + _dump(name) + b":" + _dump(part) for name, part in sorted(parts.items())
     )

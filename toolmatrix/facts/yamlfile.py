@@ -29,7 +29,9 @@ DEPTH_LIMIT = 32
 # Letters of a wrong value that an error shows.
 _SHOWN = 80
 
+# The loader in C is ten times as fast, and not part of every build of PyYAML.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# Python refuses to read numbers of thousands of digits, and no rank has more than a few.
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
@@ -151,6 +153,7 @@ def read(path: str, shown: str = "", of: NodeKind = MATRIX) -> YamlNode:
     shown = shown or path
     try:
         with open(path, "rb") as stream:
+            # A pipe tells no size: reading is bounded, and the size of a file serves the message alone.
             data = stream.read(SIZE_LIMIT + 1)
             size = max(os.fstat(stream.fileno()).st_size, len(data))
         if size > SIZE_LIMIT:
@@ -223,6 +226,7 @@ class _Builder:
             while not isinstance(event := parser.get_event(), yaml.StreamEndEvent):
                 self.take(event)
         finally:
+            # PyYAML's own parser refers to itself until it is disposed of.
             parser.dispose()
         return self.root
 
@@ -242,12 +246,14 @@ class _Builder:
             )
 
     def node(self, event: yaml.Event) -> YamlNode:
+        # Marks count from 0, people from 1.
         mark = event.start_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         return YamlNode(self.shown, line, column, self.of)
 
     def value(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
         node = self.node(event)
+        # `!` alone says that a scalar is text, which every one is here.
         if event.anchor or (event.tag and event.tag != "!"):
             node.fail(
                 "anchors and tags are not allowed",

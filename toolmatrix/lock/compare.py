@@ -97,7 +97,7 @@ def locks(old: Lock, new: Lock) -> Differences:
 def _both(
     old: LockedTarget | None, new: LockedTarget | None
 ) -> tuple[dict[str, LockedValue], dict[str, LockedValue]]:
-    """The components of both sides, and of their settings and flags those that differ."""
+    # Of settings and flags only those that differ: a list of flags that are the same says nothing about components.
     before, after = components(old), components(new)
     # The settings of a target that came or went say nothing that its components do not.
     if old and new:

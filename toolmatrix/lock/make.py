@@ -59,6 +59,7 @@ def _target(
     }
     tables: list[Mapping[str, Backed]] = [components, archs, devices, variants]
     return LockedTarget(
+        # `*` is what a request asks for on every target.
         accelerator=accelerators.get(name, accelerators.get("*", "")),
         from_=request["from"],
         platform=body["platform"],
@@ -76,7 +77,7 @@ def _target(
 
 
 def _named(parts: Sequence[Mapping[str, Any]]) -> dict[str, Backed]:
-    """Codegen archs or devices by name; two devices may ask for the same arch."""
+    # Two devices may ask for the same codegen arch, each with its own facts.
     found: dict[str, list[Backed]] = {}
     for part in parts:
         found.setdefault(part["name"], []).append(Backed(**_backing(part)))

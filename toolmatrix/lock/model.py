@@ -68,6 +68,7 @@ class LockedVariant(Backed):
     @property
     def requirements(self) -> tuple[str, ...]:
         """The words before the first option."""
+        # Requirements never begin with a dash, and what `pip` is told besides always does.
         first = next((place for place, word in enumerate(self.install) if word[:1] == "-"), None)
         return self.install[:first]
 
@@ -123,6 +124,7 @@ class LockedEnvironment(Value):
         """The components the request names, wanted or held, with the words that name them."""
         found: dict[str, str] = {}
         for word in self.request:
+            # `--target=arm` names no component, `--with=gcc==9` does.
             option, text = "", word
             if word.startswith("--"):
                 option, _, text = word.partition("=")
@@ -144,6 +146,7 @@ class Lock(Value):
 
     def environment(self, name: str) -> LockedEnvironment | None:
         """The environment of that name, or the only one there is."""
+        # Where there is one nobody has to name it, whatever it is called.
         if name in self.environments:
             return self.environments[name]
         return next(iter(self.environments.values())) if len(self.environments) == 1 else None

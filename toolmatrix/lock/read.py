@@ -62,6 +62,7 @@ def read(path: str) -> Lock:
     try:
         with open(path, "rb") as file:
             data = file.read(LARGEST + 1)
+    # `ValueError` is what `open` says of a path with a zero byte.
     except FileNotFoundError:
         raise LockError(
             "there is no lock", where=Position(path), help="`toolmatrix lock` writes one"
@@ -74,6 +75,7 @@ def read(path: str) -> Lock:
 
 def may_be_replaced(path: str) -> bool:
     """True if nothing is there, or what was a lock once: broken, of another schema, empty."""
+    # `--lock setup.cfg` is a slip: a file of somebody else is never overwritten.
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD)
@@ -119,7 +121,7 @@ def check_known(lock: Lock, path: str, index: Index) -> None:
 
 
 def _named(held: LockedTarget) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Keys below the table of a target, and the component and release that they name."""
+    # Keys below the table of a target, and the component and release that they name.
     yield ("accelerator",), "accelerator", held.accelerator
     yield ("from",), "from", held.from_
     for name, part in held.components.items():
@@ -241,8 +243,7 @@ def _no_lock(text: str, path: str) -> LockError:
 
 
 class _Checker:
-    """Checks the tables of one lock; a sealed one that fails here was written by another toolmatrix."""
-
+    # A sealed lock that fails here was written by another toolmatrix.
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.lines = text.split("\n")
@@ -270,6 +271,7 @@ class _Checker:
         for name in fields:
             if name[-1] not in "?*" and name not in body:
                 raise self.wrong(keys, f"the key `{name}`")
+        # A driver has a floor, which any newer fits; everything else has one version.
         if "floor?" in fields and ("version" in body) == ("floor" in body):
             raise self.wrong(keys, "one of `version` and `floor`")
         for name, inner in below:
@@ -286,6 +288,7 @@ class _Checker:
 
     def line(self, keys: tuple[str, ...]) -> int:
         """The line of a key: below the header of the longest table that leads to it."""
+        # `tomllib` keeps no positions; but a sealed lock is laid out as `write` does, so its lines can be searched.
         for count in range(len(keys), -1, -1):
             head = header(keys[:count]).rstrip("\n")
             if count and head not in self.lines:
@@ -301,7 +304,7 @@ class _Checker:
 
 
 def _kind(fields: Fields, name: str) -> str | Fields | None:
-    """The kind of a key, None for one that a table does not have."""
+    # A table has keys of its own or, by `*`, names of any kind.
     for field, kind in fields.items():
         if field == "*" or field.removesuffix("?") == name:
             return kind
@@ -348,7 +351,7 @@ def _component(body: Mapping[str, Any]) -> LockedComponent:
 
 
 def _fields(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a value as a table has them; what it leaves out has its default."""
+    # Values are frozen: what TOML has as a list is a tuple in them. What a table leaves out has its default.
     return {name: tuple(part) if isinstance(part, list) else part for name, part in body.items()}
 
 

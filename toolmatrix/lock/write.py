@@ -31,6 +31,7 @@ def sealed(body: str) -> str:
 
 def digest_of(body: str) -> str:
     """`sha256:...` of a body."""
+    # Here, as `hashlib` brings OpenSSL, and most commands write no lock.
     from hashlib import sha256
 
     return "sha256:" + sha256(body.encode()).hexdigest()
@@ -68,6 +69,7 @@ def _target(keys: tuple[str, ...], target: LockedTarget) -> Iterator[str]:
     )
     for name in ("archs", "components", "devices", "variants"):
         parts: Mapping[str, Backed] = getattr(target, name)
+        # A reader may count on the table of components; the others are left out where they are empty.
         if parts or name == "components":
             lines = [f"{key(part)} = {_inline(parts[part])}\n" for part in sorted(parts)]
             yield header((*keys, name)) + "".join(lines)
@@ -113,6 +115,7 @@ def header(keys: Sequence[str]) -> str:
 
 def key(name: str) -> str:
     """A key, quoted where TOML wants it."""
+    # Bare keys are letters and digits of ASCII, dashes and underscores.
     plain = name.replace("-", "").replace("_", "")
     return name if plain.isascii() and plain.isalnum() else string(name)
 
