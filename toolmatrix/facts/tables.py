@@ -12,7 +12,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from toolmatrix.facts.pieces import Conditions, Provenance, Recorder
     from toolmatrix.facts.yamlfile import YamlNode
@@ -60,16 +60,6 @@ class FactTable(Value):
     rules: tuple[str, ...]
     defines: bool
     by_device: bool = False
-
-
-class _Row(Value):
-    # The parts that all claims of a row share.
-    table: FactTable
-    id: str
-    when: Conditions
-    exact: bool
-    origin: Provenance
-    decides: bool
 
 
 def table(recorder: Recorder, node: YamlNode) -> None:
@@ -149,142 +139,129 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable) -> None:
     component = recorder.components[table.key]
     subject = pieces.selector(component, fields[table.key])
     name = pieces.identity(fields, f"{table.id}/{subject}")
-    origin = printed(recorder, node, fields, table, name, subject)
+    row = PrintedRow(recorder, table, node, fields, name, subject)
     if table.defines:
-        told = attributes(fields, table)
-        recorder.release(component, fields[table.key], name, origin, fields, told)
-    claims(recorder, fields, table, (table.key, subject), name, origin)
+        told = row.attributes()
+        recorder.release(component, fields[table.key], name, row.origin, fields, told)
+    row.claims((table.key, subject))
 
 
-def printed(
-    recorder: Recorder,
-    node: YamlNode,
-    fields: Mapping[str, YamlNode],
-    table: FactTable,
-    name: str,
-    subject: str,
-) -> Provenance:
-    """Keep a row as its source prints it; return where that is."""
-    origin = pieces.Provenance.read(fields, recorder.known, table.origin)
-    if not origin.where:
-        node.fail(
-            f"a row of `{table.id}` has no `where`",
-            expected="`where:` in the row or in its table",
-            found="no such key",
-        )
-    recorder.row(
-        node,
-        TableRow(
+class PrintedRow:
+    """A row of a table, kept as its source prints it."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        table: FactTable,
+        node: YamlNode,
+        fields: Mapping[str, YamlNode],
+        name: str,
+        subject: str,
+    ) -> None:
+        self.recorder = recorder
+        self.table = table
+        self.node = node
+        self.fields = fields
+        self.id = name
+        self.origin = pieces.Provenance.read(fields, recorder.known, table.origin)
+        if not self.origin.where:
+            node.fail(
+                f"a row of `{table.id}` has no `where`",
+                expected="`where:` in the row or in its table",
+                found="no such key",
+            )
+        row = TableRow(
             id=name,
             table=table.id,
             about=table.about,
             subject=f"{table.key} {subject}",
-            cells=_cells(recorder, fields, table),
-            **origin.as_dict(),
-        ),
-    )
-    return origin
-
-
-def attributes(fields: Mapping[str, YamlNode], table: FactTable) -> dict[str, str]:
-    """The attributes that a row gives its subject, by column; they are not claims."""
-    return {
-        column: pieces.printed(fields[column])
-        for column, meanings in table.columns.items()
-        if column in fields and any(meaning.kind == "attribute" for meaning in meanings)
-    }
-
-
-def claims(
-    recorder: Recorder,
-    fields: Mapping[str, YamlNode],
-    table: FactTable,
-    subject: tuple[str, str],
-    row: str,
-    origin: Provenance,
-) -> None:
-    """Record the claims of the cells of a row about its subject, a component and a selector."""
-    filled = [
-        (fields[column], meaning)
-        for column, meanings in table.columns.items()
-        for meaning in meanings
-        if column in fields
-    ]
-    narrowing = [
-        (meaning.component, pieces.selector(recorder.components[meaning.component], node))
-        for node, meaning in filled
-        if meaning.kind == "when"
-    ]
-    common = _Row(
-        table=table,
-        id=row,
-        when=(subject, *table.context, *narrowing),
-        exact=table.defines and subject[0] == table.key,
-        origin=origin,
-        decides=pieces.decides(fields),
-    )
-    for node, meaning in filled:
-        if meaning.kind not in ("when", "attribute"):
-            _cell(recorder, node, meaning, common)
-
-
-def _cells(
-    recorder: Recorder, fields: Mapping[str, YamlNode], table: FactTable
-) -> tuple[tuple[str, str], ...]:
-    # The order in a file says nothing: the key comes first, then the columns in the order of their components.
-    places = recorder.places
-
-    def place(name: str) -> tuple[bool, int, str]:
-        meanings = table.columns.get(name)
-        component = meanings[0].component if meanings else name
-        return name != table.key, places.get(component, len(places)), name
-
-    shown = sorted((name for name in fields if name not in ROW), key=place)
-    return tuple((name, pieces.printed(fields[name])) for name in shown)
-
-
-def _cell(recorder: Recorder, node: YamlNode, column: Column, row: _Row) -> None:
-    parts = node.several()
-    # Two that always hold would cut each other down, and which one was meant nobody could tell.
-    unconditional = [part for part in parts if part.fields is None or "when" not in part.fields]
-    if len(unconditional) > 1:
-        unconditional[1].fail(
-            "two parts of a cell hold at the same time",
-            expected="`{is: SELECTOR, when: {...}}`",
-            help="alternatives are one selector, separated by spaces",
+            cells=self._cells(),
+            **self.origin.as_dict(),
         )
-    for place, part in enumerate(parts):
-        suffix = f".{place + 1}" if len(parts) > 1 else ""
-        made = _claim(recorder, part, column, row, suffix)
-        # What is inside an image or a build binds whoever chooses it, and speaks for its parts as a tested row does.
-        if made.kind == "carries":
-            recorder.claim(made.replace(kind="requires"))
-            recorder.claim(made.replace(id=f"{made.id}+tested", kind="tested", carried=True))
-        else:
-            recorder.claim(made)
+        recorder.row(node, row)
+        self.filled = [
+            (fields[column], meaning)
+            for column, meanings in table.columns.items()
+            for meaning in meanings
+            if column in fields
+        ]
 
+    def _cells(self) -> tuple[tuple[str, str], ...]:
+        # The order in a file says nothing: the key comes first, then the columns in the order of their components.
+        places, table = self.recorder.places, self.table
 
-def _claim(recorder: Recorder, node: YamlNode, column: Column, row: _Row, suffix: str) -> Claim:
-    fields = {"is": node} if node.text is not None else node.only("a cell", _CELL, ("is",))
-    origin = pieces.Provenance.read(fields, recorder.known, row.origin)
-    narrower = pieces.conditions(fields.get("when"), recorder.components)
-    selector = pieces.selector(recorder.components[column.component], fields["is"])
-    if selector == UNKNOWN:
-        # Nobody looked: it refuses as long as nothing better is known, and is then told as what it is.
-        selector = pieces.LocatedStr.at(fields["is"], versions.ABSENT)
-        origin = origin.replace(evidence=UNKNOWN)
-    return Claim(
-        id=f"{row.id}#{column.name}{suffix}{column.mark}",
-        row=row.id,
-        when=pieces.subject_first((*row.when, *column.context, *narrower)),
-        exact=row.exact,
-        selector=selector,
-        evidence=words.weaker(column.evidence or origin.evidence, origin.evidence),
-        stands_for=row.table.rules,
-        decides=pieces.decides(fields) and row.decides,
-        by_device=row.table.by_device and column.component == "arch",
-        unreleased=column.unreleased or pieces.flag(fields, "unreleased"),
-        node=fields["is"],
-        **column.as_dict("kind", "component", "topic", "says", "rule", "rival", "beside"),
-        **origin.as_dict("source", "where", "note"),
-    )
+        def place(name: str) -> tuple[bool, int, str]:
+            meanings = table.columns.get(name)
+            component = meanings[0].component if meanings else name
+            return name != table.key, places.get(component, len(places)), name
+
+        shown = sorted((name for name in self.fields if name not in ROW), key=place)
+        return tuple((name, pieces.printed(self.fields[name])) for name in shown)
+
+    def attributes(self) -> dict[str, str]:
+        """The attributes that the row gives its subject, by column; they are not claims."""
+        filled = [(node, meaning) for node, meaning in self.filled if meaning.kind == "attribute"]
+        return {meaning.name: pieces.printed(node) for node, meaning in filled}
+
+    def claims(self, subject: tuple[str, str]) -> None:
+        """Record the claims of the cells about the subject of the row, a component and a selector."""
+        components = self.recorder.components
+        narrowing = [
+            (meaning.component, pieces.selector(components[meaning.component], node))
+            for node, meaning in self.filled
+            if meaning.kind == "when"
+        ]
+        when = (subject, *self.table.context, *narrowing)
+        decides = pieces.decides(self.fields)
+        for node, meaning in self.filled:
+            if meaning.kind not in ("when", "attribute"):
+                for claim in self._cell(node, meaning, when):
+                    # What is set aside as a row is so in each cell.
+                    self.recorder.claim(claim.replace(decides=claim.decides and decides))
+
+    def _cell(self, node: YamlNode, column: Column, when: Conditions) -> Iterator[Claim]:
+        parts = node.several()
+        # Two that always hold would cut each other down, and which one was meant nobody could tell.
+        unconditional = [part for part in parts if part.fields is None or "when" not in part.fields]
+        if len(unconditional) > 1:
+            unconditional[1].fail(
+                "two parts of a cell hold at the same time",
+                expected="`{is: SELECTOR, when: {...}}`",
+                help="alternatives are one selector, separated by spaces",
+            )
+        for place, part in enumerate(parts):
+            suffix = f".{place + 1}" if len(parts) > 1 else ""
+            made = self._claim(part, column, when, suffix)
+            # What is inside an image or a build binds whoever chooses it, and ranks its parts as a tested row does.
+            if made.kind == "carries":
+                yield made.replace(kind="requires")
+                yield made.replace(id=f"{made.id}+tested", kind="tested", carried=True)
+            else:
+                yield made
+
+    def _claim(self, node: YamlNode, column: Column, when: Conditions, suffix: str) -> Claim:
+        components = self.recorder.components
+        fields = {"is": node} if node.text is not None else node.only("a cell", _CELL, ("is",))
+        origin = pieces.Provenance.read(fields, self.recorder.known, self.origin)
+        narrower = pieces.conditions(fields.get("when"), components)
+        selector = pieces.selector(components[column.component], fields["is"])
+        if selector == UNKNOWN:
+            # Nobody looked: it refuses as long as nothing better is known, and is then told as what it is.
+            selector = pieces.LocatedStr.at(fields["is"], versions.ABSENT)
+            origin = origin.replace(evidence=UNKNOWN)
+        return Claim(
+            id=f"{self.id}#{column.name}{suffix}{column.mark}",
+            row=self.id,
+            when=pieces.subject_first((*when, *column.context, *narrower)),
+            # A build is no release of the key of its table.
+            exact=self.table.defines and when[0][0] == self.table.key,
+            selector=selector,
+            evidence=words.weaker(column.evidence or origin.evidence, origin.evidence),
+            stands_for=self.table.rules,
+            decides=pieces.decides(fields),
+            by_device=self.table.by_device and column.component == "arch",
+            unreleased=column.unreleased or pieces.flag(fields, "unreleased"),
+            node=fields["is"],
+            **column.as_dict("kind", "component", "topic", "says", "rule", "rival", "beside"),
+            **origin.as_dict("source", "where", "note"),
+        )

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from toolmatrix.facts.pieces import Provenance, Recorder
-    from toolmatrix.facts.tables import FactTable
+    from toolmatrix.facts.pieces import Recorder
+    from toolmatrix.facts.tables import FactTable, PrintedRow
     from toolmatrix.facts.yamlfile import YamlNode
 
 ONLY_THESE = "no-other-build"
@@ -77,15 +77,13 @@ class _Variant(Value):
     machine: str
 
 
-class _BuildRow(Value):
-    # The parts that all variants of a row share.
-    id: str
+class _Builds(Value):
+    # The builds of a row, with what they share.
+    row: PrintedRow
     line: str
     channel: Channel
     variants: tuple[_Variant, ...]
-    origin: Provenance
     decides: bool
-    node: YamlNode
 
     @property
     def accelerator(self) -> str:
@@ -114,14 +112,12 @@ def table(recorder: Recorder, node: YamlNode) -> None:
     # A build beside another one runs by archs of its own.
     common = common.replace(by_device=bool(matched))
     for part in fields["rows"].sequence("rows"):
-        row = _row(recorder, part, common, scale, usual)
-        for claim in _belongs(row, common, matched):
+        builds = _row(recorder, part, common, scale, usual)
+        for claim in _belongs(builds, common, matched):
             recorder.claim(claim)
 
 
-def _row(
-    recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usual: str
-) -> _BuildRow:
+def _row(recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usual: str) -> _Builds:
     fields = node.only(
         f"a row of `{table.id}`",
         (table.key, *table.columns, *tables.ROW, *_OWN),
@@ -159,46 +155,39 @@ def _row(
     )
     printed = named(subject, " ".join(machines))
     identity = pieces.identity(fields, f"{table.id}/{printed}")
-    origin = tables.printed(recorder, node, fields, table, identity, printed)
-    row = _BuildRow(
-        id=identity,
-        line=line,
-        channel=channel,
-        variants=found,
-        origin=origin,
-        decides=pieces.decides(fields),
-        node=node,
-    )
-    told = tables.attributes(fields, table) | {"archs": _archs(fields, table, row)} | abi
-    _release(recorder, name(table.key), row, pieces.text(fields, "install", usual), told)
-    names = " ".join(variant.name for variant in found)
-    tables.claims(recorder, fields, table, (name(table.key), names), identity, origin)
-    return row
+    row = tables.PrintedRow(recorder, table, node, fields, identity, printed)
+    decides = pieces.decides(fields)
+    builds = _Builds(row=row, line=line, channel=channel, variants=found, decides=decides)
+    told = row.attributes() | {"archs": _archs(builds)} | abi
+    for release in _releases(builds, pieces.text(fields, "install", usual), told):
+        recorder.offer(release)
+    row.claims((name(table.key), " ".join(variant.name for variant in found)))
+    return builds
 
 
-def _archs(fields: Mapping[str, YamlNode], table: FactTable, row: _BuildRow) -> str:
-    for column, meanings in table.columns.items():
-        if column in fields and any(meaning.component == "arch" for meaning in meanings):
-            node = fields[column]
+def _archs(builds: _Builds) -> str:
+    row = builds.row
+    for node, meaning in row.filled:
+        if meaning.component == "arch":
             return pieces.printed(node.fields["is"] if node.fields else node)
     # People ask first what a build for an accelerator runs on: its row says at least that nobody knows.
-    if row.accelerator != "none":
+    if builds.accelerator != "none":
         row.node.fail(
-            f"a row of `{table.id}` does not say which codegen archs its build holds",
+            f"a row of `{row.table.id}` does not say which codegen archs its build holds",
             expected="a cell of a column about `arch`: their names, or `unknown`",
-            found=f"none, for the line {row.line}",
+            found=f"none, for the line {builds.line}",
         )
     return ""
 
 
-def _release(
-    recorder: Recorder, component: str, row: _BuildRow, install: str, told: Mapping[str, str]
-) -> None:
+def _releases(builds: _Builds, install: str, told: Mapping[str, str]) -> Iterator[Release]:
     # The default channel is preferred, then the newest line.
-    lines = [line for line, held in row.channel.lines.items() if held == row.accelerator]
-    rank = _ABOVE_LINES * row.channel.default + lines.index(row.line)
-    for variant in row.variants:
-        if (component, variant.name) in recorder.layer.releases:
+    channel, row = builds.channel, builds.row
+    lines = [line for line, held in channel.lines.items() if held == builds.accelerator]
+    rank = _ABOVE_LINES * channel.default + lines.index(builds.line)
+    component = name(row.table.key)
+    for variant in builds.variants:
+        if (component, variant.name) in row.recorder.layer.releases:
             row.node.fail(
                 "a variant stands twice",
                 expected="each release, line, channel and machine once",
@@ -207,26 +196,26 @@ def _release(
             )
         own = {
             "release": variant.release,
-            "line": row.line,
-            "channel": row.channel.name,
+            "line": builds.line,
+            "channel": channel.name,
             "machine": variant.machine,
-            "accelerator": row.accelerator,
+            "accelerator": builds.accelerator,
             "install": install.replace("{release}", variant.release),
         }
-        recorder.offer(
-            Release(
-                component=component,
-                version=variant.name,
-                id=row.id,
-                rank=rank,
-                attributes={**told, **own},
-                node=row.node,
-                **row.origin.as_dict("source", "evidence", "where"),
-            )
+        yield Release(
+            component=component,
+            version=variant.name,
+            id=row.id,
+            rank=rank,
+            attributes={**told, **own},
+            node=row.node,
+            **row.origin.as_dict("source", "evidence", "where"),
         )
 
 
-def _belongs(row: _BuildRow, table: FactTable, matched: tuple[str, ...]) -> Iterator[Claim]:
+def _belongs(builds: _Builds, table: FactTable, matched: tuple[str, ...]) -> Iterator[Claim]:
+    row = builds.row
+
     # Claims make releases of a component the variants of another: which release, on what machine, beside which builds.
     def claim(mark: str, variants: list[str], kind: str, component: str, selector: str) -> Claim:
         return Claim(
@@ -238,7 +227,7 @@ def _belongs(row: _BuildRow, table: FactTable, matched: tuple[str, ...]) -> Iter
             selector=selector,
             topic=f"variant-{component}",
             says=_SAYS.get(component, ""),
-            decides=row.decides,
+            decides=builds.decides,
             node=row.node,
             **row.origin.as_dict(),
         )
@@ -248,17 +237,17 @@ def _belongs(row: _BuildRow, table: FactTable, matched: tuple[str, ...]) -> Iter
         ("machine", "limits", "machine"),
     ):
         groups: dict[str, list[str]] = {}
-        for variant in row.variants:
+        for variant in builds.variants:
             groups.setdefault(getattr(variant, mark), []).append(variant.name)
         for place, (value, names) in enumerate(groups.items()):
             suffix = f".{place + 1}" if len(groups) > 1 else ""
             selector = _alone([value]) if mark == "release" else value
             yield claim(mark + suffix, names, kind, component, selector)
-    every = [variant.name for variant in row.variants]
-    yield claim("accelerator", every, "limits", "accelerator", _computing({row.accelerator}))
+    every = [variant.name for variant in builds.variants]
+    yield claim("accelerator", every, "limits", "accelerator", _computing({builds.accelerator}))
     for other in matched:
         # Whatever its release and channel: builds of one line are made with the same toolkit.
-        pattern = f"*+{row.line}@*"
+        pattern = f"*+{builds.line}@*"
         yield claim(f"matches-{other}", every, "limits", name(other), pattern)
 
 
