@@ -12,8 +12,6 @@ long as reading the facts of an answer.
 
 from __future__ import annotations
 
-from toolmatrix.value import NamedTuple
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,12 +69,15 @@ def order(version: Key) -> Key:
     return numbers[:end], phase, count
 
 
-class Clause(NamedTuple):
+class Clause:
     """One comparison: an operator (`==`, `>=`, ..., `any`, `absent`, `name`) and its version or name."""
 
-    operator: str
-    text: str
-    version: Key | None
+    __slots__ = ("operator", "text", "version")
+
+    def __init__(self, operator: str, text: str, version: Key | None) -> None:
+        self.operator = operator
+        self.text = text
+        self.version = version
 
     def __str__(self) -> str:
         return f"{'' if self.operator in ('name', 'any', 'absent') else self.operator}{self.text}"
