@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 
 from toolmatrix.stages import graph
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     Key = tuple[object, ...]
     Pair = tuple[int, int]
+    # Kinds that write a file, and kinds that read it.
+    Ends = tuple[tuple[str, ...], tuple[str, ...]]
 
 ARCHS = "archs"
 """The name of the change that tells the codegen archs of two plans."""
@@ -55,8 +58,8 @@ class Handover(Value):
     """Who writes a file and who reads it, by kind; None where a plan has no such file."""
 
     file: str
-    old: tuple[tuple[str, ...], tuple[str, ...]] | None
-    new: tuple[tuple[str, ...], tuple[str, ...]] | None
+    old: Ends | None
+    new: Ends | None
 
 
 class PlanChange(Document):
@@ -96,27 +99,16 @@ class LogComparison(Value):
 
 def compare(old: Log, new: Log) -> LogComparison:
     """Compare plan by plan: first those of the same sources, then in the order of the logs."""
-    pairs, gone, come = _match(
-        range(len(old.plans)),
-        range(len(new.plans)),
-        (
-            (lambda at: _plan_key(old.plans[at]), lambda at: _plan_key(new.plans[at])),
-            (lambda _: (), lambda _: ()),
-        ),
-    )
+    left, right = ([frozenset().union(*origins(plan)) for plan in log.plans] for log in (old, new))
+    pairs, gone, come = _match((left, right), ([()] * len(left), [()] * len(right)))
     return LogComparison(
         differences=tuple(_difference(old, new, pair) for pair in pairs), gone=gone, come=come
     )
 
 
-def _plan_key(plan: Plan) -> Key:
-    last = origins(plan)
-    return (frozenset(source for sources in last for source in sources),)
-
-
 def origins(plan: Plan) -> list[tuple[str, ...]]:
     """For each stage the names of the files from which, in the end, it is made."""
-    waits = graph.predecessors(len(plan.stages), plan.edges)
+    waits = graph.waits(plan.edges)
     written = {path for stage in plan.stages for path in stage.outputs}
     found: list[tuple[str, ...]] = []
     for stage in plan.stages:
@@ -138,7 +130,12 @@ def steps(plan: Plan) -> list[StageKey]:
 def _difference(old: Log, new: Log, pair: Pair) -> PlanDifference:
     before, after = old.plans[pair[0]], new.plans[pair[1]]
     left, right = steps(before), steps(after)
-    pairs, gone, come = _match_stages(before, after, left, right)
+    # A toolkit may have other archs, and a release may make a thing from other files: then the kind has to do.
+    pairs, gone, come = _match(
+        (_exact(before, left), _exact(after, right)),
+        (left, right),
+        ([(one.kind, one.side) for one in left], [(one.kind, one.side) for one in right]),
+    )
     return PlanDifference(
         old=pair[0],
         new=pair[1],
@@ -151,50 +148,35 @@ def _difference(old: Log, new: Log, pair: Pair) -> PlanDifference:
     )
 
 
+def _exact(plan: Plan, done: Sequence[StageKey]) -> list[Key]:
+    return [(one, stage.arch) for one, stage in zip(done, plan.stages, strict=True)]
+
+
 def _match(
-    old: Iterable[int], new: Iterable[int], keys: Sequence[tuple[object, object]]
+    *keys: tuple[Sequence[object], Sequence[object]],
 ) -> tuple[list[Pair], tuple[int, ...], tuple[int, ...]]:
-    """Pair ids by the first key that they share, the n-th of a key with the n-th; return what is left over too."""
-    left, right = list(old), list(new)
+    """Pair places by the first key that they share, the n-th of a key with the n-th; return what is left over too.
+
+    A key is what each place has of it on the left and on the right.
+    """
+    left, right = (list(range(len(side))) for side in keys[0])
     pairs: list[Pair] = []
-    for old_key, new_key in keys:
+    for old, new in keys:
         waiting: dict[object, list[int]] = {}
         for one in right:
-            waiting.setdefault(new_key(one), []).append(one)  # type: ignore[operator]
+            waiting.setdefault(new[one], []).append(one)
         rest = []
         for one in left:
-            same = waiting.get(old_key(one))  # type: ignore[operator]
+            same = waiting.get(old[one])
             if same:
                 pairs.append((one, same.pop(0)))
             else:
                 rest.append(one)
-        taken = {two for _, two in pairs}
-        left, right = rest, [one for one in right if one not in taken]
+        left, right = rest, sorted(one for ones in waiting.values() for one in ones)
     return sorted(pairs), tuple(left), tuple(right)
 
 
-def _match_stages(
-    before: Plan, after: Plan, left: Sequence[StageKey], right: Sequence[StageKey]
-) -> tuple[list[Pair], tuple[int, ...], tuple[int, ...]]:
-    def exact(plan: Plan, done: Sequence[StageKey]) -> object:
-        return lambda at: (done[at], plan.stages[at].arch)
-
-    return _match(
-        range(len(left)),
-        range(len(right)),
-        (
-            (exact(before, left), exact(after, right)),
-            (left.__getitem__, right.__getitem__),
-            (
-                lambda at: (left[at].kind, left[at].side),
-                lambda at: (right[at].kind, right[at].side),
-            ),
-        ),
-    )
-
-
 def _changes(before: Plan, after: Plan) -> Iterator[PlanChange]:
-    """Properties of the plans as a whole that differ."""
     for name, read in (
         ("driver", lambda plan: plan.tool),
         ("version", lambda plan: plan.version),
@@ -239,14 +221,12 @@ def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
 
 def _rising(values: Sequence[int]) -> list[int]:
     """The places of a longest rising subsequence (patience sorting)."""
-    from bisect import bisect_left
-
     tops: list[int] = []
     places: list[int] = []
     back: list[int] = []
     for place, value in enumerate(values):
         pile = bisect_left(tops, value)
-        tops[pile:] = [value, *tops[pile + 1 :]] if pile < len(tops) else [value]
+        tops[pile : pile + 1] = [value]
         places[pile : pile + 1] = [place]
         back.append(places[pile - 1] if pile else -1)
     found: list[int] = []
@@ -265,22 +245,19 @@ def _handovers(before: Plan, after: Plan) -> Iterator[Handover]:
             yield Handover(file=file, old=old.get(file), new=new.get(file))
 
 
-def _passed_on(plan: Plan) -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+def _passed_on(plan: Plan) -> Mapping[str, Ends]:
     """For each file that one stage hands to another, by its role, the kinds that write and read it."""
     writers: dict[str, set[str]] = {}
-    readers: dict[str, set[str]] = {}
     for stage in plan.stages:
         for path in stage.outputs:
             writers.setdefault(path, set()).add(stage.kind)
+    merged: dict[str, tuple[set[str], set[str]]] = {}
     for stage in plan.stages:
         for path in stage.inputs:
             if path in writers:
-                readers.setdefault(path, set()).add(stage.kind)
-    merged: dict[str, tuple[set[str], set[str]]] = {}
-    for path, kinds in readers.items():
-        known = merged.setdefault(role(path), (set(), set()))
-        known[0].update(writers[path])
-        known[1].update(kinds)
+                known = merged.setdefault(role(path), (set(), set()))
+                known[0].update(writers[path])
+                known[1].add(stage.kind)
     return {name: (tuple(sorted(one)), tuple(sorted(two))) for name, (one, two) in merged.items()}
 
 

@@ -77,7 +77,7 @@ def from_run(replay: Replay, run: Run) -> Cost:
 def cost(
     steps: Sequence[ReplayStep],
     seconds: Mapping[int, float],
-    peaks: Mapping[int, int] | None = None,
+    peaks: Mapping[int, int] = {},
     *,
     basis: str = "wall",
     cores: Iterable[int] = CORES,
@@ -87,7 +87,7 @@ def cost(
     return Cost(
         basis=basis,
         seconds=dict(seconds),
-        peaks=dict(peaks or {}),
+        peaks=dict(peaks),
         total=total,
         critical=graph.critical_path({step.id: step.after for step in steps}, seconds),
         archs=arch_costs(steps, seconds),
@@ -107,20 +107,15 @@ def urgency(
     return left
 
 
-def _followers(steps: Sequence[ReplayStep]) -> dict[int, list[int]]:
-    """For each step the ids of those that wait for it."""
-    found: dict[int, list[int]] = {step.id: [] for step in steps}
-    for step in steps:
-        for before in step.after:
-            found[before].append(step.id)
-    return found
+def _followers(steps: Sequence[ReplayStep]) -> Mapping[int, Sequence[int]]:
+    return graph.neighbours((before, step.id) for step in steps for before in step.after)
 
 
 def schedule(
     steps: Sequence[ReplayStep],
     seconds: Mapping[int, float],
     cores: int,
-    peaks: Mapping[int, int] | None = None,
+    peaks: Mapping[int, int] = {},
 ) -> Schedule:
     """The run on `cores` cores where of all steps that are ready the one with the longest way to the end goes first.
 
@@ -138,10 +133,10 @@ def schedule(
         while ready and len(running) < cores:
             _, one = heapq.heappop(ready)
             heapq.heappush(running, (now + seconds.get(one, 0.0), one))
-            memory += (peaks or {}).get(one, 0)
+            memory += peaks.get(one, 0)
             most = max(most, memory)
         now, ended = heapq.heappop(running)
-        memory -= (peaks or {}).get(ended, 0)
+        memory -= peaks.get(ended, 0)
         for one in followers[ended]:
             waits[one] -= 1
             if not waits[one]:

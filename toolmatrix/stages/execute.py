@@ -70,7 +70,7 @@ def run(replay: Replay, *, jobs: int = 0, cwd: Path | None = None) -> Run:
             )
     for directory in replay.directories:
         (place / directory).mkdir(parents=True, exist_ok=True)
-    before = _load()
+    load = os.getloadavg()[0]
     started = time.perf_counter()
     cores = _cores()
     timings = _Runner(replay, place, jobs or cores).run()
@@ -79,24 +79,19 @@ def run(replay: Replay, *, jobs: int = 0, cwd: Path | None = None) -> Run:
         wall=time.perf_counter() - started,
         jobs=jobs or cores,
         cores=cores,
-        load=(before, _load()),
+        load=(load, os.getloadavg()[0]),
+        # Linux keeps the peak of a process over exec, so a small program shows what we needed when it was forked.
         floor=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )
 
 
 def _cores() -> int:
-    """Cores that this process may use; not every system has affinity."""
+    # A container or a batch system gives a process fewer cores than there are; macOS has no affinity.
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def _load() -> float:
-    return os.getloadavg()[0]
-
-
 class _Runner:
-    """Starts steps as they become ready, and ends the running ones if anything goes wrong."""
-
     def __init__(self, replay: Replay, place: Path, jobs: int) -> None:
         self.place = place
         self.jobs = max(1, jobs)
@@ -110,7 +105,6 @@ class _Runner:
         self.started = time.perf_counter()
 
     def run(self) -> list[Timing]:
-        """Every step's timing. Raises ToolMissing at the first that fails."""
         done: list[Timing] = []
         with ThreadPoolExecutor(self.jobs) as pool:
             try:
@@ -137,6 +131,7 @@ class _Runner:
         return {pool.submit(self._measure, self.steps[one]) for one in ready}
 
     def _stop(self) -> None:
+        # A thread may be about to start a step, so it asks under the same lock whether it still may.
         with self.lock:
             self.stopped = True
             for child in self.running:
@@ -155,9 +150,11 @@ class _Runner:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
+                    # The shell's own children have to be ended with it.
                     start_new_session=True,
                 )
                 self.running.add(child)
+            # Popen.wait() tells nothing of the memory and the CPU time of this one child.
             _, status, used = os.wait4(child.pid, 0)
             wall = time.perf_counter() - start
             with self.lock:
@@ -188,5 +185,5 @@ def _failure(step: ReplayStep, code: int, said: str) -> ToolMissing:
 
 
 def _size(place: Path, paths: Sequence[str]) -> int:
-    """Bytes of the files that are there; a stage may name more than it writes."""
+    # A stage may name more than it writes.
     return sum((place / path).stat().st_size for path in paths if (place / path).is_file())

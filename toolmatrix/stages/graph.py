@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,12 +25,30 @@ def edges(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def predecessors(count: int, pairs: Edges) -> list[list[int]]:
-    """For each stage id the ids it waits for, in order."""
-    found: list[list[int]] = [[] for _ in range(count)]
-    for before, after in pairs:
-        found[after].append(before)
+def neighbours(pairs: Edges) -> Mapping[int, Sequence[int]]:
+    """For each id the ids that pairs lead to from it, in order; none for an id that no pair leads from."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for one, other in pairs:
+        found[one].append(other)
     return found
+
+
+def waits(pairs: Edges) -> Mapping[int, Sequence[int]]:
+    """For each id the ids that it waits for."""
+    return neighbours((after, before) for before, after in pairs)
+
+
+def reach(start: Iterable[int], pairs: Edges) -> frozenset[int]:
+    """Everything reached from some ids along pairs, these included."""
+    onward = neighbours(pairs)
+    found: set[int] = set()
+    waiting = list(start)
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += onward[one]
+    return frozenset(found)
 
 
 def critical_path(

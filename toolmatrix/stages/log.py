@@ -1,13 +1,16 @@
-"""From the text of a log to plans: clean lines, one reader for each driver, one plan for each invocation."""
+"""From the text of a log to plans: clean lines, one reader for each driver, one plan for each invocation.
+
+CMake shows what a compiler printed in its own ways: in its log with every backslash twice, in an error wrapped like
+prose. Both are undone before a reader sees a line.
+"""
 
 from __future__ import annotations
 
 import gc
-from contextlib import contextmanager
+import re
 from itertools import chain
 
-from toolmatrix.lines import clean
-from toolmatrix.stages import cmake
+from toolmatrix.lines import MARK, clean
 from toolmatrix.stages.model import Diagnostic, Log
 
 TYPE_CHECKING = False
@@ -37,6 +40,21 @@ _LINES = 'give it the open file, `open(NAME, errors="surrogateescape")`, or `tex
 _BLOCK = 1 << 20
 # So many lines before the first that a reader takes are kept, as they may say why a driver gave up.
 _EARLY = 20
+# What a text without a plan is, each worse than the one before.
+_NO_PLAN = (
+    "the text is empty",
+    "no line is one of a dry run of nvcc, hipcc or clang",
+    "this is binary data, not the log of a driver",
+)
+
+# The mark as it stands on a line that CMake has wrapped: at its end the blank behind it is gone.
+_MARK = MARK.rstrip()
+# Characters of a line of `message()` behind its indent (CMake, cmMessenger: 77 with it).
+_WIDTH = 75
+_EVENT = re.compile(r' {4}kind: "[a-z_]+-v\d+"\s*')
+_IN_EVENT = " " * 6
+# A name that a shell gets in quotes, as CMakeConfigureLog.yaml has it; no driver prints that.
+_DOUBLED = re.compile(r'"\\\\"[^"]*\\\\""')
 
 
 def lines_of(stream: TextIO) -> Iterator[str]:
@@ -67,25 +85,30 @@ def parse_log(lines: Iterable[str]) -> Log:
     from toolmatrix.stages.drivers.clang import ClangReader
     from toolmatrix.stages.drivers.nvcc import NvccReader
 
-    with _no_collector():
-        return _read(_texts(lines), [NvccReader(), ClangReader()])
-
-
-def _texts(lines: Iterable[str]) -> Iterator[str]:
     rest = iter(lines)
     first = next(rest, "")
     if not isinstance(first, str):
         raise TypeError(f"the lines of a log are str, not {type(first).__name__}: {_LINES}")
-    return chain((first,), rest)
+    # Nothing of what is read is a cycle, and the cyclic collector would go through all of it again and again.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _read(chain((first,), rest), [NvccReader(), ClangReader()])
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
     latest: Reader | None = None
     early: list[tuple[int, str]] = []
-    doubts = _Doubts()
-    for number, raw in cmake.plain(lines):
+    diagnostics: list[Diagnostic] = []
+    doubt = 0
+    for number, raw in _without_cmake(lines):
         if len(raw) > LONGEST:
-            doubts.too_long(number)
+            doubt = max(doubt, 1)
+            said = f"a line of more than {LONGEST} characters is no command; it is left out"
+            diagnostics.append(Diagnostic(line=number, severity="warning", text=said))
             continue
         line = clean(raw)
         for reader in readers:
@@ -96,58 +119,61 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
             if latest is not None:
                 latest.message(number, line)
             elif line:
-                doubts.look(line)
+                doubt = max(doubt, 2 if "\0" in line or "\ufffd" in line else 1)
                 if len(early) < _EARLY:
                     early.append((number, line))
             continue
         while early:
             latest.message(*early.pop(0))
     plans = [plan for reader in readers for plan in reader.plans()]
+    if not plans:
+        diagnostics.append(Diagnostic(line=0, severity="error", text=_NO_PLAN[doubt]))
     return Log(
-        plans=tuple(sorted(plans, key=lambda plan: plan.line)),
-        diagnostics=doubts.of(plans=len(plans)),
+        plans=tuple(sorted(plans, key=lambda plan: plan.line)), diagnostics=tuple(diagnostics)
     )
 
 
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Keep the cyclic collector from going again and again through all that was read: nothing of it is a cycle."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
+def _without_cmake(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers from 1, as the compiler printed them; those of no log of CMake stay as they are."""
+    in_log = False
+    for number, line in _unwrapped(lines):
+        if "\\\\" in line:
+            if (in_log and line.startswith(_IN_EVENT)) or _DOUBLED.search(line):
+                line = line.replace("\\\\", "\\")
+        elif not in_log and line.startswith("    kind: "):
+            in_log = _EVENT.fullmatch(line) is not None
+        yield number, line
 
 
-class _Doubts:
-    """Why a text is perhaps not a log, or not all of one."""
+def _unwrapped(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Each marked line joined with those that follow in its paragraph, where they are as CMake wraps words."""
+    held = ""
+    begin = 0
+    last = ""
+    indent = ""
+    after_blank = False
+    for number, line in enumerate(lines, 1):
+        if held:
+            content = line.strip()
+            if content[:2] != _MARK and line.startswith(indent) and _goes_on(last, content):
+                held += f" {content}"
+                last = content
+                continue
+            yield begin, held
+            held = ""
+        if after_blank and line[:1] == " " and line.lstrip()[:2] == _MARK:
+            held, begin, last = line.rstrip(), number, line.strip()
+            indent = line[: line.index(_MARK)]
+        else:
+            yield number, line
+        after_blank = line[:1] in "\r\n " and not line.strip()
+    if held:
+        yield begin, held
 
-    def __init__(self) -> None:
-        self.found: list[Diagnostic] = []
-        self.text = False
-        self.binary = False
 
-    def too_long(self, number: int) -> None:
-        """A line is longer than any command."""
-        self.text = True
-        said = f"a line of more than {LONGEST} characters is no command; it is left out"
-        self.found.append(Diagnostic(line=number, severity="warning", text=said))
-
-    def look(self, line: str) -> None:
-        """Look at a line that no reader took, before any that one took."""
-        self.text = True
-        self.binary = self.binary or "\0" in line or "\ufffd" in line
-
-    def of(self, *, plans: int) -> tuple[Diagnostic, ...]:
-        """What is to be said once all is read."""
-        if not plans:
-            if not self.text:
-                said = "the text is empty"
-            elif self.binary:
-                said = "this is binary data, not the log of a driver"
-            else:
-                said = "no line is one of a dry run of nvcc, hipcc or clang"
-            self.found.append(Diagnostic(line=0, severity="error", text=said))
-        return tuple(self.found)
+def _goes_on(last: str, content: str) -> bool:
+    # CMake breaks a line where the next word does not fit, so a line with room for it was not wrapped; nor was one that
+    # is too long although it could have been broken.
+    if not content or (len(last) > _WIDTH and " " in last.removeprefix(_MARK).strip()):
+        return False
+    return len(last) + 1 + len(content.partition(" ")[0]) > _WIDTH

@@ -102,8 +102,8 @@ class Plan(Document):
 
         `cost` is per stage id, in any unit; without it each stage counts alike.
         """
-        waits = graph.predecessors(len(self.stages), self.edges)
-        return graph.critical_path(dict(enumerate(waits)), cost)
+        waits = graph.waits(self.edges)
+        return graph.critical_path({stage.id: waits[stage.id] for stage in self.stages}, cost)
 
     def to_json(self) -> dict[str, Any]:
         """The plan as `toolmatrix.stages/1` holds it."""

@@ -94,21 +94,26 @@ def replay(
     moves = _moves(plan, work)
     plan, listings = dependencies.written(plan, asked)
     chosen = select(plan, only=only, until=until, since=since)
-    waits = graph.predecessors(len(plan.stages), order(plan.stages))
+    waits = graph.waits(order(plan.stages))
     moved = _mover(moves)
 
     def step(stage: Stage) -> ReplayStep:
-        commands = [*_commands(plan, stage), *filter(None, (listings.get(stage.id),))]
+        by_driver = _made_by_the_driver(plan, stage)
+        shown = without_messages(stage.text).strip()
+        commands = [
+            *(_script_of_objects(plan, stage, path) for path in by_driver),
+            shown if plan.tool in _RUN_BY_A_SHELL else shlex.join(stage.argv),
+            *filter(None, (listings.get(stage.id),)),
+        ]
         depfile = posixpath.join(work, f"stage-{stage.id + 1}.d")
         reads_headers = dependencies.reads_headers(stage)
-        driver = _made_by_the_driver(plan, stage)
         return ReplayStep(
             id=stage.id,
             kind=stage.kind,
             tool=stage.tool,
             arch=stage.arch,
             commands=tuple(map(moved, commands)),
-            inputs=tuple(moves.get(path, path) for path in stage.inputs if path not in driver),
+            inputs=tuple(moves.get(path, path) for path in stage.inputs if path not in by_driver),
             outputs=tuple(moves.get(path, path) for path in stage.outputs),
             after=tuple(before for before in waits[stage.id] if before in chosen),
             depfile=depfile if reads_headers else "",
@@ -118,8 +123,6 @@ def replay(
         )
 
     steps = tuple(step(stage) for stage in plan.stages if stage.id in chosen)
-    left_out = tuple(stage.id for stage in plan.stages if stage.id not in chosen)
-    needed = _needed(plan, chosen)
     return Replay(
         title=" ".join(filter(None, (plan.tool, plan.version))),
         work=work,
@@ -127,8 +130,8 @@ def replay(
         steps=steps,
         directories=_directories(work, steps),
         results=_results(work, steps),
-        left_out=left_out,
-        needed=tuple(moves.get(path, path) for path in needed),
+        left_out=tuple(stage.id for stage in plan.stages if stage.id not in chosen),
+        needed=tuple(moves.get(path, path) for path in _needed(plan, chosen)),
         notes=(*_notes(plan, chosen), *dependencies.notes(plan, asked)),
     )
 
@@ -151,11 +154,12 @@ def _check(plan: Plan, work: str) -> None:
 
 def order(stages: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
     """Pairs of ids that have to run in this order: a file is read after it is written, and is not written again
-    before those who read or wrote it are done. A program of which no output is known may write any file it names."""
+    before those who read or wrote it are done."""
     writers: dict[str, list[int]] = {}
     readers: dict[str, list[int]] = {}
     pairs: set[tuple[int, int]] = set()
     for stage in stages:
+        # A program of which no output is known may write any file that it names.
         perhaps = stage.inputs if stage.kind == "other" and not stage.outputs else ()
         writes = (*stage.outputs, *perhaps)
         before = [writers.get(path, ()) for path in (*stage.inputs, *writes)]
@@ -178,13 +182,18 @@ def select(
     number, counted from 1, a kind, a tool, or one of these with an arch behind a colon. Raises NothingMatched.
     """
     pairs = order(plan.stages)
-    chosen = frozenset(range(len(plan.stages)))
+    backward = [(after, before) for before, after in pairs]
+    chosen = everything = frozenset(range(len(plan.stages)))
     if only:
-        chosen &= _serving(plan, pairs, only)
+        own = frozenset(one for arch in only for one in _made_for(plan, arch))
+        core = graph.reach(own, backward)
+        others = frozenset(stage.id for stage in plan.stages if stage.arch) - core
+        # What belongs to no arch at all, such as the host compile, serves these as well.
+        chosen &= everything - graph.reach(others, pairs)
     if until is not None:
-        chosen &= reach(find(plan, until), ((after, before) for before, after in pairs))
+        chosen &= graph.reach(find(plan, until), backward)
     if since is not None:
-        chosen &= reach(find(plan, since), pairs)
+        chosen &= graph.reach(find(plan, since), pairs)
     return chosen
 
 
@@ -206,14 +215,6 @@ def find(plan: Plan, words: str) -> frozenset[int]:
     return found
 
 
-def _serving(plan: Plan, pairs: Sequence[tuple[int, int]], archs: Iterable[str]) -> frozenset[int]:
-    """Ids of what does not depend on the code of other archs than these, or on no arch at all."""
-    own = frozenset(one for arch in archs for one in _made_for(plan, arch))
-    core = reach(own, ((after, before) for before, after in pairs))
-    others = frozenset(stage.id for stage in plan.stages if stage.arch) - core
-    return frozenset(range(len(plan.stages))) - reach(others, pairs)
-
-
 def _made_for(plan: Plan, arch: str) -> list[int]:
     found = [
         stage.id
@@ -227,21 +228,6 @@ def _made_for(plan: Plan, arch: str) -> list[int]:
             expected=f"one of: {', '.join(archs)}" if archs else "a plan with device stages",
         )
     return found
-
-
-def reach(start: Iterable[int], pairs: Iterable[tuple[int, int]]) -> frozenset[int]:
-    """Everything reached from some ids along pairs, these included."""
-    onward: dict[int, list[int]] = {}
-    for one, other in pairs:
-        onward.setdefault(one, []).append(other)
-    found: set[int] = set()
-    waiting = list(start)
-    while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += onward.get(one, ())
-    return frozenset(found)
 
 
 def _needed(plan: Plan, chosen: frozenset[int]) -> tuple[str, ...]:
@@ -258,7 +244,6 @@ def _needed(plan: Plan, chosen: frozenset[int]) -> tuple[str, ...]:
 
 
 def _moves(plan: Plan, work: str) -> dict[str, str]:
-    """Where temp files go that lie at an absolute place."""
     read = {path for stage in plan.stages for path in stage.inputs}
     temps = [
         path
@@ -281,8 +266,8 @@ def _temps(stage: Stage, read: Container[str]) -> list[str]:
 def _mover(moves: Mapping[str, str]) -> Callable[[str], str]:
     if not moves:
         return lambda text: text
-    longest_first = sorted(moves, key=len, reverse=True)
-    pattern = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w./+-])")
+    # No path is taken for the beginning of a longer one; where one ends at another character, both move alike.
+    pattern = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, moves))})(?![\w./+-])")
     return lambda text: pattern.sub(lambda found: moves[found[0]], text)
 
 
@@ -292,7 +277,7 @@ def _directories(work: str, steps: Iterable[ReplayStep]) -> tuple[str, ...]:
 
 
 def _results(work: str, steps: Sequence[ReplayStep]) -> tuple[str, ...]:
-    """What is left at the end; a step that only checks a file does not use it up."""
+    # A step that only checks a file does not use it up.
     read = {path for step in steps if step.outputs for path in step.inputs}
     return tuple(
         dict.fromkeys(
@@ -312,16 +297,6 @@ def _exported(env: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _commands(plan: Plan, stage: Stage) -> list[str]:
-    made = [_script_of_objects(plan, stage, path) for path in _made_by_the_driver(plan, stage)]
-    return [
-        *made,
-        without_messages(stage.text).strip()
-        if plan.tool in _RUN_BY_A_SHELL
-        else shlex.join(stage.argv),
-    ]
-
-
 def _made_by_the_driver(plan: Plan, stage: Stage) -> list[str]:
     """The .mcin files of a stage, which clang writes by itself."""
     written = {path for one in plan.stages for path in one.outputs}
@@ -329,12 +304,10 @@ def _made_by_the_driver(plan: Plan, stage: Stage) -> list[str]:
 
 
 def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
-    """A command that writes the .mcin file: assembly that puts the device code of a stage's .hipfb in an object.
-
-    Older clang calls the code `__hip_fatbin` in every object; newer adds a hash of the id of the compilation unit,
-    and has a handle of such a name as well. All of these are given, so that objects of either find theirs. The shape
-    is what -fhip-dump-offload-linker-script prints (clang, lib/Driver/ToolChains/HIPUtility.cpp).
-    """
+    """A command that writes the .mcin file: assembly that puts the device code of a stage's .hipfb in an object."""
+    # Older clang calls the code `__hip_fatbin` in every object; newer adds a hash of the id of the compilation unit,
+    # and has a handle of such a name as well. All of these are given, so that objects of either find theirs. The shape
+    # is what -fhip-dump-offload-linker-script prints (clang, lib/Driver/ToolChains/HIPUtility.cpp).
     bundle = next((one for one in stage.inputs if one.endswith(".hipfb")), "")
     ids = {word for one in plan.stages for word in one.argv if word.startswith("-cuid=")}
     units = sorted(_unit_hash(word.removeprefix("-cuid=")) for word in ids)
@@ -349,13 +322,12 @@ def _script_of_objects(plan: Plan, stage: Stage, path: str) -> str:
 
 
 def _unit_hash(unit: str) -> str:
-    """The first 64 bits of MD5, as llvm::MD5Hash has them."""
+    # The first 64 bits of MD5, as llvm::MD5Hash has them.
     digest = hashlib.md5(unit.encode(), usedforsecurity=False).digest()
     return format(int.from_bytes(digest[:8], "little"), "x")
 
 
 def _symbols(names: Sequence[str], section: str, alignment: int, content: str) -> list[str]:
-    """Assembly for some content under several names."""
     if not names:
         return []
     first = names[0]
@@ -385,9 +357,8 @@ def _notes(plan: Plan, chosen: frozenset[int]) -> list[str]:
 
 
 def _expands(plan: Plan, stage: Stage) -> bool:
-    """Whether the shell changes words that the driver meant as they are; its own variables are meant to expand."""
-    known = sorted(plan.env, key=len, reverse=True)
     text = stage.text
-    for name in known:
+    # The driver's own variables are meant to expand.
+    for name in plan.env:
         text = text.replace(f"${name}/", "")
     return bool(_EXPANDED.search(text))

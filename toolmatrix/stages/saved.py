@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from importlib import import_module
 
 from toolmatrix.errors import LogError, Position
@@ -41,8 +41,13 @@ _HELP = (
 
 def read(path: str, stdin: TextIO | None = None) -> Log:
     """The plans of a log. Raises LogError for one that cannot be read or in which no driver speaks."""
-    with closing(_opened(path, stdin)) as stream, readable(path):
-        return parse(lines_of(stream), path)
+    stream = unpacked(path, stdin)
+    encoding, errors = _encoding(stream)
+    with (
+        io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n") as text,
+        readable(path),
+    ):
+        return parse(lines_of(text), path)
 
 
 def parse(lines: Iterable[str], path: str = "") -> Log:
@@ -66,42 +71,25 @@ def called(path: str) -> str:
 
 
 class _Lines:
-    """The lines of a log, and what it turned out to be."""
-
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = lines
         self.count = 0
-        self.binary = False
         self.first = ""
 
     def __iter__(self) -> Iterator[str]:
         for line in self.lines:
             self.count += 1
-            if not self.first:
-                self.first = line.strip()
-                self.binary = "\0" in line or (not line.isprintable() and _escaped(line))
+            self.first = self.first or line.strip()
             yield line
 
     def found(self) -> str:
-        """What the log is, in words."""
         if not self.count:
             return "nothing: it is empty"
-        if self.binary:
+        # Bytes that are no UTF-8 are read as lone surrogates (PEP 383).
+        if any(letter == "\0" or "\udc80" <= letter <= "\udcff" for letter in self.first):
             return "binary data"
         count = "1 line" if self.count == 1 else f"{self.count} lines"
         return f"text of {count}" + (f", the first: `{self.first[:80]}`" if self.first else "")
-
-
-def _escaped(line: str) -> bool:
-    """Whether bytes of a line are no text."""
-    return any("\udc80" <= letter <= "\udcff" for letter in line)
-
-
-def _opened(path: str, stdin: TextIO | None) -> TextIO:
-    """A log in whatever encoding it was saved; raises LogError for one that cannot be opened."""
-    stream = unpacked(path, stdin)
-    encoding, errors = _encoding(stream)
-    return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
 
 
 def unpacked(path: str, stdin: TextIO | None = None, help: str = _STDIN) -> io.BufferedReader:

@@ -31,7 +31,7 @@ def script(replay: Replay) -> str:
     lines += [
         "step='before the first stage'",
         'trap \'code=$?; [ "$code" = 0 ] || echo "$step failed with exit code $code" >&2\' EXIT',
-        _joined("mkdir -p", replay.directories),
+        f"mkdir -p {shlex.join(replay.directories)}",
     ]
     for path in replay.needed:
         lines += [f"step={shlex.quote('looking for ' + path)}", f"test -e {shlex.quote(path)}"]
@@ -41,7 +41,6 @@ def script(replay: Replay) -> str:
 
 
 def _heading(replay: Replay) -> Iterator[str]:
-    """What a reader of the file should know."""
     yield f"{replay.title}: {len(replay.steps)} stages replayed; made by `toolmatrix stages`."
     yield f"Temp files stay in {replay.work}."
     if replay.left_out:
@@ -59,11 +58,14 @@ def ninja(replay: Replay, *, depth: int = 0) -> str:
     run at once, 0 for no limit. Of several steps that write one file the last is the one that Ninja knows it from, and
     they keep their order. Raises UsageError for a name that no Ninja file can hold.
     """
-    lines = [f"# {line}" for line in (*_heading(replay), *_untracked(replay))]
+    lines = [f"# {line}" for line in _heading(replay)]
+    untracked = [str(one.id + 1) for one in replay.steps if one.depfile and not one.tracked]
+    if untracked:
+        lines.append(f"# The headers of stage {', '.join(untracked)} are not tracked.")
     exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in replay.env.items())
     lines += [
         f"builddir = {_path(replay.work)}",
-        f"begin = {_value(_joined('mkdir -p', replay.directories))}"
+        f"begin = mkdir -p {_value(shlex.join(replay.directories))}"
         + (f" && export {_value(exports)}" if exports else ""),
         "",
         "pool memory",
@@ -83,10 +85,8 @@ def ninja(replay: Replay, *, depth: int = 0) -> str:
 
 
 def _made(replay: Replay) -> dict[int, tuple[str, ...]]:
-    """For each step the files that Ninja knows it from: what it writes last and somebody wants, or else a stamp.
-
-    What nobody wants is not always written, and Ninja would look for it.
-    """
+    """For each step the files that Ninja knows it from: what it writes last and somebody wants, or else a stamp."""
+    # What nobody wants is not always written, and Ninja would build it again each time.
     last = {path: step.id for step in replay.steps for path in step.outputs}
     wanted = {path for step in replay.steps for path in step.inputs} | set(replay.results)
     return {
@@ -96,13 +96,6 @@ def _made(replay: Replay) -> dict[int, tuple[str, ...]]:
         or (posixpath.join(replay.work, f"stage-{step.id + 1}.done"),)
         for step in replay.steps
     }
-
-
-def _untracked(replay: Replay) -> Iterator[str]:
-    """Which stages read headers that Ninja is not told of."""
-    numbers = [str(one.id + 1) for one in replay.steps if one.depfile and not one.tracked]
-    if numbers:
-        yield f"The headers of stage {', '.join(numbers)} are not tracked."
 
 
 def _kept(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str) -> list[str]:
@@ -138,10 +131,6 @@ def _statement(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str)
         yield "  pool = memory"
 
 
-def _joined(command: str, words: Iterable[str]) -> str:
-    return " ".join([command, *map(shlex.quote, words)])
-
-
 def _paths(paths: Iterable[str]) -> str:
     return " ".join(map(_path, paths))
 
@@ -151,7 +140,7 @@ def _path(path: str) -> str:
 
 
 def _value(text: str) -> str:
-    """A text where Ninja takes a line to its end."""
+    # Where Ninja takes a line to its end, blanks and colons mean nothing.
     return _one_line(text).replace("$", "$$")
 
 

@@ -84,9 +84,11 @@ def read(lines: Iterable[str], name: str) -> tuple[Phase, ...]:
 
     `name` is the file as errors call it. Raises UsageError where there is no such table or a row of it is damaged.
     """
+    # The csv module refuses NUL, which a cut log may hold, and a quote in a path is no quoting.
+    plain = (line.replace("\0", "").replace('"', "") for line in lines)
     phases: list[Phase] = []
     header_at = 0
-    for number, row in enumerate(csv.reader(_sane(lines), skipinitialspace=True), 1):
+    for number, row in enumerate(csv.reader(plain, skipinitialspace=True), 1):
         cells = [cell.strip() for cell in row]
         if tuple(cells[: len(HEADER)]) == HEADER:
             header_at = number
@@ -100,11 +102,6 @@ def read(lines: Iterable[str], name: str) -> tuple[Phase, ...]:
             help="`nvcc -time FILE ...` writes one",
         )
     return tuple(phases)
-
-
-def _sane(lines: Iterable[str]) -> Iterable[str]:
-    """Lines that the csv module takes: it refuses NUL, and a quote in a path is no quoting."""
-    return (line.replace("\0", "").replace('"', "") for line in lines)
 
 
 def _phase(cells: Sequence[str], where: Position) -> Phase:
@@ -140,15 +137,14 @@ def match(
             for step in free
             if step.kind == phase.kind and (step.arch or "") in ("", phase.arch)
         ]
-        found = next(iter(by_output or by_kind), None)
-        if found is None:
-            unknown.append(phase)
+        if found := by_output or by_kind:
+            seconds[found[0].id] = phase.seconds
         else:
-            seconds[found.id] = phase.seconds
+            unknown.append(phase)
     return seconds, tuple(unknown)
 
 
 def _written(step: ReplayStep) -> set[str]:
-    """Names of what a step writes; nvcc's table calls the byte array of a fatbinary by the binary that it holds."""
     names = {own_name(path) for path in step.outputs}
+    # nvcc's table calls the byte array of a fatbinary by the binary that it holds.
     return names | {name.removesuffix(".c") for name in names if name.endswith(".fatbin.c")}

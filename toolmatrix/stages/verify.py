@@ -6,6 +6,7 @@ import re
 import shutil
 import struct
 import tempfile
+from bisect import bisect_left
 from pathlib import Path
 
 from toolmatrix.errors import ToolMissing, UsageError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 LIMIT = 3600
 """Seconds that the driver may take to build."""
 
-_TEXT = re.compile(rb"[\x20-\x7e]*\Z")
+_UNPRINTABLE = re.compile(rb"[^\x20-\x7e]")
 _TEMP_NAME = re.compile(r"tmpxft_|\.cudafe\d|\.cpp\d\.ii|\.stub\.c|\.fatbin|-[0-9a-f]{6}|/tmp/")
 _NEAR = 64
 _UNIT = re.compile(r"(?<!\S)-cuid=\w+")
@@ -66,8 +67,6 @@ def verify(
 
 
 class _Comparison:
-    """The results of a replay beside those of its driver, built as often as that takes."""
-
     def __init__(
         self, dry: dry_run.DryRun, replay: Replay, place: Path, aside: Path, limit: float
     ) -> None:
@@ -78,7 +77,6 @@ class _Comparison:
         self.limit = limit
 
     def verdicts(self) -> Iterator[Reproduction]:
-        """A verdict on each result that the replay made."""
         made = [path for path in self.replay.results if (self.place / path).is_file()]
         ours = self._built_anew(made)
         differing = [path for path in made if not self._beside(path, ours).identical]
@@ -97,10 +95,8 @@ class _Comparison:
                 yield self._beside(path, ours)
 
     def _alike(self, differing: Sequence[str], ours: Mapping[str, Path]) -> tuple[set[str], str]:
-        """What the driver makes as the replay does once it is given the same id of the compilation unit, and that id.
-
-        clang makes the id of its whole command line, to which `-###` belongs in a dry run (lib/Driver, CUIDOptions).
-        """
+        """What the driver makes as the replay does once it gets the same id of the compilation unit, and that id."""
+        # clang makes the id of its whole command line, to which `-###` belongs in a dry run (lib/Driver, CUIDOptions).
         commands = (command for step in self.replay.steps for command in step.commands)
         ids = set(_UNIT.findall("\n".join(commands)))
         if not differing or len(ids) != 1:
@@ -113,14 +109,12 @@ class _Comparison:
         return alike, given
 
     def _beside(self, path: str, kept: Mapping[str, Path]) -> Reproduction:
-        """The verdict on a file that was kept, beside the one that is in its place now."""
         made = self.place / path
         if not made.is_file():
             raise ToolMissing(f"the driver did not write {path}, but its dry run says that it does")
         return compare(path, kept[path].read_bytes(), made.read_bytes())
 
     def _built_anew(self, paths: Sequence[str], *more: str) -> dict[str, Path]:
-        """Where files were put while the driver made them anew; back where they were if it failed."""
         folder = Path(tempfile.mkdtemp(dir=self.aside))
         kept = {path: folder / str(number) for number, path in enumerate(paths)}
         for path, to in kept.items():
@@ -132,6 +126,7 @@ class _Comparison:
         try:
             dry_run.build(dry, cwd=self.place, limit=self.limit)
         except BaseException:
+            # What the replay made has to stay, also after Ctrl-C.
             for path, at in kept.items():
                 shutil.move(at, self.place / path)
             raise
@@ -142,71 +137,52 @@ def compare(path: str, ours: bytes, theirs: bytes) -> Reproduction:
     """The verdict on two contents of a file."""
     if ours == theirs:
         return Reproduction(path=path, identical=True)
-    offset = _first_difference(ours, theirs)
+    # Beginnings are equal up to the first difference and differ from there on: it can be searched for by halves.
+    offset = bisect_left(
+        range(min(len(ours), len(theirs))), 1, key=lambda at: ours[: at + 1] != theirs[: at + 1]
+    )
     near = _around(ours, offset), _around(theirs, offset)
+    why = f"{len(ours)} bytes against {len(theirs)}" if len(ours) != len(theirs) else ""
+    if all(map(_TEMP_NAME.search, near)):
+        why = "the names of temp files got into it"
     return Reproduction(
         path=path,
         identical=False,
-        sections=tuple(_differing(ours, theirs, offset)),
+        sections=_differing(ours, theirs, offset),
         offset=offset,
         ours=near[0],
         theirs=near[1],
-        why=_reason(near, (len(ours), len(theirs))),
+        why=why,
     )
 
 
-def _first_difference(ours: bytes, theirs: bytes) -> int:
-    low, high = 0, min(len(ours), len(theirs))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if ours[:middle] == theirs[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 def _around(content: bytes, offset: int) -> str:
-    """The printable text that runs through a place."""
-    before = _TEXT.search(content[max(0, offset - _NEAR) : offset])
-    after = re.match(rb"[\x20-\x7e]*", content[offset : offset + _NEAR])
-    return ((before[0] if before else b"") + (after[0] if after else b"")).decode("ascii")
+    before = _UNPRINTABLE.split(content[max(0, offset - _NEAR) : offset])[-1]
+    after = _UNPRINTABLE.split(content[offset : offset + _NEAR])[0]
+    return (before + after).decode("ascii")
 
 
-def _reason(near: tuple[str, str], sizes: tuple[int, int]) -> str:
-    if all(map(_TEMP_NAME.search, near)):
-        return "the names of temp files got into it"
-    if sizes[0] != sizes[1]:
-        return f"{sizes[0]} bytes against {sizes[1]}"
-    return ""
-
-
-def _differing(ours: bytes, theirs: bytes, offset: int) -> Iterator[str]:
+def _differing(ours: bytes, theirs: bytes, offset: int) -> tuple[str, ...]:
     """Names of the ELF sections that differ: the one with the place first, then the others in order."""
     mine, other = _sections(ours), _sections(theirs)
     found = [
         name
         for name in dict.fromkeys((*mine, *other))
-        if _content(ours, mine.get(name)) != _content(theirs, other.get(name))
+        if name not in mine or name not in other or ours[mine[name]] != theirs[other[name]]
     ]
-    first = [name for name in found if name in mine and _holds(mine[name], offset)]
-    yield from dict.fromkeys((*first, *found))
+    first = [
+        name for name in found if name in mine and mine[name].start <= offset < mine[name].stop
+    ]
+    return tuple(dict.fromkeys((*first, *found)))
 
 
-def _holds(place: tuple[int, int], offset: int) -> bool:
-    return place[0] <= offset < place[0] + place[1]
-
-
-def _content(whole: bytes, place: tuple[int, int] | None) -> bytes | None:
-    return None if place is None else whole[place[0] : place[0] + place[1]]
-
-
-def _sections(content: bytes) -> dict[str, tuple[int, int]]:
-    """Offset and size of each section of a 64-bit little-endian ELF file; none for any other (elf.h, Elf64_Shdr)."""
+def _sections(content: bytes) -> dict[str, slice]:
+    # Objects and cubins of nvcc and clang are 64-bit and little-endian; the fields are those of elf.h, Elf64_Shdr.
     if content[:6] != b"\x7fELF\x02\x01" or len(content) < 64:
         return {}
     table = struct.unpack_from("<Q", content, 40)[0]
     size, count, names_at = struct.unpack_from("<HHH", content, 58)
+    # What the replay made may be cut off, or be no ELF file in truth.
     if size < 64 or table + size * count > len(content) or names_at >= count:
         return {}
     headers = [struct.unpack_from("<IIQQQQ", content, table + size * one) for one in range(count)]
@@ -214,7 +190,7 @@ def _sections(content: bytes) -> dict[str, tuple[int, int]]:
     names = content[start : start + length]
     nobits = 8
     return {
-        names[name:].split(b"\0", 1)[0].decode("utf-8", "replace"): (at, long)
+        names[name:].split(b"\0", 1)[0].decode("utf-8", "replace"): slice(at, at + long)
         for name, kind, _, _, at, long in headers
         if kind not in (0, nobits)
     }
