@@ -92,8 +92,6 @@ def split(text: str) -> tuple[list[str], bool]:
 
 
 class _Invocation:
-    """One run of a driver, while it is read."""
-
     def __init__(self) -> None:
         self.line = 0
         self.version = ""
@@ -116,7 +114,6 @@ class _Invocation:
             self.says(line, severity, text)
 
     def add(self, number: int, text: str, words: list[str], command: ParsedCommand) -> Stage:
-        """One more command."""
         hidden = (self._behind(path) for path in command.inputs)
         inputs = (*command.inputs, *(path for path in hidden if path is not None))
         kind, arch = self._device(command, inputs)
@@ -140,7 +137,7 @@ class _Invocation:
         return stage
 
     def _device(self, command: ParsedCommand, inputs: tuple[str, ...]) -> tuple[str, str | None]:
-        """Kind and arch; what names no arch itself has that of what it reads, if that is all for one."""
+        # What names no arch itself, as ld.lld does, has that of what it reads, if that is all for one.
         archs = {self.arch_of[path] for path in inputs if path in self.arch_of}
         arch = archs.pop() if len(archs) == 1 else None
         if command.arch is not None or arch is None or command.kind not in _INHERIT:
@@ -148,27 +145,26 @@ class _Invocation:
         return _INHERIT[command.kind], arch
 
     def _behind(self, path: str) -> str | None:
-        """The bundle that a file holds which the driver itself wrote, so that no command shows it."""
+        # The driver itself puts a bundle into some files, so that no command shows it.
         found = None if path in self.arch_of else _HOLDS_BUNDLE.match(path)
         return None if found is None else self.bundles.get(found[1])
 
     def note(self, stage: Stage, known: bool, whole: bool) -> None:
-        """What a reader should know of a command."""
         program = stage.argv[0]
-        if not whole:
-            text = "the command ends inside a quoted word: the log is cut here"
-            self.says(stage.line, "warning", text, stage.id)
-        if not known:
-            text = f"`{stage.tool}` is not known: its files are those that its words name"
-            self.says(stage.line, "warning", text, stage.id)
-        if base_name(program) == program:
-            text = f"`{program}` was not found beside clang: it has to be on PATH"
-            self.says(stage.line, "warning", text, stage.id)
+        for doubtful, text in (
+            (not whole, "the command ends inside a quoted word: the log is cut here"),
+            (not known, f"`{stage.tool}` is not known: its files are those that its words name"),
+            (
+                base_name(program) == program,
+                f"`{program}` was not found beside clang: it has to be on PATH",
+            ),
+        ):
+            if doubtful:
+                self.says(stage.line, "warning", text, stage.id)
         if stage.kind == "linker-wrapper":
             self.says(stage.line, "note", _HIDDEN, stage.id)
 
     def _weigh(self, words: list[str]) -> None:
-        """Look for what tells hipcc from clang."""
         self.compiles_hip |= "hip" in words
         if not _HIPCC_OPTIONS.isdisjoint(words):
             self.named_hipcc = True
@@ -227,10 +223,11 @@ class ClangReader:
         if found is None:
             return
         invocation = self.found[-1] if self.found else self.next
-        # hipcc names its command, and clang rejects its own words, before the banner
+        # hipcc names its command, and clang rejects its own words, before the banner.
         if self.next.command or (_rejects(line) and invocation.stages):
             invocation = self.next
-        invocation.says(number, _severity(found[1]), line.strip())
+        severity = "warning" if found[1].lower() == "warning" else "error"
+        invocation.says(number, severity, line.strip())
 
     def plans(self) -> list[Plan]:
         """One plan for each invocation."""
@@ -240,12 +237,11 @@ class ClangReader:
             self._open(self.next.line)
         elif self.found:
             self.found[-1].diagnostics += self.next.diagnostics
-        # `--version` prints a banner too
+        # `--version` prints a banner too.
         told = [one for one in self.found if one.stages or one.diagnostics or one.command]
         return [invocation.plan() for invocation in told or self.found]
 
     def _open(self, number: int) -> None:
-        """Begin the invocation that the banner, or else the first command, announces."""
         self.next.line = self.next.line or number
         self.found.append(self.next)
         self.next = _Invocation()
@@ -266,7 +262,7 @@ class ClangReader:
         return True
 
     def _whose(self, inputs: tuple[str, ...]) -> _Invocation:
-        """The latest invocation, or the one whose temporary file is read: logs of parallel builds interleave."""
+        # Logs of parallel builds interleave, and a temporary file is read by the run alone that wrote it.
         if len(self.found) > 1:
             for path in inputs:
                 if path in self.writers and _TEMP.search(path):
@@ -274,7 +270,6 @@ class ClangReader:
         return self.found[-1]
 
     def _expand(self) -> None:
-        """Put the words of a response file where the command that was too long names it."""
         last = self.found[-1]
         stage = last.stages.pop()
         given = " ".join(self.response or ())
@@ -306,10 +301,11 @@ class ClangReader:
         return bool(self.found or self.next.version)
 
     def _hipcc_command(self, number: int, found: re.Match[str]) -> bool:
-        """hipcc prints its command before clang's banner (a script) or when all is done (a program)."""
+        # Where hipcc calls nvcc, what follows is nvcc's.
         if "nvcc" in base_name(found["command"].split(" ", 1)[0]):
             self.next = _Invocation()
             return True
+        # hipcc prints its command before clang's banner (as a script) or when all is done (as a program).
         late = self.found and not self.found[-1].command and not self.next.line
         invocation = self.found[-1] if late else self.next
         invocation.line = invocation.line or number
@@ -332,7 +328,7 @@ class ClangReader:
         return bool(self.found)
 
     def _variable(self, number: int, found: re.Match[str]) -> bool:
-        # a shell or make may show `HIP_PLATFORM=amd hipcc ...`; hipcc's own list begins with HIP_PATH
+        # A shell or make may show `HIP_PLATFORM=amd hipcc ...`; hipcc's own list begins with HIP_PATH.
         if found["variable"] != "HIP_PATH" and not self.next.env:
             return False
         self.next.line = self.next.line or number
@@ -358,15 +354,11 @@ class ClangReader:
 
 
 def _rejects(line: str) -> bool:
-    """Whether a line is a driver's own message, but not about what it ran."""
+    # A driver also speaks of what it ran, when that has failed.
     speaker = _SPEAKER.match(line.strip())
     if speaker is None or _AFTER_A_RUN.search(line):
         return False
     return "clang" in speaker[0] or "hipcc" in speaker[0]
-
-
-def _severity(word: str) -> str:
-    return "warning" if word.lower() == "warning" else "error"
 
 
 _HANDLERS: dict[str, Callable[[ClangReader, int, re.Match[str]], bool]] = {

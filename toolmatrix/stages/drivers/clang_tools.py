@@ -39,14 +39,8 @@ class Grammar(Value):
     flags: Mapping[str, str] = {}
     rest: tuple[str, ...] = ("read",)
     values: str = "skip"
-    # The options and flags as they are printed, for speed.
+    # The options and flags with one dash and with two, as they are printed: looking words up as they stand is faster.
     words: frozenset[str] = frozenset()
-
-
-def _printed(grammar: Grammar) -> frozenset[str]:
-    """The options and flags of a grammar with one dash and with two."""
-    keys = [*grammar.options, *grammar.flags]
-    return frozenset(dashes + key for key in keys for dashes in ("-", "--"))
 
 
 _MODES = {"E": "preprocess", "Eonly": "preprocess", "M": "preprocess", "MM": "preprocess"}
@@ -138,7 +132,11 @@ _OTHER = Grammar(
 _UNKNOWN = "?"
 
 _GRAMMARS: Mapping[str, Grammar] = {
-    name: grammar.replace(words=_printed(grammar))
+    name: grammar.replace(
+        words=frozenset(
+            dashes + key for key in (*grammar.options, *grammar.flags) for dashes in ("-", "--")
+        )
+    )
     for names, grammar in (
         ("-cc1", _CC1),
         ("-cc1as", _CC1AS),
@@ -211,7 +209,6 @@ def understand(
 
 
 def _scan(words: Sequence[str], grammar: Grammar) -> tuple[str, dict[str, list[str]]]:
-    """The kind of a command line and the words of each role, in order."""
     kind, options = grammar.kind, grammar.options
     roles: dict[str, list[str]] = {}
     rest = list(grammar.rest)
@@ -230,20 +227,22 @@ def _scan(words: Sequence[str], grammar: Grammar) -> tuple[str, dict[str, list[s
             end = at + 2
             for value in words[at + 1 : end]:
                 _take(roles, options[key], value, options)
-            # clang prints a source right behind its language
+            # clang prints a source right behind its language.
             if options[key] == "language" and words[end : end + 1] and words[end][:1] != "-":
                 _take(roles, "read", words[end], options)
                 end += 1
         elif key in grammar.flags:
             kind = grammar.flags[key]
         else:
-            key, _, value = _joined(key)
+            # Windows joins an option and its value by `:`.
+            mark = ":" if ":" in key.partition("=")[0] else "="
+            key, _, value = key.partition(mark)
             _take(roles, options.get(key, grammar.values), value, options)
     return kind, roles
 
 
 def _telling(words: Sequence[str], grammar: Grammar) -> list[int]:
-    """Where the words stand that mean something: a command line has a hundred, and nine in ten do not matter here."""
+    # A command line has a hundred words, and nine in ten do not matter here.
     told = grammar.words
     if grammar.rest == ("skip",):
         return [
@@ -254,14 +253,7 @@ def _telling(words: Sequence[str], grammar: Grammar) -> list[int]:
     return list(range(1, len(words)))
 
 
-def _joined(word: str) -> tuple[str, str, str]:
-    """An option and what is joined to it by `=`, or by Windows' `:`."""
-    key, mark, value = word.partition("=")
-    return (key, mark, value) if ":" not in key else word.partition(":")
-
-
 def _take(roles: dict[str, list[str]], role: str, word: str, options: Mapping[str, str]) -> None:
-    """Put a word where its role says."""
     if role == "again":
         key, _, value = word.lstrip("-").partition("=")
         _take(roles, options.get(key, "skip"), value, {})
@@ -293,16 +285,14 @@ def _arch(triple: str, roles: Mapping[str, list[str]]) -> str | None:
 
 
 def _is_system(path: str) -> bool:
-    """Whether a path is a library or an object that comes with the toolkit or the system."""
     if not _LIBRARY.match(path):
         return False
     from posixpath import normpath
 
     plain = path.replace("\\", "/")
-    # clang prints /usr/bin/../lib/gcc
+    # clang prints /usr/bin/../lib/gcc.
     return _SYSTEM.match(normpath(plain) if ".." in plain else plain) is not None
 
 
 def _unique(paths: Iterable[str]) -> tuple[str, ...]:
-    """The files among some words, each once, in order."""
     return tuple(dict.fromkeys(path for path in paths if path not in _NO_FILE))

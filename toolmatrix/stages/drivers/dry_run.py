@@ -136,6 +136,7 @@ def dry_run(
     words, env = _without_stripped(family, said, given, notes)
     env |= added
     work = work or work_name(sources)
+    prepended, appended = (_split(given.get(name, "")) for name in _PASSED_BY_ENVIRONMENT)
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as fresh:
         command, temps = _command(family, program, words, fresh)
         code, text = _finish([*command, *family.dry], {**env, **temps}, cwd, limit)
@@ -144,7 +145,7 @@ def dry_run(
         family=family.name,
         program=program,
         words=tuple(words),
-        asked=(program, *_environment_flags(given, 0), *words, *_environment_flags(given, 1)),
+        asked=(program, *prepended, *words, *appended),
         env={name: value for name, value in env.items() if given.get(name) != value},
         work=work,
         text=text,
@@ -169,9 +170,8 @@ def build(dry: DryRun, *, cwd: Path | None = None, limit: float) -> None:
     """
     work = (cwd or Path.cwd()) / dry.work
     work.mkdir(parents=True, exist_ok=True)
-    at = (
-        dry.work if dry.family == "nvcc" else str(work)
-    )  # what --keep names is part of what it makes
+    # What --keep names is part of what nvcc makes, so it has to be the relative path that a replay has.
+    at = dry.work if dry.family == "nvcc" else str(work)
     command, temps = _command(FAMILIES[dry.family], dry.program, dry.words, at)
     code, text = _finish(command, {**os.environ, **dry.env, **temps}, cwd, limit)
     failed = dry.replace(text=text, exit_code=code).failure()
@@ -215,18 +215,18 @@ def find(
 
 
 def _candidates(sources: Sequence[str], flags: Sequence[str]) -> tuple[str, ...]:
-    """Families by what the sources are called; clang's own words for CUDA put clang first."""
     language = pairwise_value(flags, "-x")
     if language not in _ASKED:
         hip = any(source.endswith(".hip") for source in sources)
         language = "hip" if hip or any("gfx" in flag for flag in flags) else "cuda"
     names = _ASKED[language]
+    # Both compile CUDA; only clang understands its own words for it.
     spoken_to_clang = any(flag.startswith(("--cuda-", "--offload-")) for flag in flags)
     return names[::-1] if language == "cuda" and spoken_to_clang else names
 
 
 def names_archs(flags: Iterable[str]) -> bool:
-    """Whether flags of a driver say for which archs code is made."""
+    """Check whether flags of a driver say for which archs code is made."""
     return any(word.startswith(_ARCH_WORDS) for word in flags)
 
 
@@ -257,7 +257,7 @@ def pairwise_value(words: Sequence[str], option: str) -> str:
 def _platform(
     family: Family, given: Mapping[str, str], notes: list[str]
 ) -> tuple[Family, dict[str, str]]:
-    """hipcc runs nvcc where HIP_PLATFORM says so, or where it is unset and nvcc is found: so it is always set."""
+    # hipcc runs nvcc where HIP_PLATFORM says so, or where it is unset and nvcc is found: so it is always set.
     if family.name != "hipcc":
         return family, {}
     platform = given.get("HIP_PLATFORM", "")
@@ -301,18 +301,15 @@ def _strip(words: Sequence[str], where: str, notes: list[str]) -> list[str]:
 def _split(text: str) -> list[str]:
     try:
         return shlex.split(text)
-    except ValueError:  # an open quote: nvcc will say so better
+    except ValueError:
+        # A quote is open, and nvcc will say so better.
         return text.split()
-
-
-def _environment_flags(given: Mapping[str, str], which: int) -> list[str]:
-    return _split(given.get(_PASSED_BY_ENVIRONMENT[which], ""))
 
 
 def _command(
     family: Family, program: str, words: Sequence[str], temps: str
 ) -> tuple[list[str], dict[str, str]]:
-    """The command whose temp files go to a directory, and what its environment needs for that."""
+    # TMPDIR alone is not enough: nvcc puts its pid into the names there, so that no two runs make the same.
     keep: tuple[str, ...] = ()
     if family.name == "nvcc" and not _names_meet(words):
         keep = ("--keep", "--keep-dir", temps)
@@ -320,7 +317,7 @@ def _command(
 
 
 def _names_meet(words: Sequence[str]) -> bool:
-    """Whether --keep would put one temp file over another, or is there already."""
+    # --keep drops the directory and the pid from the names, so sources of one name would overwrite each other.
     stems = [Path(word).stem for word in words if Path(word).suffix in _SOURCES]
     return len(set(stems)) < len(stems) or any(_OWN_TEMPS.fullmatch(word) for word in words)
 
@@ -328,7 +325,7 @@ def _names_meet(words: Sequence[str]) -> bool:
 def _finish(
     command: Sequence[str], env: Mapping[str, str], cwd: Path | None, limit: float
 ) -> tuple[int, str]:
-    """Exit code and both streams of a command; it and all that it started are ended at the limit."""
+    # What a driver has started goes on when it alone is ended, so it gets a group of processes.
     try:
         child = subprocess.Popen(  # noqa: S603 - the driver that the user asked for, as a list of arguments
             list(command),

@@ -58,24 +58,16 @@ class NvccRun:
         self.said: list[Diagnostic] = []
         self.removed: dict[str, None] = {}
         self.resources: dict[str, Sequence[str]] = {}
+        # It is said once only that commands of a run are left out.
         self.lost_mark = False
-        """Whether it is said already that commands of it are left out."""
+        # Where nvcc writes dependencies, and how many commands stand before that.
         self.depfiles: list[tuple[str, int]] = []
-        """Where nvcc writes dependencies, and how many commands stand before that."""
         self._numbers: dict[str, str] = {}
         self._counted = 0
 
     def windows(self) -> bool:
-        """Whether this run was on Windows, where another shell reads the lines."""
+        """Check whether this run was on Windows, where another shell reads the lines."""
         return "_WIN_PLATFORM_" in self.env or self.env.get("_HERE_", "")[1:2] == ":"
-
-    def fresh(self) -> bool:
-        """Whether it has said nothing but its variables."""
-        return not self.drafts and not self.removed
-
-    def only_removes(self) -> bool:
-        """Whether it has done nothing but remove files, as `nvcc -clean` does."""
-        return bool(self.removed) and not self.drafts
 
     def say(self, line: int, severity: str, text: str, *, here: bool = True) -> None:
         """Note something about the latest stage, or about the run as a whole."""
@@ -83,7 +75,8 @@ class NvccRun:
         self.said.append(Diagnostic(line=line, severity=severity, text=text, stage=stage))
 
     def cannot_write(self, paths: Iterable[str]) -> bool:
-        """Whether temp files are another run's with the same pid: a run numbers its own, and uses no number twice."""
+        """Check whether temp files are those of another run with the same pid."""
+        # A run numbers its own, and uses no number twice.
         for made in self.drafts[self._counted :]:
             self._numbers.update(_NUMBERED.findall(" ".join(made.writes)))
         self._counted = len(self.drafts)
@@ -99,9 +92,10 @@ class NvccRuns:
     def __init__(self) -> None:
         self.all: list[NvccRun] = []
         self.latest: NvccRun | None = None
+        # Runs that have said nothing but their variables; they share these, for the lines may be mixed.
         self.waiting: dict[NvccRun, None] = {}
-        """NvccRuns that have said nothing but their variables; they share these, for the lines may be mixed."""
-        self._foreign = False
+        # Whether the variables to come, up to the first of a run or a command, are those of a host compiler.
+        self.foreign = False
         self._counts: dict[str, int] = {}
         self._by_pid: dict[str, NvccRun] = {}
         self._writer: dict[str, NvccRun] = {}
@@ -113,31 +107,24 @@ class NvccRuns:
         self.latest = run
         return run
 
-    def set_up(self) -> None:
-        """Note that the variables to come, up to the first of a run or a command, are those of a host compiler."""
-        self._foreign = True
-
     def variable(self, line: int, name: str, value: str) -> NvccRun | None:
         """The run, begun by this line or before, that prints a variable; None for one of a host compiler's."""
         if not self.waiting and self.latest and self.latest.windows():
-            self._foreign |= name not in self.latest.env
-        self._foreign &= name not in _FIRST
-        if self._foreign:
+            self.foreign |= name not in self.latest.env
+        self.foreign &= name not in _FIRST
+        if self.foreign:
             return None
         if not self.waiting:
             self._counts = {}
         if name in _FIRST:
             self._counts[name] = self._counts.get(name, 0) + 1
+        # Runs of one make print their variables through each other: one more of a name is one more run.
         if not self.waiting or self._counts.get(name, 0) > len(self.waiting):
             env = next(reversed(self.waiting)).env if self.waiting else {}
             self.waiting[self.begin(line, env)] = None
         run = next(reversed(self.waiting))
         run.env[name] = value
         return run
-
-    def known(self, pid: str | None) -> NvccRun | None:
-        """The run of a pid, if it is certain."""
-        return self._by_pid.get(pid) if pid and not self.waiting else None
 
     def named(self, pid: str | None) -> NvccRun | None:
         """The latest run of a pid."""
@@ -157,7 +144,8 @@ class NvccRuns:
         if run is not None and self.waiting and self._is_another(run, writes, removes):
             run = None
         if run is None and not pid:
-            cleans = removes and self.latest and self.latest.only_removes()
+            # `nvcc -clean` does nothing but remove files, and none of these is a temp file with its pid.
+            cleans = removes and self.latest and self.latest.removed and not self.latest.drafts
             run = self.latest if cleans else self.writer(reads)
             if run is None and not self.waiting:
                 run = self.latest
@@ -169,7 +157,7 @@ class NvccRuns:
         return run
 
     def _is_another(self, run: NvccRun, writes: Sequence[str], removes: str) -> bool:
-        """Whether a pid has come again, as it does where each run has a container."""
+        # Where each run has a container of its own, pids come again.
         if removes:
             return removes in run.removed or run.cannot_write([removes])
         again = bool(writes) and all(self._writer.get(path) is run for path in writes)
@@ -177,7 +165,7 @@ class NvccRuns:
 
     def spoke(self, run: NvccRun) -> None:
         """Note that a run has gone on, or given up, after its variables."""
-        self._foreign = False
+        self.foreign = False
         self.latest = run
         if run in self.waiting:
             del self.waiting[run]
@@ -193,10 +181,6 @@ class NvccRuns:
         for path in made.writes:
             self._writer[path] = run
         self.latest = run
-
-    def next(self) -> NvccRun | None:
-        """The run that most likely speaks next."""
-        return next(iter(self.waiting), self.latest)
 
 
 class NvccReader:
@@ -228,7 +212,6 @@ class NvccReader:
             self._runs.latest.say(number, severity, line.strip()[:_LONGEST_MESSAGE])
 
     def _doubt_mark(self, number: int, line: str) -> None:
-        """Say so where a command of a run has lost its mark on its way into the log."""
         run = self._runs.named(pid_of(line))
         program = line.partition(" ")[0].strip('"')
         if run is not None and not run.lost_mark and (is_tool(program) or is_compiler(program)):
@@ -243,7 +226,11 @@ class NvccReader:
         return [
             nvcc_plan.plan(run)
             for run in self._runs.all
-            if run.env or run.said or run.removed or any(map(_is_of_nvcc, run.drafts))
+            # Other programs mark lines as nvcc does.
+            if run.env
+            or run.said
+            or run.removed
+            or any(is_known(made) or TEMP in made.text for made in run.drafts)
         ]
 
     def _marked(self, number: int, text: str) -> bool:
@@ -260,9 +247,10 @@ class NvccReader:
         elif text.startswith("resource file "):
             self._resource(number, text)
         elif first == "nvcc" and self._said(number, text):
-            pass  # some releases mark what they say themselves
+            # Some releases mark what they say themselves.
+            pass
         elif _SETS_UP.match(text):
-            self._runs.set_up()
+            self._runs.foreign = True
         elif text and not text.isspace():
             self._command(number, text.rstrip())
         else:
@@ -314,10 +302,8 @@ class NvccReader:
         return True
 
     def _gives_up(self, number: int) -> NvccRun:
-        """The run that ends before its first command: one that has said nothing else yet."""
         latest = self._runs.latest
-        run = latest if latest in self._runs.waiting else None
-        run = run or self._runs.begin(number)
+        run = latest if latest in self._runs.waiting else self._runs.begin(number)
         self._runs.spoke(run)
         self._say_early(run)
         return run
@@ -333,8 +319,9 @@ class NvccReader:
 
     def _command(self, number: int, text: str) -> None:
         pid = pid_of(text)
-        run = self._runs.known(pid)
-        made, raw = self._draft(number, text, run or self._runs.next())
+        run = None if self._runs.waiting else self._runs.named(pid)
+        likely = run or next(iter(self._runs.waiting), self._runs.latest)
+        made, raw = self._draft(number, text, likely)
         if run is None:
             run = self._runs.of(number, pid, made.reads, made.writes)
         self._runs.keep(run, made)
@@ -349,7 +336,8 @@ class NvccReader:
             plain, reads, writes = words.take_redirections(raw, plain)
             writes = [path for path in writes if path not in _NOWHERE]
         if run is not None and run.resources:
-            plain = [one for word in plain for one in _content(run, word)]
+            resources = run.resources
+            plain = [one for word in plain for one in resources.pop(nvcc_plan.alike(word), (word,))]
         if not plain:
             return Draft(number, text, (), ""), raw
         if run is not None:
@@ -359,12 +347,11 @@ class NvccReader:
     def _doubt(self, run: NvccRun, made: Draft, raw: Sequence[str]) -> None:
         if raw and not words.closed(raw[-1]):
             run.say(made.line, "warning", 'a `"` is not closed: the command is cut off')
-        for word in self._words.expanded(raw[1:]):
-            if not run.windows():
-                run.say(made.line, "warning", f"the shell that nvcc calls will expand `{word}`")
+        for word in () if run.windows() else self._words.expanded(raw[1:]):
+            run.say(made.line, "warning", f"the shell that nvcc calls will expand `{word}`")
 
     def _bare(self, number: int, line: str) -> bool:
-        """Take a command that a person or make ran, if it goes on with what the only run of nvcc wrote."""
+        # A command that a person or make ran belongs to the plan if it goes on with what the only run of nvcc wrote.
         if len(self._runs.all) != 1 or " -o " not in line or line[:1].isspace():
             return False
         if not is_compiler(line.partition(" ")[0]):
@@ -378,20 +365,8 @@ class NvccReader:
         return True
 
 
-def _content(run: NvccRun, word: str) -> Sequence[str]:
-    """What a word stands for: the words of a response file that the log shows, or itself."""
-    if word[:1] != "@":
-        return (word,)
-    return run.resources.pop(nvcc_plan.alike(word), (word,))
-
-
-def _is_of_nvcc(made: Draft) -> bool:
-    """Whether a command is one that nvcc may print; other programs mark lines as it does."""
-    return is_known(made) or nvcc_plan.TEMP in made.text
-
-
 def _without_outer_quotes(text: str) -> str:
-    """A line that nvcc quoted as a whole once more, for `cmd /c`, without these quotes."""
+    # On Windows nvcc quotes some lines as a whole once more, for `cmd /c`, which takes these quotes off.
     if text.startswith('""') and text.endswith('"') and text[2:3] not in ("", " "):
         return text[1:-1]
     return text

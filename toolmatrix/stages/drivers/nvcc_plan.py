@@ -69,7 +69,7 @@ def plan(run: NvccRun) -> Plan:
 
 
 def _depfiles(drafts: Sequence[Draft], written: Iterable[tuple[str, int]]) -> Iterable[Depfile]:
-    """Each file of dependencies, made from what was preprocessed since the one before."""
+    # nvcc makes such a file from what was preprocessed since the one before.
     begin = 0
     for path, end in written:
         read = tuple(n for n in range(begin, end) if drafts[n].kind == "preprocess")
@@ -91,7 +91,7 @@ def _version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
 
 
 def alike(path: str) -> str:
-    """What all names of a file of Windows have in common."""
+    """A path as all names of a file of Windows have it in common."""
     return _SLASHES.sub("/", path).lower()
 
 
@@ -113,7 +113,6 @@ def _spell_alike(drafts: Sequence[Draft]) -> None:
 
 
 def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
-    """Drop what comes with the toolkit or the system from what is read."""
     here = env.get("_HERE_", "")
     roots = {here[: -len(base_name(here))][:-1], env.get("TOP", ""), env.get("CUDA_ROOT", "")}
     roots -= {"", "/", "/usr", "/usr/local"}
@@ -131,10 +130,7 @@ def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
 
 
 def _settle(drafts: Sequence[Draft]) -> None:
-    """Reads or writes for files of which the words alone do not tell: who else in the plan has to do with them.
-
-    Only a file of nvcc's own is taken for one that is written: another may have been there before.
-    """
+    """Tell reads from writes by the rest of the plan, for files of which the words alone do not tell."""
     if not any(draft.loose or draft.named for draft in drafts):
         return
     kept = _kept_in(drafts)
@@ -150,6 +146,7 @@ def _settle(drafts: Sequence[Draft]) -> None:
         for path in (*draft.loose, *draft.named):
             awaited = last.get(path, number) > number
             handed_on = awaited or (path not in named and not path.endswith(READ_ENDINGS))
+            # Only a file of nvcc's own is taken for one that is written: another may have been there before.
             ours = (TEMP in path or _folder(path) in kept) and not path.endswith(SOURCES)
             if written.get(path, number) < number:
                 draft.reads.append(path)
@@ -161,7 +158,7 @@ def _settle(drafts: Sequence[Draft]) -> None:
 
 
 def _kept_in(drafts: Iterable[Draft]) -> set[str]:
-    """The folders that hold nothing but what stages hand on, as `--keep-dir` makes them."""
+    # A folder that holds nothing but what stages hand on is one that `--keep-dir` names.
     written: set[str] = set()
     handed: set[str] = set()
     there: set[str] = set()
@@ -177,43 +174,32 @@ def _folder(path: str) -> str:
 
 
 def _read_indirectly(drafts: Sequence[Draft]) -> None:
-    """The stub that cudafe++'s output includes, and the images that the stub includes."""
+    """Add the stub that cudafe++'s output includes, and the images that the stub includes, to what is read."""
     fronts = {draft.front: draft for draft in drafts if draft.front is not None}
     if not fronts:
         return
     stubs = {draft.stub: draft for draft in drafts if draft.stub is not None}
-    written = _Written(path for draft in drafts for path in draft.writes)
+    written = dict.fromkeys(path for draft in drafts for path in draft.writes)
+    # The name of a temp file is the only one of its kind, wherever it lies.
+    temps = {base_name(path): path for path in written if TEMP in path}
+
+    def included(path: str, name: str) -> str:
+        beside = _folder(path) + name
+        if beside in written:
+            return beside
+        return name if name in written else temps.get(base_name(name), beside)
+
     for draft in drafts:
         for front in [path for path in draft.reads if path in fronts]:
             for name in fronts[front].includes:
-                stub = written.beside(front, name)
+                stub = included(front, name)
                 draft.reads.append(stub)
                 if stub in stubs:
-                    draft.reads += [written.beside(stub, one) for one in stubs[stub].includes]
-
-
-class _Written(dict[str, None]):
-    """The paths that a plan writes."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        super().__init__(dict.fromkeys(paths))
-        self._by_name: dict[str, str] | None = None
-
-    def beside(self, path: str, name: str) -> str:
-        """The path of a file that another, at `path`, includes by `name`."""
-        beside = _folder(path) + name
-        if beside in self:
-            return beside
-        if name in self:
-            return name
-        if self._by_name is None:
-            # The name of a temp file is the only one of its kind, wherever it lies.
-            self._by_name = {base_name(one): one for one in self if TEMP in one}
-        return self._by_name.get(base_name(name), beside)
+                    draft.reads += [included(stub, one) for one in stubs[stub].includes]
 
 
 def _name_archs(drafts: Sequence[Draft]) -> None:
-    """The arch of what comes before a compile for the device is that of the compile: __CUDA_ARCH__ has no letters."""
+    # What comes before a compile for the device has the arch of the compile: __CUDA_ARCH__ has no letters.
     wanted: dict[str, str | None] = {}
     fronts = {draft.front for draft in drafts if draft.front is not None}
     for draft in reversed(drafts):
@@ -231,20 +217,15 @@ def _name_archs(drafts: Sequence[Draft]) -> None:
 def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
     """What in a plan is not understood, or shows that the log is not whole."""
     for number, draft in enumerate(drafts):
-        if draft.kind == "other" and not is_known(draft):
-            yield Diagnostic(
-                line=draft.line,
-                severity="note",
-                text=f"what `{draft.tool}` does is not known; its files are those that its words name",
-                stage=number,
-            )
-        elif is_known(draft) and not draft.reads and not draft.writes:
-            yield Diagnostic(
-                line=draft.line,
-                severity="warning",
-                text=f"the command of `{draft.tool}` names no file: it may be cut off",
-                stage=number,
-            )
+        severity, text = "", ""
+        if not is_known(draft):
+            severity = "note"
+            text = f"what `{draft.tool}` does is not known; its files are those that its words name"
+        elif not draft.reads and not draft.writes:
+            severity = "warning"
+            text = f"the command of `{draft.tool}` names no file: it may be cut off"
+        if text:
+            yield Diagnostic(line=draft.line, severity=severity, text=text, stage=number)
     written: set[str] = set()
     for number, draft in enumerate(drafts):
         missing = [path for path in draft.reads if TEMP in path and path not in written]
@@ -260,7 +241,7 @@ def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
 
 
 def _end(drafts: Sequence[Draft], said: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-    """A plan that makes temp files only has lost its end, if nothing else says why."""
+    # A plan that makes temp files only has lost its end, if nothing else says why.
     writes = [path for draft in drafts for path in draft.writes]
     if (
         writes

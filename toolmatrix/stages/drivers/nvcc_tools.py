@@ -108,20 +108,8 @@ SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".cuh")
 """Endings of what a person writes."""
 
 READ_ENDINGS = (
-    ".i",
-    ".ii",
-    ".gpu",
-    ".ptx",
-    ".cubin",
-    ".ltoir",
-    ".bc",
-    ".tilebc",
-    ".fatbin",
-    ".o",
-    ".obj",
-    ".a",
-    ".lib",
-    ".so",
+    *(".i", ".ii", ".gpu", ".ptx", ".cubin", ".ltoir", ".bc", ".tilebc", ".fatbin"),
+    *(".o", ".obj", ".a", ".lib", ".so"),
 )
 """Endings of what the programs of nvcc read of each other."""
 
@@ -134,11 +122,11 @@ class Draft:
 
     kind = "other"
     arch: str | None = None
+    # What __CUDA_ARCH__ tells of an arch, and the letter after it, which other definitions tell.
     host_arch: str | None = None
     host_letter = ""
-    """What __CUDA_ARCH__ tells of an arch, and the letter after it that other definitions tell."""
+    # What cudafe++ makes of a source for the host compiler.
     front: str | None = None
-    """What cudafe++ makes of a source for the host compiler."""
     stub: str | None = None
     module: str | None = None
 
@@ -149,12 +137,12 @@ class Draft:
         self.tool = tool
         self.reads: list[str] = []
         self.writes: list[str] = []
+        # Names of files that what this command writes includes.
         self.includes: list[str] = []
-        """Names of files that what this command writes includes."""
+        # Files that follow an option which is not known: the rest of the plan tells if it reads or writes them.
         self.loose: list[str] = []
-        """Files that follow an option which is not known: the rest of the plan tells if it reads or writes them."""
+        # Files that such an option names after a `=`: they count only if the rest of the plan knows them.
         self.named: list[str] = []
-        """Files that such an option names after a `=`: they count only if the rest of the plan knows them."""
 
 
 @lru_cache(256)
@@ -197,27 +185,28 @@ def draft(
     found.reads += reads
     found.writes += writes
     if found.kind == "link" and any(path.endswith((".i", ".ii")) for path in found.writes):
-        found.kind = "preprocess"  # the words that say so are in a response file
+        # The words that say so are in a response file.
+        found.kind = "preprocess"
     return found
 
 
 def is_compiler(program: str) -> bool:
-    """Whether a program is a host compiler, by its name."""
+    """Tell a host compiler by its name."""
     return _program(program)[1] == _CC
 
 
 def is_tool(program: str) -> bool:
-    """Whether a program is one of nvcc's own, by its name."""
+    """Tell a program of nvcc's own by its name."""
     return _program(program)[1] in _PROGRAMS
 
 
 def is_known(found: Draft) -> bool:
-    """Whether it is known what a command of kind `other` does."""
+    """Check whether it is known what a command does, even one of kind `other`."""
     return found.kind != "other" or found.tool in _PROGRAMS
 
 
 def names_file(word: str) -> bool:
-    """Whether a word looks like the name of a file."""
+    """Check whether a word looks like the name of a file."""
     if "/" in word or "\\" in word:
         return not word.endswith(("/", "\\"))
     return _SUFFIX.search(word) is not None
@@ -255,13 +244,13 @@ def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: s
 
 
 def _remember(idle: set[str], word: str) -> None:
-    """Remember that a word says nothing of files."""
+    # Words that say nothing of files are most of a log; a log of many units must not grow this without bound.
     if len(idle) < _IDLE_MOST:
         idle.add(word)
 
 
 def _image(found: Draft, value: str) -> None:
-    """`kind=elf,sm=NN,file=X`, `profile=sm_NN,file=X` and the same with the file in front."""
+    # `kind=elf,sm=NN,file=X`, `profile=sm_NN,file=X` and the same with the file in front.
     if value.startswith("file="):
         found.reads.append(_IMAGE_END.split(value[5:], maxsplit=1)[0])
     elif (named := value.partition(",file="))[1]:
@@ -337,7 +326,7 @@ def _define(found: Draft, value: str) -> bool:
 
 
 def _archive(found: Draft, rest: Sequence[str]) -> None:
-    """`ar cr libk.a a.o b.o`: what to do, the archive, the members; others name the archive by an option."""
+    # `ar cr libk.a a.o b.o` names what to do, the archive, the members; others name the archive by an option.
     found.kind = "link"
     fills = bool(rest) and _FILLS.fullmatch(rest[0]) is not None
     words = iter(rest[1:] if fills else rest)
