@@ -81,7 +81,6 @@ _Use = tuple[int, str, "Signature | None", "LinePattern"]
 
 
 def _uses(catalog: SignatureCatalog) -> Iterator[tuple[str, Signature | None, LinePattern]]:
-    """All patterns in the order in which they are tried."""
     yield from (("witnesses", None, pattern) for pattern in catalog.witnesses)
     for signature in catalog.signatures:
         yield from (("failures", signature, pattern) for pattern in signature.lines)
@@ -145,7 +144,6 @@ class _LogReader:
     def match(
         self, signature: Signature, matched: MatchedLine, line: str, match: re.Match[str]
     ) -> Match:
-        """A failure as a line tells it."""
         values = {
             name.rstrip("_"): text.strip() for name, text in match.groupdict().items() if text
         }
@@ -165,7 +163,6 @@ class _LogReader:
         )
 
     def callers(self, text: str) -> list[str]:
-        """Components whose files and sources a text names, the last first."""
         found = [
             (match.start(), match["by"])
             for pattern in self.catalog.callers
@@ -175,7 +172,6 @@ class _LogReader:
         return [self.catalog.called(name) for _, name in sorted(found, reverse=True)]
 
     def witness(self, number: int, groups: dict[str, str | None]) -> None:
-        """Keep the versions that a line shows."""
         if groups.get("component"):
             groups = {str(groups["component"]): groups["version"]}
         for name, version in groups.items():
@@ -198,26 +194,24 @@ class _LogReader:
             for key, text in match.values.items()
             if key in _WHOSE or key.replace("_", "-") in match.signature.between
         }
-        user = ""
-        if any(role == "user" for role in match.signature.roles):
-            user = next(iter(match.callers), "")
+        user = next(iter(match.callers), "") if "user" in match.signature.roles else ""
         exact = (name, user, *sorted(whose.items()))
         place = self.places.get(exact)
         if place is None:
             place = self.alike(match, whose, user)
-        if place is None and len(self.matches) >= MATCHES:
-            self.more += 1
-            return
-        if place is None:
-            place = len(self.matches)
-            self.matches.append(match)
-        else:
+        if place is not None:
             first = self.matches[place]
             self.matches[place] = first.replace(
                 count=first.count + 1,
                 values={**match.values, **first.values},
                 callers=tuple(dict.fromkeys((*first.callers, *match.callers)))[:_CALLERS],
             )
+        elif len(self.matches) < MATCHES:
+            place = len(self.matches)
+            self.matches.append(match)
+        else:
+            self.more += 1
+            return
         self.places[exact] = place
 
     def alike(self, match: Match, whose: Mapping[str, str], user: str) -> int | None:
@@ -232,7 +226,7 @@ class _LogReader:
         return None
 
     def log(self, lines: int) -> ObservedLog:
-        """The observations in so many lines; a component that showed only below a failure counts for it too."""
+        # A component that showed only below a failure counts for it too.
         first = {name: next(iter(kept.values())) for name, kept in self.components.items() if kept}
         return ObservedLog(
             inventory=Inventory(

@@ -182,7 +182,7 @@ def _pieces(stream: Stream) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _plain(text: bytes, start: int, end: int) -> tuple[bytes, int, int]:
-    """The same without colours, as they stand or as JSON writes them."""
+    # A colour is an escape sequence as it stands, or, in lines of JSON, as JSON writes that.
     if b"\x1b" not in text and b"\\u001b" not in text:
         return text, start, end
     parts = (_ESCAPED.sub(b"", part) for part in (text[:start], text[start:end], text[end:]))
@@ -204,12 +204,10 @@ def _line(text: bytes, at: int) -> tuple[int, int]:
 
 
 def _or(place: int, other: int) -> int:
-    """A place that was found, else another one."""
     return other if place < 0 else place
 
 
 def _messages(line: bytes) -> list[str]:
-    """The lines that a program wrote, without what a log writer made of them."""
     if len(line) > _LONG_WORD:
         line = _LONG_WORDS.sub(rb"\1...\2", line)
     text = line.decode("utf-8", "replace")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from toolmatrix.resources import signatures_path
+from toolmatrix.resources import load_yaml, signatures_path
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -92,13 +92,11 @@ class SignatureCatalog(Value):
         if part is not None:
             return part.component
         plain = _BUILT_FOR.split(plain)[0].removeprefix("_").lower()
-        words = [plain]
-        if plain.startswith("lib"):
-            words += [plain.removeprefix("lib"), plain.removeprefix("lib").partition("_")[0]]
-        for word in words:
-            if word in self.aliases:
-                return self.aliases[word]
-        return plain.replace("_", "-")
+        bare = plain.removeprefix("lib")
+        # One library of several, such as libcudnn_ops, is its component's.
+        words = [plain, bare, bare.partition("_")[0]] if bare != plain else [plain]
+        known = (self.aliases[word] for word in words if word in self.aliases)
+        return next(known, plain.replace("_", "-"))
 
     def compiler(self, name: str) -> str:
         """The component that a compiler is, by the last word of its name that says so."""
@@ -128,27 +126,21 @@ def part(parts: Iterable[Provided], name: str) -> Provided | None:
 @cache
 def parts() -> tuple[Provided, ...]:
     """The parts alone, which tell of a library whose it is without any log."""
-    return _parts(_read())
+    return _parts(load_yaml(signatures_path()))
 
 
 def _parts(held: Mapping[str, Any]) -> tuple[Provided, ...]:
-    return tuple(Provided(**fields | {"names": tuple(fields["names"])}) for fields in held["parts"])
+    return tuple(Provided(**_with_tuples(fields)) for fields in held["parts"])
 
 
-def _read(path: str = "") -> dict[str, Any]:
-    import yaml
-
-    with open(path or signatures_path(), encoding="utf-8") as file:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        held: dict[str, Any] = yaml.load(file, Loader=loader)  # noqa: S506 - both are safe loaders
-    return held
-
-
-def load(path: str = "") -> SignatureCatalog:
-    """The catalog that comes with the program, or that at `path`."""
-    held = _read(path)
+def load() -> SignatureCatalog:
+    """The catalog that comes with the program."""
+    held = load_yaml(signatures_path())
     return SignatureCatalog(
-        signatures=tuple(_signature(fields) for fields in held["signatures"]),
+        signatures=tuple(
+            Signature(**_with_tuples(fields) | {"lines": _patterns(fields["lines"])})
+            for fields in held["signatures"]
+        ),
         witnesses=_patterns(held["witnesses"]),
         callers=_patterns(held["callers"]),
         consequences=_patterns(held["consequences"]),
@@ -160,9 +152,10 @@ def load(path: str = "") -> SignatureCatalog:
     )
 
 
-def _signature(fields: Mapping[str, Any]) -> Signature:
-    lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-    return Signature(**{**fields, **lists, "lines": _patterns(fields["lines"])})
+def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
 
 
 def _patterns(held: Iterable[Mapping[str, str]]) -> tuple[LinePattern, ...]:

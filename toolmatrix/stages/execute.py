@@ -118,7 +118,11 @@ class _Runner:
                             waiting.discard(timing.stage)
                     under_way |= self._start_ready(pool, len(under_way))
             finally:
-                self._stop()
+                # A thread may be about to start a step, so it asks under the same lock whether it still may.
+                with self.lock:
+                    self.stopped = True
+                    for child in self.running:
+                        end_group(child)
         return done
 
     def _start_ready(self, pool: ThreadPoolExecutor, busy: int) -> set[Future[Timing]]:
@@ -129,13 +133,6 @@ class _Runner:
         for one in ready:
             del self.waits[one]
         return {pool.submit(self._measure, self.steps[one]) for one in ready}
-
-    def _stop(self) -> None:
-        # A thread may be about to start a step, so it asks under the same lock whether it still may.
-        with self.lock:
-            self.stopped = True
-            for child in self.running:
-                end_group(child)
 
     def _measure(self, step: ReplayStep) -> Timing:
         with tempfile.TemporaryFile() as output:

@@ -13,24 +13,13 @@ if TYPE_CHECKING:
 SCHEMA = "toolmatrix.stages/1"
 
 KINDS = (
-    "preprocess",
-    "cudafe",
-    "cicc",
-    "ptxas",
-    "tileiras",
-    "fatbinary",
-    "nvlink",
-    "host-compile",
-    "link",
-    "hash",
-    "device-compile",
-    "device-link",
-    "bundle",
-    "unbundle",
-    "package",
-    "linker-wrapper",
+    # What nvcc and clang both do.
+    *("preprocess", "host-compile", "ptxas", "nvlink", "fatbinary", "link", "other"),
+    # What only nvcc does.
+    *("cudafe", "cicc", "tileiras", "hash"),
+    # What only clang does, and hipcc, which calls it.
+    *("device-compile", "device-link", "bundle", "unbundle", "package", "linker-wrapper"),
     "assemble",
-    "other",
 )
 """What a stage does; `other` is a program or a use of one that is not known."""
 

@@ -94,7 +94,7 @@ class _Lines:
 
 def unpacked(path: str, stdin: TextIO | None = None, help: str = _STDIN) -> io.BufferedReader:
     """The bytes of a log without the compression that its first bytes tell. Raises LogError."""
-    try:
+    with readable(path, help):
         if path != "-" or stdin is None:
             stream = open(path, "rb")  # noqa: SIM115 - returned
         elif isinstance(piped := getattr(stdin, "buffer", None), io.BufferedReader):
@@ -106,8 +106,6 @@ def unpacked(path: str, stdin: TextIO | None = None, help: str = _STDIN) -> io.B
         for mark, module in _PACKED.items():
             if start.startswith(mark):
                 return io.BufferedReader(import_module(module).open(stream))
-    except OSError as error:
-        raise unreadable(path, error, help) from None
     return stream
 
 
@@ -135,14 +133,9 @@ def readable(path: str, help: str = _STDIN) -> Iterator[None]:
     try:
         yield
     except streams.errors() as error:
-        raise unreadable(path, error, help) from None
-
-
-def unreadable(path: str, error: Exception, help: str = _STDIN) -> LogError:
-    """What is wrong with a log that cannot be read."""
-    return LogError(
-        "cannot read the log",
-        where=Position(called(path)),
-        found=getattr(error, "strerror", None) or str(error),
-        help=help,
-    )
+        raise LogError(
+            "cannot read the log",
+            where=Position(called(path)),
+            found=getattr(error, "strerror", None) or str(error),
+            help=help,
+        ) from None

@@ -14,12 +14,14 @@ import re
 
 from toolmatrix.stages import graph
 from toolmatrix.stages.drivers import base_name
-from toolmatrix.stages.drivers.clang_tools import ParsedCommand, grammar_of, understand
-from toolmatrix.stages.model import Diagnostic, Plan, Stage
+from toolmatrix.stages.drivers.clang_tools import grammar_of, understand
+from toolmatrix.stages.model import Diagnostic, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from toolmatrix.stages.model import Stage
 
 # A word is quoted with `"`, `\` and `$` escaped, or, with -v, bare where it holds none of these and no blank
 # (llvm::sys::printArg).
@@ -113,36 +115,24 @@ class _Invocation:
         if all(one.text != text for one in self.diagnostics):
             self.says(line, severity, text)
 
-    def add(self, number: int, text: str, words: list[str], command: ParsedCommand) -> Stage:
-        hidden = (self._behind(path) for path in command.inputs)
-        inputs = (*command.inputs, *(path for path in hidden if path is not None))
-        kind, arch = self._device(command, inputs)
-        stage = Stage(
-            id=len(self.stages),
-            line=number,
-            kind=kind,
-            tool=command.tool,
-            arch=arch,
-            inputs=inputs,
-            outputs=command.outputs,
-            argv=tuple(words),
-            text=text,
+    def add(self, number: int, text: str, read: Stage) -> Stage:
+        hidden = (self._behind(path) for path in read.inputs)
+        inputs = (*read.inputs, *(path for path in hidden if path is not None))
+        kind, arch = read.kind, read.arch
+        archs = {self.arch_of[path] for path in inputs if path in self.arch_of}
+        # What names no arch itself, as a linker may, has that of what it reads, if that is all for one.
+        if arch is None and kind in _INHERIT and len(archs) == 1 and archs != {None}:
+            kind, arch = _INHERIT[kind], archs.pop()
+        stage = read.replace(
+            id=len(self.stages), line=number, kind=kind, arch=arch, inputs=inputs, text=text
         )
-        self._weigh(words)
+        self._weigh(stage.argv)
         self.stages.append(stage)
         for path in stage.outputs:
             self.arch_of[path] = arch
             if (bundle := _BUNDLE.match(path)) is not None:
                 self.bundles[bundle[1]] = path
         return stage
-
-    def _device(self, command: ParsedCommand, inputs: tuple[str, ...]) -> tuple[str, str | None]:
-        # What names no arch itself, as ld.lld does, has that of what it reads, if that is all for one.
-        archs = {self.arch_of[path] for path in inputs if path in self.arch_of}
-        arch = archs.pop() if len(archs) == 1 else None
-        if command.arch is not None or arch is None or command.kind not in _INHERIT:
-            return command.kind, command.arch
-        return _INHERIT[command.kind], arch
 
     def _behind(self, path: str) -> str | None:
         # The driver itself puts a bundle into some files, so that no command shows it.
@@ -164,7 +154,7 @@ class _Invocation:
         if stage.kind == "linker-wrapper":
             self.says(stage.line, "note", _HIDDEN, stage.id)
 
-    def _weigh(self, words: list[str]) -> None:
+    def _weigh(self, words: tuple[str, ...]) -> None:
         self.compiles_hip |= "hip" in words
         if not _HIPCC_OPTIONS.isdisjoint(words):
             self.named_hipcc = True
@@ -254,9 +244,9 @@ class ClangReader:
             return False
         if self.next.version or not self.found:
             self._open(number)
-        command = understand(words, grammar, self.writers)
-        invocation = self._whose(command.inputs)
-        stage = invocation.add(number, text, words, command)
+        read = understand(words, grammar, self.writers)
+        invocation = self._whose(read.inputs)
+        stage = invocation.add(number, text, read)
         invocation.note(stage, grammar is not None, whole)
         self.writers |= dict.fromkeys(stage.outputs, invocation)
         return True
@@ -274,8 +264,8 @@ class ClangReader:
         stage = last.stages.pop()
         given = " ".join(self.response or ())
         words = [word for word in stage.argv if word[:1] != "@"] + split(given)[0]
-        command = understand(words, grammar_of(words), self.writers)
-        outputs = last.add(stage.line, stage.text, words, command).outputs
+        read = understand(words, grammar_of(words), self.writers)
+        outputs = last.add(stage.line, stage.text, read).outputs
         self.writers |= dict.fromkeys(outputs, last)
         self.response = None
 

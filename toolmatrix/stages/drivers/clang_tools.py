@@ -9,21 +9,12 @@ from __future__ import annotations
 import re
 
 from toolmatrix.stages.drivers import base_name, roles_of
+from toolmatrix.stages.model import Stage
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
-
-
-class ParsedCommand(Value):
-    """What one command line does, in the words of `Stage`."""
-
-    kind: str
-    tool: str
-    arch: str | None
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
 
 
 class Grammar(Value):
@@ -188,8 +179,11 @@ def grammar_of(words: Sequence[str]) -> Grammar | None:
 
 def understand(
     words: Sequence[str], grammar: Grammar | None, written: Container[str] = ()
-) -> ParsedCommand:
-    """What a command line of at least one word does; `written` are the files that earlier ones wrote."""
+) -> Stage:
+    """What a command line of at least one word does; `written` are the files that earlier ones wrote.
+
+    Its place in the plan and in the log, and its text, are left to who adds it to a plan.
+    """
     kind, roles = _scan(words, grammar or _GRAMMARS[_UNKNOWN])
     triple = "".join(roles.get("triple", [])[-1:])
     arch = _arch(triple, roles)
@@ -199,12 +193,16 @@ def understand(
     reads = roles.get("read", []) + [
         word for word in roles.get("named", ()) if word in written or _SUFFIX.search(word)
     ]
-    return ParsedCommand(
+    return Stage(
+        id=0,
+        line=0,
         kind=(_FOR_DEVICE if device else _FOR_HOST).get(kind, kind),
         tool=base_name(words[0]),
         arch=arch if device else None,
         inputs=_unique(path for path in reads if path in written or not _is_system(path)),
         outputs=_unique(roles.get("write", [])),
+        argv=tuple(words),
+        text="",
     )
 
 
