@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from toolmatrix.logs.matcher import MatchedLine, Stream
     from toolmatrix.logs.signatures import LinePattern, Signature, SignatureCatalog
 
+# Different failures that are kept; further ones are counted.
 MATCHES = 1000
-"""Different failures that are kept; further ones are counted."""
 
+# So many components, and versions of one, are kept.
 _COMPONENTS, _VERSIONS = 2000, 50
-"""So many components, and versions of one, are kept."""
 # So many lines below a file of a package an error may still be that package's.
 _NEAR = 200
 _CALLERS = 8
+# Characters of a line that are kept: some builds print a command of kilobytes before what went wrong.
 _SHOWN = 400
 # Groups that tell one failure from another of its kind, beside the components that it is between.
 _WHOSE = ("file", "symbol", "package", "other", "arch", "device")
@@ -104,6 +105,7 @@ class _LogReader:
         self.uses: dict[str, list[_Use]] = {}
         for order, use in enumerate(_uses(catalog)):
             self.uses.setdefault(use[2].has, []).append((order, *use))
+        # Versions that a log repeats with every line need no look at each of them.
         self.often = {
             text
             for text, uses in self.uses.items()
@@ -113,11 +115,12 @@ class _LogReader:
         }
 
     def look(self, matched: MatchedLine) -> None:
-        """Try the patterns of the texts on a line, in the order of the catalog; on one that was wrapped as a whole."""
+        """Try the patterns of the texts on a line, in the order of the catalog."""
         found = {use[0]: use for text in matched.texts for use in self.uses[text]}
         uses = [found[order] for order in sorted(found)]
         failed = [self.tell(uses, matched, line) for line in matched.lines]
         failures = [use for use in uses if use[1] == "failures"]
+        # A terminal or a log writer may have wrapped the message: then it goes on in the line beside it.
         if failures and not any(failed):
             any(self.tell(failures, matched, *joined) for joined in matched.wrapped())
 
@@ -183,6 +186,7 @@ class _LogReader:
                     kept.setdefault(version, seen)
                 if component in self.latest or len(self.latest) < _COMPONENTS:
                     self.latest[component] = kept.get(version, seen)
+                # The component that came last goes, so that those at the head of the log stay.
                 if len(self.components) > _COMPONENTS:
                     del self.components[component]
 
@@ -196,6 +200,7 @@ class _LogReader:
         }
         user = next(iter(match.callers), "") if "user" in match.signature.roles else ""
         exact = (name, user, *sorted(whose.items()))
+        # The same failure comes a thousand times; only one that is new is compared with all that are kept.
         place = self.places.get(exact)
         if place is None:
             place = self.alike(match, whose, user)

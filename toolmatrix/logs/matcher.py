@@ -25,12 +25,12 @@ if TYPE_CHECKING:
             """At most about so many bytes, none at the end."""
 
 
+# Bytes that are read at a time.
 BLOCK = 1 << 16
-"""Bytes that are read at a time."""
+# Bytes of a line that are looked at together; a longer one is looked at in parts.
 LONGEST = 1 << 20
-"""Bytes of a line that are looked at together; a longer one is looked at in parts."""
+# Bytes of a line around a text that are shown to the patterns.
 WINDOW = 1 << 12
-"""Bytes of a line around a text that are shown to the patterns."""
 
 # Every byte as it stands in words: letters small, digits, everything else a blank.
 _WORDS = bytes(
@@ -100,11 +100,13 @@ class Pattern:
 
         Of one that stands there `often`, the first that differ in what follows, and the last.
         """
+        # Words alone cannot tell `-lcuda` from `cuda`.
         if self.exact:
             held, sought, first, last, moved = text, self.exact, start, end, 0
         else:
             held, sought, moved = words, self.words, start
             first, last = 0, end - start + len(sought) - 1
+        # The blank at the end of one text is the one at the beginning of the next.
         step = len(sought) - 1
         seen: set[bytes] = set()
         at, count = held.find(sought, first, last), 0
@@ -194,6 +196,7 @@ def _line(text: bytes, at: int) -> tuple[int, int]:
     """Beginning and end of the line around a place; of a long one, where a part of it does."""
     start = text.rfind(b"\n", 0, at) + 1
     end = text.find(b"\n", at)
+    # A bar that shows progress goes back to the beginning of its line.
     start = max(start, text.rfind(b"\r", start, at) + 1)
     end = _or(text.find(b"\r", at, _or(end, len(text))), _or(end, len(text)))
     if end - start > WINDOW:

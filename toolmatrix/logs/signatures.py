@@ -85,6 +85,7 @@ class SignatureCatalog(Value):
 
     def called(self, name: str) -> str:
         """The component that a file, a package or a word in a message stands for; nothing for one that tells nobody."""
+        # A traceback of Windows names files by backslashes.
         path = name.replace("\\", "/")
         package = _PACKAGE.search(path)
         plain = package[1] if package else path.rpartition("/")[2]

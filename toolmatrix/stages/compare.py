@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     # Kinds that write a file, and kinds that read it.
     Ends = tuple[tuple[str, ...], tuple[str, ...]]
 
+# The name of the change that tells the codegen archs of two plans.
 ARCHS = "archs"
-"""The name of the change that tells the codegen archs of two plans."""
+# Variables of nvcc that hold words for its programs; the others are places.
 _FLAG_VARIABLES = ("_FLAGS", "INCLUDES", "LIBRARIES")
 
 
 class StageKey(Document):
-    """What a stage does, apart from its arch: its kind, for which side, and from which sources."""
+    """Step of a plan, apart from its arch: its kind, for which side, and from which sources."""
 
     kind: str
     side: str
@@ -55,7 +56,7 @@ class Move(Document):
 
 
 class Handover(Value):
-    """Who writes a file and who reads it, by kind; None where a plan has no such file."""
+    """Kinds of stages that write a file and that read it; None where a plan has no such file."""
 
     file: str
     old: Ends | None
@@ -120,7 +121,7 @@ def origins(plan: Plan) -> list[tuple[str, ...]]:
 
 
 def steps(plan: Plan) -> list[StageKey]:
-    """What each stage of a plan does, apart from its arch."""
+    """Each stage of a plan, apart from its arch."""
     return [
         StageKey(kind=stage.kind, side="device" if stage.arch else "host", sources=sources)
         for stage, sources in zip(plan.stages, origins(plan), strict=True)
@@ -208,11 +209,12 @@ def _joined(names: Iterable[str]) -> str:
 
 
 def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
-    """The fewest stages that, put elsewhere, give the new order; several of one step are told once."""
+    # The fewest stages that, put elsewhere, give the new order are those outside of a longest run that keeps it.
     stay = set(_rising([new for _, new in pairs]))
     new_place = {new: place for place, new in enumerate(sorted(new for _, new in pairs), 1)}
     told = set()
     for place, (old, new) in enumerate(pairs, 1):
+        # One that is outside of the run may still have its old place, where others have changed sides around it.
         elsewhere = place - 1 not in stay and place != new_place[new]
         if elsewhere and left[old] not in told:
             told.add(left[old])
@@ -220,7 +222,8 @@ def _moves(pairs: Sequence[Pair], left: Sequence[StageKey]) -> Iterator[Move]:
 
 
 def _rising(values: Sequence[int]) -> list[int]:
-    """The places of a longest rising subsequence (patience sorting)."""
+    """The places of a longest rising subsequence."""
+    # Patience sorting: of each length the pile keeps the place whose value leaves most room for what follows.
     tops: list[int] = []
     places: list[int] = []
     back: list[int] = []
@@ -238,7 +241,6 @@ def _rising(values: Sequence[int]) -> list[int]:
 
 
 def _handovers(before: Plan, after: Plan) -> Iterator[Handover]:
-    """Files whose writers or readers differ; a file that only one plan passes on counts as well."""
     old, new = _passed_on(before), _passed_on(after)
     for file in sorted({*old, *new}):
         if old.get(file) != new.get(file):
@@ -264,7 +266,7 @@ def _passed_on(plan: Plan) -> Mapping[str, Ends]:
 def _words(
     before: Plan, after: Plan, pairs: Sequence[Pair], left: Sequence[StageKey]
 ) -> Iterator[WordDifference]:
-    """Words that matched stages do not share; stages of one kind and side with the same words are told once."""
+    """Words that matched stages do not share; stages of one kind and side with the same words make one difference."""
     folders = Folder(before), Folder(after)
     matched = Counter((left[old].kind, left[old].side) for old, _ in pairs)
     found: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, StageKey]]] = {}
@@ -287,7 +289,7 @@ def _words(
 
 
 def _alone(words: Sequence[str], other: Counter[str]) -> tuple[str, ...]:
-    """Words beyond those that the other side has, each value with the flag before it."""
+    # A value says nothing without the flag before it, so the two stay together where the value is alone.
     left = Counter(other)
     found: list[str] = []
     flag = ""

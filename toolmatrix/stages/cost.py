@@ -1,4 +1,4 @@
-"""What a plan costs: by arch, along its critical path, and on other numbers of cores."""
+"""Cost of a plan: by arch, along its critical path, and on other numbers of cores."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from toolmatrix.stages.execute import Run
     from toolmatrix.stages.replay import Replay, ReplayStep
 
+# Numbers of cores that a schedule is computed for.
 CORES = (1, 2, 4, 8, 16)
-"""Numbers of cores that a schedule is computed for."""
 
 
 class Schedule(Document):
@@ -28,7 +28,7 @@ class Schedule(Document):
 
 
 class ArchCost(Document):
-    """What the stages of some archs cost that are made from one another, such as a cubin and the PTX it comes from."""
+    """Cost of the stages of archs that are made from one another, such as a cubin and the PTX it comes from."""
 
     archs: tuple[str, ...]
     stages: tuple[int, ...]
@@ -37,7 +37,7 @@ class ArchCost(Document):
 
 
 class Cost(Value):
-    """What a plan costs in `seconds` per stage id, and what follows from it.
+    """Cost of a plan in `seconds` per stage id, and what follows from it.
 
     `basis` says where the seconds come from: `cpu` of a run, or `wall` of nvcc's -time. `total` is their sum,
     `critical` the ids of the chain that takes longest.
@@ -65,7 +65,8 @@ class Cost(Value):
 
 
 def from_run(replay: Replay, run: Run) -> Cost:
-    """The cost by the CPU seconds of a run: unlike those of the clock they hold when other work shares the cores."""
+    """The cost by the CPU seconds of a run."""
+    # Unlike seconds of the clock they hold when other work shares the cores.
     return cost(
         replay.steps,
         {timing.stage: timing.cpu for timing in run.timings},
@@ -117,11 +118,9 @@ def schedule(
     cores: int,
     peaks: Mapping[int, int] = {},
 ) -> Schedule:
-    """The run on `cores` cores where of all steps that are ready the one with the longest way to the end goes first.
-
-    That rule (list scheduling; Graham, Bounds on Multiprocessing Timing Anomalies, 1969) never takes more than twice
-    the shortest possible time.
-    """
+    """The run on `cores` cores where of all steps that are ready the one with the longest way to the end goes first."""
+    # The shortest run is hard to find. This rule (list scheduling; Graham, Bounds on Multiprocessing Timing Anomalies,
+    # 1969) never takes more than twice its time.
     left = urgency(steps, seconds)
     waits = {step.id: len(step.after) for step in steps}
     followers = _followers(steps)

@@ -1,4 +1,4 @@
-"""Which headers a replay reads: the file that nvcc itself writes of them, and how its compilers tell them to Ninja."""
+"""Headers that a replay reads: the file that nvcc itself writes of them, and how its compilers tell them to Ninja."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 _READERS = ("preprocess", "host-compile", "device-compile")
 
+# Compilers that take -MD and -MF.
 _LIKE_GCC = re.compile(
     r"(?:[\w.]+-)*(?:gcc|g\+\+|cc|c\+\+|(?:arm)?clang(?:\+\+)?|icp?x)(?:-?\d+(?:\.\d+)*)?"
 )
+# Endings of what was preprocessed before: no compiler reads headers for these.
 _PREPROCESSED = (".i", ".ii", ".bc", ".s", ".cui", ".hipi")
 
 # nvcc lists what the lines `# 1 "name" 1 3` of its preprocessors enter, each once; 3 marks a header of the system.
@@ -51,7 +53,7 @@ def written(plan: Plan, asked: Sequence[str]) -> tuple[Plan, dict[int, str]]:
 
 
 def notes(plan: Plan, asked: Sequence[str]) -> Iterator[str]:
-    """What a reader should know of the files of dependencies."""
+    """Notes on the files of dependencies for a reader of the replay."""
     for depfile in () if asked else plan.depfiles:
         target = _target(plan, depfile, asked)
         yield (
@@ -70,10 +72,10 @@ def _command(depfile: Depfile, texts: Iterable[str], target: str, asked: Sequenc
 
 
 def _target(plan: Plan, depfile: Depfile, asked: Sequence[str]) -> str:
-    """What depends on the headers: as asked for, or else what is made of the source."""
     given = _value(asked, "-MT", "--dependency-target-name") or _value(asked, "-o", "--output-file")
     if given:
         return given
+    # A log does not show -o; what the stages make of the source tells it.
     if not asked:
         made = _made_from(plan, depfile)
         if made:
@@ -84,7 +86,6 @@ def _target(plan: Plan, depfile: Depfile, asked: Sequence[str]) -> str:
 
 
 def _value(words: Sequence[str], *options: str) -> str:
-    """The value of the last of some options, behind it or behind its `=`."""
     found = ""
     for word, following in zip(words, [*words[1:], ""], strict=False):
         name, joined, value = word.partition("=")
@@ -94,7 +95,7 @@ def _value(words: Sequence[str], *options: str) -> str:
 
 
 def _made_from(plan: Plan, depfile: Depfile) -> str:
-    """What the stages after these, up to the next file of dependencies, make last and leave."""
+    # One command may name several sources: the stages of each come before the next file of dependencies.
     end = min((one.stages[0] for one in plan.depfiles if one.stages > depfile.stages), default=None)
     read = {path for stage in plan.stages for path in stage.inputs}
     made = [path for stage in plan.stages[depfile.stages[-1] + 1 : end] for path in stage.outputs]
@@ -102,7 +103,7 @@ def _made_from(plan: Plan, depfile: Depfile) -> str:
 
 
 def reads_headers(stage: Stage) -> bool:
-    """Whether a stage reads headers: it compiles a source, or preprocesses it."""
+    """Check whether a stage reads headers: it compiles a source, or preprocesses it."""
     language = _value(stage.argv, "-x")
     return (
         stage.kind in _READERS
@@ -116,14 +117,17 @@ def reads_headers(stage: Stage) -> bool:
 def told(stage: Stage, commands: Sequence[str], depfile: str) -> tuple[str, ...]:
     """The commands of a stage, so that its compiler tells a file of which headers it read; none where it cannot.
 
-    The first is the compiler's own; what it says already of dependencies is taken as it is.
+    The first is the compiler's own.
     """
     own = _value(stage.argv, "-MF", "-dependency-file")
     to = shlex.quote(depfile)
+    # Ninja takes the file away, so it gets a copy of one that the plan writes itself.
     if own:
         return (*commands, f"cp {shlex.quote(own)} {to}")
+    # It tells of dependencies in another way, which has to stay.
     if any(word.startswith("-M") for word in stage.argv):
         return ()
+    # -MD and -MF are the driver's own; what it calls has other words for them.
     if stage.argv[1:2] == ("-cc1",):
         target = shlex.quote("".join(stage.outputs[:1]) or depfile)
         more = f"-sys-header-deps -MT {target} -dependency-file {to}"

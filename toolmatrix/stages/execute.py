@@ -27,7 +27,7 @@ SHELL = "/bin/sh"
 
 
 class Timing(Document):
-    """What one step took: seconds on the clock and of CPU, bytes of peak memory and of what it wrote.
+    """Cost of one step: seconds on the clock and of CPU, bytes of peak memory and of what it wrote.
 
     `start` is in seconds after the start of the run. The peak is that of its largest process.
     """

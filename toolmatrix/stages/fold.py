@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.stages.model import Plan, Stage
 
+# The word for the directory in which the toolkit lies.
 TOOLKIT = "<toolkit>"
-"""Stands for the directory in which the toolkit lies."""
 
 _TEMP = re.compile(r"(?:_tmp_)?tmpxft_[0-9a-f]+_[0-9a-f]+[-_]\d+_")
 _TEMP_NAME = re.compile(r"""[^\s=,:"'<>]*tmpxft_[^\s=,"'<>]*""")
@@ -41,6 +41,7 @@ class Folder:
         passed_on = written & read
         self.names = {path: role(path) for path in passed_on}
         self.names |= {posixpath.basename(path): role(path) for path in passed_on}
+        # `k.c` begins `k.cpp`, and the first alternative that fits is taken.
         longest_first = sorted(self.names, key=len, reverse=True)
         self.known = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
@@ -62,6 +63,7 @@ class Folder:
 
     def path(self, path: str) -> str:
         """A path that the plan does not pass on, folded."""
+        # Names of temp files change from run to run.
         if path.startswith("/tmp/"):  # noqa: S108 - a name in a log
             return role(path)
         plain = path.replace("\\", "/")
@@ -87,12 +89,13 @@ def own_name(path: str) -> str:
 
 
 def _roots(env: Mapping[str, str]) -> Iterator[str]:
-    """Directories of the toolkit, longest first, as the driver's variables tell them."""
+    # Of directories inside each other the innermost stands for the toolkit.
     found = set()
     for name in _ROOTS:
         path = env.get(name, "").strip().replace("\\", "/")
         if path:
             plain = posixpath.normpath(path)
+            # nvcc prints the directory that it lies in itself, which is not the root of the toolkit.
             found.add(posixpath.dirname(plain) if posixpath.basename(plain) == "bin" else plain)
     yield from sorted(found - {"", "/", "."}, key=len, reverse=True)
 

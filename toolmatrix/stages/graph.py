@@ -61,6 +61,7 @@ def critical_path(
     total: dict[int, float] = {}
     chosen: dict[int, int | None] = {}
     for stage, before in waits.items():
+        # Lower ids first: which of two equal chains is shown must not depend on the order of the edges.
         best = max(before, key=lambda one: (total[one], -one), default=None)
         own: float = 1 if cost is None else cost.get(stage, 0.0)
         total[stage] = own + (0.0 if best is None else total[best])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.stages.model import Plan
 
     class Reader(Protocol):
-        """What understands one family of drivers."""
+        """Reader of one family of drivers."""
 
         def read(self, number: int, line: str) -> bool:
             """Take a line if it is this driver's; `line` has no prefix, no colour and no line end."""
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
             """Hear a line that no reader took, while this one's invocation is the latest."""
 
         def plans(self) -> list[Plan]:
-            """What was read, one plan for each invocation; called once, at the end."""
+            """The plans of what was read, one for each invocation; called once, at the end."""
 
 
+# Characters of the longest line that is read; a shell takes far less for a command.
 LONGEST = 4 << 20
-"""Characters of the longest line that is read; a shell takes far less for a command."""
 
 _LINES = 'give it the open file, `open(NAME, errors="surrogateescape")`, or `text.split("\\n")`'
 _BLOCK = 1 << 20
@@ -105,6 +105,7 @@ def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
     diagnostics: list[Diagnostic] = []
     doubt = 0
     for number, raw in _without_cmake(lines):
+        # Patterns on a line take time that grows with it, and a hostile one may fill the memory.
         if len(raw) > LONGEST:
             doubt = max(doubt, 1)
             said = f"a line of more than {LONGEST} characters is no command; it is left out"

@@ -1,4 +1,4 @@
-"""What a dry run says: stages, which of them reads what another wrote, and the plan they make together."""
+"""Plans of dry runs: their stages, which of them reads what another wrote, and what a log held of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "toolmatrix.stages/1"
 
+# Kinds of stages; `other` is a program or a use of one that is not known.
 KINDS = (
     # What nvcc and clang both do.
     *("preprocess", "host-compile", "ptxas", "nvlink", "fatbinary", "link", "other"),
@@ -21,7 +22,6 @@ KINDS = (
     *("device-compile", "device-link", "bundle", "unbundle", "package", "linker-wrapper"),
     "assemble",
 )
-"""What a stage does; `other` is a program or a use of one that is not known."""
 
 
 class Stage(Document):
@@ -67,7 +67,7 @@ class Depfile(Value):
 
 
 class Plan(Document):
-    """What one invocation of a driver would do.
+    """Stages that one invocation of a driver would run.
 
     `tool` is nvcc, hipcc or clang; `version` its release as far as the log tells, else empty. `env` are the variables
     that the driver printed, the last of a name. `edges` are pairs of stage ids: the second reads a file that the

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolmatrix.stages.model import Plan, Stage
 
 _RUN_BY_A_SHELL = ("nvcc",)
+# Words for nvcc itself; the commands that it printed have them already.
 _NOT_EXPORTED = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _WINDOWS = re.compile(r"(?i)[a-z]:[\\/].*|.*\.exe|cl")
@@ -52,12 +53,12 @@ class ReplayStep(Value):
 
     @property
     def name(self) -> str:
-        """What messages call it, such as `stage 4 (cicc compute_NN)`; numbers count from 1."""
+        """The name that messages call it by, such as `stage 4 (cicc compute_NN)`; numbers count from 1."""
         return f"stage {self.id + 1} ({' '.join(filter(None, (self.tool, self.arch)))})"
 
 
 class Replay(Value):
-    """What to run. `work` holds the temp files, `directories` have to exist, `env` is set for every step.
+    """Steps to run. `work` holds the temp files, `directories` have to exist, `env` is set for every step.
 
     `left_out` are ids of the plan's stages that are not run, `needed` the files these would have made and that must
     be there already. `results` are the files that no later step reads and that do not lie in `work`. `notes` are
@@ -137,6 +138,7 @@ def replay(
 
 
 def _check(plan: Plan, work: str) -> None:
+    # The directory is put into the lines of the log, where nobody knows whether a place is quoted.
     if not _SHELL_WORK.fullmatch(work):
         raise UsageError(
             "the directory for temp files needs quoting in a shell",
@@ -253,12 +255,13 @@ def _moves(plan: Plan, work: str) -> dict[str, str]:
     ]
     if not temps:
         return {}
+    # Files of one name in two directories have to stay apart.
     common = posixpath.commonpath([posixpath.dirname(path) for path in temps])
     return {path: posixpath.join(work, posixpath.relpath(path, common)) for path in temps}
 
 
 def _temps(stage: Stage, read: Container[str]) -> list[str]:
-    """What a stage writes under a temp name of nvcc, and all that it writes if another stage reads some of it."""
+    # clang's temp files have no name of their own: what a later stage reads at an absolute place is one.
     passed_on = any(path in read and path.startswith("/") for path in stage.outputs)
     return [path for path in stage.outputs if passed_on or TEMP in posixpath.basename(path)]
 

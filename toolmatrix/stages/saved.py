@@ -66,7 +66,7 @@ def parse(lines: Iterable[str], path: str = "") -> Log:
 
 
 def called(path: str) -> str:
-    """What a log is called in headings and errors."""
+    """The name of a log in headings and errors."""
     return "stdin" if path == "-" else path
 
 
@@ -97,6 +97,7 @@ def unpacked(path: str, stdin: TextIO | None = None, help: str = _STDIN) -> io.B
     with readable(path, help):
         if path != "-" or stdin is None:
             stream = open(path, "rb")  # noqa: SIM115 - returned
+        # A stream that stands in for stdin, as one of text, has no bytes of its own.
         elif isinstance(piped := getattr(stdin, "buffer", None), io.BufferedReader):
             stream = piped
         else:

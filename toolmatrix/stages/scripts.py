@@ -20,8 +20,8 @@ _KEEP = (
     ' if cmp -s "$$f.was" "$$f"; then mv "$$f.was" "$$f"; else rm -f "$$f.was"; fi; done)'
 )
 
+# Kinds of stages whose memory decides how many may run at once.
 HEAVY = ("cicc", "device-compile")
-"""Kinds of stages whose memory decides how many may run at once."""
 
 
 def script(replay: Replay) -> str:
@@ -33,6 +33,7 @@ def script(replay: Replay) -> str:
         'trap \'code=$?; [ "$code" = 0 ] || echo "$step failed with exit code $code" >&2\' EXIT',
         f"mkdir -p {shlex.join(replay.directories)}",
     ]
+    # With `set -e` a test that fails ends the script, and the trap says what it was looking for.
     for path in replay.needed:
         lines += [f"step={shlex.quote('looking for ' + path)}", f"test -e {shlex.quote(path)}"]
     for step in replay.steps:
@@ -79,6 +80,7 @@ def ninja(replay: Replay, *, depth: int = 0) -> str:
         "  restat = 1",
     ]
     made = _made(replay)
+    # A rule with `restat` asks Ninja to look at the outputs again: what kept its time starts nothing that reads it.
     for step in replay.steps:
         lines += ["", *_statement(step, made, replay.work)]
     return "\n".join(lines) + "\n"
@@ -99,8 +101,9 @@ def _made(replay: Replay) -> dict[int, tuple[str, ...]]:
 
 
 def _kept(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str) -> list[str]:
-    """The temp files that a step leaves as they were where it makes them anew with what they held; none of others."""
+    """The temp files that a step leaves as they were where it makes them anew with what they held."""
     own = made[step.id]
+    # It has written over the file of another step, which has to run again even where its own came out as they were.
     others = {path for number, paths in made.items() if number != step.id for path in paths}
     if not others.isdisjoint(step.outputs):
         return []
@@ -111,6 +114,7 @@ def _statement(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str)
     written = {path for paths in made.values() for path in paths}
     before = [path for one in step.after for path in made[one]]
     read = [path for path in dict.fromkeys(step.inputs) if path in before or path not in written]
+    # Ninja needs an edge to each step that has to end before, also where no file of it is read.
     met = [one for one in step.after if not set(made[one]).isdisjoint(read)]
     awaited = [made[one][0] for one in step.after if one not in met]
     commands = [*(step.tracked or step.commands)]

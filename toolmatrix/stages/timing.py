@@ -1,4 +1,4 @@
-"""What stages took: the table that `nvcc -time FILE` writes, for each phase, or what a run of a replay measured."""
+"""Times of stages: the table that `nvcc -time FILE` writes, for each phase, or what a run of a replay measured."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ def seconds_of(
         raise LogError(
             "cannot read the times", where=Position(path), found=error.strerror or ""
         ) from None
+    # Neither file has a name of its own kind; only a document begins with a brace.
     if not text.lstrip().startswith("{"):
         phases = read(text.splitlines(), path)
         seconds, unknown = match(phases, steps)

@@ -1,4 +1,4 @@
-"""Whether a replay makes what the driver makes: byte for byte, or else where the two differ first."""
+"""Results of a replay against those of its driver: byte for byte, or else where the two differ first."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
     from toolmatrix.stages.replay import Replay
 
+# Seconds that the driver may take to build.
 LIMIT = 3600
-"""Seconds that the driver may take to build."""
 
 _UNPRINTABLE = re.compile(rb"[^\x20-\x7e]")
 _TEMP_NAME = re.compile(r"tmpxft_|\.cudafe\d|\.cpp\d\.ii|\.stub\.c|\.fatbin|-[0-9a-f]{6}|/tmp/")
+# Bytes on each side of a place in which its text is looked for.
 _NEAR = 64
 _UNIT = re.compile(r"(?<!\S)-cuid=\w+")
 
@@ -95,7 +96,6 @@ class _Comparison:
                 yield self._beside(path, ours)
 
     def _alike(self, differing: Sequence[str], ours: Mapping[str, Path]) -> tuple[set[str], str]:
-        """What the driver makes as the replay does once it gets the same id of the compilation unit, and that id."""
         # clang makes the id of its whole command line, to which `-###` belongs in a dry run (lib/Driver, CUIDOptions).
         commands = (command for step in self.replay.steps for command in step.commands)
         ids = set(_UNIT.findall("\n".join(commands)))

@@ -38,6 +38,7 @@ class Lexicon:
 
     def split(self, text: str) -> tuple[list[str], list[str]]:
         """The words of a line with their quotes on, and what they mean; linear on any text."""
+        # A log that never says a word twice must not fill the memory.
         if len(self._known) >= _MOST:
             self._known.clear()
             self._odd.clear()
@@ -59,7 +60,8 @@ class Lexicon:
                     continue
             if '"' in piece and not closed(piece):
                 quoted = not quoted
-            if quoted or (piece[-1:] == "\\" and _escapes_blank(piece)):
+            # Where a word ends is the shell's decision: an odd number of backslashes escapes the blank behind them.
+            if quoted or (len(piece) - len(piece.rstrip("\\"))) % 2:
                 held.append(piece)
                 continue
             if held:
@@ -94,8 +96,9 @@ def without_messages(text: str) -> str:
 
 
 def plain(word: str) -> str:
-    """What a word with its quotes on means."""
+    """The meaning of a word with its quotes on."""
     inside = word[1:-1]
+    # Nearly all quoted words hold neither, and `sub` is slow.
     if word[:1] == word[-1:] == '"' and '"' not in inside and "\\" not in inside:
         return inside
     return _QUOTES.sub(_unquoted, word)
@@ -109,21 +112,18 @@ def _unquoted(found: re.Match[str]) -> str:
 
 
 def closed(text: str) -> bool:
-    """Whether every `"` of a text has its partner."""
+    """Check that every `"` of a text has its partner."""
+    # Only a backslash can make a quote mean itself, and few texts hold one.
     if "\\" not in text:
         return text.count('"') % 2 == 0
     return sum(found[0] == '"' for found in _QUOTES.finditer(text)) % 2 == 0
 
 
-def _escapes_blank(word: str) -> bool:
-    """Whether the blank after a word belongs to it, for a shell."""
-    return (len(word) - len(word.rstrip("\\"))) % 2 == 1
-
-
 def _shell_differs(word: str) -> bool:
     if _DUPLICATE.fullmatch(word):
         return False
-    redirect = _REDIRECT.fullmatch(word)  # nvcc means these as the shell takes them
+    # nvcc means redirections as the shell takes them.
+    redirect = _REDIRECT.fullmatch(word)
     word = redirect[1] if redirect else word
     return _EXPANDS.search(word) is not None or _SPECIAL.search(_QUOTED.sub("", word)) is not None
 
@@ -152,15 +152,13 @@ def take_redirections(
 
 
 def variables(word: str, env: Mapping[str, str]) -> str:
-    """A word with the variables that the log itself set put in, `$NAME` as well as `%NAME%`.
-
-    A value that is too long for a path stays out, lest a short line grow without bound.
-    """
+    """A word with the variables that the log itself set put in, `$NAME` as well as `%NAME%`."""
     if "$" not in word and "%" not in word:
         return word
 
     def value(found: re.Match[str]) -> str:
         set_to = env.get(found[found.lastindex or 0], found[0])
+        # Without a bound a short line could grow to gigabytes.
         return set_to if len(set_to) <= _LONGEST_PATH else found[0]
 
     return _VARIABLE.sub(value, word)

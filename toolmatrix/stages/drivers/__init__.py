@@ -10,4 +10,5 @@ def roles_of(**roles: str) -> dict[str, str]:
 
 def base_name(path: str) -> str:
     """The last part of a path, on any system."""
+    # A log of Windows is read on Linux too, where os.path knows no backslash.
     return path[max(path.rfind("/"), path.rfind("\\")) + 1 :]

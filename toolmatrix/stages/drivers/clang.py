@@ -78,6 +78,7 @@ _RUNTIME = "-lamdhip64"
 
 def split(text: str) -> tuple[list[str], bool]:
     """The words of a command as clang meant them, and whether the last one is whole."""
+    # Nearly every command is quoted in one of two ways without an escape, and the pattern is slow.
     quotes = 0 if "\\" in text else text.count('"')
     if quotes and text[:1] == text[-1:] == '"':
         words = text[1:-1].split('" "')
@@ -332,6 +333,7 @@ class ClangReader:
         return True
 
     def _response(self, _number: int, _found: re.Match[str]) -> bool:
+        # The command itself, which was too long for the system, comes before the words of its file.
         if self.found and self.found[-1].stages:
             self.response = []
         return bool(self.found)

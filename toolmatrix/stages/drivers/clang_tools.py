@@ -180,7 +180,7 @@ def grammar_of(words: Sequence[str]) -> Grammar | None:
 def understand(
     words: Sequence[str], grammar: Grammar | None, written: Container[str] = ()
 ) -> Stage:
-    """What a command line of at least one word does; `written` are the files that earlier ones wrote.
+    """A stage of a command line of at least one word; `written` are the files that earlier ones wrote.
 
     Its place in the plan and in the log, and its text, are left to who adds it to a plan.
     """

@@ -18,11 +18,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+# Seconds that a dry run may take.
 LIMIT = 60
-"""Seconds that a dry run may take."""
 
+# Lines of what a driver said that an error repeats.
 SHOWN = 12
-"""Lines of what a driver said that an error repeats."""
 
 
 class Family(Value):
@@ -82,7 +82,7 @@ _STRIPPED = (
 
 
 class DryRun(Value):
-    """What a driver printed, and how it was asked.
+    """Output of a driver, and how it was asked.
 
     `text` is both streams in order, with `work` in place of the fresh directory that held its temp files. `words`
     are the sources and flags it got, `asked` also those that the environment adds, as judging wants to know them.
@@ -140,6 +140,7 @@ def dry_run(
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as fresh:
         command, temps = _command(family, program, words, fresh)
         code, text = _finish([*command, *family.dry], {**env, **temps}, cwd, limit)
+        # The plan names `work`, so that two dry runs of the same words are the same text.
         text = text.replace(fresh, work)
     return DryRun(
         family=family.name,
@@ -215,7 +216,10 @@ def find(
 
 
 def _candidates(sources: Sequence[str], flags: Sequence[str]) -> tuple[str, ...]:
-    language = pairwise_value(flags, "-x")
+    language = ""
+    for word, following in zip(flags, [*flags[1:], ""], strict=False):
+        if word.startswith("-x"):
+            language = word[2:] or following
     if language not in _ASKED:
         hip = any(source.endswith(".hip") for source in sources)
         language = "hip" if hip or any("gfx" in flag for flag in flags) else "cuda"
@@ -234,6 +238,7 @@ def arch_flags(archs: Sequence[str], family: str) -> list[str]:
     """The driver's own flags for codegen archs: as `nvcc -arch=sm_NN` means it, SASS and the PTX that it is made of."""
     if family != "nvcc":
         return [f"--offload-arch={arch}" for arch in archs]
+    # nvcc takes -arch once, so several archs need its longer words for the same.
     if len(archs) == 1:
         return [f"-arch={archs[0]}"]
     pairs = [(arch.replace("sm_", "compute_"), arch) for arch in archs]
@@ -241,17 +246,6 @@ def arch_flags(archs: Sequence[str], family: str) -> list[str]:
         f"-gencode=arch={virtual},code={f'[{arch},{virtual}]' if arch != virtual else arch}"
         for virtual, arch in pairs
     ]
-
-
-def pairwise_value(words: Sequence[str], option: str) -> str:
-    """The value of the last `option value` or `optionvalue` among the words, else empty."""
-    found = ""
-    for index, word in enumerate(words):
-        if word == option:
-            found = words[index + 1] if index + 1 < len(words) else ""
-        elif word.startswith(option):
-            found = word[len(option) :]
-    return found
 
 
 def _platform(
@@ -271,13 +265,14 @@ def _platform(
 def _without_stripped(
     family: Family, words: Iterable[str], given: Mapping[str, str], notes: list[str]
 ) -> tuple[list[str], dict[str, str]]:
-    """The words and the environment without what a dry run is asked without, and a note for each."""
+    # nvcc adds words of two variables to those of its command line, so these are read as well.
     if family.name != "nvcc":
         return list(words), dict(given)
     env = dict(given)
     for name in _PASSED_BY_ENVIRONMENT:
         before = _split(env.get(name, ""))
         after = _strip(before, f" in {name}", notes)
+        # What stays as it was keeps its own quotes.
         if after != before:
             env[name] = shlex.join(after)
     return _strip(list(words), "", notes), env
@@ -356,6 +351,7 @@ def _finish(
 
 def end_group(child: subprocess.Popen[bytes]) -> None:
     """End a process that leads a group of its own, and the whole group."""
+    # A process that has just ended leads no group any more.
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:

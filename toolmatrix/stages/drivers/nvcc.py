@@ -33,10 +33,13 @@ _RACE = re.compile(r"Could not open input file .*_std(?:out|err)")
 _VARIABLE = re.compile(r"[A-Za-z_][\w().]*")
 # The batch file from which nvcc takes the environment of Microsoft's compiler, and prints it.
 _SETS_UP = re.compile(r'(?i)(?:call )?"?[a-z]:[^"]*\b(?:vcvars\w*|vsdevcmd|setenv)\.(?:bat|cmd)\b')
+# What is written here no stage reads.
 _NOWHERE = frozenset({"/dev/null", "NUL", "nul"})
 _SEVERITY = {"fatal": "error", "fatal error": "error", "info": "note", None: "error"}
+# Characters that are kept of what somebody says, and of a process id: a hostile log may have megabytes of either.
 _LONGEST_MESSAGE = 2000
 _LONGEST_PID = 16
+# The number that a run gives a temp file, and the name of the source behind it.
 _NUMBERED = re.compile(r"tmpxft_[0-9a-fA-F]+_[0-9a-fA-F]+-([0-9a-fA-F]+)_([^.]*)")
 # Variables that a run prints once, before any that it prints twice.
 _FIRST = frozenset({"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "_NVVM_BRANCH_", "_SPACE_"})
@@ -292,6 +295,7 @@ class NvccReader:
         run = self._runs.named(pid_of(line))
         if run is None and found[1] == "fatal":
             run = self._gives_up(number)
+        # nvcc warns of its own words before it prints the first variable of a run.
         if run is None:
             self._early.append((number, severity, text))
             return True

@@ -34,6 +34,7 @@ _VIRTUAL = frozenset({"cicc", "cudafe"})
 def plan(run: NvccRun) -> Plan:
     """The plan that the commands of one run make together; changes its drafts."""
     drafts, env = run.drafts, run.env
+    # Each step needs what those before it have found.
     _spell_alike(drafts)
     _leave_out_foreign(drafts, env)
     _settle(drafts)
@@ -86,6 +87,7 @@ def _version(drafts: Sequence[Draft], env: Mapping[str, str]) -> str:
         if "__CUDACC_VER_MAJOR__" in text:
             found = dict(_VERSION.findall(text))
             return ".".join(found[word] for word in _VERSION_WORDS if word in found)
+    # The variable of a hostile log may be megabytes long.
     named = _TOOLKIT_PATH.search(env.get("_HERE_", "")[:1000])
     return named[1] if named else ""
 
@@ -115,6 +117,7 @@ def _spell_alike(drafts: Sequence[Draft]) -> None:
 def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
     here = env.get("_HERE_", "")
     roots = {here[: -len(base_name(here))][:-1], env.get("TOP", ""), env.get("CUDA_ROOT", "")}
+    # nvcc may be installed for the whole system, of which not everything is a toolkit.
     roots -= {"", "/", "/usr", "/usr/local"}
     own = (*_SYSTEM, *(f"{root}{slash}" for root in roots for slash in "/\\"))
     foreign = {
@@ -124,6 +127,7 @@ def _leave_out_foreign(drafts: Sequence[Draft], env: Mapping[str, str]) -> None:
         if path.endswith(".stub") or (path.startswith(own) and FROM_TOOLKIT.search(path))
     }
     if foreign:
+        # What the plan writes itself is its own, wherever it lies.
         foreign.difference_update(*(draft.writes for draft in drafts))
         for draft in drafts:
             draft.reads = [path for path in draft.reads if path not in foreign]
@@ -215,7 +219,7 @@ def _name_archs(drafts: Sequence[Draft]) -> None:
 
 
 def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
-    """What in a plan is not understood, or shows that the log is not whole."""
+    """Places in a plan that are not understood, or show that the log is not whole."""
     for number, draft in enumerate(drafts):
         severity, text = "", ""
         if not is_known(draft):
@@ -228,6 +232,7 @@ def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
             yield Diagnostic(line=draft.line, severity=severity, text=text, stage=number)
     written: set[str] = set()
     for number, draft in enumerate(drafts):
+        # A log that has lost a part lacks many files; the first says so.
         missing = [path for path in draft.reads if TEMP in path and path not in written]
         if missing:
             yield Diagnostic(

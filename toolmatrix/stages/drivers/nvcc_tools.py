@@ -1,4 +1,4 @@
-"""What each program that nvcc calls does with the files on its command line."""
+"""Programs that nvcc calls: what each does with the files on its command line."""
 
 from __future__ import annotations
 
@@ -94,6 +94,7 @@ _COMPILER = re.compile(
 )
 _ARCHIVER = re.compile(r"(?:[\w.]+-)*(?:ar|gcc-ar|llvm-ar|lib|libtool)(?:-?\d+(?:\.\d+)*)?")
 _WRAPPERS = frozenset({"ccache", "sccache", "distcc", "icecc", "buildcache"})
+# Definitions that nvcc hands to a host compiler, which may have any name.
 _HOST_SIGNS = frozenset({"-D__CUDACC__", "-D__NVCC__", "-DCUDA_DOUBLE_MATH_FUNCTIONS"})
 _PROGRAM_NAME = re.compile(r"`[^`]*-print-prog-name=([^\s`]+)`")
 _OUTPUTS = frozenset({"-o", "--output", "--output-file", "-out", "--out"})
@@ -104,17 +105,17 @@ _JOINED = ("-I", "-L", "-l", "-D", "-U")
 _SUFFIX = re.compile(r"\.[A-Za-z][\w+]{0,11}\Z")
 _IMAGE_END = re.compile(r",(?:profile|kind|sm)=")
 
+# Endings of what a person writes.
 SOURCES = (".cu", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".cuh")
-"""Endings of what a person writes."""
 
+# Endings of what the programs of nvcc read of each other.
 READ_ENDINGS = (
     *(".i", ".ii", ".gpu", ".ptx", ".cubin", ".ltoir", ".bc", ".tilebc", ".fatbin"),
     *(".o", ".obj", ".a", ".lib", ".so"),
 )
-"""Endings of what the programs of nvcc read of each other."""
 
+# Endings of what a toolkit or a system brings along.
 FROM_TOOLKIT = re.compile(r"\.(?:stub|bc|h|hpp|cuh|a|so|lib|o|obj)(?:\.\d+)*\Z")
-"""Endings of what a toolkit or a system brings along."""
 
 
 class Draft:
@@ -165,9 +166,10 @@ def draft(
     reads: Iterable[str] = (),
     writes: Iterable[str] = (),
 ) -> Draft:
-    """What one command does, as far as its own words and its redirections, `reads` and `writes`, tell."""
+    """A draft of one command, as far as its own words and its redirections, `reads` and `writes`, tell."""
     at = 0
     tool, name = _program(words[0])
+    # `ccache g++ ...` is what g++ does.
     while name in _WRAPPERS and at + 1 < len(words):
         at += 1
         tool, name = _program(words[at])
@@ -238,6 +240,7 @@ def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: s
                 found.named.append(value)
             else:
                 _remember(idle, word)
+    # The same option names the file to the stage that writes it and to those that read it.
     if found.module is not None:
         generates = _GENERATES in rest
         (found.writes if generates else found.reads).append(found.module)
