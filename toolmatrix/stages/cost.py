@@ -147,25 +147,20 @@ def arch_costs(steps: Sequence[ReplayStep], seconds: Mapping[int, float]) -> tup
     """The cost of each family of archs, dearest first: those of which one stage reads what another wrote."""
     total = sum(seconds.get(step.id, 0.0) for step in steps)
     by_id = {step.id: step for step in steps}
-    family = {step.arch: step.arch for step in steps if step.arch}
-
-    def head(arch: str) -> str:
-        while family[arch] != arch:
-            arch = family[arch]
-        return arch
-
+    families = {step.arch: {step.arch} for step in steps if step.arch}
     for step in steps:
         for before in (by_id[one] for one in step.after):
             # Two stages of one kind share a file, such as the id of the module, and no code.
             if step.arch and before.arch and step.kind != before.kind:
-                family[head(step.arch)] = head(before.arch)
+                joined = families[step.arch] | families[before.arch]
+                families |= dict.fromkeys(joined, joined)
     costs = []
-    for first in dict.fromkeys(head(arch) for arch in family):
-        own = [step for step in steps if step.arch and head(step.arch) == first]
+    for archs in {tuple(sorted(family)) for family in families.values()}:
+        own = [step for step in steps if step.arch in archs]
         spent = sum(seconds.get(step.id, 0.0) for step in own)
         costs.append(
             ArchCost(
-                archs=tuple(sorted({step.arch for step in own if step.arch})),
+                archs=archs,
                 stages=tuple(step.id for step in own),
                 seconds=spent,
                 share=spent / total if total else 0.0,

@@ -16,21 +16,13 @@ from toolmatrix.stages.model import Diagnostic, Log
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Protocol, TextIO
+    from typing import TextIO, TypeAlias
 
-    from toolmatrix.stages.model import Plan
+    from toolmatrix.stages.drivers.clang import ClangReader
+    from toolmatrix.stages.drivers.nvcc import NvccReader
 
-    class Reader(Protocol):
-        """Reader of one family of drivers."""
-
-        def read(self, number: int, line: str) -> bool:
-            """Take a line if it is this driver's; `line` has no prefix, no colour and no line end."""
-
-        def message(self, number: int, line: str) -> None:
-            """Hear a line that no reader took, while this one's invocation is the latest."""
-
-        def plans(self) -> list[Plan]:
-            """The plans of what was read, one for each invocation; called once, at the end."""
+    # Drivers say lines; `read` takes those that are its own, `message` hears of the others while it spoke last.
+    Reader: TypeAlias = "ClangReader | NvccReader"
 
 
 # Characters of the longest line that is read; a shell takes far less for a command.

@@ -52,14 +52,22 @@ def read(path: str, stdin: TextIO | None = None) -> Log:
 
 def parse(lines: Iterable[str], path: str = "") -> Log:
     """The plans of the lines of a log; `path` names it. Raises LogError where no driver speaks in it."""
-    heard = _Lines(lines)
-    log = parse_log(heard)
+    count, first = 0, ""
+
+    def heard() -> Iterator[str]:
+        nonlocal count, first
+        for line in lines:
+            count += 1
+            first = first or line.strip()
+            yield line
+
+    log = parse_log(heard())
     if not log.plans:
         raise LogError(
             "no driver speaks in this log",
             where=Position(called(path)) if path else None,
             expected=_EXPECTED,
-            found=heard.found(),
+            found=_description(count, first),
             help=_HELP,
         )
     return log
@@ -70,26 +78,14 @@ def called(path: str) -> str:
     return "stdin" if path == "-" else path
 
 
-class _Lines:
-    def __init__(self, lines: Iterable[str]) -> None:
-        self.lines = lines
-        self.count = 0
-        self.first = ""
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self.lines:
-            self.count += 1
-            self.first = self.first or line.strip()
-            yield line
-
-    def found(self) -> str:
-        if not self.count:
-            return "nothing: it is empty"
-        # Bytes that are no UTF-8 are read as lone surrogates (PEP 383).
-        if any(letter == "\0" or "\udc80" <= letter <= "\udcff" for letter in self.first):
-            return "binary data"
-        count = "1 line" if self.count == 1 else f"{self.count} lines"
-        return f"text of {count}" + (f", the first: `{self.first[:80]}`" if self.first else "")
+def _description(count: int, first: str) -> str:
+    if not count:
+        return "nothing: it is empty"
+    # Bytes that are no UTF-8 are read as lone surrogates (PEP 383).
+    if any(letter == "\0" or "\udc80" <= letter <= "\udcff" for letter in first):
+        return "binary data"
+    lines = "1 line" if count == 1 else f"{count} lines"
+    return f"text of {lines}" + (f", the first: `{first[:80]}`" if first else "")
 
 
 def unpacked(path: str, stdin: TextIO | None = None, help: str = _STDIN) -> io.BufferedReader:

@@ -326,11 +326,9 @@ class ClangReader:
         self.next.env[found["variable"]] = found["value"]
         return True
 
-    def _enumerator(self, number: int, _found: re.Match[str]) -> bool:
+    def _enumerator(self, number: int, found: re.Match[str]) -> bool:
         self.next.says_once(number, "warning", _NO_GPU)
-        self.next.line = self.next.line or number
-        self.next.named_hipcc = True
-        return True
+        return self._hipcc_arguments(number, found)
 
     def _response(self, _number: int, _found: re.Match[str]) -> bool:
         # The command itself, which was too long for the system, comes before the words of its file.

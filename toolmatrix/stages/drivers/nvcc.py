@@ -294,7 +294,11 @@ class NvccReader:
         text = f"nvcc: {found[2].strip()}"[:_LONGEST_MESSAGE]
         run = self._runs.named(pid_of(line))
         if run is None and found[1] == "fatal":
-            run = self._gives_up(number)
+            # The run that gives up before its first command is one that has said nothing but its variables.
+            latest = self._runs.latest
+            run = latest if latest in self._runs.waiting else self._runs.begin(number)
+            self._runs.spoke(run)
+            self._say_early(run)
         # nvcc warns of its own words before it prints the first variable of a run.
         if run is None:
             self._early.append((number, severity, text))
@@ -305,21 +309,13 @@ class NvccReader:
             run.say(number, "note", why, here=False)
         return True
 
-    def _gives_up(self, number: int) -> NvccRun:
-        latest = self._runs.latest
-        run = latest if latest in self._runs.waiting else self._runs.begin(number)
-        self._runs.spoke(run)
-        self._say_early(run)
-        return run
-
     def _resource(self, number: int, text: str) -> None:
         found = _RESOURCES.fullmatch(text)
         if found is not None:
             run = self._runs.of(number, pid_of(text))
             content = found[2].rstrip().removesuffix("]")
-            run.resources[f"@{nvcc_plan.alike(words.plain(found[1]))}"] = self._words.split(
-                content
-            )[1]
+            name = nvcc_plan.alike(words.plain(found[1]))
+            _, run.resources[f"@{name}"] = self._words.split(content)
 
     def _command(self, number: int, text: str) -> None:
         pid = pid_of(text)
