@@ -18,7 +18,6 @@ from toolmatrix.value import Document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from concurrent.futures import Future
 
     from toolmatrix.stages.replay import Replay, ReplayStep
@@ -161,13 +160,15 @@ class _Runner:
             said = output.read().decode("utf-8", "replace")
         if child.returncode:
             raise _failure(step, child.returncode, said)
+        # A stage may name more than it writes.
+        written = filter(Path.is_file, (self.place / path for path in step.outputs))
         return Timing(
             stage=step.id,
             start=start - self.started,
             wall=wall,
             cpu=used.ru_utime + used.ru_stime,
             peak=used.ru_maxrss * 1024,
-            size=_size(self.place, step.outputs),
+            size=sum(path.stat().st_size for path in written),
             said=said,
         )
 
@@ -179,8 +180,3 @@ def _failure(step: ReplayStep, code: int, said: str) -> ToolMissing:
         found="\n".join(said.splitlines()[-SHOWN:]),
         help="the stages before it have run; correct what it complains about and run again",
     )
-
-
-def _size(place: Path, paths: Sequence[str]) -> int:
-    # A stage may name more than it writes.
-    return sum((place / path).stat().st_size for path in paths if (place / path).is_file())

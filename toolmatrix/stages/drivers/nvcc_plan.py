@@ -220,28 +220,23 @@ def _name_archs(drafts: Sequence[Draft]) -> None:
 
 def _doubts(drafts: Sequence[Draft]) -> Iterable[Diagnostic]:
     """Places in a plan that are not understood, or show that the log is not whole."""
-    for number, draft in enumerate(drafts):
-        severity, text = "", ""
-        if not is_known(draft):
-            severity = "note"
-            text = f"what `{draft.tool}` does is not known; its files are those that its words name"
-        elif not draft.reads and not draft.writes:
-            severity = "warning"
-            text = f"the command of `{draft.tool}` names no file: it may be cut off"
-        if text:
-            yield Diagnostic(line=draft.line, severity=severity, text=text, stage=number)
     written: set[str] = set()
+    whole = True
     for number, draft in enumerate(drafts):
-        # A log that has lost a part lacks many files; the first says so.
+        doubts = {}
+        if not is_known(draft):
+            text = f"what `{draft.tool}` does is not known; its files are those that its words name"
+            doubts[text] = "note"
+        elif not draft.reads and not draft.writes:
+            doubts[f"the command of `{draft.tool}` names no file: it may be cut off"] = "warning"
         missing = [path for path in draft.reads if TEMP in path and path not in written]
-        if missing:
-            yield Diagnostic(
-                line=draft.line,
-                severity="warning",
-                text=f"nothing in the log writes `{missing[0]}`: a part of the log is missing",
-                stage=number,
-            )
-            return
+        # A log that has lost a part lacks many files; the first says so.
+        if whole and missing:
+            text = f"nothing in the log writes `{missing[0]}`: a part of the log is missing"
+            doubts[text] = "warning"
+            whole = False
+        for text, severity in doubts.items():
+            yield Diagnostic(line=draft.line, severity=severity, text=text, stage=number)
         written.update(draft.writes)
 
 

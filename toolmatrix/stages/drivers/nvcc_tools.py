@@ -9,7 +9,7 @@ from toolmatrix.stages.drivers import base_name, roles_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _CICC = roles_of(
     write="-o -olto --gen_c_file_name --gen_device_file_name --tile_bc_file_name",
@@ -103,6 +103,8 @@ _FILLS = re.compile(r"-?(?!\w*[tpx])[a-zA-Z]*[rq][a-zA-Z]*")
 # Options whose value is part of the word.
 _JOINED = ("-I", "-L", "-l", "-D", "-U")
 _SUFFIX = re.compile(r"\.[A-Za-z][\w+]{0,11}\Z")
+# Roles whose value a draft remembers under their own name.
+_ATTRIBUTES = frozenset({"arch", "stub", "front", "module"})
 _IMAGE_END = re.compile(r",(?:profile|kind|sm)=")
 
 # Endings of what a person writes.
@@ -223,7 +225,7 @@ def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: s
             continue
         role = options.get(word)
         if role is not None:
-            _ROLES[role](found, next(words, ""))
+            _take(found, role, next(words, ""))
         elif word.startswith(_JOINED):
             _remember(idle, word)
         elif word[:1] != "-":
@@ -235,7 +237,7 @@ def _sort(found: Draft, rest: Sequence[str], options: Mapping[str, str], idle: s
             name, _, value = word.partition("=")
             role = options.get(name + "=")
             if role is not None:
-                _ROLES[role](found, value)
+                _take(found, role, value)
             elif names_file(value):
                 found.named.append(value)
             else:
@@ -252,34 +254,19 @@ def _remember(idle: set[str], word: str) -> None:
         idle.add(word)
 
 
-def _image(found: Draft, value: str) -> None:
-    # `kind=elf,sm=NN,file=X`, `profile=sm_NN,file=X` and the same with the file in front.
-    if value.startswith("file="):
-        found.reads.append(_IMAGE_END.split(value[5:], maxsplit=1)[0])
-    elif (named := value.partition(",file="))[1]:
-        found.reads.append(named[2])
-
-
-def _stub(found: Draft, value: str) -> None:
-    found.stub = value
-    found.writes.append(value)
-
-
-def _front(found: Draft, value: str) -> None:
-    found.front = value
-    found.writes.append(value)
-
-
-_ROLES: dict[str, Callable[[Draft, str], None]] = {
-    "write": lambda found, value: found.writes.extend(filter(None, (value,))),
-    "arch": lambda found, value: setattr(found, "arch", value),
-    "skip": lambda _found, _value: None,
-    "stub": _stub,
-    "front": _front,
-    "include": lambda found, value: found.includes.append(value),
-    "module": lambda found, value: setattr(found, "module", value),
-    "image": _image,
-}
+def _take(found: Draft, role: str, value: str) -> None:
+    if role in _ATTRIBUTES:
+        setattr(found, role, value)
+    if role in ("stub", "front") or (role == "write" and value):
+        found.writes.append(value)
+    elif role == "include":
+        found.includes.append(value)
+    elif role == "image":
+        # `kind=elf,sm=NN,file=X`, `profile=sm_NN,file=X` and the same with the file in front.
+        if value.startswith("file="):
+            found.reads.append(_IMAGE_END.split(value[5:], maxsplit=1)[0])
+        elif (named := value.partition(",file="))[1]:
+            found.reads.append(named[2])
 
 
 def _host(found: Draft, rest: Sequence[str]) -> None:
@@ -296,7 +283,7 @@ def _host(found: Draft, rest: Sequence[str]) -> None:
             if role == "define":
                 _define(found, value)
             else:
-                _ROLES[role](found, value)
+                _take(found, role, value)
         elif word[:2] == "-D":
             if not _define(found, word[2:]):
                 _remember(idle, word)
@@ -337,7 +324,7 @@ def _archive(found: Draft, rest: Sequence[str]) -> None:
         if (output := _MICROSOFT_OUTPUT.fullmatch(word)) is not None:
             found.writes.append(output[2])
         elif word == "-o":
-            _ROLES["write"](found, next(words, ""))
+            _take(found, "write", next(words, ""))
         elif word[:1] != "-" and (fills or names_file(word[1:])):
             found.reads.append(word)
     if fills and not found.writes:
@@ -350,6 +337,6 @@ def _unknown(found: Draft, program: str, rest: Sequence[str]) -> None:
     for word in words:
         option, joined, value = word.partition("=") if word[:1] == "-" else ("", "", word)
         if option in _OUTPUTS:
-            _ROLES["write"](found, value if joined else next(words, ""))
+            _take(found, "write", value if joined else next(words, ""))
         elif names_file(value):
             found.loose.append(value)
