@@ -13,7 +13,7 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from toolmatrix.logs.matcher import MatchedLine, Stream
     from toolmatrix.logs.signatures import LinePattern, Signature, SignatureCatalog
@@ -81,13 +81,6 @@ def observe(stream: Stream, catalog: SignatureCatalog, subject: str) -> Observed
 _Use = tuple[int, str, "Signature | None", "LinePattern"]
 
 
-def _uses(catalog: SignatureCatalog) -> Iterator[tuple[str, Signature | None, LinePattern]]:
-    yield from (("witnesses", None, pattern) for pattern in catalog.witnesses)
-    for signature in catalog.signatures:
-        yield from (("failures", signature, pattern) for pattern in signature.lines)
-    yield from (("consequences", None, pattern) for pattern in catalog.consequences)
-
-
 class _LogReader:
     """The state of an observation; everything it keeps is bounded."""
 
@@ -103,8 +96,13 @@ class _LogReader:
         self.more = 0
         self.looking_back = MATCHES
         self.uses: dict[str, list[_Use]] = {}
-        for order, use in enumerate(_uses(catalog)):
-            self.uses.setdefault(use[2].has, []).append((order, *use))
+        told = (
+            *(("witnesses", None, pattern) for pattern in catalog.witnesses),
+            *(("failures", one, pattern) for one in catalog.signatures for pattern in one.lines),
+            *(("consequences", None, pattern) for pattern in catalog.consequences),
+        )
+        for order, (kind, signature, pattern) in enumerate(told):
+            self.uses.setdefault(pattern.has, []).append((order, kind, signature, pattern))
         # Versions that a log repeats with every line need no look at each of them.
         self.often = {
             text

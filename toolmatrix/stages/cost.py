@@ -143,9 +143,7 @@ def schedule(
     return Schedule(cores=cores, seconds=now, memory=most)
 
 
-def arch_costs(steps: Sequence[ReplayStep], seconds: Mapping[int, float]) -> tuple[ArchCost, ...]:
-    """The cost of each family of archs, dearest first: those of which one stage reads what another wrote."""
-    total = sum(seconds.get(step.id, 0.0) for step in steps)
+def _families(steps: Sequence[ReplayStep]) -> set[tuple[str, ...]]:
     by_id = {step.id: step for step in steps}
     families = {step.arch: {step.arch} for step in steps if step.arch}
     for step in steps:
@@ -154,8 +152,14 @@ def arch_costs(steps: Sequence[ReplayStep], seconds: Mapping[int, float]) -> tup
             if step.arch and before.arch and step.kind != before.kind:
                 joined = families[step.arch] | families[before.arch]
                 families |= dict.fromkeys(joined, joined)
+    return {tuple(sorted(family)) for family in families.values()}
+
+
+def arch_costs(steps: Sequence[ReplayStep], seconds: Mapping[int, float]) -> tuple[ArchCost, ...]:
+    """The cost of each family of archs, dearest first: those of which one stage reads what another wrote."""
+    total = sum(seconds.get(step.id, 0.0) for step in steps)
     costs = []
-    for archs in {tuple(sorted(family)) for family in families.values()}:
+    for archs in _families(steps):
         own = [step for step in steps if step.arch in archs]
         spent = sum(seconds.get(step.id, 0.0) for step in own)
         costs.append(

@@ -10,7 +10,7 @@ from toolmatrix.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.stages.replay import Replay, ReplayStep
 
@@ -110,13 +110,19 @@ def _kept(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str) -> l
     return [path for path in own if path in step.outputs and path.startswith(work + "/")]
 
 
-def _statement(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str) -> Iterator[str]:
+def _before(
+    step: ReplayStep, made: Mapping[int, tuple[str, ...]]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The files that a step reads, and one more of each other step that has to end before."""
     written = {path for paths in made.values() for path in paths}
     before = [path for one in step.after for path in made[one]]
     read = [path for path in dict.fromkeys(step.inputs) if path in before or path not in written]
     # Ninja needs an edge to each step that has to end before, also where no file of it is read.
-    met = [one for one in step.after if not set(made[one]).isdisjoint(read)]
-    awaited = [made[one][0] for one in step.after if one not in met]
+    return read, [made[one][0] for one in step.after if set(made[one]).isdisjoint(read)]
+
+
+def _statement(step: ReplayStep, made: Mapping[int, tuple[str, ...]], work: str) -> Iterator[str]:
+    read, awaited = _before(step, made)
     commands = [*(step.tracked or step.commands)]
     kept = _kept(step, made, work)
     if made[step.id][0] not in step.outputs:

@@ -28,7 +28,8 @@ _TOOLKIT_PATH = re.compile(r"(?i)cuda.{0,40}?[-/\\v](\d{1,2}\.\d{1,2}(?:\.\d{1,3
 _DRIVE = re.compile(r"[A-Za-z]:[/\\]")
 _SLASHES = re.compile(r"[/\\]+")
 _SYSTEM = ("/usr/lib/", "/usr/lib64/", "/usr/lib32/", "/lib/", "/lib64/")
-_VIRTUAL = frozenset({"cicc", "cudafe"})
+# Kinds of stages that make code for a virtual arch, or what such code is made of.
+_VIRTUAL = frozenset({"cicc", "cudafe", "preprocess"})
 
 
 def plan(run: NvccRun) -> Plan:
@@ -138,13 +139,7 @@ def _settle(drafts: Sequence[Draft]) -> None:
     if not any(draft.loose or draft.named for draft in drafts):
         return
     kept = _kept_in(drafts)
-    written: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for number, draft in enumerate(drafts):
-        for path in draft.writes:
-            written.setdefault(path, number)
-        for path in (*draft.reads, *draft.loose, *draft.named):
-            last[path] = number
+    written, last = _first_writers(drafts), _last_users(drafts)
     for number, draft in enumerate(drafts):
         named = set(draft.named)
         for path in (*draft.loose, *draft.named):
@@ -159,6 +154,19 @@ def _settle(drafts: Sequence[Draft]) -> None:
                 written.setdefault(path, number)
             elif path not in named:
                 draft.reads.append(path)
+
+
+def _first_writers(drafts: Sequence[Draft]) -> dict[str, int]:
+    numbered = list(enumerate(drafts))
+    return {path: number for number, draft in reversed(numbered) for path in draft.writes}
+
+
+def _last_users(drafts: Sequence[Draft]) -> dict[str, int]:
+    return {
+        path: number
+        for number, draft in enumerate(drafts)
+        for path in (*draft.reads, *draft.loose, *draft.named)
+    }
 
 
 def _kept_in(drafts: Iterable[Draft]) -> set[str]:
@@ -180,9 +188,7 @@ def _folder(path: str) -> str:
 def _read_indirectly(drafts: Sequence[Draft]) -> None:
     """Add the stub that cudafe++'s output includes, and the images that the stub includes, to what is read."""
     fronts = {draft.front: draft for draft in drafts if draft.front is not None}
-    if not fronts:
-        return
-    stubs = {draft.stub: draft for draft in drafts if draft.stub is not None}
+    stubs = {draft.stub: draft for draft in drafts}
     written = dict.fromkeys(path for draft in drafts for path in draft.writes)
     # The name of a temp file is the only one of its kind, wherever it lies.
     temps = {base_name(path): path for path in written if TEMP in path}
@@ -205,14 +211,14 @@ def _read_indirectly(drafts: Sequence[Draft]) -> None:
 def _name_archs(drafts: Sequence[Draft]) -> None:
     # What comes before a compile for the device has the arch of the compile: __CUDA_ARCH__ has no letters.
     wanted: dict[str, str | None] = {}
-    fronts = {draft.front for draft in drafts if draft.front is not None}
+    fronts = {draft.front for draft in drafts}
     for draft in reversed(drafts):
         if draft.arch is None and (draft.kind == "preprocess" or draft.tool == "cudafe"):
             readers = [wanted[path] for path in draft.writes if path in wanted]
-            draft.arch = next((arch for arch in readers if arch), None)
+            draft.arch = next(filter(None, readers), None)
             if not readers and fronts.isdisjoint(draft.reads):
-                draft.arch = draft.host_arch and draft.host_arch + draft.host_letter
-        arch = draft.arch if draft.kind in _VIRTUAL or draft.kind == "preprocess" else None
+                draft.arch = draft.named_arch()
+        arch = draft.arch if draft.kind in _VIRTUAL else None
         for path in draft.reads:
             if path != draft.module:
                 wanted[path] = arch or wanted.get(path)

@@ -147,6 +147,10 @@ class Draft:
         # Files that such an option names after a `=`: they count only if the rest of the plan knows them.
         self.named: list[str] = []
 
+    def named_arch(self) -> str | None:
+        """The arch that definitions tell, if they do."""
+        return self.host_arch and self.host_arch + self.host_letter
+
 
 @lru_cache(256)
 def _program(path: str) -> tuple[str, str]:
