@@ -28,7 +28,7 @@ import yaml
 
 from tests.golden import VARIABLE
 from toolmatrix import errors
-from toolmatrix.cli import check
+from toolmatrix.api import checks
 from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.main import main
 from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
@@ -236,7 +236,7 @@ def folder(
     work = tmp_path / "work"
     shutil.copytree(ROOT / "docs" / "logs", work / "docs" / "logs")
     monkeypatch.chdir(work)
-    monkeypatch.setattr(check, "_processors", lambda: 1)
+    monkeypatch.setattr(checks, "_processors", lambda: 1)
     monkeypatch.setenv("XDG_CACHE_HOME", cache)
     return Folder(work, cache)
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from toolmatrix.api.checks import check as check
+    from toolmatrix.api.diagnoses import diagnose as diagnose
+    from toolmatrix.api.differences import diff as diff
+    from toolmatrix.api.facts import facts as facts
     from toolmatrix.api.files import render as render
     from toolmatrix.api.locks import lock as lock
     from toolmatrix.api.requests import explain as explain
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.requests import resolve as resolve
     from toolmatrix.api.requests import why_not as why_not
     from toolmatrix.api.stages import stages as stages
+    from toolmatrix.api.subjects import doctor as doctor
     from toolmatrix.api.subjects import inventory as inventory
     from toolmatrix.api.subjects import validate as validate
 else:
@@ -33,11 +38,16 @@ _FUNCTIONS = {
     "explain": "toolmatrix.api.requests",
     "matrix": "toolmatrix.api.requests",
     "open_matrix": "toolmatrix.api.requests",
+    "facts": "toolmatrix.api.facts",
+    "check": "toolmatrix.api.checks",
     "lock": "toolmatrix.api.locks",
+    "diff": "toolmatrix.api.differences",
     "render": "toolmatrix.api.files",
     "stages": "toolmatrix.api.stages",
+    "diagnose": "toolmatrix.api.diagnoses",
     "inventory": "toolmatrix.api.subjects",
     "validate": "toolmatrix.api.subjects",
+    "doctor": "toolmatrix.api.subjects",
 }
 __all__ = [*_FUNCTIONS, "__version__"]  # noqa: PLE0604 - strings all the same
 

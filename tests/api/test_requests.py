@@ -26,7 +26,7 @@ from toolmatrix.errors import MatrixError, NothingMatched, ToolmatrixError, Usag
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolmatrix.api.answers import Outcome
+    from toolmatrix.api import Outcome
 
 OWN = """\
 schema: toolmatrix.facts/1

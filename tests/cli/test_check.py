@@ -11,7 +11,8 @@ import pytest
 
 from tests.golden import assert_golden
 from tests.judge import small
-from toolmatrix.cli import check, progress
+from toolmatrix.api import checks
+from toolmatrix.cli import progress
 from toolmatrix.cli.main import main
 from toolmatrix.resources import schema_path
 
@@ -297,8 +298,8 @@ def test_processes_find_what_one_finds(
     from toolmatrix.judge import sweep
 
     alone = cli("check", "--matrix", broken, "--json")
-    monkeypatch.setattr(check, "_WORTHWHILE", 1)
-    monkeypatch.setattr(check, "_processors", lambda: 2)
+    monkeypatch.setattr(checks, "_WORTHWHILE", 1)
+    monkeypatch.setattr(checks, "_processors", lambda: 2)
     monkeypatch.setattr(sweep, "PART", 1)
     assert cli("check", "--matrix", broken, "--json") == alone
 
@@ -320,8 +321,8 @@ def test_a_lost_process_is_made_up_for(
             return future
 
     alone = cli("check", "--matrix", broken, "--json")
-    monkeypatch.setattr(check, "_WORTHWHILE", 1)
-    monkeypatch.setattr(check, "_processors", lambda: 2)
+    monkeypatch.setattr(checks, "_WORTHWHILE", 1)
+    monkeypatch.setattr(checks, "_processors", lambda: 2)
     monkeypatch.setattr(sweep, "PART", 1)
     monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", Dying)
     assert cli("check", "--matrix", broken, "--json") == alone

@@ -2,18 +2,101 @@
 
 from __future__ import annotations
 
+import os
+
 from toolmatrix.report.terminal import Terminal
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from os import PathLike
+    from typing import Any, TypeAlias
+
+    from toolmatrix.api.requests import OpenMatrix
+
+    Words: TypeAlias = str | Iterable[str]
+    Path: TypeAlias = str | PathLike[str]
+    Matrix: TypeAlias = "OpenMatrix | Path | Sequence[Path] | bytes | None"
 
 PLAIN = Terminal()
 """A pipe: 80 columns, no colours."""
 
 
+def listed(words: Words) -> tuple[str, ...]:
+    """The words of an option that takes several: commas separate those of one string."""
+    return tuple(filter(None, words.split(","))) if isinstance(words, str) else tuple(words)
+
+
+def log_of(log: Path | Iterable[str]) -> tuple[str, Sequence[str]]:
+    """The path that names a log, or the lines of one that is given: a text has a line break in it, a path has none."""
+    if isinstance(log, str):
+        return ("", log.split("\n")) if "\n" in log else (log, ())
+    return (os.fspath(log), ()) if isinstance(log, os.PathLike) else ("", tuple(log))
+
+
+def as_json(document: Mapping[str, Any]) -> str:
+    """A document as the bytes that every machine writes: sorted keys, ASCII, one newline at the end."""
+    import json
+
+    return json.dumps(document, sort_keys=True, indent=2) + "\n"
+
+
 class Printed:
-    """A value that prints as the command prints it."""
+    """A value that prints as the command prints it, and is the document that the command writes."""
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command: 0 yes, 1 no, 4 where no fact decides."""
+        return 0
 
     def text(self, screen: Terminal = PLAIN) -> str:
         """The text that the command prints on a screen."""
         raise NotImplementedError
 
+    def to_json(self) -> dict[str, Any]:
+        """The document that the command writes."""
+        raise NotImplementedError
+
+    def written(self, form: str) -> str:
+        """The text of `--format`, one that needs no screen."""
+        raise NotImplementedError
+
     def __str__(self) -> str:
         return self.text().removesuffix("\n")
+
+
+class Outcome(Printed):
+    """An answer to a question; true where the command exits with 0."""
+
+    @property
+    def ok(self) -> bool:
+        """True if the answer is yes."""
+        return self.exit_code == 0
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: exit code {self.exit_code}>"
+
+
+class Report(Outcome, Value):
+    """An answer of which each form is made when it is asked for."""
+
+    words: Callable[[Terminal], str]
+    document: Callable[[], dict[str, Any]]
+    exit_code: int = 0
+    forms: Mapping[str, Callable[[], str]] = {}
+
+    def text(self, screen: Terminal = PLAIN) -> str:
+        """The text that the command prints on a screen."""
+        return self.words(screen)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document that the command writes."""
+        return self.document()
+
+    def written(self, form: str) -> str:
+        """The text of `--format`, one that needs no screen."""
+        return self.forms[form]()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import PLAIN, Printed
+from toolmatrix.api import PLAIN, Outcome
 from toolmatrix.errors import CannotSay, NothingMatched
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.solve.resolve import Resolution, Unsatisfiable, resolve
@@ -20,42 +20,11 @@ if TYPE_CHECKING:
     from toolmatrix.solve.resolve import Choice
 
 
-class Outcome(Printed):
-    """The outcome of a request; true where the command exits with 0."""
-
-    def __init__(self, around: Surroundings) -> None:
-        self.around = around
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the command: 0 yes, 1 no, 4 where no fact decides."""
-        return 0
-
-    @property
-    def ok(self) -> bool:
-        """True if the answer is yes."""
-        return self.exit_code == 0
-
-    def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
-        """The text that the command prints on a screen, a tree or a derivation to a depth."""
-        raise NotImplementedError
-
-    def to_json(self) -> dict[str, Any]:
-        """The document that the command writes."""
-        raise NotImplementedError
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: exit code {self.exit_code}>"
-
-
 class Resolved(Outcome):
     """An answer; one that rests on unknown facts is neither yes nor no."""
 
     def __init__(self, around: Surroundings, found: Resolution) -> None:
-        super().__init__(around)
+        self.around = around
         self.found = found
 
     @property
@@ -167,7 +136,7 @@ class NoAnswer(Outcome):
     def __init__(
         self, around: Surroundings, refusal: Unsatisfiable, soft: Sequence[dict[str, Any]] = ()
     ) -> None:
-        super().__init__(around)
+        self.around = around
         self.refusal = refusal
         self.soft = soft
         # A repair takes some dozen further solutions: who asks only whether it goes waits for none.
@@ -227,7 +196,7 @@ class Explanation(Outcome):
     def __init__(
         self, around: Surroundings, found: Resolution, choices: Sequence[Choice], invert: bool
     ) -> None:
-        super().__init__(around)
+        self.around = around
         self.found = found
         self.choices = tuple(choices)
         self.invert = invert

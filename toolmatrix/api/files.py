@@ -6,6 +6,7 @@ import os
 import os.path
 
 from toolmatrix import __version__
+from toolmatrix.api import listed
 from toolmatrix.api.locks import Locked
 from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
 from toolmatrix.lock import read, write
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.api.requests import Words
+    from toolmatrix.api import Words
     from toolmatrix.facts.index import Index
     from toolmatrix.render.make import Rules
     from toolmatrix.render.model import Choices, Job
@@ -205,12 +206,12 @@ def render(
         lock = read.read(path)
     given = {
         "recipe": recipe,
-        "target": _listed(target),
+        "target": listed(target),
         "format": format,
         "dialect": dialect,
         "syntax-line": syntax_line,
-        "base": _listed(base),
-        "option": _listed(option),
+        "base": listed(base),
+        "option": listed(option),
     }
     said: dict[str, Any] = {**lock.render, **{name: one for name, one in given.items() if one}}
     options = RenderOptions(**{name.replace("-", "_"): value for name, value in said.items()})
@@ -218,10 +219,6 @@ def render(
         options = beside(options, path)
     same_matrix(lock, path, index)
     return rendered(lock, options, rules(index, options), targets=options.target, strict=strict)
-
-
-def _listed(words: Words) -> tuple[str, ...]:
-    return tuple(filter(None, words.split(","))) if isinstance(words, str) else tuple(words)
 
 
 def beside(options: RenderOptions, path: str) -> RenderOptions:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import PLAIN
-from toolmatrix.api.answers import Outcome
+from toolmatrix.api import PLAIN, Outcome
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.report import grid as report
 from toolmatrix.request.names import Names
@@ -72,13 +71,13 @@ class ReleaseTable(Outcome):
         where: Sequence[str] = (),
         everything: bool = False,
     ) -> None:
-        super().__init__(around)
+        self.around = around
         self.rows, self.columns = varied[0], varied[1] if len(varied) > 1 else ""
         self.request = request
         self.where = where
         self.everything = everything
 
-    def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:  # noqa: ARG002 - a table has no depth
+    def text(self, screen: Terminal = PLAIN) -> str:
         """The table in columns."""
         return self.written("text", screen)
 

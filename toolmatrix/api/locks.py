@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.api import PLAIN, Printed
+from toolmatrix.api import PLAIN, Printed, listed
 from toolmatrix.errors import CannotSay, NothingMatched
 from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.lock import compare, make, read, write
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from toolmatrix.api import Words
     from toolmatrix.api.answers import NoAnswer
-    from toolmatrix.api.requests import RequestOptions, Words
+    from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.request import Kept, Request
@@ -115,10 +116,8 @@ def lock(
     place, request = asked(wanted, options)
     said = {name: value for name, value in options.items() if name != "matrix"}
     if kept:
-        names = upgrade.split(",") if isinstance(upgrade, str) else upgrade
-        request = request.replace(
-            keep=keeping(place.index, kept, tuple(names)).of(place.index, DEFAULT)
-        )
+        earlier = keeping(place.index, kept, listed(upgrade))
+        request = request.replace(keep=earlier.of(place.index, DEFAULT))
     words = fields(wanted, said).words()
     try:
         return Locked(

@@ -15,18 +15,15 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from os import PathLike
     from typing import Any, TypedDict
 
     from typing_extensions import Unpack
 
+    from toolmatrix.api import Matrix, Path, Words
     from toolmatrix.api.answers import Allowed, Explanation, NoAnswer, Resolved
     from toolmatrix.api.grids import ReleaseTable
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.request import Kept, Request
-
-    Path = str | PathLike[str]
-    Words = str | Iterable[str]
 
     class RequestOptions(TypedDict, total=False):
         """The options of a request."""
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
         at: str
         min_evidence: str
         keep: Path
-        matrix: OpenMatrix | Path | Sequence[Path] | bytes | None
+        matrix: Matrix
 
 
 class OpenMatrix(Value):
@@ -79,7 +76,7 @@ _BUILT_IN: list[OpenMatrix] = []
 
 
 def open_matrix(
-    source: OpenMatrix | Path | Sequence[Path] | bytes | None = None,
+    source: Matrix = None,
 ) -> OpenMatrix:
     """The built-in matrix, with files of facts on top, or one that was compiled into bytes.
 
@@ -123,9 +120,7 @@ def _index(data: bytes) -> Index:
         raise error from None
 
 
-def around(
-    matrix: OpenMatrix | Path | Sequence[Path] | bytes | None = None, keep: Path = ""
-) -> Surroundings:
+def around(matrix: Matrix = None, keep: Path = "") -> Surroundings:
     """The place where a request is asked: a matrix, and the lock to prefer. Raises MatrixError, LockError."""
     opened = open_matrix(matrix)
     carried = [word for path in opened.paths for word in ("--matrix", path)]

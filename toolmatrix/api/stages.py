@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from toolmatrix.api import PLAIN, Printed
+from toolmatrix.api import PLAIN, Printed, listed, log_of
 from toolmatrix.api.replays import Costed, Ran
 from toolmatrix.errors import NothingMatched, ToolMissing, UsageError
 from toolmatrix.stages import replay as replaying
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.api.requests import OpenMatrix, Words
+    from toolmatrix.api import Matrix, Words
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Finding
     from toolmatrix.report.terminal import Terminal
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from toolmatrix.stages.replay import Replay
     from toolmatrix.stages.verify import Reproduction
 
-    Matrix = OpenMatrix | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | bytes | None
 
 # Findings that say what a run cannot do without.
 _MISSING = {"TM211": ToolMissing, "TM212": UsageError}
@@ -329,8 +328,8 @@ def stages(
         return open_matrix(matrix).index
 
     wanted = Wanted(
-        device=_listed(device),
-        only=_listed(only),
+        device=listed(device),
+        only=listed(only),
         until=until,
         since=since,
         directory=directory,
@@ -339,19 +338,11 @@ def stages(
     if bool(log) is bool(sources):
         raise UsageError("`stages` takes a log or sources", expected="one of them")
     if sources:
-        words = _listed(flags)
-        found = ask(_listed(sources), words, driver, _listed(arch), index=index, wanted=wanted)
-    elif isinstance(log, os.PathLike) or (isinstance(log, str) and "\n" not in log):
-        path = os.fspath(log)
-        found = Stages(saved.read(path), index, where=path, wanted=wanted)
-    else:
-        lines = log.split("\n") if isinstance(log, str) else log
-        found = Stages(saved.parse(lines), index, where="log", wanted=wanted)
-    return found
-
-
-def _listed(words: Words) -> tuple[str, ...]:
-    return tuple(filter(None, words.split(","))) if isinstance(words, str) else tuple(words)
+        words = listed(flags)
+        return ask(listed(sources), words, driver, listed(arch), index=index, wanted=wanted)
+    path, lines = log_of(log)
+    read = saved.read(path) if path else saved.parse(lines)
+    return Stages(read, index, where=path or "log", wanted=wanted)
 
 
 def ask(

@@ -6,53 +6,61 @@ A result prints as the command prints it into a pipe, and `to_json()` is the doc
 from __future__ import annotations
 
 import os
+from functools import partial
 
-from toolmatrix.api import PLAIN
+from toolmatrix.api import PLAIN, Outcome, Printed, Report, as_json, clock
 from toolmatrix.api.requests import open_matrix
+from toolmatrix.errors import NothingMatched
 from toolmatrix.finding import Judged
+from toolmatrix.inventory import host
 from toolmatrix.inventory.model import Inventory
-from toolmatrix.judge import locked, probes
+from toolmatrix.judge import locked, machine, probes
 from toolmatrix.judge.validator import Baseline, Validator, expectations_of
 from toolmatrix.report import inventory as inventory_text
-from toolmatrix.report import verdicts as verdicts_text
+from toolmatrix.report import verdicts
+from toolmatrix.report.annotations import sarif
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from os import PathLike
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import IO
 
-    from toolmatrix.api.requests import OpenMatrix
+    from toolmatrix.api import Matrix, Path
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
 
-    Path = str | PathLike[str]
-    Matrix = OpenMatrix | Path | Sequence[Path] | bytes | None
 
-
-class SubjectInventory(Inventory):
+class SubjectInventory(Inventory, Printed):
     """Everything observed of one subject; see `Inventory` for its fields."""
 
     def text(self, screen: Terminal = PLAIN, *, everything: bool = False) -> str:
         """The lines that the command prints; `everything` lists the features that are only counted otherwise."""
         return inventory_text.text(self, screen, everything=everything)
 
-    def __str__(self) -> str:
-        return self.text().removesuffix("\n")
 
-
-class Validation(Judged):
+class Validation(Judged, Outcome):
     """The verdicts about one subject, true where all of them hold; see `Judged` for its fields."""
 
     def text(self, screen: Terminal = PLAIN) -> str:
         """The lines that the command prints."""
-        return verdicts_text.text(self, screen)
+        return verdicts.text(self, screen)
 
-    def __bool__(self) -> bool:
-        return self.exit_code == 0
 
-    def __str__(self) -> str:
-        return self.text().removesuffix("\n")
+def report(many: Sequence[Judged], *, alone: bool = True) -> Report:
+    """The verdicts about one subject that is `alone`, or about several, in every form of the command."""
+    codes = {judged.exit_code for judged in many}
+    return Report(
+        words=partial(verdicts.text_of_all, many),
+        document=many[0].to_json if alone else partial(verdicts.document, many),
+        # A failure is told before what nobody can say.
+        exit_code=1 if 1 in codes else max(codes, default=0),
+        forms={
+            # The lines of JSON were printed as they came.
+            "jsonl": str,
+            "sarif": lambda: as_json(sarif(verdicts.annotated(many))),
+            **{name: partial(form, many) for name, form in verdicts.FORMS.items()},
+        },
+    )
 
 
 def inventory(
@@ -126,5 +134,61 @@ def validate(
         run=run,
         strict=strict,
     )
-    found = validator.judge(subject)
+    return _validation(validator.judge(subject))
+
+
+def doctor(
+    *,
+    lock: Path = "",
+    target: str = "",
+    only: Sequence[str] = (),
+    directory: Path = "",
+    matrix: Matrix = None,
+) -> Validation:
+    """Check this machine by the facts, or for a target of a lock; `only` names some of the checks.
+
+    `directory` is where caches and builds would lie. Raises NothingMatched, LockError.
+    """
+    index, targets = open_matrix(matrix).index, (target,) if target else ()
+    place = os.fspath(directory)
+    return _validation(ready(index, os.fspath(lock), targets, only, place, os.environ))
+
+
+def ready(
+    index: Index,
+    lock: str,
+    targets: tuple[str, ...],
+    only: Sequence[str],
+    directory: str,
+    env: Mapping[str, str],
+) -> Judged:
+    """The verdicts about this machine, on the day that variables may fix; `targets` are those of a lock that count."""
+    odd = next((name for name in only if name not in machine.CHECKS), "")
+    if odd:
+        raise NothingMatched(
+            f"no check is called `{odd}`",
+            expected="one of " + ", ".join(machine.CHECKS),
+            found=f"`--only {odd}`",
+            help="`toolmatrix doctor --list-checks` says what each looks at",
+        )
+    inventory = host.observe(host.HERE, os.path.abspath(directory or "."))
+    baseline = Baseline().with_lock(lock)
+    target = baseline.replace(targets=targets).target(inventory) if lock else ""
+    here = machine.MachineContext(
+        inventory=inventory,
+        index=index,
+        today=clock.today(env),
+        target=baseline.held.get(target),
+    )
+    return Judged(
+        subject="this machine",
+        platform=inventory.platform,
+        lock=baseline.path,
+        lock_digest=baseline.digest,
+        target=target,
+        verdicts=tuple(machine.judge(here, tuple(only))),
+    )
+
+
+def _validation(found: Judged) -> Validation:
     return Validation(**{field: getattr(found, field) for field in found._fields})

@@ -12,7 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolmatrix.api.answers import Outcome
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.options import Options
     from toolmatrix.facts.index import Index
@@ -84,12 +83,3 @@ def surroundings(context: Context, index: Index) -> Surroundings:
         carried=tuple(carried),
         keep=_kept(options.keep),
     )
-
-
-def give(context: Context, outcome: Outcome) -> int:
-    """Print what came of a request, as text or as a document; returns the exit code."""
-    if context.options.format == "json":
-        context.write_json(outcome.to_json())
-    else:
-        context.write(outcome.text(context.terminal, context.options.depth))
-    return outcome.exit_code

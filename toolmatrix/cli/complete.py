@@ -44,11 +44,12 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
 
 def _parts(index: Callable[[], Index]) -> Iterator[str]:
     """The names that `--only` takes, of any command: codegen archs, checks of a machine, files of facts."""
-    from toolmatrix import facts, resources
+    from toolmatrix import resources
+    from toolmatrix.facts import names
     from toolmatrix.judge import machine
 
-    yield from facts.names(index(), "arch", "")
+    yield from names(index(), "arch", "")
     yield from machine.CHECKS
-    for folder, _, names in os.walk(os.path.join(resources.matrix_root(), "matrix", "curated")):
-        for name in sorted(names):
+    for folder, _, files in os.walk(os.path.join(resources.matrix_root(), "matrix", "curated")):
+        for name in sorted(files):
             yield os.path.relpath(os.path.join(folder, name), resources.matrix_root())

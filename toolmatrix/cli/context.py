@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import os.path
 
+from toolmatrix.api import as_json
 from toolmatrix.errors import OutputError
 from toolmatrix.report.terminal import Terminal, detect
 from toolmatrix.value import Value
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, TextIO
 
+    from toolmatrix.api import Printed
     from toolmatrix.cli.commands import Command
     from toolmatrix.cli.merge import Origin
     from toolmatrix.cli.options import Options
@@ -91,6 +93,18 @@ class Context(Value):
         """Give a result as one JSON document."""
         self.write(as_json(document))
 
+    def give(self, found: Printed, **how: Any) -> int:
+        """Give a result in the form asked for, its text laid out as said; returns the exit code."""
+        form = self.options.format
+        if form == "json":
+            self.write_json(found.to_json())
+        elif form == "text":
+            self.write(found.text(self.terminal, **how))
+        else:
+            self.write(found.written(form))
+        # Whoever uploads SARIF judges by its findings, and a step that failed would upload none.
+        return 0 if form == "sarif" else found.exit_code
+
     def say(self, text: str, *, verbosity: int = 0) -> None:
         """Tell the user at once something that is not part of the result."""
         if not self.options.quiet and self.options.verbose >= verbosity:
@@ -146,13 +160,6 @@ def _terminal(stdout: TextIO, env: Mapping[str, str], options: Options) -> Termi
     if options.output != "-" and options.color != "always":
         return terminal.replace(colour=False)
     return terminal
-
-
-def as_json(document: Mapping[str, Any]) -> str:
-    """A document as the bytes that every machine writes: sorted keys, ASCII, one newline at the end."""
-    import json
-
-    return json.dumps(document, sort_keys=True, indent=2) + "\n"
 
 
 def to_stream(stream: TextIO, text: str) -> None:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.cli import clock
-from toolmatrix.cli.validate import show, targets
-from toolmatrix.errors import NothingMatched
-from toolmatrix.finding import Judged
-from toolmatrix.inventory import host
+from toolmatrix.api import subjects
+from toolmatrix.cli.validate import targets
 from toolmatrix.judge import machine
-from toolmatrix.judge.validator import Baseline
 from toolmatrix.report import terminal
 
 TYPE_CHECKING = False
@@ -25,38 +21,18 @@ def run(context: Context) -> int:
     options = context.options
     if options.list_checks:
         return _list(context)
-    odd = next((name for name in options.only if name not in machine.CHECKS), "")
-    if odd:
-        raise NothingMatched(
-            f"no check is called `{odd}`",
-            expected="one of " + ", ".join(machine.CHECKS),
-            found=f"`--only {odd}`",
-            help="`toolmatrix doctor --list-checks` says what each looks at",
-        )
-    inventory = host.observe(host.HERE, os.path.abspath(options.directory or "."))
     path = options.lock
     if context.origins["lock"].kind != "flag" and not os.path.exists(path):
         path = ""
-    baseline = Baseline().with_lock(path)
-    if path:
-        baseline = baseline.replace(targets=targets(context))
-    target = baseline.target(inventory) if path else ""
-    machine_context = machine.MachineContext(
-        inventory=inventory,
-        index=context.index(),
-        today=clock.today(context.env),
-        target=baseline.held.get(target),
+    judged = subjects.ready(
+        context.index(),
+        path,
+        targets(context) if path else (),
+        options.only,
+        options.directory,
+        context.env,
     )
-    judged = Judged(
-        subject="this machine",
-        platform=inventory.platform,
-        lock=baseline.path,
-        lock_digest=baseline.digest,
-        target=target,
-        verdicts=tuple(machine.judge(machine_context, options.only)),
-    )
-    show(context, [judged])
-    return judged.exit_code
+    return context.give(subjects.report([judged]))
 
 
 def _list(context: Context) -> int:

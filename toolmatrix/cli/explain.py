@@ -19,4 +19,6 @@ def run(context: Context) -> int:
     wanted = (subject, *words) if told else ask.standing_request(context, words)
     request = ask.build(context, index, wanted)
     around, invert = ask.surroundings(context, index), context.options.invert
-    return ask.give(context, answers.explained(around, request, component, invert=invert))
+    return context.give(
+        answers.explained(around, request, component, invert=invert), depth=context.options.depth
+    )

@@ -19,8 +19,4 @@ def run(context: Context) -> int:
         getattr(context.stdin, "buffer", None),
         None if options.no_run else context.index,
     )
-    if options.format == "json":
-        context.write_json(found.to_json())
-    else:
-        context.write(found.text(context.terminal, everything=options.all))
-    return 0
+    return context.give(found, everything=options.all)

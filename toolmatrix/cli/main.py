@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from toolmatrix import __version__
+from toolmatrix.api import as_json
 from toolmatrix.cli import interrupts
 from toolmatrix.cli.commands import COMMANDS
-from toolmatrix.cli.context import as_json, tell, terminal_of, to_stream
+from toolmatrix.cli.context import tell, terminal_of, to_stream
 from toolmatrix.cli.options import Options
 from toolmatrix.cli.parser import Parsed, parse
 from toolmatrix.errors import BoundReached, ToolmatrixError

@@ -20,8 +20,4 @@ def run(context: Context) -> int:
         context.write_json(grids.cells(around, request, varied, options.where))
         return 0
     table = grids.ReleaseTable(around, request, varied, where=options.where, everything=options.all)
-    if options.format == "json":
-        context.write_json(table.to_json())
-    else:
-        context.write(table.written(options.format, context.terminal))
-    return 0
+    return context.give(table)

@@ -26,11 +26,10 @@ class Progress:
     On a terminal it is one line that is written over, in a log a line every ten seconds.
     """
 
-    def __init__(self, context: Context, total: int, doing: str, what: str) -> None:
+    def __init__(self, context: Context, doing: str, what: str) -> None:
         options = context.options
         stream = context.stderr
         self.stream = stream
-        self.total = total
         self.words = doing, what
         self.shown = False
         self.watched = stream.isatty()
@@ -38,12 +37,12 @@ class Progress:
         self.began = time.monotonic()
         self.next = PATIENCE if self.watched else APART
 
-    def at(self, done: int) -> None:
+    def at(self, done: int, total: int) -> None:
         """Say how far it is."""
         elapsed = time.monotonic() - self.began
         if self.wanted and elapsed > self.next:
             doing, what = self.words
-            said = f"{doing} {done}/{self.total} {what}, {elapsed:.0f} s"
+            said = f"{doing} {done}/{total} {what}, {elapsed:.0f} s"
             self.shown = self.watched
             tell(self.stream, f"\r{said} " if self.watched else f"{said}\n")
             self.next = self.next if self.watched else elapsed + APART

@@ -19,7 +19,7 @@ def run(context: Context) -> int:
     """
     index = context.index()
     found = answers.resolved(ask.surroundings(context, index), ask.build(context, index))
-    code = ask.give(context, found)
+    code = context.give(found, depth=context.options.depth)
     if found.ok and context.options.format != "json":
         context.say_after(
             "hint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why"
@@ -29,4 +29,6 @@ def run(context: Context) -> int:
 
 def refuse(context: Context, index: Index, refusal: Unsatisfiable) -> int:
     """Print a refusal with its repairs; the answer is no."""
-    return ask.give(context, answers.NoAnswer(ask.surroundings(context, index), refusal))
+    return context.give(
+        answers.NoAnswer(ask.surroundings(context, index), refusal), depth=context.options.depth
+    )

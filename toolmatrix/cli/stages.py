@@ -9,7 +9,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolmatrix.api.replays import Costed
     from toolmatrix.api.stages import Stages
     from toolmatrix.cli.context import Context
 
@@ -97,15 +96,10 @@ def _ask(context: Context, sources: Sequence[str], driver: str) -> Stages:
 def _show(context: Context, found: Stages) -> int:
     """Print the plans in the format asked for."""
     options = context.options
-    if options.format == "json":
-        context.write_json(found.to_json())
-    elif options.format == "text":
-        full = bool(options.verbose)
-        context.write(found.text(context.terminal, full=full, explain=options.explain))
-    else:
+    if options.format not in ("text", "json"):
         context.write(found.drawn(options.format))
         return int(found.failed)
-    return found.exit_code
+    return context.give(found, full=bool(options.verbose), explain=options.explain)
 
 
 def _replay(context: Context, found: Stages) -> int:
@@ -123,20 +117,12 @@ def _replay(context: Context, found: Stages) -> int:
             expected="one of text, json",
         )
     if not options.cost:
-        ran = found.run(options.jobs or 0, verify=options.verify, timeout=options.timeout)
-        _give(context, ran)
-        return ran.exit_code
+        return context.give(
+            found.run(options.jobs or 0, verify=options.verify, timeout=options.timeout)
+        )
     if options.run or options.verify:
         raise UsageError("`--cost FILE` and `--run` contradict each other")
-    _give(context, found.cost(options.cost, lambda text: context.say(f"note: {text}")))
-    return 0
-
-
-def _give(context: Context, found: Costed) -> None:
-    if context.options.format == "json":
-        context.write_json(found.to_json())
-    else:
-        context.write(found.text(context.terminal))
+    return context.give(found.cost(options.cost, lambda text: context.say(f"note: {text}")))
 
 
 def _diff(context: Context) -> int:
@@ -160,10 +146,7 @@ def _diff(context: Context) -> int:
         )
     old, new = (_side(context, one, sources) for one in (first, second))
     found = api.Compared(old, new, (first, second))
-    if context.options.format == "json":
-        context.write_json(found.to_json())
-    else:
-        context.write(found.text(context.terminal))
+    context.give(found)
     return int(context.options.exit_code and bool(found))
 
 

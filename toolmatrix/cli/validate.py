@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from toolmatrix.api import subjects
 from toolmatrix.cli import ask
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.progress import Progress, summarize
@@ -15,8 +16,6 @@ from toolmatrix.report import verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from toolmatrix.cli.context import Context
     from toolmatrix.finding import Judged
 
@@ -29,7 +28,7 @@ _LARGEST = 16 << 20
 def run(context: Context) -> int:
     """Print the verdicts and return 0 when all hold, 1 when something is wrong, 4 when that cannot be said."""
     options = context.options
-    subjects = _subjects(context)
+    words = _subjects(context)
     baseline = _baseline(context)
     validator = Validator(
         index=context.index(),
@@ -45,44 +44,26 @@ def run(context: Context) -> int:
         processor=options.cpu_time or OPTIONS["cpu_time"].default,
         memory=options.memory or OPTIONS["memory"].default,
     )
-    if len(subjects) == 1 and not options.all:
-        many = [results.validate(validator, subjects[0], bounds)]
+    if len(words) == 1 and not options.all:
+        many = [results.validate(validator, words[0], bounds)]
         if options.format == "jsonl":
             context.write(_line(many[0]))
     else:
-        progress = Progress(context, len(subjects), "validating", "subjects")
+        progress = Progress(context, "validating", "subjects")
         done = 0
 
         def each(judged: Judged) -> None:
             nonlocal done
             done += 1
             _stream(context, judged)
-            progress.at(done)
+            progress.at(done, len(words))
 
         jobs = options.jobs or 1
-        many = results.validate_all(validator, subjects, bounds, jobs, options.resume, each)
+        many = results.validate_all(validator, words, bounds, jobs, options.resume, each)
         progress.end()
     if options.format == "github":
         summarize(context, verdicts.markdown(many))
-    show(context, many)
-    codes = {judged.exit_code for judged in many}
-    return 0 if options.format == "sarif" else 1 if 1 in codes else max(codes, default=0)
-
-
-def show(context: Context, many: Sequence[Judged]) -> None:
-    """Print verdicts in the format asked for; lines of JSON were printed as they came."""
-    form = context.options.format
-    alone = len(many) == 1 and not context.options.all
-    if form == "json":
-        context.write_json(many[0].to_json() if alone else verdicts.document(many))
-    elif form == "sarif":
-        from toolmatrix.report.annotations import sarif
-
-        context.write_json(sarif(verdicts.annotated(many)))
-    elif form == "text":
-        context.write(verdicts.text_of_all(many, context.terminal))
-    elif form in verdicts.FORMS:
-        context.write(verdicts.FORMS[form](many))
+    return context.give(subjects.report(many, alone=len(many) == 1 and not options.all))
 
 
 def _stream(context: Context, judged: Judged) -> None:

@@ -14,4 +14,4 @@ def run(context: Context) -> int:
     """Exit 1 with the reasons, 0 when facts support it, 4 when nothing forbids it and nothing supports it either."""
     index = context.index()
     found = answers.allowed(ask.surroundings(context, index), ask.build(context, index))
-    return ask.give(context, found)
+    return context.give(found, depth=context.options.depth)

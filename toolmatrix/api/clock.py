@@ -1,4 +1,4 @@
-"""Today's date; nothing below the command line asks for it."""
+"""Today's date; nothing below asks for it."""
 
 from __future__ import annotations
 

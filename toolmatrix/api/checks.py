@@ -1,0 +1,217 @@
+"""The matrix itself, checked for Python: every release solved, and its files judged as they stand."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from functools import partial
+
+from toolmatrix import resources
+from toolmatrix.api import Report, as_json, clock, listed
+from toolmatrix.errors import Position, UsageError
+from toolmatrix.facts import load
+from toolmatrix.judge import answers, doubts, gaps, lints, sweep
+from toolmatrix.report.annotations import sarif
+from toolmatrix.report.findings import MatrixReport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor, Future
+
+    from typing_extensions import Self
+
+    from toolmatrix.api import Path, Words
+    from toolmatrix.api.requests import OpenMatrix
+    from toolmatrix.facts.index import Index
+    from toolmatrix.judge.sweep import Release, ReleaseOutcome, Sweeper
+
+# Parts of the work that are worth starting a process for.
+_WORTHWHILE = 4
+
+
+def check(
+    *,
+    only: Words = (),
+    stale: int | None = None,
+    matrix: OpenMatrix | Path | Sequence[Path] | None = None,
+) -> Report:
+    """Everything that can be found wrong with a matrix, in this process; of `only` some of its files where named.
+
+    `stale` reports what was read more than so many days ago. The whole takes a minute of processor time. Raises
+    UsageError.
+    """
+    from toolmatrix.api.requests import open_matrix
+
+    opened = open_matrix(matrix)
+    return checked(opened.index, opened.paths, listed(only), stale, os.environ, processes=1)
+
+
+def checked(
+    index: Index,
+    paths: Sequence[str],
+    only: Sequence[str],
+    stale: int | None,
+    env: Mapping[str, str],
+    *,
+    processes: int = 0,
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> Report:
+    """The findings of a matrix with files on top, by so many processes, 0 for one a processor.
+
+    `progress` hears how many releases were solved, and of how many.
+    """
+    today = clock.today(env)
+    files = _files(paths)
+    chosen = [_file(name, files) for name in only]
+    env = {name: env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in env}
+    # Without `--only` the processes begin to solve while this one reads the files again.
+    matrix = load.load([_front(), *paths]) if only else None
+    parts = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
+    outcomes: list[ReleaseOutcome] = []
+    with _Workers(sweep.Sweeper(paths, env), parts, processes or _processors()) as workers:
+        matrix = matrix or load.load([_front(), *paths])
+        for held in workers.results():
+            outcomes += held
+            progress(len(outcomes), sum(map(len, parts)))
+    solved = [
+        *answers.findings(outcomes, sweep.promised(index), sweep.first_framework(index)),
+        *doubts.findings(outcomes, matrix),
+    ]
+    read = [
+        *gaps.findings(matrix, index),
+        *lints.findings(matrix, index, today, stale),
+        *lints.unlisted(files),
+    ]
+    shown = {lints.shortened(Position(path)).path for path in chosen}
+    found = [
+        *lints.located(solved, matrix, files),
+        *(
+            one
+            for one in lints.located(read, matrix, files)
+            if not only or (one.where and one.where.path in shown)
+        ),
+    ]
+    subject = " and ".join(sorted(shown)) or "the matrix"
+    report = MatrixReport(index, found, sweep.counts(index, outcomes), subject)
+    return Report(
+        words=report.text,
+        document=partial(report.document, ", ".join(only) or "matrix"),
+        exit_code=int(report.failed),
+        forms={
+            "sarif": lambda: as_json(sarif(report.annotations())),
+            "github": report.github,
+            "markdown": report.markdown,
+        },
+    )
+
+
+def _file(name: str, files: Sequence[str]) -> str:
+    """The file in force that a word of `--only` names: by its path, as findings name it, or by its last parts.
+
+    Raises UsageError if there is none, with the nearest.
+    """
+    wanted = os.path.normpath(name)
+    for path in files:
+        if os.path.realpath(path) == os.path.realpath(wanted):
+            return path
+    for path in files:
+        if f"{os.sep}{os.path.normpath(path)}".endswith(f"{os.sep}{wanted}"):
+            return path
+    from toolmatrix.request.spelling import closest
+
+    known = {os.path.basename(path): path for path in files}
+    near = closest(os.path.basename(wanted), list(known))
+    help = f"did you mean `{lints.shortened(Position(known[near])).path}`?" if near else ""
+    if wanted.endswith((".yaml", ".yml")) and os.path.isfile(wanted):
+        help = "list it under `files` of the front page, or add it by `--matrix FILE`"
+    raise UsageError(
+        "no file of facts in force is called so",
+        expected="a file that the front page lists",
+        found=f"`--only {name}`",
+        help=help or "`toolmatrix facts` shows the file of each fact",
+    )
+
+
+def _front() -> str:
+    return os.path.join(resources.matrix_root(), "matrix.yaml")
+
+
+def _files(paths: Sequence[str]) -> list[str]:
+    """The files that are in force: a front page of the user's replaces all before it."""
+    found: list[str] = []
+    for path in (_front(), *paths):
+        part = load.files(path)
+        found = part if len(part) > 1 else [*found, *part]
+    return found
+
+
+class _Workers:
+    """The parts of the work shared out over processes; where there can be none, done here."""
+
+    def __init__(self, worker: Sweeper, parts: list[list[Release]], most: int) -> None:
+        self.worker = worker
+        self.parts = parts
+        self.count = min(most, len(parts) // _WORTHWHILE)
+        self.pool: Executor | None = None
+        self.started: list[Future[list[ReleaseOutcome]]] = []
+
+    def __enter__(self) -> Self:
+        if self.count > 1:
+            import multiprocessing
+            from concurrent.futures import ProcessPoolExecutor
+
+            method = multiprocessing.get_context("spawn")
+            try:
+                self.pool = ProcessPoolExecutor(
+                    self.count, mp_context=method, initializer=_heed_interrupts
+                )
+                with _interrupts_kept():
+                    self.started = [self.pool.submit(self.worker, part) for part in self.parts]
+            except (OSError, ImportError, NotImplementedError):
+                self.started = []  # no semaphores, or no more processes
+        return self
+
+    def results(self) -> Iterator[list[ReleaseOutcome]]:
+        """The outcomes in the order of the parts."""
+        for place, part in enumerate(self.parts):
+            yield self.awaited(place) if self.started else self.worker(part)
+
+    def awaited(self, place: int) -> list[ReleaseOutcome]:
+        """What a process made of a part; when it is lost, so are all, and the rest is done here."""
+        from concurrent.futures import BrokenExecutor
+
+        try:
+            return self.started[place].result()
+        except BrokenExecutor:
+            self.started = []
+            return self.worker(self.parts[place])
+
+    def __exit__(self, *_: object) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Keep Ctrl-C from processes that are started here until they can heed it: an interpreter would print it."""
+    import signal
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _heed_interrupts() -> None:
+    """End on Ctrl-C without a word: the process that talks to the user says it."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _processors() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -1,0 +1,82 @@
+"""Known failures in logs for Python: the facts behind them, and the way out."""
+
+from __future__ import annotations
+
+import io
+from contextlib import closing
+
+from toolmatrix.api import Report, as_json, log_of
+from toolmatrix.judge import diagnose as judge
+from toolmatrix.lock.read import read
+from toolmatrix.logs import signatures
+from toolmatrix.logs.log import observe
+from toolmatrix.report.annotations import sarif
+from toolmatrix.report.diagnosis import DiagnosisReport
+from toolmatrix.stages import saved
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import TextIO
+
+    from toolmatrix.api import Matrix, Path
+    from toolmatrix.facts.index import Index
+    from toolmatrix.request.read import Surroundings
+
+MOST = 10
+"""The causes that are reported where no number is named."""
+_HELP = "`-` reads stdin"
+
+
+def diagnose(
+    log: Path | Iterable[str], *, lock: Path = "", limit: int = MOST, matrix: Matrix = None
+) -> Report:
+    """The known failures in a log, at most `limit`, 0 for all; each beside the releases of a lock where one is named.
+
+    `log` is the text of a log, its lines, or its path: a text has a line break in it. Raises LogError, LockError.
+    """
+    import os
+
+    from toolmatrix.api.requests import around
+
+    place = around(matrix)
+    path, lines = log_of(log)
+    text = None if path else io.StringIO("\n".join(lines))
+    said = os.fspath(lock), limit, lambda: place
+    return diagnosed(place.index, path or "-", text, path or "log", *said)
+
+
+def diagnosed(
+    index: Index,
+    path: str,
+    piped: TextIO | None,
+    name: str,
+    lock: str,
+    limit: int,
+    around: Callable[[], Surroundings],
+) -> Report:
+    """The known failures in the log at a path, with `-` the one `piped` in; `around` is where ways out are pasted."""
+
+    def answer(words: Sequence[str]) -> Mapping[str, str] | None:
+        resolution = around().answered(words)
+        return resolution.chosen(next(iter(resolution.targets))) if resolution else None
+
+    catalog = signatures.load()
+    locked: dict[str, str] = {}
+    for target in read(lock).targets.values() if lock else ():
+        # Of a component that several targets hold, the release of the first counts.
+        for component, version in target.chosen.items():
+            locked.setdefault(component, version)
+    with closing(saved.unpacked(path, piped, _HELP)) as stream, saved.readable(name, _HELP):
+        log = observe(saved.as_utf8(stream), catalog, name)
+    found = judge.diagnose(index, catalog, log, locked, answer, limit)
+    report = DiagnosisReport(index, found, lock if locked else "")
+    return Report(
+        words=report.text,
+        document=report.document,
+        exit_code=int(bool(found.causes)),
+        forms={
+            "sarif": lambda: as_json(sarif(report.annotations())),
+            "github": report.github,
+        },
+    )

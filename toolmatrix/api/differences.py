@@ -1,0 +1,169 @@
+"""Differences for Python: between two locks, two targets of one, or two images, machines and saved file systems."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from toolmatrix.api import Report, listed
+from toolmatrix.errors import NothingMatched, UsageError
+from toolmatrix.inventory import readings
+from toolmatrix.inventory.differences import SUSPICIOUS
+from toolmatrix.judge import comparison, locked, porting
+from toolmatrix.judge.validator import Baseline
+from toolmatrix.lock import compare, read
+from toolmatrix.report import claims, differences, port
+from toolmatrix.report import comparison as report
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import IO
+
+    from toolmatrix.api import Matrix, Path, Words
+    from toolmatrix.facts.index import Index
+    from toolmatrix.inventory.model import Inventory
+    from toolmatrix.lock.model import Lock
+
+    Named = tuple[str, Lock]
+    """A lock and its path."""
+
+
+def diff(
+    old: Path,
+    new: Path = "",
+    *,
+    target: Words = (),
+    platform: str = "",
+    lock: Path = "",
+    everything: bool = False,
+    matrix: Matrix = None,
+) -> Report:
+    """The differences between two locks, two targets of one, or two subjects; yes where nothing moved or is suspicious.
+
+    Of subjects `platform` names those of two images of one index, and a `lock` tells which differences are expected.
+    `everything` lists these too. Raises UsageError, LockError, SubjectError, NothingMatched.
+    """
+    from toolmatrix.api.requests import open_matrix
+
+    words, said = [os.fspath(one) for one in (old, new) if one], listed(target)
+    if any(locked.is_subject(word, word) for word in words):
+        return of_subjects(words, said, platform, lock=os.fspath(lock), everything=everything)
+    return of_locks([(word, read.read(word)) for word in words], said, open_matrix(matrix).index)
+
+
+def of_locks(held: Sequence[Named], said: Sequence[str], index: Index) -> Report:
+    """The differences between locks, or between the two targets that are said or that they alone hold."""
+    targets = _two(said) or _alone(index, [lock for _, lock in held])
+    if targets:
+        return _port(index, held, targets)
+    if len(held) == 1:
+        raise UsageError(
+            "`diff` needs two locks, or two targets of one",
+            expected="another lock, or `--target ONE,OTHER`",
+            found=f"`{held[0][0]}`, which holds {', '.join(held[0][1].held) or 'no target'}",
+        )
+    old, new = held
+    found = compare.locks(old[1], new[1])
+    return Report(
+        words=partial(differences.text, index, old[1], new[1], found),
+        document=partial(differences.document, index, old, new, found),
+        exit_code=int(found.any),
+    )
+
+
+def _alone(index: Index, locks: Sequence[Lock]) -> tuple[str, ...]:
+    """The targets of locks that have nothing else to compare: one lock with two, or two locks with one each."""
+    order = {name: place for place, name in enumerate(index.header["targets"])}
+    names = [
+        tuple(sorted(lock.held, key=lambda name: (order.get(name, len(order)), name)))
+        for lock in locks
+    ]
+    if len(locks) == 1:
+        return names[0] if len(names[0]) == 2 else ()
+    alone = all(len(part) == 1 for part in names)
+    return (names[0][0], names[1][0]) if alone and names[0] != names[1] else ()
+
+
+def _two(said: Sequence[str]) -> tuple[str, ...]:
+    """The two targets that are said, none where none is."""
+    named = tuple(dict.fromkeys(said))
+    if named and len(named) != 2:
+        raise UsageError(
+            "two targets are compared",
+            expected="`--target ONE,OTHER`",
+            found=f"`--target {','.join(named)}`",
+        )
+    return named
+
+
+def _port(index: Index, held: Sequence[Named], targets: Sequence[str]) -> Report:
+    sides = []
+    for name, (path, lock) in zip(targets, (held[0], held[-1]), strict=True):
+        known = lock.held
+        if name not in known:
+            raise NothingMatched(
+                f"{path} holds no target `{name}`", expected=", ".join(known), found=f"`{name}`"
+            )
+        sides.append(port.Side(name=name, path=path, lock=lock, target=known[name]))
+    document = port.document(index, *sides)
+    return Report(
+        words=partial(port.text, document, claims.Notes(index)),
+        document=lambda: document,
+        exit_code=int(port.differs(document)),
+    )
+
+
+def of_subjects(
+    words: Sequence[str],
+    said: Sequence[str],
+    platform: str,
+    *,
+    lock: str,
+    everything: bool,
+    directory: str = "",
+    stdin: IO[bytes] | None = None,
+) -> Report:
+    """The differences between two subjects, whatever each of them is."""
+    subjects, platforms = list(words), platform.split(",")
+    if len(platforms) == 2:
+        subjects *= 3 - len(subjects)
+    elif len(platforms) == 1:
+        platforms *= 2
+    if len(subjects) != 2 or len(platforms) != 2:
+        raise UsageError(
+            "`diff` needs two subjects",
+            expected="another, or `--platform ONE,OTHER` for two images of one index",
+            found=" ".join(f"`{word}`" for word in (*subjects, platform) if word),
+        )
+    one, other = (
+        locked.observe(_named(word, directory), place, directory, stdin).replace(subject=word)
+        for word, place in zip(subjects, platforms, strict=True)
+    )
+    targets, says = _explaining(lock, said, (one, other)) if lock else ((), None)
+    found = comparison.compare(one, other, porting.load(), readings.load().why, says)
+    return Report(
+        words=partial(report.text, found, everything=everything),
+        document=partial(report.document, found, lock, targets),
+        exit_code=int(found.count(SUSPICIOUS) > 0),
+    )
+
+
+def _named(word: str, directory: str) -> str:
+    """A subject with its scheme, where the word is the path of a lock."""
+    path = word if word == "-" else os.path.join(directory, word)
+    is_lock = os.path.isfile(path) and not locked.is_subject(word, path)
+    return f"lock:{word}" if is_lock else word
+
+
+def _explaining(
+    path: str, said: Sequence[str], sides: tuple[Inventory, Inventory]
+) -> tuple[tuple[str, str], tuple[Inventory, Inventory]]:
+    """The target of a lock for either side, and what it says: those said, else as validate finds them."""
+    baseline = Baseline().with_lock(path)
+    one, other = (
+        baseline.replace(targets=(name,) if name else ()).target(side)
+        for name, side in zip(_two(said) or ("", ""), sides, strict=True)
+    )
+    held = baseline.held
+    return (one, other), (locked.inventory(held[one], one), locked.inventory(held[other], other))

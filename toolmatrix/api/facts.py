@@ -1,0 +1,148 @@
+"""Facts for Python: what a matrix rests on, as a whole, of one source, or one fact in full."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from toolmatrix.api import Report, clock
+from toolmatrix.errors import NothingMatched
+from toolmatrix.report import fact_pages as report
+from toolmatrix.report.fact_pages import Pages
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.api import Matrix
+    from toolmatrix.facts.index import Index
+    from toolmatrix.report.terminal import Terminal
+
+    Page = tuple[Callable[[Terminal], str], list[dict[str, Any]]]
+    """The words of a fact, a table or a component, and its entries."""
+
+
+def facts(*ids: str, source: str = "", stale: int | None = None, matrix: Matrix = None) -> Report:
+    """The facts of some ids, of a source, or those read more than `stale` days ago; else a summary of all.
+
+    An id is a row, `ROW#column`, a table, a component or `cuda==VERSION`. Raises
+    NothingMatched.
+    """
+    from toolmatrix.api.requests import open_matrix
+
+    return found(open_matrix(matrix).index, ids, source, stale, os.environ)
+
+
+def found(
+    index: Index,
+    ids: Sequence[str],
+    source: str,
+    stale: int | None,
+    env: Mapping[str, str],
+    *,
+    full: bool = False,
+) -> Report:
+    """The facts of a matrix; `full` names each that is stale, on the day that variables may fix."""
+    pages = Pages(index)
+    if source and source not in pages.sources:
+        raise NothingMatched(
+            f"no source is called `{source}`",
+            expected=_nearest(source, pages.sources),
+            found=f"`{source}`",
+            help="`toolmatrix facts` lists the sources",
+        )
+    if stale is not None:
+        return _stale(pages, source, stale, clock.today(env).isoformat(), full)
+    if ids:
+        # With a source only what that says of each.
+        several = [page for name in ids for page in _pages(pages, name, source)]
+        return Report(
+            words=lambda screen: "\n".join(text(screen) for text, _ in several),
+            document=partial(pages.document, [entry for _, held in several for entry in held]),
+        )
+    return _of_source(pages, source) if source else _summary(pages)
+
+
+def _summary(pages: Pages) -> Report:
+    document = pages.list_document(list(pages.facts()), listed=False)
+    return Report(words=lambda _: report.summary_text(document), document=lambda: document)
+
+
+def _of_source(pages: Pages, source: str) -> Report:
+    records = [record for record in pages.facts() if record.source == source]
+    document = pages.list_document(records, source=source)
+    part = pages.sources[source]
+    head = f"{source}: {part.title}\n{part.at}, read {part.read}\n\n"
+    return Report(
+        words=lambda screen: head + report.list_text(document["facts"], screen),
+        document=lambda: document,
+    )
+
+
+def _stale(pages: Pages, source: str, limit: int, today: str, full: bool) -> Report:
+    wanted = {name for name, part in pages.sources.items() if report.age(part.read, today) > limit}
+    if source:
+        wanted &= {source}
+    records = [record for record in pages.facts() if record.source in wanted]
+    document = pages.list_document(records, stale=limit, today=today)
+    return Report(
+        words=lambda _: report.stale_text(document, ids=full),
+        document=lambda: document,
+        exit_code=int(bool(records)),
+    )
+
+
+def _pages(pages: Pages, name: str, source: str) -> Iterator[Page]:
+    """The fact, table or component that an id names."""
+    plain = name.replace("_", "-")
+    wanted = next((one for one in (name, plain) if one in pages.ids), None)
+    if wanted is not None:
+        for entry in _from(source, [pages.entry(wanted)], name):
+            yield partial(report.entry_text, entry), [entry]
+    elif name in (tables := pages.tables()):
+        entries = _from(source, [pages.entry(row) for row in tables[name]], name)
+        yield partial(report.table_text, name, entries), entries
+    elif plain in pages.index.header["components"]:
+        entries = pages.about(plain, source)
+        held = _from(source, entries, name) if source else entries
+        yield partial(report.component_text, pages.index, plain, entries), held
+    else:
+        raise NothingMatched(
+            f"no fact has the id `{name}`",
+            expected=_near(name, pages),
+            found=f"`{name}`",
+            help="`toolmatrix facts COMPONENT` and `toolmatrix facts TABLE` list ids",
+        )
+
+
+def _from(source: str, entries: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    held = [entry for entry in entries if source in ("", entry["source"]["name"])]
+    if not held:
+        raise NothingMatched(f"`{name}` is not what `{source}` says", found=f"`{name}`")
+    return held
+
+
+def _near(name: str, pages: Pages) -> str:
+    """The nearest ids: within the row or table that was named, else among tables and components."""
+    row = name.partition("#")[0]
+    table = name.partition("/")[0]
+    if row in pages.ids and "#" in name:
+        return _nearest(name, pages.claims_of(row))
+    component, equals, _ = name.partition("==")
+    if equals and component in pages.index.header["components"]:
+        versions = pages.index.component(component).versions
+        return _nearest(name, [f"{component}=={version}" for version in versions])
+    rows = pages.tables().get(table)
+    if rows is not None:
+        return _nearest(name, rows)
+    others = [one for one in pages.ids if "#" not in one and "/" not in one and "==" not in one]
+    components = pages.index.header["components"]
+    return _nearest(table if "/" in name else name, [*pages.tables(), *components, *others])
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, list(known), 3, 0.5)
+    return "perhaps " + ", ".join(f"`{word}`" for word in near) if near else "a known id"
