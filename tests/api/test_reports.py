@@ -76,6 +76,7 @@ def test_a_log_is_a_path_a_text_or_lines() -> None:
         toolmatrix.diagnose("no-such.log")
 
 
+@pytest.mark.process
 def test_the_machine_is_checked() -> None:
     found = toolmatrix.doctor(only=["disk"])
     assert {one.name for one in found.verdicts} == {"disk"}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.option import Option
 from toolmatrix.cli.options import BY_KEY, OPTIONS, Options, by_flag
 from toolmatrix.cli.parser import parse
 from toolmatrix.errors import UsageError
@@ -224,3 +225,10 @@ def test_an_empty_list_is_no_value() -> None:
     with pytest.raises(UsageError, match="contradict"):
         parse(["resolve", "--prefer", "newest", "--prefer", "oldest"])
     assert parse(["resolve", "--target", ","]).given == {"target": ()}
+
+
+def test_nothing_is_declared_of_an_option_that_nobody_reads() -> None:
+    assert {key for one in OPTIONS.values() for key in vars(one)} <= vars(Option).keys() | {
+        "flags",
+        "help",
+    }

@@ -138,7 +138,7 @@ def _front() -> str:
 
 
 def _files(paths: Sequence[str]) -> list[str]:
-    """The files that are in force: a front page of the user's replaces all before it."""
+    # A front page of the user's replaces all before it.
     found: list[str] = []
     for path in (_front(), *paths):
         part = load.files(path)
@@ -194,7 +194,7 @@ class _Workers:
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """Keep Ctrl-C from processes that are started here until they can heed it: an interpreter would print it."""
+    # Processes that are started here get Ctrl-C before they can heed it, and their interpreters would print tracebacks.
     import signal
 
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -205,7 +205,7 @@ def _interrupts_kept() -> Iterator[None]:
 
 
 def _heed_interrupts() -> None:
-    """End on Ctrl-C without a word: the process that talks to the user says it."""
+    # The process that talks to the user says that it was interrupted; this one ends without a word.
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)

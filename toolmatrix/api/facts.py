@@ -94,7 +94,6 @@ def _stale(pages: Pages, source: str, limit: int, today: str, full: bool) -> Rep
 
 
 def _pages(pages: Pages, name: str, source: str) -> Iterator[Page]:
-    """The fact, table or component that an id names."""
     plain = name.replace("_", "-")
     wanted = next((one for one in (name, plain) if one in pages.ids), None)
     if wanted is not None:

@@ -148,8 +148,12 @@ class Rendered(dict[str, str]):
         texts = self._below(os.fspath(folder))
         held = {path: _held(path) for path in texts}
         changed = {path: text for path, text in texts.items() if held[path] != text}
-        if not force:
-            _refuse_kept(_kept(held, changed))
+        kept = {} if force else _kept(held, changed)
+        for reason, help in _WAYS_ON.items():
+            paths = [path for path in sorted(kept) if kept[path] == reason]
+            if paths:
+                where, others = Position(paths[0]), ", ".join(paths[1:])
+                raise OutputError(reason, where=where, found=others, help=help)
         for directory in dict.fromkeys(os.path.dirname(path) or "." for path in changed):
             _make(directory)
         replace_files(changed)
@@ -265,9 +269,23 @@ def rendered(
 
     job = make.job(lock, write.digest(lock), rules, targets=tuple(targets), version=__version__)
     job = job.replace(excluded=(*job.excluded, *refused))
-    _check_bases(job)
-    if strict:
-        _refuse_unpinned(job)
+    # A stand-in for an image that nothing starts from is a mistake in its name.
+    used = {base for image in job.images for base in (image.base, image.runtime.base)}
+    for name in job.choices.stand_ins:
+        if name not in used:
+            raise UsageError(
+                f"no file starts from `{name}`",
+                expected="one of " + ", ".join(sorted(used)),
+                found=f"`--base {name}=...`",
+            )
+    loose = [f"{image.name}: {what}" for image in job.images for what in image.unpinned]
+    if loose and strict:
+        raise Unpinned(
+            "something would be taken as it comes",
+            expected="a checksum for every download, and base images by digest",
+            found="; ".join(loose),
+            help="`--base IMAGE=IMAGE@sha256:...` pins an image; a recipe may name checksums",
+        )
     return Rendered(job, options)
 
 
@@ -283,29 +301,6 @@ def same_matrix(lock: Lock, path: str, index: Index) -> None:
     # A lock out of a solver holds what the matrix knows.
     if path:
         read.check_known(lock, path, index)
-
-
-def _check_bases(job: Job) -> None:
-    """A stand-in for an image that nothing starts from is a mistake in its name."""
-    used = {base for image in job.images for base in (image.base, image.runtime.base)}
-    for image in job.choices.stand_ins:
-        if image not in used:
-            raise UsageError(
-                f"no file starts from `{image}`",
-                expected="one of " + ", ".join(sorted(used)),
-                found=f"`--base {image}=...`",
-            )
-
-
-def _refuse_unpinned(job: Job) -> None:
-    loose = [f"{image.name}: {what}" for image in job.images for what in image.unpinned]
-    if loose:
-        raise Unpinned(
-            "something would be taken as it comes",
-            expected="a checksum for every download, and base images by digest",
-            found="; ".join(loose),
-            help="`--base IMAGE=IMAGE@sha256:...` pins an image; a recipe may name checksums",
-        )
 
 
 def _held(path: str) -> str | None:
@@ -334,26 +329,16 @@ def _kept(held: Mapping[str, str | None], changed: Iterable[str]) -> dict[str, s
     found = {}
     for path in changed:
         text = held[path]
-        if text is not None and not _is_unchanged(path, text):
-            found[path] = _EDITED if _is_ours(path, text) else _FOREIGN
+        if text is None:
+            continue
+        # A lock has another seal than the files that are rendered from it.
+        if os.path.basename(path) == LOCK:
+            as_written, is_ours = read.is_intact(text), read.may_be_replaced(path)
+        else:
+            as_written, is_ours = ours.is_unchanged(text), ours.is_ours(text)
+        if not as_written:
+            found[path] = _EDITED if is_ours else _FOREIGN
     return found
-
-
-def _refuse_kept(kept: Mapping[str, str]) -> None:
-    for reason, help in _WAYS_ON.items():
-        paths = [path for path in sorted(kept) if kept[path] == reason]
-        if paths:
-            raise OutputError(
-                reason, where=Position(paths[0]), found=", ".join(paths[1:]), help=help
-            )
-
-
-def _is_unchanged(path: str, text: str) -> bool:
-    return read.is_intact(text) if os.path.basename(path) == LOCK else ours.is_unchanged(text)
-
-
-def _is_ours(path: str, text: str) -> bool:
-    return read.may_be_replaced(path) if os.path.basename(path) == LOCK else ours.is_ours(text)
 
 
 def _make(folder: str) -> None:

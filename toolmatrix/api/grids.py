@@ -53,7 +53,6 @@ def wanted(varied: Sequence[str], where: Sequence[str]) -> tuple[str, ...]:
 
 
 def _name(text: str) -> str:
-    """The name before a selector."""
     for operator in "=<>~!":
         text = text.partition(operator)[0]
     return text.strip()

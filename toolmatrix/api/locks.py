@@ -12,7 +12,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
     from typing import Any
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from toolmatrix.report.terminal import Terminal
     from toolmatrix.solve.request import Kept, Request
     from toolmatrix.solve.resolve import Resolution
-
-SCHEMA = "toolmatrix.locked/1"
 
 
 class Unsolved(Exception):
@@ -43,23 +41,6 @@ class LockRequest(Value):
 
     request: Request
     words: tuple[str, ...]
-
-
-class Keeping(Value):
-    """An earlier lock whose releases are preferred, but for components that may move."""
-
-    lock: Lock
-    moving: frozenset[str]
-
-    def of(self, index: Index, environment: str) -> Kept:
-        """The releases to prefer in an environment."""
-        found = self.lock.environment(environment)
-        return tuple(
-            (target, component, version)
-            for target, part in (found.targets if found else {}).items()
-            for component, version in part.chosen.items()
-            if component not in _moved(index, part, set(self.moving))
-        )
 
 
 class Locked(Printed):
@@ -117,7 +98,7 @@ def lock(
     said = {name: value for name, value in options.items() if name != "matrix"}
     if kept:
         earlier = keeping(place.index, kept, listed(upgrade))
-        request = request.replace(keep=earlier.of(place.index, DEFAULT))
+        request = request.replace(keep=earlier(DEFAULT))
     words = fields(wanted, said).words()
     try:
         return Locked(
@@ -157,7 +138,7 @@ def solved(index: Index, wanted: Mapping[str, LockRequest]) -> Lock:
 
 
 def _decisive(index: Index, request: Request, found: Resolution) -> Kept:
-    """What of `keep` this answer rests on: what the request alone gives otherwise, or all if that is not enough."""
+    # A release that the request gives anyway was not kept for the sake of the earlier lock, and is not marked so.
     alone = resolve(index, request.replace(keep=())) if request.keep else found
     if alone is found or isinstance(alone, Unsatisfiable):
         return ()
@@ -172,8 +153,11 @@ def _chosen(found: Resolution, place: tuple[str, str, str]) -> str:
     return found.chosen(place[0]).get(place[1], "") if place[0] in found.targets else ""
 
 
-def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Keeping:
-    """The lock at a path, and the components of `upgrade` that may move. Raises LockError, NothingMatched."""
+def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], Kept]:
+    """The releases of a lock that an environment prefers, but for components of `upgrade` and what follows from them.
+
+    Raises LockError, NothingMatched.
+    """
     from toolmatrix.request.names import Names
 
     names = Names(index)
@@ -191,11 +175,21 @@ def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Keeping:
             expected="one of " + ", ".join(sorted(held)),
             found=f"`--upgrade {name}`",
         )
-    return Keeping(lock=lock, moving=frozenset(moving))
+
+    def of(environment: str) -> Kept:
+        found = lock.environment(environment)
+        return tuple(
+            (target, component, version)
+            for target, part in (found.targets if found else {}).items()
+            for component, version in part.chosen.items()
+            if component not in _moved(index, part, moving)
+        )
+
+    return of
 
 
 def _moved(index: Index, held: LockedTarget, moving: set[str]) -> set[str]:
-    """What moves with some components: all that was chosen because of what they say, and so on."""
+    # What a component says of another decided on it: when the one moves, so may the other, and what follows from that.
     ids = index.ids
     said_by = {
         name: {
@@ -242,7 +236,7 @@ def document(
         else []
     )
     return {
-        "schema": SCHEMA,
+        "schema": "toolmatrix.locked/1",
         "path": path,
         "status": status,
         "digest": write.digest(lock),

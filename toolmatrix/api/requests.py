@@ -101,7 +101,6 @@ def open_matrix(
 
 
 def _index(data: bytes) -> Index:
-    """The index that bytes are."""
     from toolmatrix.facts.index import Index, IndexDamaged
 
     error = MatrixError(

@@ -256,7 +256,6 @@ class Stages(Printed):
         return Ran(self.plan(), made, costs, measured, found if verify else None)
 
     def _refuse_what_is_missing(self) -> None:
-        """Raise ToolMissing for a program, UsageError for a source that is known not to be there."""
         from toolmatrix.report.findings import IndexWords
 
         for finding in self._findings(runs=True):
@@ -394,7 +393,7 @@ def ask(
 
 
 def _device(index: Index, device: str) -> str:
-    """A device as the facts call it; a capability or gfx that they do not know stays as it is, to be told unknown."""
+    # A capability or gfx that the facts do not know stays as it is, to be told unknown; any other word is a mistake.
     import re
 
     from toolmatrix.request.names import Names
@@ -409,14 +408,13 @@ def _device(index: Index, device: str) -> str:
 
 
 def _is_found(program: str, path: str) -> bool:
-    """Whether a program is on the PATH that the driver printed, or on this process's where it printed none."""
+    # nvcc prints the PATH that its commands run with; of a driver that prints none it is that of this process.
     import shutil
 
     return shutil.which(program, path=path or None) is not None
 
 
 def _as_svg(graph: str) -> str:
-    """A graph in the DOT language as SVG; raises ToolMissing without graphviz."""
     import shutil
     import subprocess
 

@@ -1,4 +1,4 @@
-"""The command line: one file per command; the only place that reads argv, env and the terminal."""
+"""The command line: a module or a function per command; the only place that reads argv, env and the terminal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""From the options and arguments of a run to what is asked, and where."""
+"""From the options and arguments of a run to what is asked, and where; and the commands that print the answer."""
 
 from __future__ import annotations
 
+from toolmatrix.api import answers
 from toolmatrix.cli.merge import misfit
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.errors import UsageError
@@ -12,11 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolmatrix.api import Outcome
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.options import Options
     from toolmatrix.facts.index import Index
     from toolmatrix.request.read import Surroundings
     from toolmatrix.solve.request import Kept, Request
+    from toolmatrix.solve.resolve import Unsatisfiable
 
 
 def written(options: Options, wanted: Sequence[str] = ()) -> Fields:
@@ -50,24 +53,11 @@ def build(
 
 
 def _kept(path: str) -> Kept:
-    """The releases of the lock of `--keep`, if that was said."""
     if not path:
         return ()
     from toolmatrix.api.requests import kept
 
     return kept(path)
-
-
-def standing_request(context: Context, words: Sequence[str]) -> Sequence[str]:
-    """The words of a request: those given, else the standing request of the configuration."""
-    if words or context.configured_request:
-        return words or context.configured_request
-    raise UsageError(
-        "no request to answer",
-        expected="a request after the name, or `request` in toolmatrix.toml",
-        found="neither",
-        help=f"`toolmatrix {context.command.name} cuda tensorflow==2.6.5`",
-    )
 
 
 def surroundings(context: Context, index: Index) -> Surroundings:
@@ -82,4 +72,71 @@ def surroundings(context: Context, index: Index) -> Surroundings:
         fields=written(context.settings.pasted(context.env)),
         carried=tuple(carried),
         keep=_kept(options.keep),
+    )
+
+
+def resolve(context: Context) -> int:
+    """Print the best answer and return 0, or why there is none with verified repairs and return 1.
+
+    An answer that rests on what nobody knows is printed too, and is none: it returns 4.
+    """
+    index = context.index()
+    found = answers.resolved(surroundings(context, index), build(context, index))
+    if found.ok and context.options.format != "json":
+        context.say_after(
+            "hint: `toolmatrix lock` writes this down; `toolmatrix explain NAME` shows why"
+        )
+    return _answer(context, found)
+
+
+def refuse(context: Context, index: Index, refusal: Unsatisfiable) -> int:
+    """Print a refusal with its repairs; the answer is no."""
+    return _answer(context, answers.NoAnswer(surroundings(context, index), refusal))
+
+
+def explain(context: Context) -> int:
+    """Explain one component of the answer to a request; exit 3 if the answer does not hold it."""
+    from toolmatrix.request.names import Names
+
+    index = context.index()
+    subject, *words = context.arguments
+    component, told = Names(index).subject(subject)
+    request = build(context, index, (subject, *words) if told else _standing(context, words))
+    around, invert = surroundings(context, index), context.options.invert
+    return _answer(context, answers.explained(around, request, component, invert=invert))
+
+
+def why_not(context: Context) -> int:
+    """Exit 1 with the reasons, 0 when facts support it, 4 when nothing forbids it and nothing supports it either."""
+    index = context.index()
+    return _answer(context, answers.allowed(surroundings(context, index), build(context, index)))
+
+
+def matrix(context: Context) -> int:
+    """Print a grid (`--rows`, `--cols`), a list of releases (`--rows` alone) or the cells of a CI matrix."""
+    from toolmatrix.api import grids
+
+    index, options = context.index(), context.options
+    varied = grids.sides(index, options.rows, options.cols, several=options.cells)
+    around = surroundings(context, index)
+    request = build(context, index, grids.wanted(varied, options.where), varied=varied)
+    if options.cells:
+        context.write_json(grids.cells(around, request, varied, options.where))
+        return 0
+    table = grids.ReleaseTable(around, request, varied, where=options.where, everything=options.all)
+    return context.give(table)
+
+
+def _answer(context: Context, found: Outcome) -> int:
+    return context.give(found, depth=context.options.depth)
+
+
+def _standing(context: Context, words: Sequence[str]) -> Sequence[str]:
+    if words or context.configured_request:
+        return words or context.configured_request
+    raise UsageError(
+        "no request to answer",
+        expected="a request after the name, or `request` in toolmatrix.toml",
+        found="neither",
+        help=f"`toolmatrix {context.command.name} cuda tensorflow==2.6.5`",
     )

@@ -6,6 +6,7 @@ import os.path
 import shutil
 import subprocess
 import time
+from functools import partial
 
 from toolmatrix.cli import ask
 from toolmatrix.errors import NothingMatched, Position, ToolMissing
@@ -49,15 +50,11 @@ def _done(context: Context, build: _Build) -> bool:
     began = time.monotonic()
     code = _called(context, build.words, cwd=build.folder).returncode
     took = f"{time.monotonic() - began:.1f} s"
-    if code:
-        _refuse_silent(context, build.words[0])
-    told = f"built {build.what} in {took}" if code == 0 else f"failed {build.what} after {took}"
-    context.say(told if code == 0 else f"{told}, exit code {code}")
-    return code == 0
-
-
-def _refuse_silent(context: Context, engine: str) -> None:
-    """A build that failed may have met no engine; a builder elsewhere needs none here, so it is asked afterwards."""
+    if not code:
+        context.say(f"built {build.what} in {took}")
+        return True
+    # It may have met no engine. A builder elsewhere needs none here, so that is asked only now.
+    engine = build.words[0]
     asked = _called(context, (engine, "version"), capture_output=True, text=True)
     if asked.returncode:
         raise ToolMissing(
@@ -65,32 +62,37 @@ def _refuse_silent(context: Context, engine: str) -> None:
             found=asked.stderr.strip().rpartition("\n")[2],
             help=f"start it, or name another: `{engine} context use`, DOCKER_HOST",
         )
+    context.say(f"failed {build.what} after {took}, exit code {code}")
+    return False
 
 
 def _called(
     context: Context, words: tuple[str, ...], **options: Any
 ) -> subprocess.CompletedProcess[str]:
+    # Docker 20.10 takes BuildKit, which the classic dialect needs, only where this asks for it.
+    env = {**context.env, "DOCKER_BUILDKIT": "1"}
     try:
-        return subprocess.run(words, check=False, env=_environment(context), **options)  # noqa: S603
+        return subprocess.run(words, check=False, env=env, **options)  # noqa: S603
     except OSError as error:
         raise ToolMissing(f"`{words[0]}` cannot be run", found=error.strerror or "") from None
 
 
-def _environment(context: Context) -> dict[str, str]:
-    """The variables of this run; BuildKit is what the classic dialect needs of Docker 20.10."""
-    return {**context.env, "DOCKER_BUILDKIT": "1"}
-
-
 def _engine(context: Context) -> Callable[[Context, str], Iterator[_Build]]:
-    """How to build, by what is installed: bake where docker has buildx, else one build for each Dockerfile."""
+    # Bake builds all targets in one call; it is a part of buildx, which a docker may lack.
     path = context.env.get("PATH")
     if shutil.which("docker", path=path):
         if _is_there(context, "buildx", "version"):
             return _bake
-        _refuse_without_buildx(context)
-        return _docker
+        # An older docker uses BuildKit by itself; a newer one cannot even say how it builds (docker/cli, builder.go).
+        if not _is_there(context, "build", "--help"):
+            raise ToolMissing(
+                "this docker builds by its plugin buildx alone",
+                expected="`docker buildx version` to succeed",
+                help="install the plugin (docs.docker.com/go/buildx), or buildah without docker",
+            )
+        return partial(_each, engine="docker")
     if shutil.which("buildah", path=path):
-        return _buildah
+        return partial(_each, engine="buildah")
     raise ToolMissing(
         "nothing here can build images",
         expected="docker or buildah on PATH",
@@ -103,52 +105,30 @@ def _is_there(context: Context, *words: str) -> bool:
     return not _called(context, ("docker", *words), capture_output=True).returncode
 
 
-def _refuse_without_buildx(context: Context) -> None:
-    """An older docker uses BuildKit by itself; a newer one cannot even say how it builds (docker/cli, builder.go)."""
-    if not _is_there(context, "build", "--help"):
-        raise ToolMissing(
-            "this docker builds by its plugin buildx alone",
-            expected="`docker buildx version` to succeed",
-            help="install the plugin (docs.docker.com/go/buildx), or buildah without docker",
-        )
-
-
 def _bake(context: Context, folder: str) -> Iterator[_Build]:
-    """One call for all targets, where a bake file lies in the directory: its paths are relative to where bake runs."""
     if not os.path.isfile(os.path.join(folder, _BAKE)):
-        yield from _docker(context, folder)
+        yield from _each(context, folder, "docker")
         return
+    # Paths in a bake file are relative to where bake runs.
     wanted = context.options.target
     names = tuple(bake_name(name) for name, _ in _images(context, folder)) if wanted else ()
     words = ("docker", "buildx", "bake", "--file", _BAKE)
     yield _Build(what=folder, words=(*words, *context.passed, *names), folder=folder)
 
 
-def _docker(context: Context, folder: str) -> Iterator[_Build]:
+def _each(context: Context, folder: str, engine: str) -> Iterator[_Build]:
     for name, platform in _images(context, folder):
-        yield _one(context, folder, name, ("docker", "build", "--platform", platform))
-
-
-def _buildah(context: Context, folder: str) -> Iterator[_Build]:
-    for name, platform in _images(context, folder):
-        yield _one(context, folder, name, ("buildah", "build", "--platform", platform))
-
-
-def _one(context: Context, folder: str, name: str, words: tuple[str, ...]) -> _Build:
-    file = os.path.join(folder, name + _ENDING)
-    tag = f"{os.path.basename(os.path.abspath(folder)).lower()}:{name}"
-    return _Build(what=tag, words=(*words, "--tag", tag, "--file", file, *context.passed, folder))
-
-
-def _targets(context: Context) -> tuple[str, ...]:
-    """The targets of `--target`, none where all are built."""
-    return ask.settled(context, context.index()).target if context.options.target else ()
+        file = os.path.join(folder, name + _ENDING)
+        # A reference to an image has small letters alone.
+        tag = f"{os.path.basename(os.path.abspath(folder)).lower()}:{name}"
+        words = (engine, "build", "--platform", platform, "--tag", tag, "--file", file)
+        yield _Build(what=tag, words=(*words, *context.passed, folder))
 
 
 def _images(context: Context, folder: str) -> Iterator[tuple[str, str]]:
-    """The images of a directory with their platforms, as its lock names them; raises NothingMatched if it has none."""
     lock = read.read(os.path.join(folder, _LOCK))
-    found, wanted = 0, _targets(context)
+    wanted = ask.settled(context, context.index()).target if context.options.target else ()
+    found = 0
     for name, environment, target in lock.names():
         if os.path.isfile(os.path.join(folder, name + _ENDING)) and (
             not wanted or target in wanted

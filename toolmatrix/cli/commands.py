@@ -1,6 +1,7 @@
 """The commands, as a table that imports none of them.
 
-A command `some-name` is the module `toolmatrix.cli.some_name` with `run(context) -> int`.
+A command `some-name` is the module `toolmatrix.cli.some_name` with `run(context) -> int`, or the function `some_name`
+of the module that it names.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Command(Value):
 
     name: str
     summary: str
+    module: str = ""
     usage: str = ""
     passes: bool = False
     fills: bool = False
@@ -64,9 +66,9 @@ class Command(Value):
 
     def load(self) -> Callable[[Context], int]:
         """Import the command and return what runs it."""
-        path = "toolmatrix.cli." + self.name.replace("-", "_")
-        module = __import__(path, fromlist=["run"])
-        run: Callable[[Context], int] = module.run
+        name = self.name.replace("-", "_")
+        module = __import__("toolmatrix.cli." + (self.module or name), fromlist=[name])
+        run: Callable[[Context], int] = getattr(module, name if self.module else "run")
         return run
 
 
@@ -81,6 +83,7 @@ _BOUNDS = ("cpu_time", "memory")
 _ALL = (
     Command(
         name="resolve",
+        module="ask",
         summary="which versions go together",
         usage="REQUEST...",
         completer="release",
@@ -95,6 +98,7 @@ _ALL = (
     ),
     Command(
         name="explain",
+        module="ask",
         summary="why this version, and what was refused",
         usage="NAME [REQUEST...]",
         completer="component",
@@ -108,6 +112,7 @@ _ALL = (
     ),
     Command(
         name="why-not",
+        module="ask",
         does="looking for ways to have",
         summary="what forbids a request, and what would have to change",
         usage="REQUEST...",
@@ -121,6 +126,7 @@ _ALL = (
     ),
     Command(
         name="matrix",
+        module="ask",
         does="filling in the grid",
         for_words=("--rows", "--cols"),
         summary="a grid of what goes with what",
@@ -160,6 +166,7 @@ _ALL = (
     ),
     Command(
         name="diff",
+        module="subjects",
         does="comparing",
         summary="what moved between locks, or differs between targets, images and machines",
         usage="OLD [NEW]",
@@ -242,6 +249,7 @@ _ALL = (
     ),
     Command(
         name="inventory",
+        module="subjects",
         does="reading",
         summary="what an image or a directory holds, and how it was seen",
         usage="SUBJECT",
@@ -256,6 +264,7 @@ _ALL = (
     ),
     Command(
         name="validate",
+        module="subjects",
         summary="whether images are what a lock says",
         usage="SUBJECT...",
         completer="file",
@@ -282,6 +291,7 @@ _ALL = (
     ),
     Command(
         name="doctor",
+        module="subjects",
         summary="whether this machine is ready",
         own=("target", "only", "list_checks"),
         formats=("text", "json", "junit", "github", "html"),

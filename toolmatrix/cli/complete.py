@@ -43,7 +43,7 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
 
 
 def _parts(index: Callable[[], Index]) -> Iterator[str]:
-    """The names that `--only` takes, of any command: codegen archs, checks of a machine, files of facts."""
+    # What `--only` takes depends on the command, which a shell does not tell: the names of all.
     from toolmatrix import resources
     from toolmatrix.facts import names
     from toolmatrix.judge import machine

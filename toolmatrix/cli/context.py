@@ -155,7 +155,6 @@ def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Ter
 
 
 def _terminal(stdout: TextIO, env: Mapping[str, str], options: Options) -> Terminal:
-    """The terminal of the reader of the result; a file has no colours unless they are asked for."""
     terminal = terminal_of(stdout, env, options)
     if options.output != "-" and options.color != "always":
         return terminal.replace(colour=False)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os.path
 
 from toolmatrix.api import locks
-from toolmatrix.cli import ask, standing
-from toolmatrix.cli.resolve import refuse
+from toolmatrix.cli import ask
+from toolmatrix.cli.options import OPTIONS
 from toolmatrix.errors import LockError, UsageError
 from toolmatrix.lock import compare, read, write
+from toolmatrix.lock.model import DEFAULT
 from toolmatrix.outputs import replace_file
 from toolmatrix.report import differences
 from toolmatrix.report.terminal import plural
+from toolmatrix.request import fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock, LockedEnvironment
     from toolmatrix.solve.request import Kept
+
+    Environments = dict[str, locks.LockRequest]
 
 
 def run(context: Context) -> int:
@@ -34,17 +38,22 @@ def run(context: Context) -> int:
         standing_for = f"environment `{refused.environment}`: " if refused.environment else ""
         told = "the lock is stale" if context.options.check else "nothing was written"
         context.say(f"{standing_for}no answer, {told}")
-        return refuse(context, index, refused.refusal)
+        return ask.refuse(context, index, refused.refusal)
 
 
 def _write(context: Context, index: Index) -> int:
     options = context.options
     held = _held(context)
-    wanted = standing.environments(context, held)
-    keep = _keeping(context, index)
-    lock = solved(index, wanted, lambda name: keep.of(index, name) if keep else ())
-    if options.format == "text" and (_output_is_said(context) or options.lock == "-"):
-        return _elsewhere(context, lock)
+    wanted = environments(context, index, held)
+    lock = solved(index, wanted, _keeping(context, index))
+    # `--output -` is the default, and can be said all the same: then the lock itself is the result.
+    if options.format == "text" and (
+        context.origins["output"].kind != "default" or options.lock == "-"
+    ):
+        context.write(write.text(lock))
+        said = "" if options.output == "-" else f"wrote {options.output}: "
+        context.say_after(said + _counted(lock))
+        return 0
     path = options.lock
     before = held or _previous(path)
     lock = lock.replace(render=before.render if before else {})
@@ -64,22 +73,9 @@ def _write(context: Context, index: Index) -> int:
     return 0
 
 
-def _output_is_said(context: Context) -> bool:
-    """`--output -` is the default and can be said all the same."""
-    return context.origins["output"].kind != "default"
-
-
-def _elsewhere(context: Context, lock: Lock) -> int:
-    """Give the lock itself as the result, for stdout or the file of `--output`."""
-    context.write(write.text(lock))
-    output = context.options.output
-    context.say_after(_counted(lock) if output == "-" else f"wrote {output}: {_counted(lock)}")
-    return 0
-
-
 def _check(context: Context, index: Index) -> int:
     held = read.read(context.options.lock)
-    wanted = standing.environments(context, held)
+    wanted = environments(context, index, held)
     reasons = _requests_that_moved(held, wanted)
     fresh = solved(index, wanted, lambda name: locks.marked(held, name))
     found = compare.locks(held, fresh)
@@ -130,8 +126,7 @@ def _notes(index: Index, held: Lock, found: compare.Differences) -> list[str]:
     return notes
 
 
-def _requests_that_moved(held: Lock, wanted: standing.Environments) -> list[str]:
-    """In what the requests of the lock and of this run differ."""
+def _requests_that_moved(held: Lock, wanted: Environments) -> list[str]:
     told = []
     for name in sorted({*held.environments, *wanted}):
         named = f"environment `{name}`: " if len({*held.environments, *wanted}) > 1 else ""
@@ -148,28 +143,82 @@ def _requests_that_moved(held: Lock, wanted: standing.Environments) -> list[str]
     return told
 
 
-def _keeping(context: Context, index: Index) -> locks.Keeping | None:
-    """The lock whose releases are preferred, and the components that may move all the same."""
-    options = context.options
-    if not (options.upgrade or options.keep):
-        return None
-    return locks.keeping(index, options.keep or options.lock, options.upgrade)
-
-
-def solved(
-    index: Index, wanted: standing.Environments, keep: Callable[[str], Kept] = lambda _: ()
-) -> Lock:
+def solved(index: Index, wanted: Environments, keep: Callable[[str], Kept] = lambda _: ()) -> Lock:
     """The answers of all environments; `keep` has the releases that each prefers. Raises locks.Unsolved."""
     return locks.solved(
         index,
         {
-            name: locks.LockRequest(
-                request=ask.build(part.context, index, part.arguments).replace(keep=keep(name)),
-                words=part.words,
-            )
+            name: part.replace(request=part.request.replace(keep=keep(name)))
             for name, part in wanted.items()
         },
     )
+
+
+def _keeping(context: Context, index: Index) -> Callable[[str], Kept]:
+    """The releases that an environment prefers: those of the lock of `--keep`, but for what `--upgrade` lets move."""
+    options = context.options
+    if not (options.upgrade or options.keep):
+        return lambda _: ()
+    return locks.keeping(index, options.keep or options.lock, options.upgrade)
+
+
+def environments(context: Context, index: Index, held: Lock | None) -> Environments:
+    """The requests of a run by environment: the one given, else those configured, else those of a lock."""
+    configured = context.arguments == context.configured_request
+    if context.environments and (configured or not context.arguments):
+        return _configured(context, index)
+    if context.arguments:
+        return {DEFAULT: _standing(context, index)}
+    if held is None or not held.environments:
+        raise _no_request()
+    return {
+        name: _again(context, index, environment.request)
+        for name, environment in held.environments.items()
+    }
+
+
+def _no_request() -> UsageError:
+    return UsageError(
+        "no request to lock",
+        expected="a request, `request` in toolmatrix.toml, or a lock to make again",
+        help="`toolmatrix lock tensorflow==2.6.5 --target x86,arm`",
+    )
+
+
+def _configured(context: Context, index: Index) -> Environments:
+    found = {}
+    if context.configured_request and DEFAULT not in context.environments:
+        found[DEFAULT] = _standing(context, index)
+    for name in sorted(context.environments):
+        inside = context.for_environment(name)
+        if not inside.arguments:
+            raise UsageError(
+                f"the environment `{name}` has no request",
+                expected="`request` in its table, or above all tables",
+            )
+        found[name] = _standing(inside, index)
+    return found
+
+
+def _standing(context: Context, index: Index) -> locks.LockRequest:
+    # What is kept is settled once for all environments.
+    made = context.replace(options=context.options.replace(keep=""))
+    # The words alone ask the same again: positional ones, then `--option=value` for what is not at its default.
+    words = ask.written(made.options, made.arguments).words()
+    return locks.LockRequest(request=ask.build(made, index), words=words)
+
+
+def _again(context: Context, index: Index, words: tuple[str, ...]) -> locks.LockRequest:
+    # An option that is said in this run replaces the same option of the lock.
+    held = fields.given(words)
+    wanted = held.pop("wanted")
+    for name in fields.OPTIONS:
+        if name in context.origins and context.origins[name].kind != "default":
+            held[name] = context.options[name]
+        else:
+            held.setdefault(name, OPTIONS[name].default)
+    options = context.options.replace(**held)
+    return _standing(context.replace(options=options, arguments=wanted), index)
 
 
 def _held(context: Context) -> Lock | None:
@@ -177,12 +226,12 @@ def _held(context: Context) -> Lock | None:
     if context.arguments or context.environments:
         return None
     if not os.path.exists(context.options.lock):
-        raise standing.no_request()
+        raise _no_request()
     return read.read(context.options.lock)
 
 
 def _previous(path: str) -> Lock | None:
-    """The lock that is about to be replaced, if it can be read; raises LockError for what never was one."""
+    # A lock that is broken may be replaced; a file that never was one is somebody else's.
     try:
         return read.read(path)
     except LockError:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from toolmatrix.cli.context import Context
-    from toolmatrix.cli.prepare import Stdin
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
 
@@ -56,8 +55,8 @@ def main(
     except BrokenPipeError:
         return READER_GONE
     finally:
-        if run.piped is not None:
-            run.piped.close()
+        if run.context is not None:
+            run.context.piped.close()
 
 
 class _Run:
@@ -72,12 +71,12 @@ class _Run:
         stderr: TextIO,
     ) -> None:
         self.argv = list(argv)
+        # What the program itself is told: words behind `--` are for others.
+        self.words = self.argv[: self.argv.index("--")] if "--" in self.argv else self.argv
         self.env = env
-        self.stdin = stdin
-        self.stdout = stdout
-        self.stderr = stderr
-        self.options: Options | None = None
-        self.piped: Stdin | None = None
+        self.streams = stdin, stdout, stderr
+        self.stdout, self.stderr = stdout, stderr
+        self.context: Context | None = None
 
     def guarded(self) -> int:
         """Execute, and word what goes wrong."""
@@ -117,23 +116,17 @@ class _Run:
             return 0
         from toolmatrix.cli.prepare import make_context
 
-        context = make_context(
-            parsed, parsed.command, self.env, self.stdin, self.stdout, self.stderr
-        )
-        self.options, self.piped = context.options, context.piped
-        code = self._watched(context)
+        self.context = context = make_context(parsed, parsed.command, self.env, *self.streams)
+        run = context.command.load()
+        if context.command.does:
+            from toolmatrix.cli.progress import Waiting
+
+            with Waiting(context, " ".join((context.command.does, *context.arguments))):
+                code = run(context)
+        else:
+            code = run(context)
         context.finish()
         return 0 if code == 1 and context.options.exit_zero else code
-
-    def _watched(self, context: Context) -> int:
-        """Run the command; where it takes long, what it does is said."""
-        run = context.command.load()
-        if not context.command.does:
-            return run(context)
-        from toolmatrix.cli.progress import Waiting
-
-        with Waiting(context, " ".join((context.command.does, *context.arguments))):
-            return run(context)
 
     def _complete(self) -> int:
         from toolmatrix.cli.complete import candidates
@@ -143,15 +136,14 @@ class _Run:
         return 0
 
     def _index(self) -> Index:
-        """The matrix of the settings, for what is typed and not yet run."""
+        # What is typed was not run yet, so there are only settings to tell the matrix.
         from toolmatrix.cli.prepare import make_context
 
-        streams = self.stdin, self.stdout, self.stderr
-        return make_context(Parsed(), COMMANDS["config"], self.env, *streams).index()
+        return make_context(Parsed(), COMMANDS["config"], self.env, *self.streams).index()
 
     def report(self, error: ToolmatrixError) -> int:
         """Word an error where its reader looks; returns the exit code."""
-        if error.where is not None and self.piped and error.where.path == self.piped.path:
+        if error.where and self.context and error.where.path == self.context.piped.path:
             error.where.path = "stdin"
         if not self._wants_json():
             self.tell(error_text(error, self._terminal()))
@@ -180,18 +172,15 @@ class _Run:
         tell(self.stderr, text)
 
     def _terminal(self) -> Terminal:
-        return terminal_of(self.stderr, self.env, self.options or Options(self._colour()))
-
-    def _colour(self) -> dict[str, str]:
-        words = _before_dashes(self.argv)
-        return {"color": "never"} if "--no-color" in words else {}
+        plain = {"color": "never"} if "--no-color" in self.words else {}
+        options = self.context.options if self.context else Options(plain)
+        return terminal_of(self.stderr, self.env, options)
 
     def _wants_json(self) -> bool:
-        """True if errors are to be JSON; read from the bare arguments when these are what is wrong."""
-        if self.options is not None:
-            return self.options.format == "json"
-        words = _before_dashes(self.argv)
-        for word, following in zip(words, [*words[1:], ""], strict=True):
+        if self.context is not None:
+            return bool(self.context.options.format == "json")
+        # The arguments may be what is wrong: then their bare words have to tell.
+        for word, following in zip(self.words, [*self.words[1:], ""], strict=True):
             if word == "--json" or word == "--format=json":
                 return True
             if word.startswith("--format"):
@@ -200,14 +189,10 @@ class _Run:
         return variables[0] == "json" or variables[1] in ("1", "true", "yes", "on")
 
     def _very_verbose(self) -> bool:
-        if self.options is not None:
-            return self.options.verbose >= 2
-        words = _before_dashes(self.argv)
-        return words.count("--verbose") + words.count("-v") + 2 * words.count("-vv") >= 2
-
-
-def _before_dashes(argv: list[str]) -> list[str]:
-    return argv[: argv.index("--")] if "--" in argv else argv
+        if self.context is not None:
+            return self.context.options.verbose >= 2
+        count = self.words.count
+        return count("--verbose") + count("-v") + 2 * count("-vv") >= 2
 
 
 def version_line() -> str:
@@ -236,7 +221,7 @@ def error_text(error: ToolmatrixError, terminal: Terminal) -> str:
 
 
 def _shown(text: str) -> str:
-    """Quoted text on one line of bearable length, without letters that a terminal would obey."""
+    # What is quoted was written by strangers: it may be long, and hold letters that a terminal would obey.
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 4 :]}"
     from toolmatrix.report.terminal import printable

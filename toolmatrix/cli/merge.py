@@ -70,12 +70,15 @@ def from_variables(env: Mapping[str, str], command: Command, directory: str) -> 
     values: dict[str, Any] = {}
     names: dict[str, str] = {}
     # An environment without such variables, which is the usual one, costs one look at each name.
-    if any(name.startswith("TOOLMATRIX_") for name in env):
-        for name in command.options:
-            option = OPTIONS[name]
-            for variable, stands_for in _variables(option):
-                if env.get(variable):
-                    _take(option, variable, stands_for, env[variable], values, names)
+    is_usual = not any(name.startswith("TOOLMATRIX_") for name in env)
+    for name in () if is_usual else command.options:
+        for variable, stands_for in _variables(OPTIONS[name]):
+            value = _from_variable(name, variable, stands_for, env.get(variable))
+            if value is None:
+                continue
+            if values.get(name, value) != value:
+                raise ConfigError(f"`{names[name]}` and `{variable}` contradict each other")
+            values[name], names[name] = value, variable
     return SettingsLayer(kind="variable", values=_placed(values, directory), names=names)
 
 
@@ -99,24 +102,16 @@ def _variables(option: Option) -> list[tuple[str, str]]:
     return [(option.variable, ""), *short]
 
 
-def _take(
-    option: Option,
-    variable: str,
-    stands_for: str,
-    text: str,
-    values: dict[str, Any],
-    names: dict[str, str],
-) -> None:
+def _from_variable(name: str, variable: str, stands_for: str, text: str | None) -> Any:
+    """The value that the text of a variable gives an option; None where it says nothing, or no to a shorthand."""
+    if not text:
+        return None
     try:
-        value = option.read(text, from_env=True) if not stands_for else _shorthand(text, stands_for)
+        if not stands_for:
+            return OPTIONS[name].read(text, from_env=True)
+        return stands_for if OPTIONS["help"].read(text) else None
     except BadValue as bad:
-        raise misfit(option, Origin(kind="variable", name=variable), bad) from None
-    if value is None:
-        return
-    if values.get(option.name, value) != value:
-        raise ConfigError(f"`{names[option.name]}` and `{variable}` contradict each other")
-    values[option.name] = value
-    names[option.name] = variable
+        raise misfit(OPTIONS[name], Origin(kind="variable", name=variable), bad) from None
 
 
 def misfit(option: Option, origin: Origin, bad: BadValue) -> ToolmatrixError:
@@ -126,10 +121,6 @@ def misfit(option: Option, origin: Origin, bad: BadValue) -> ToolmatrixError:
     if origin.kind == "variable":
         what = f"the environment variable `{origin.name}`"
     return bad.about(kind, what, origin.where)
-
-
-def _shorthand(text: str, stands_for: str) -> str | None:
-    return stands_for if OPTIONS["help"].read(text) else None
 
 
 def _placed(values: Mapping[str, Any], directory: str) -> dict[str, Any]:
@@ -153,41 +144,38 @@ def merge(layers: Sequence[SettingsLayer], command: Command) -> tuple[Options, d
     """The options of a command from layers, the strongest first."""
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
-    ranks: dict[str, int] = {}
     wanted = set(command.options)
-    # The rank is kept for options that exclude each other: the stronger place wins, and within one it is an error.
-    for rank, layer in enumerate(layers):
+    for layer in layers:
         for name, value in layer.values.items():
             if name in wanted and name not in values:
-                values[name], origins[name], ranks[name] = value, layer.origin(name), rank
-    _settle_exclusions(values, origins, ranks)
-    _settle_format(values, origins, ranks, command)
+                values[name], origins[name] = value, layer.origin(name)
+    _settle_exclusions(values, origins)
+    _settle_format(values, origins, command)
     return Options(values), {name: origins.get(name, DEFAULT) for name in command.options}
 
 
-def _settle_exclusions(
-    values: dict[str, Any], origins: dict[str, Origin], ranks: dict[str, int]
-) -> None:
-    for name in list(values):
+def _settle_exclusions(values: dict[str, Any], origins: dict[str, Origin]) -> None:
+    # Of options that exclude each other the one of the stronger place wins, which was put in first; within one place
+    # it is an error.
+    by_strength = list(values)
+    for name in by_strength:
         for other in OPTIONS[name].excludes:
             if not (values.get(name) and values.get(other)):
                 continue
-            if ranks[name] == ranks[other]:
+            if origins[name].kind == origins[other].kind:
                 pair = f"`{origins[name].name or name}` and `{origins[other].name or other}`"
                 kind = UsageError if origins[name].kind == "flag" else ConfigError
                 raise kind(f"{pair} contradict each other", where=origins[name].where)
-            weaker = name if ranks[name] > ranks[other] else other
+            weaker = max(name, other, key=by_strength.index)
             del values[weaker], origins[weaker]
 
 
-def _settle_format(
-    values: dict[str, Any], origins: dict[str, Origin], ranks: dict[str, int], command: Command
-) -> None:
-    """A format that the command lacks is an error as a flag; as a setting it means other commands."""
+def _settle_format(values: dict[str, Any], origins: dict[str, Origin], command: Command) -> None:
     form = values.get("format", "text")
     if form in command.formats or (command.fills and set(form.split(",")) <= set(command.forms)):
         return
-    if ranks["format"] == 0:
+    # As a setting it means other commands.
+    if origins["format"].kind == "flag":
         raise UsageError(
             f"`{command.name}` has no format `{form}`",
             expected="one of " + ", ".join(command.forms),

@@ -26,31 +26,38 @@ _TOML: Mapping[str, tuple[type, str]] = {
     "text": (str, "a string"),
 }
 _METAVARS = {"list": "LIST", "number": "N", "text": "NAME"}
-_NONE: Mapping[str, str] = {}
 _EMPTY: Mapping[str, Any] = {"flag": False, "count": 0, "number": None, "text": "", "list": ()}
 
 
 class Option:
-    """One declaration; `name` and `kind` come from the field it is assigned to."""
+    """One declaration; `name` and `kind` come from the field it is assigned to.
+
+    `shape` is `path`, `date` or nothing, `split` means comma lists. Of a text that may name `many`, each word between
+    commas is one of the choices, which may be listed when asked for. A file sets what is `configurable`; what is
+    `only_flag` is set by no variable either.
+    """
 
     flags: tuple[str, ...]
     help: str
-    metavar: str
-    group: str
-    completer: str
-    only_flag: bool
-    configurable: bool
-    default: Any
-    excludes: tuple[str, ...]
-    shape: str
-    shorthand: Mapping[str, str]
-    split: bool
-    many: bool
+    metavar = ""
+    group = "common"
+    completer = ""
+    only_flag = False
+    configurable = True
+    default: Any = None
+    excludes: tuple[str, ...] = ()
+    shape = ""
+    shorthand: Mapping[str, str] = {}
+    split = True
+    many = False
+    words: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+    name = ""
+    kind = ""
 
     def __init__(self, declared: Mapping[str, Any]) -> None:
+        # What is not declared is read from the class: making all options is a part of every run.
         self.__dict__.update(declared)
         self.configurable = self.configurable and not self.only_flag
-        self.name = self.kind = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -75,8 +82,7 @@ class Option:
     @property
     def choices(self) -> tuple[str, ...]:
         """The words that it takes; none where it takes any, or asks the matrix."""
-        said: tuple[str, ...] | Callable[[], tuple[str, ...]] = self.__dict__["choices"]
-        return said() if callable(said) else said
+        return self.words() if callable(self.words) else self.words
 
     @property
     def takes_value(self) -> bool:
@@ -142,7 +148,7 @@ class Option:
         return text
 
     def _one(self, word: str) -> str:
-        """One of several words; those that have a flag of their own need no list of all."""
+        # A word that has a flag of its own is known: listing all formats imports what renders files.
         return word if word in self.shorthand.values() else pick(self.name, word, self.choices)
 
 
@@ -170,28 +176,9 @@ def _truth(text: str) -> bool:
     raise BadValue("1, true, yes, on, 0, false, no or off", f"`{text}`")
 
 
-def option(
-    *flags: str,
-    help: str,
-    metavar: str = "",
-    group: str = "common",
-    default: object = None,
-    choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = (),
-    completer: str = "",
-    configurable: bool = True,
-    only_flag: bool = False,
-    excludes: tuple[str, ...] = (),
-    shape: str = "",
-    shorthand: Mapping[str, str] = _NONE,
-    split: bool = True,
-    many: bool = False,
-) -> Any:
-    """Declare an option; `shape` is `path`, `date` or nothing, `split` means comma lists.
-
-    Of a text that may name `many`, each word between commas is one of the choices, which may be listed when asked for.
-    A file sets what is `configurable`; what is `only_flag` is set by no variable either.
-    """
-    return Option(locals())
+def option(*flags: str, **declared: Any) -> Any:
+    """Declare an option of every command."""
+    return Option(declared | {"flags": flags})
 
 
 def of_request(*flags: str, **declared: Any) -> Any:

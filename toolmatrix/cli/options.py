@@ -62,7 +62,7 @@ class Options:
     prefer: str = of_request(
         "--prefer",
         metavar="WORD",
-        choices=PREFERENCES,
+        words=PREFERENCES,
         default="best-evidence",
         help="which of several answers to take",
     )
@@ -205,7 +205,7 @@ class Options:
     )
     dialect: str = of_command(
         "--dialect",
-        choices=("modern", "classic"),
+        words=("modern", "classic"),
         default="modern",
         help="which Dockerfiles: those of BuildKit today, or those that Docker 20.10 and buildah read",
     )
@@ -267,7 +267,7 @@ class Options:
     color: str = option(
         "--color",
         metavar="WHEN",
-        choices=("auto", "always", "never"),
+        words=("auto", "always", "never"),
         default="auto",
         shorthand={"--no-color": "never"},
         help="when to colour",
@@ -275,7 +275,7 @@ class Options:
     no_progress: bool = option("--no-progress", help="no progress lines")
     format: str = option(
         "--format",
-        choices=_every_format,
+        words=_every_format,
         default="text",
         many=True,
         shorthand={
@@ -314,7 +314,7 @@ class Options:
     min_evidence: str = option(
         "--min-evidence",
         metavar="WORD",
-        choices=WORDS,
+        words=WORDS,
         default="unknown",
         help="refuse what is known less well",
     )

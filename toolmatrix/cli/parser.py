@@ -131,7 +131,6 @@ def _next_value(option: Option, flag: str, words: list[str]) -> str:
 def _unknown(
     parsed: Parsed, table: Mapping[str, tuple[Option, str]], flag: str, value: str = ""
 ) -> UsageError:
-    """An option that nobody has; with a version behind it, what one holds is meant."""
     from toolmatrix.request.spelling import closest
 
     known = tuple(table)

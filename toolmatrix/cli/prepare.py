@@ -164,7 +164,7 @@ def _settings(flags: SettingsLayer, directory: str, env: Mapping[str, str]) -> S
 def _settings_files(
     places: Iterable[tuple[str, tuple[str, ...]]], kind: str
 ) -> Iterator[SettingsFile]:
-    """The files that hold settings, of those that may: the reader is imported where there is one, which is rare."""
+    # The reader is imported where there is a file, which is rare.
     for path, prefix in places:
         try:
             os.stat(path)
@@ -192,7 +192,7 @@ def _project_files(directory: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _user_files(env: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The place of the user's own file, below XDG_CONFIG_HOME; its specification has relative paths ignored."""
+    # The XDG base directory specification has paths ignored that are relative.
     base, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if not os.path.isabs(base):
         base = os.path.join(home, ".config")
@@ -241,7 +241,6 @@ def _directory(given: Mapping[str, Any], env: Mapping[str, str]) -> str:
 
 
 def _said(arguments: Sequence[str], command: Command, piped: Stdin) -> Iterator[str]:
-    """The arguments; `-` in a request stands for the requests on stdin."""
     asks = command.request and "REQUEST" in command.usage
     for word in arguments:
         yield from piped.request() if asks and word == _STDIN else (word,)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os.path
 
 from toolmatrix.api import files, locks
-from toolmatrix.cli import ask, standing
+from toolmatrix.cli import ask
 from toolmatrix.cli import lock as locking
 from toolmatrix.cli.options import BY_KEY
-from toolmatrix.cli.resolve import refuse
 from toolmatrix.errors import LockError, UsageError
 from toolmatrix.lock import read
 from toolmatrix.report.terminal import columns, plural
@@ -39,7 +38,7 @@ def run(context: Context) -> int:
         found = _rendered(made, index)
     except locks.Unsolved as unsolved:
         context.say("no answer, nothing was written")
-        return refuse(context, index, unsolved.refusal)
+        return ask.refuse(context, index, unsolved.refusal)
     for name, reason in found.excluded:
         context.say_after(f"excluded {name}: {reason}")
     if context.options.check:
@@ -88,7 +87,7 @@ def _remembering(context: Context) -> Context:
 
 
 def _kept_lock(context: Context, path: str) -> Lock | None:
-    """The lock at a path, if one is there; one that is to be replaced may be broken."""
+    # One that is to be replaced may be broken.
     if not os.path.exists(path):
         return None
     try:
@@ -100,7 +99,6 @@ def _kept_lock(context: Context, path: str) -> Lock | None:
 
 
 def _recalled(path: str, option: Option, words: str | tuple[str, ...]) -> object:
-    """The value of an option that a lock holds; the path of a recipe is relative to the lock."""
     from toolmatrix.recipes import read as recipes
 
     try:
@@ -112,7 +110,6 @@ def _recalled(path: str, option: Option, words: str | tuple[str, ...]) -> object
 
 
 def _rendered(context: Context, index: Index) -> Rendered:
-    """The files of the request, of `--lock`, or of the directory."""
     options = context.options
     # The targets of a request are those of its lock.
     targets = () if context.arguments else options.target
@@ -177,12 +174,10 @@ def _has_answer(context: Context, index: Index, target: str) -> bool:
 
 
 def _locked(context: Context, index: Index) -> Lock:
-    wanted = standing.environments(context, None)
-    return locking.solved(index, wanted)
+    return locking.solved(index, locking.environments(context, index, None))
 
 
 def _needing(context: Context, rules: Rules) -> Context:
-    """The run with what the recipe needs beside its request."""
     options = context.options
     named = " ".join((*context.arguments, *options.with_))
     return _with(context, with_=(*options.with_, *files.needs(rules, named, distro=options.distro)))
@@ -193,7 +188,6 @@ def _with(context: Context, **changes: object) -> Context:
 
 
 def _check(context: Context, found: Rendered) -> int:
-    """Print what differs between the files and what would be written."""
     output = context.options.output
     changed, kept = found.differences(output)
     for text in changed.values():
@@ -209,7 +203,6 @@ def _check(context: Context, found: Rendered) -> int:
 
 
 def _write(context: Context, found: Rendered) -> None:
-    """Write what differs from what is there, all of it or nothing, and say what may surprise."""
     options = context.options
     for path, written in sorted(found.write(options.output, force=options.force).items()):
         context.write(f"{'wrote' if written else 'unchanged'} {path}\n")

@@ -35,7 +35,6 @@ def run(context: Context) -> int:
 
 
 def _found(context: Context) -> Stages:
-    """The plans of the log or of the driver's dry run; raises UsageError for both or neither."""
     options = context.options
     if not options.from_log:
         if not context.arguments:
@@ -74,7 +73,6 @@ def _read(context: Context, path: str) -> Stages:
 
 
 def _ask(context: Context, sources: Sequence[str], driver: str) -> Stages:
-    """What a driver says to some sources and the flags after `--`."""
     from toolmatrix.stages.drivers.dry_run import names_archs
 
     options = context.options
@@ -94,7 +92,6 @@ def _ask(context: Context, sources: Sequence[str], driver: str) -> Stages:
 
 
 def _show(context: Context, found: Stages) -> int:
-    """Print the plans in the format asked for."""
     options = context.options
     if options.format not in ("text", "json"):
         context.write(found.drawn(options.format))

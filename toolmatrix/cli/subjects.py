@@ -1,23 +1,27 @@
-"""`toolmatrix validate`: whether images are what a lock or expectations say."""
+"""`toolmatrix inventory`, `validate`, `doctor` and `diff`: images, machines and locks, looked at and checked."""
 
 from __future__ import annotations
 
 import os
 
-from toolmatrix.api import subjects
+from toolmatrix.api import differences, subjects
 from toolmatrix.cli import ask
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.progress import Progress, summarize
 from toolmatrix.errors import Position, UsageError
-from toolmatrix.judge import results
+from toolmatrix.judge import locked, machine, results
 from toolmatrix.judge.pool import WorkBounds
 from toolmatrix.judge.validator import Baseline, Validator, expectations_of
-from toolmatrix.report import verdicts
+from toolmatrix.lock import read
+from toolmatrix.report import terminal, verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import IO
+
     from toolmatrix.cli.context import Context
     from toolmatrix.finding import Judged
+    from toolmatrix.lock.model import Lock
 
 # Seconds for a subject where `--timeout` names none.
 _PATIENCE = 3600
@@ -25,7 +29,21 @@ _PATIENCE = 3600
 _LARGEST = 16 << 20
 
 
-def run(context: Context) -> int:
+def inventory(context: Context) -> int:
+    """Print the inventory of a subject; raises SubjectError where it cannot be read."""
+    options = context.options
+    index = None if options.no_run else context.index
+    place = options.platform, options.directory
+    found = subjects.observed(context.arguments[0], *place, _stdin(context), index)
+    return context.give(found, everything=options.all)
+
+
+def _stdin(context: Context) -> IO[bytes] | None:
+    # A stream that was put in the place of a closed one has no buffer.
+    return getattr(context.stdin, "buffer", None)
+
+
+def validate(context: Context) -> int:
     """Print the verdicts and return 0 when all hold, 1 when something is wrong, 4 when that cannot be said."""
     options = context.options
     words = _subjects(context)
@@ -67,7 +85,7 @@ def run(context: Context) -> int:
 
 
 def _stream(context: Context, judged: Judged) -> None:
-    """Write a line at once where lines are read as they come; into a file they go together."""
+    # Whoever reads lines as they come waits for each; into a file they go together, whole or not at all.
     from toolmatrix.cli.context import to_stream
 
     if context.options.format != "jsonl":
@@ -109,7 +127,6 @@ def targets(context: Context) -> tuple[str, ...]:
 
 
 def _subjects(context: Context) -> list[str]:
-    """The subjects, each once; with `--all` they stand in the files that are named, one a line."""
     if not context.options.all:
         return list(dict.fromkeys(context.arguments))
     found: dict[str, None] = {}
@@ -138,3 +155,60 @@ def _lines(context: Context, path: str, what: str) -> list[tuple[str, int]]:
         raise UsageError(f"cannot read {what}", where=Position(path), found=found) from None
     words = [(line.strip(), number) for number, line in enumerate(lines, 1)]
     return [(word, number) for word, number in words if word and not word.startswith("#")]
+
+
+def doctor(context: Context) -> int:
+    """Print the verdicts and return 0 when the machine is ready, 1 when something is wrong, 4 when nobody can say."""
+    options = context.options
+    if options.list_checks:
+        return _checks(context)
+    path = options.lock
+    if context.origins["lock"].kind != "flag" and not os.path.exists(path):
+        path = ""
+    judged = subjects.ready(
+        context.index(),
+        path,
+        targets(context) if path else (),
+        options.only,
+        options.directory,
+        context.env,
+    )
+    return context.give(subjects.report([judged]))
+
+
+def _checks(context: Context) -> int:
+    if context.options.format == "json":
+        checks = {name: about for name, (about, _) in machine.CHECKS.items()}
+        context.write_json({"schema": "toolmatrix.checks/1", "checks": checks})
+        return 0
+    rows = [(name, about) for name, (about, _) in machine.CHECKS.items()]
+    context.write("".join(line + "\n" for line in terminal.columns(rows)))
+    return 0
+
+
+def diff(context: Context) -> int:
+    """Print the differences and return 0, or 1 with `--exit-code` when a value moved or is suspicious."""
+    options, words = context.options, context.arguments
+    if any(locked.is_subject(word, context.path(word)) for word in words):
+        explains = context.origins["lock"].kind == "flag"
+        found = differences.of_subjects(
+            words,
+            targets(context) if explains else (),
+            options.platform,
+            lock=options.lock if explains else "",
+            everything=options.all,
+            directory=options.directory,
+            stdin=_stdin(context),
+        )
+    else:
+        held = [(path, _lock(context, path)) for path in words]
+        index = context.index()
+        found = differences.of_locks(held, targets(context), index)
+    code = context.give(found)
+    return code if options.exit_code else 0
+
+
+def _lock(context: Context, argument: str) -> Lock:
+    if argument == "-":
+        return read.parse(context.piped.read("a lock", read.LARGEST + 1), "stdin")
+    return read.read(context.path(argument))
