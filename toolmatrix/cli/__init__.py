@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+# Objects made between two looks for garbage: an answer makes fewer, and leaves none that matters.
 COLLECT_EVERY = 100_000
-"""Objects made between two looks for garbage: an answer makes fewer, and leaves none that matters."""
 
 
 def main_script() -> int:
@@ -22,6 +22,7 @@ def main_script() -> int:
     _open_closed()
     from toolmatrix.cli.main import main
 
+    # A letter that the encoding of the terminal lacks is shown as an escape; no answer fails for it.
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
         reconfigure(errors="backslashreplace")
     code = main(sys.argv[1:], os.environ, sys.stdin, sys.stdout, sys.stderr)
@@ -31,10 +32,7 @@ def main_script() -> int:
 
 
 def script() -> NoReturn:
-    """Run the program and end the process.
-
-    Once there is an answer nothing is left to put away, and freeing all objects one by one is a tenth of a `resolve`.
-    """
+    """Run the program and end the process."""
     interrupts.heed()
     try:
         from toolmatrix import pack
@@ -47,6 +45,7 @@ def script() -> NoReturn:
             raise
         interrupts.end()
     pack.keep()
+    # Once there is an answer nothing is left to put away, and freeing all objects one by one is a tenth of a `resolve`.
     if code <= 1:
         os._exit(code)
     interrupts.end_with(code)
@@ -54,10 +53,8 @@ def script() -> NoReturn:
 
 
 def _open_closed() -> None:
-    """Put a stream that fails in the place of each that was closed, before a file that is opened takes its number.
-
-    What reads or writes it is told so, as by the tools of GNU (`stdopen` of gnulib); what does not is none the worse.
-    """
+    # A file that is opened would take the number of a stream that was closed, and get what is printed. In its place
+    # stands one that fails, as with the tools of GNU (`stdopen` of gnulib): what does not use it is none the worse.
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -69,7 +66,7 @@ def _open_closed() -> None:
 
 
 def _settle(stream: object) -> None:
-    """Flush a stream; one whose reader is gone is pointed at nothing, so that the exit is quiet."""
+    # Python flushes at the exit again and would complain of a reader that is gone: the stream then points at nothing.
     try:
         stream.flush()  # type: ignore[attr-defined]
     except (OSError, ValueError, AttributeError):

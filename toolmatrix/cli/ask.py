@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolmatrix.api import answers
-from toolmatrix.cli.merge import misfit
 from toolmatrix.cli.options import OPTIONS
+from toolmatrix.cli.prepare import misfit
 from toolmatrix.errors import UsageError
 from toolmatrix.request import fields, read
 from toolmatrix.request.fields import BadValue, Fields
@@ -55,6 +55,7 @@ def build(
 def _kept(path: str) -> Kept:
     if not path:
         return ()
+    # The reader of locks is imported where one is named.
     from toolmatrix.api.requests import kept
 
     return kept(path)
@@ -62,6 +63,7 @@ def _kept(path: str) -> Kept:
 
 def surroundings(context: Context, index: Index) -> Surroundings:
     """The surroundings of a `toolmatrix resolve` pasted where this run was: its settings and variables, no flag."""
+    # What is offered has to say these itself: the command that is pasted has none of the flags of this run.
     options, carried = context.options, []
     for path in options.matrix:
         carried += ["--matrix", path]
@@ -76,10 +78,7 @@ def surroundings(context: Context, index: Index) -> Surroundings:
 
 
 def resolve(context: Context) -> int:
-    """Print the best answer and return 0, or why there is none with verified repairs and return 1.
-
-    An answer that rests on what nobody knows is printed too, and is none: it returns 4.
-    """
+    """Print the best answer and return 0, 4 if it rests on what nobody knows, or why there is none and return 1."""
     index = context.index()
     found = answers.resolved(surroundings(context, index), build(context, index))
     if found.ok and context.options.format != "json":
@@ -99,6 +98,7 @@ def explain(context: Context) -> int:
     from toolmatrix.request.names import Names
 
     index = context.index()
+    # A name with a version asks for it as well; one alone is looked for in the answer to the rest.
     subject, *words = context.arguments
     component, told = Names(index).subject(subject)
     request = build(context, index, (subject, *words) if told else _standing(context, words))

@@ -79,6 +79,7 @@ def _called(
 
 def _engine(context: Context) -> Callable[[Context, str], Iterator[_Build]]:
     # Bake builds all targets in one call; it is a part of buildx, which a docker may lack.
+    # The PATH of this run, which is also that of the engine that is called.
     path = context.env.get("PATH")
     if shutil.which("docker", path=path):
         if _is_there(context, "buildx", "version"):

@@ -50,6 +50,7 @@ class Command(Value):
         """The formats that it takes; what `fills` a directory writes those of `render` besides."""
         if not self.fills:
             return self.formats
+        # Formats are found by lying in a folder, which takes as long as a small command.
         from toolmatrix.render import formats
 
         return (*self.formats, *formats.names())

@@ -1,7 +1,4 @@
-"""`toolmatrix _complete KIND PREFIX`: the names that the completion scripts offer.
-
-A shell asks this while somebody types, so whatever is missing or wrong means: no names.
-"""
+"""`toolmatrix _complete KIND PREFIX`: the names that the completion scripts offer."""
 
 from __future__ import annotations
 
@@ -34,6 +31,7 @@ def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
         return []
     # Only the last part of a list such as `sm_80,sm_86` is being typed.
     done, comma, last = prefix.rpartition(",") if kind != "release" else ("", "", prefix)
+    # A shell asks while somebody types: whatever is missing or wrong means that there are no names.
     try:
         from toolmatrix.facts import names
 

@@ -28,6 +28,7 @@ def run(context: Context) -> int:
     return 0
 
 
+# The `json` of `--json` is a format that not every command has.
 def _flags(option: Option, command: Command | None = None) -> tuple[str, ...]:
     return (*option.flags, *option.short(_choices(option, command)))
 
@@ -195,6 +196,7 @@ def _zsh() -> list[str]:
 
 
 def _zsh_option(option: Option, command: Command) -> list[str]:
+    # In a spec of `_arguments` brackets hold the text, and colons end its parts (zshcompsys(1)).
     text = option.help.replace("[", "(").replace("]", ")").replace(":", ",")
     star = "*" if option.kind in ("list", "count") else ""
     specs = []

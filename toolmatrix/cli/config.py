@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolmatrix.cli.merge import unknown_variables
 from toolmatrix.cli.options import OPTIONS
+from toolmatrix.cli.prepare import unknown_variables
 from toolmatrix.report.terminal import columns
 
 TYPE_CHECKING = False
@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.cli.context import Context
-    from toolmatrix.cli.merge import Origin
+    from toolmatrix.cli.prepare import Origin
 
 
 def run(context: Context) -> int:
     """Print the settings as they would hold for a command."""
+    # A variable with a misspelt name sets nothing, and no other command could tell it from one that is not for us.
     for name in unknown_variables(context.env):
         context.say(f"warning: `{name}` is not a variable that toolmatrix reads")
     if context.options.format == "json":

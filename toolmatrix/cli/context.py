@@ -6,22 +6,93 @@ import os
 import os.path
 
 from toolmatrix.api import as_json
-from toolmatrix.errors import OutputError
+from toolmatrix.errors import OutputError, UsageError
 from toolmatrix.report.terminal import Terminal, detect
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from tempfile import TemporaryDirectory
     from typing import Any, TextIO
 
     from toolmatrix.api import Printed
     from toolmatrix.cli.commands import Command
-    from toolmatrix.cli.merge import Origin
     from toolmatrix.cli.options import Options
-    from toolmatrix.cli.prepare import Settings, Stdin
+    from toolmatrix.cli.prepare import Origin, Settings
     from toolmatrix.cli.settings import SettingsFile
     from toolmatrix.facts.index import Index
+
+STDIN = "-"
+# Bytes of a request.
+_LARGEST = 1 << 20
+
+
+class Stdin:
+    """The stdin of one run."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.taken = ""
+        self._folder: TemporaryDirectory[str] | None = None
+
+    def read(self, what: str, most: int) -> bytes:
+        """At most so many bytes; raises UsageError where something else has read them."""
+        if self.taken:
+            raise UsageError(
+                "only one thing can be read from stdin",
+                expected=f"`{STDIN}` once",
+                found=f"{self.taken} and {what}",
+                help="put one of the two in a file",
+            )
+        self.taken = what
+        # Bytes, for the encoding is a part of what is read; a stream of text alone has none.
+        raw = getattr(self.stream, "buffer", None)
+        try:
+            data: bytes = raw.read(most) if raw is not None else self.stream.read(most).encode()
+        except OSError as error:
+            raise UsageError(f"cannot read {what} from stdin", found=error.strerror or "") from None
+        return data
+
+    def matrix(self) -> str:
+        """The path of a file with the matrix that is piped in."""
+        # A matrix may be read again, for the places of findings and by other processes: a stream is read once.
+        from tempfile import TemporaryDirectory
+
+        from toolmatrix.facts.yamlfile import SIZE_LIMIT
+
+        if self._folder is None:
+            data = self.read("a matrix", SIZE_LIMIT + 1)
+            self._folder = TemporaryDirectory(prefix="toolmatrix-")
+            with open(self.path, "wb") as file:
+                file.write(data)
+        return self.path
+
+    @property
+    def path(self) -> str:
+        """The path of the file with the matrix that was piped in; empty if none was."""
+        return os.path.join(self._folder.name, "stdin") if self._folder is not None else ""
+
+    def close(self) -> None:
+        """Remove the file of the matrix."""
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def request(self) -> list[str]:
+        """Requests, one a line; `#` begins a comment."""
+        data = self.read("a request", _LARGEST)
+        try:
+            lines = data.decode("utf-8").splitlines()
+        except UnicodeDecodeError:
+            raise UsageError("the request on stdin is not text", expected="UTF-8") from None
+        words = [line.partition("#")[0].strip() for line in lines]
+        found = [word for word in words if word]
+        if not found:
+            raise UsageError(
+                "no request on stdin", expected="requests such as `tensorflow==2.6.5`, one a line"
+            )
+        return found
 
 
 class Context(Value):
@@ -83,10 +154,8 @@ class Context(Value):
         return open_index(self.matrices, self.env)
 
     def write(self, text: str) -> None:
-        """Give a piece of the result, for stdout or the file of `--output`.
-
-        It is held back until the command has returned, so a failure leaves no half of a result.
-        """
+        """Give a piece of the result, for stdout or the file of `--output`."""
+        # Held back until the command has returned, so that a failure leaves no half of a result.
         self.pieces.append(text)
 
     def write_json(self, document: Mapping[str, Any]) -> None:
@@ -138,6 +207,7 @@ def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Ter
         tty = stream.isatty()
     except (AttributeError, ValueError):
         tty = False
+    # What is not a terminal has the width of `Terminal`, so that a file is the same on every machine.
     width = 0
     if tty:
         try:
@@ -156,6 +226,7 @@ def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Ter
 
 def _terminal(stdout: TextIO, env: Mapping[str, str], options: Options) -> Terminal:
     terminal = terminal_of(stdout, env, options)
+    # A file has no colours unless they are asked for.
     if options.output != "-" and options.color != "always":
         return terminal.replace(colour=False)
     return terminal
@@ -168,13 +239,15 @@ def to_stream(stream: TextIO, text: str) -> None:
         stream.flush()
     except BrokenPipeError:
         raise
+    # A ValueError is what Python makes of a stream that was closed.
     except (OSError, ValueError) as error:
         found = getattr(error, "strerror", None) or str(error)
         raise OutputError("cannot write to stdout", found=found) from None
 
 
 def tell(stream: TextIO, text: str) -> None:
-    """Write what stands beside the result; if nobody listens, the exit code still speaks."""
+    """Write what stands beside the result."""
+    # If nobody listens, the exit code still speaks.
     try:
         stream.write(text)
         stream.flush()

@@ -1,7 +1,4 @@
-"""Ctrl-C at any time: one word, exit code 130, and never a traceback.
-
-It is a KeyboardInterrupt, so that what a command has begun is put away.
-"""
+"""Ctrl-C at any time: one word, exit code 130, and never a traceback."""
 
 from __future__ import annotations
 
@@ -14,14 +11,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+# As shells report a program that SIGINT ended.
 CODE = 130
 SAID = "interrupted\n"
-# Seconds.
+# Seconds until an interrupt that nobody could raise comes again: by then the callback has returned.
 _SOON = 0.001
 
 
 def heed() -> None:
     """Have an interrupt that comes where nothing can be raised, as in a callback of an import, come again."""
+    # It stays a KeyboardInterrupt, so that what a command has begun is put away.
     sys.unraisablehook = _again
 
 
@@ -34,7 +33,8 @@ def _again(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def are_behind(error: BaseException | None) -> bool:
-    """True for an interrupt, or what Python made of one: a RuntimeError where it came in `__set_name__`."""
+    """True for an interrupt, or what Python made of one."""
+    # Up to Python 3.11 an error in `__set_name__` comes out as a RuntimeError with the error behind it.
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__
     return error is not None

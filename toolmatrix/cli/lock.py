@@ -55,6 +55,7 @@ def _write(context: Context, index: Index) -> int:
         context.say_after(said + _counted(lock))
         return 0
     path = options.lock
+    # `render` keeps its options in the lock beside its files, and finds them there again.
     before = held or _previous(path)
     lock = lock.replace(render=before.render if before else {})
     text = write.text(lock)
@@ -75,6 +76,7 @@ def _write(context: Context, index: Index) -> int:
 
 def _check(context: Context, index: Index) -> int:
     held = read.read(context.options.lock)
+    # What the lock says it was made to keep is kept again: without, an answer that is as it was would be called stale.
     wanted = environments(context, index, held)
     reasons = _requests_that_moved(held, wanted)
     fresh = solved(index, wanted, lambda name: locks.marked(held, name))
@@ -222,7 +224,7 @@ def _again(context: Context, index: Index, words: tuple[str, ...]) -> locks.Lock
 
 
 def _held(context: Context) -> Lock | None:
-    """The lock whose requests are asked again where this run has none."""
+    # Without a request in this run those of the lock are asked again.
     if context.arguments or context.environments:
         return None
     if not os.path.exists(context.options.lock):

@@ -105,6 +105,7 @@ class Option:
             return int(text)
         if self.kind == "text":
             return self._word(text)
+        # An empty flag is a value forgotten, and refused; an empty variable sets nothing.
         words = self._words(text, from_env) if text.strip() or from_env else [""]
         return tuple(self._word(word) for word in words)
 
@@ -132,6 +133,7 @@ class Option:
     def _words(self, text: str, from_env: bool) -> list[str]:
         if self.split:
             return [word for word in (part.strip() for part in text.split(",")) if word]
+        # A variable holds in one word what a flag says by being repeated: paths as in PATH, requests by blanks.
         if from_env:
             return [word for word in text.split(":" if self.shape == "path" else None) if word]
         return [text]

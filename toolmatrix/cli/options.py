@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def _every_format() -> tuple[str, ...]:
+    # Commands have options, so they are imported when their formats are asked for.
     from toolmatrix.cli.commands import every_format
 
     return every_format()

@@ -1,9 +1,4 @@
-"""Arguments into a command, its arguments and the options given; nothing is looked up elsewhere.
-
-Not `argparse`: with what it imports it doubles the time of an interpreter that does nothing, and its
-messages change from one Python to the next. All flags share one table, so options may stand
-anywhere, before the command too.
-"""
+"""Arguments into a command, its arguments and the options given; nothing is looked up elsewhere."""
 
 from __future__ import annotations
 
@@ -14,12 +9,13 @@ from toolmatrix.request.fields import BadValue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from toolmatrix.cli.option import Option
 
 
+_FLAGS = by_flag()
 # How like a flag a misspelt one is that has nothing else in mind.
 _SURELY = 0.85
 
@@ -40,13 +36,14 @@ class Parsed:
         self.flags: dict[str, str] = {}
 
 
+# Not `argparse`: with what it imports it doubles the time of an interpreter that does nothing, and its messages change
+# from one Python to the next. All flags share one table, so options may stand anywhere, before the command too.
 def parse(argv: Sequence[str]) -> Parsed:
     """Take `argv` apart; raises UsageError.
 
     `--help` and `--version` end the reading: what follows them is not judged.
     """
     parsed = Parsed()
-    table = by_flag()
     # Taken from the end, so that a flag can take its value.
     words = list(reversed(argv))
     while words:
@@ -59,9 +56,9 @@ def parse(argv: Sequence[str]) -> Parsed:
                 _positional(parsed, rest)
             break
         if word.startswith("--"):
-            _long(parsed, table, word, words)
+            _long(parsed, word, words)
         elif word.startswith("-") and word != "-":
-            _short(parsed, table, word, words)
+            _short(parsed, word, words)
         else:
             _positional(parsed, word)
         if "help" in parsed.given or "version" in parsed.given:
@@ -89,13 +86,11 @@ def _command_help(word: str) -> str:
     return meant(word, tuple(COMMANDS), "`toolmatrix help` lists the commands")
 
 
-def _long(
-    parsed: Parsed, table: Mapping[str, tuple[Option, str]], word: str, words: list[str]
-) -> None:
+def _long(parsed: Parsed, word: str, words: list[str]) -> None:
     flag, equals, value = word.partition("=")
-    if flag not in table:
-        raise _unknown(parsed, table, flag, value if equals else words[-1] if words else "")
-    option, stands_for = table[flag]
+    if flag not in _FLAGS:
+        raise _unknown(parsed, flag, value if equals else words[-1] if words else "")
+    option, stands_for = _FLAGS[flag]
     if stands_for or not option.takes_value:
         if equals:
             raise UsageError(f"option `{flag}` takes no value", found=f"`{value}`")
@@ -104,15 +99,13 @@ def _long(
         _set(parsed, option, flag, value if equals else _next_value(option, flag, words))
 
 
-def _short(
-    parsed: Parsed, table: Mapping[str, tuple[Option, str]], word: str, words: list[str]
-) -> None:
+def _short(parsed: Parsed, word: str, words: list[str]) -> None:
     letters = word[1:]
     while letters:
         flag, letters = "-" + letters[0], letters[1:]
-        if flag not in table:
-            raise _unknown(parsed, table, word if flag == word[:2] else flag)
-        option, _ = table[flag]
+        if flag not in _FLAGS:
+            raise _unknown(parsed, word if flag == word[:2] else flag)
+        option, _ = _FLAGS[flag]
         if option.takes_value:
             value = letters.removeprefix("=") if letters else _next_value(option, flag, words)
             _set(parsed, option, flag, value)
@@ -128,15 +121,14 @@ def _next_value(option: Option, flag: str, words: list[str]) -> str:
     return words.pop()
 
 
-def _unknown(
-    parsed: Parsed, table: Mapping[str, tuple[Option, str]], flag: str, value: str = ""
-) -> UsageError:
+def _unknown(parsed: Parsed, flag: str, value: str = "") -> UsageError:
     from toolmatrix.request.spelling import closest
 
-    known = tuple(table)
+    # With a version behind it, such as `--cuda 11.2`, it is what one holds.
+    known = tuple(_FLAGS)
     if parsed.command is not None:
         names = parsed.command.options
-        known = tuple(name for name, (option, _) in table.items() if option.name in names)
+        known = tuple(name for name, (option, _) in _FLAGS.items() if option.name in names)
     close = _MEANT.get(flag) or closest(flag, known)
     if value[:1].isdigit() and "--with" in known and not closest(flag, known, _SURELY):
         close = f"--with {flag[2:]}=={value}"

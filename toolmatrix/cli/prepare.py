@@ -1,97 +1,179 @@
-"""The context of a run, made from parsed arguments, variables and configuration files."""
+"""The context of a run, made from parsed arguments, variables and configuration files.
+
+Each option has one value, and an origin: flag > TOOLMATRIX_* variable > environment table > project file > user file >
+default.
+"""
 
 from __future__ import annotations
 
 import os.path
 
 from toolmatrix.cli.commands import COMMANDS
-from toolmatrix.cli.context import Context
-from toolmatrix.cli.merge import SettingsLayer, from_defaults, from_flags, from_variables, merge
-from toolmatrix.cli.options import Options
-from toolmatrix.errors import UsageError
+from toolmatrix.cli.context import STDIN, Context, Stdin
+from toolmatrix.cli.option import Option, variable_of
+from toolmatrix.cli.options import OPTIONS, Options
+from toolmatrix.errors import ConfigError, UsageError
 from toolmatrix.report.terminal import Terminal
+from toolmatrix.request.fields import BadValue
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from tempfile import TemporaryDirectory
     from typing import Any, TextIO
 
     from toolmatrix.cli.commands import Command
-    from toolmatrix.cli.merge import Origin
     from toolmatrix.cli.parser import Parsed
     from toolmatrix.cli.settings import SettingsFile
+    from toolmatrix.errors import Position, ToolmatrixError
 
 
-_STDIN = "-"
-# Bytes of a request.
-_LARGEST = 1 << 20
+class Origin(Value):
+    """The place that the value of an option came from."""
 
-
-class Stdin:
-    """The stdin of one run."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-        self.taken = ""
-        self._folder: TemporaryDirectory[str] | None = None
-
-    def read(self, what: str, most: int) -> bytes:
-        """At most so many bytes; raises UsageError where something else has read them."""
-        if self.taken:
-            raise UsageError(
-                "only one thing can be read from stdin",
-                expected=f"`{_STDIN}` once",
-                found=f"{self.taken} and {what}",
-                help="put one of the two in a file",
-            )
-        self.taken = what
-        raw = getattr(self.stream, "buffer", None)
-        try:
-            data: bytes = raw.read(most) if raw is not None else self.stream.read(most).encode()
-        except OSError as error:
-            raise UsageError(f"cannot read {what} from stdin", found=error.strerror or "") from None
-        return data
-
-    def matrix(self) -> str:
-        """The path of a file with the matrix that is piped in: a matrix may be read again, by other processes too."""
-        from tempfile import TemporaryDirectory
-
-        from toolmatrix.facts.yamlfile import SIZE_LIMIT
-
-        if self._folder is None:
-            data = self.read("a matrix", SIZE_LIMIT + 1)
-            self._folder = TemporaryDirectory(prefix="toolmatrix-")
-            with open(self.path, "wb") as file:
-                file.write(data)
-        return self.path
+    kind: str  # flag, variable, environment table, project file, user file, default
+    name: str = ""  # the flag as written, the variable, or the name of the environment table
+    file: SettingsFile | None = None
+    keys: tuple[str, ...] = ()
 
     @property
-    def path(self) -> str:
-        """The path of the file with the matrix that was piped in; empty if none was."""
-        return os.path.join(self._folder.name, "stdin") if self._folder is not None else ""
+    def where(self) -> Position | None:
+        """The place in a file, for what stands in one."""
+        return self.file.position(*self.keys) if self.file else None
 
-    def close(self) -> None:
-        """Remove the file of the matrix."""
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+    def __str__(self) -> str:
+        place = self.where
+        return str(place) if place else self.name or self.kind
 
-    def request(self) -> list[str]:
-        """Requests, one a line; `#` begins a comment."""
-        data = self.read("a request", _LARGEST)
-        try:
-            lines = data.decode("utf-8").splitlines()
-        except UnicodeDecodeError:
-            raise UsageError("the request on stdin is not text", expected="UTF-8") from None
-        words = [line.partition("#")[0].strip() for line in lines]
-        found = [word for word in words if word]
-        if not found:
-            raise UsageError(
-                "no request on stdin", expected="requests such as `tensorflow==2.6.5`, one a line"
-            )
-        return found
+
+DEFAULT = Origin(kind="default")
+
+
+class SettingsLayer(Value):
+    """The values that one place gives."""
+
+    kind: str
+    values: Mapping[str, Any]
+    names: Mapping[str, str] = {}
+    file: SettingsFile | None = None
+    path: tuple[str, ...] = ()
+
+    def origin(self, name: str) -> Origin:
+        """The origin of the option `name` in this place."""
+        keys = (*self.path, OPTIONS[name].key) if self.file else ()
+        return Origin(kind=self.kind, name=self.names.get(name, ""), file=self.file, keys=keys)
+
+
+# Defaults that are paths lie in the directory of -C as well.
+_PATHS = {name: one.default for name, one in OPTIONS.items() if one.shape == "path" and one.default}
+
+
+def _from_variables(env: Mapping[str, str], command: Command, directory: str) -> SettingsLayer:
+    values: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    # An environment without such variables, which is the usual one, costs one look at each name.
+    is_usual = not any(name.startswith("TOOLMATRIX_") for name in env)
+    for name in () if is_usual else command.options:
+        for variable, stands_for in _variables(OPTIONS[name]):
+            value = _from_variable(name, variable, stands_for, env.get(variable))
+            if value is None:
+                continue
+            if values.get(name, value) != value:
+                raise ConfigError(f"`{names[name]}` and `{variable}` contradict each other")
+            values[name], names[name] = value, variable
+    return SettingsLayer(kind="variable", values=_placed(values, directory), names=names)
+
+
+def unknown_variables(env: Mapping[str, str]) -> list[str]:
+    """TOOLMATRIX_* variables that set nothing."""
+    known = {variable for option in OPTIONS.values() for variable, _ in _variables(option)}
+    return sorted(name for name in env if name.startswith("TOOLMATRIX_") and name not in known)
+
+
+def _variables(option: Option) -> list[tuple[str, str]]:
+    if option.only_flag:
+        return []
+    short = [(variable_of(flag), value) for flag, value in option.shorthand.items()]
+    return [(option.variable, ""), *short]
+
+
+def _from_variable(name: str, variable: str, stands_for: str, text: str | None) -> Any:
+    """The value that the text of a variable gives an option; None where it says nothing, or no to a shorthand."""
+    if not text:
+        return None
+    try:
+        if not stands_for:
+            return OPTIONS[name].read(text, from_env=True)
+        return stands_for if OPTIONS["help"].read(text) else None
+    except BadValue as bad:
+        raise misfit(OPTIONS[name], Origin(kind="variable", name=variable), bad) from None
+
+
+def misfit(option: Option, origin: Origin, bad: BadValue) -> ToolmatrixError:
+    """The error for a value that an option does not take, where it was said."""
+    kind = UsageError if origin.kind == "flag" else ConfigError
+    what = f"`{option.flags[-1] if origin.kind == 'flag' else option.key}`"
+    if origin.kind == "variable":
+        what = f"the environment variable `{origin.name}`"
+    return bad.about(kind, what, origin.where)
+
+
+def _placed(values: Mapping[str, Any], directory: str) -> dict[str, Any]:
+    """`values` with paths relative to the directory of -C."""
+    placed = dict(values)
+    for name, value in values.items():
+        if directory and OPTIONS[name].shape == "path":
+            several = isinstance(value, tuple)
+            joined = tuple(_join(directory, one) for one in (value if several else [value]))
+            placed[name] = joined if several else joined[0]
+    return placed
+
+
+def _join(directory: str, path: str) -> str:
+    return path if path == "-" else os.path.join(directory, path)
+
+
+def merge(layers: Sequence[SettingsLayer], command: Command) -> tuple[Options, dict[str, Origin]]:
+    """The options of a command from layers, the strongest first."""
+    values: dict[str, Any] = {}
+    origins: dict[str, Origin] = {}
+    wanted = set(command.options)
+    for layer in layers:
+        for name, value in layer.values.items():
+            if name in wanted and name not in values:
+                values[name], origins[name] = value, layer.origin(name)
+    _settle_exclusions(values, origins)
+    _settle_format(values, origins, command)
+    return Options(values), {name: origins.get(name, DEFAULT) for name in command.options}
+
+
+def _settle_exclusions(values: dict[str, Any], origins: dict[str, Origin]) -> None:
+    # Of options that exclude each other the one of the stronger place wins, which was put in first; within one place
+    # it is an error.
+    by_strength = list(values)
+    for name in by_strength:
+        for other in OPTIONS[name].excludes:
+            if not (values.get(name) and values.get(other)):
+                continue
+            if origins[name].kind == origins[other].kind:
+                pair = f"`{origins[name].name or name}` and `{origins[other].name or other}`"
+                kind = UsageError if origins[name].kind == "flag" else ConfigError
+                raise kind(f"{pair} contradict each other", where=origins[name].where)
+            weaker = max(name, other, key=by_strength.index)
+            del values[weaker], origins[weaker]
+
+
+def _settle_format(values: dict[str, Any], origins: dict[str, Origin], command: Command) -> None:
+    form = values.get("format", "text")
+    if form in command.formats or (command.fills and set(form.split(",")) <= set(command.forms)):
+        return
+    # As a setting it means other commands.
+    if origins["format"].kind == "flag":
+        raise UsageError(
+            f"`{command.name}` has no format `{form}`",
+            expected="one of " + ", ".join(command.forms),
+        )
+    del values["format"], origins["format"]
 
 
 class Settings(Value):
@@ -110,7 +192,7 @@ class Settings(Value):
         self, command: Command, env: Mapping[str, str], environment: str = ""
     ) -> tuple[Options, dict[str, Origin]]:
         """The options of a command, in an environment where one is named, with the origin of each."""
-        layers = [self.flags, from_variables(env, command, self.directory)]
+        layers = [self.flags, _from_variables(env, command, self.directory)]
         if environment:
             file = self._of(environment)
             layers.append(
@@ -124,7 +206,8 @@ class Settings(Value):
         layers += [
             SettingsLayer(kind=one.kind, values=one.top.values, file=one) for one in self.files
         ]
-        return merge([*layers, from_defaults(self.directory)], command)
+        layers.append(SettingsLayer(kind="default", values=_placed(_PATHS, self.directory)))
+        return merge(layers, command)
 
     def request(self, environment: str = "") -> tuple[str, ...]:
         """The standing request, of an environment where one is named and has its own."""
@@ -141,6 +224,7 @@ class Settings(Value):
             # `-C` is no part of what is pasted, and other files may be in force without it.
             here = _settings(flags, _directory({}, env), env)
         options, _ = here.options(command, env)
+        # A variable may name an environment, which is known only after the options were read without one.
         return (
             here.options(command, env, options.environment)[0] if options.environment else options
         )
@@ -210,7 +294,9 @@ def make_context(
 ) -> Context:
     """Everything a command is handed, from what was parsed, the variables and the files."""
     directory = _directory(parsed.given, env)
-    settings = _settings(from_flags(parsed, directory), directory, env)
+    said = _placed(parsed.given, directory)
+    flags = SettingsLayer(kind="flag", values=said, names=parsed.flags)
+    settings = _settings(flags, directory, env)
     piped = Stdin(stdin)
     context = Context(
         command=command,
@@ -243,7 +329,7 @@ def _directory(given: Mapping[str, Any], env: Mapping[str, str]) -> str:
 def _said(arguments: Sequence[str], command: Command, piped: Stdin) -> Iterator[str]:
     asks = command.request and "REQUEST" in command.usage
     for word in arguments:
-        yield from piped.request() if asks and word == _STDIN else (word,)
+        yield from piped.request() if asks and word == STDIN else (word,)
 
 
 def _no_environment(name: str, known: Mapping[str, Any]) -> UsageError:

@@ -11,13 +11,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
 
+# Seconds without a word; then a progress line, where somebody watches.
 PATIENCE = 0.5
-"""Seconds without a word; then a progress line, where somebody watches."""
+# Back to the first column, and erase to the end of the line (ECMA-48, EL).
 _ERASED = "\r\x1b[K"
 # Columns for the seconds behind what is being done.
 _FIGURES = 12
+# Seconds between two lines in a log, where nobody does.
 APART = 10
-"""Seconds between two lines in a log, where nobody does."""
 
 
 class Progress:
@@ -58,6 +59,7 @@ class Waiting:
 
     def __init__(self, context: Context, doing: str) -> None:
         options, self.stream = context.options, context.stderr
+        # A line that wraps could not be written over.
         room = terminal_of(self.stream, context.env, options).width - _FIGURES
         self.doing = doing if len(doing) <= room else f"{doing[: room - 3]}..."
         watched = self.stream.isatty() and not options.quiet and not options.no_progress
@@ -66,6 +68,7 @@ class Waiting:
 
     def __enter__(self) -> None:
         if self.wanted:
+            # A thread, as the command is busy with one call that tells nothing of how far it is.
             import threading
 
             self.over = threading.Event()

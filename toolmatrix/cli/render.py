@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import Lock
     from toolmatrix.render.make import Rules
 
-# What `--format` says where nothing else is said: every format.
+# What `--format` says where nothing is said: here that means every format.
 _EVERY = "text"
 
 
@@ -71,7 +71,7 @@ def _place(context: Context) -> None:
 
 
 def _remembering(context: Context) -> Context:
-    """The run with the options by which its directory was rendered, else its lock, where it says nothing else."""
+    # A directory is rendered again as it was: by the options in its lock, else those in the lock of `--lock`.
     if context.arguments:
         return context
     for path in dict.fromkeys((_beside(context), _answered_by(context))):
@@ -105,13 +105,14 @@ def _recalled(path: str, option: Option, words: str | tuple[str, ...]) -> object
         value = option.accept(words if isinstance(words, str) else list(words))
     except BadValue as bad:
         raise read.odd(path, ("render", option.key), bad.expected, bad.found) from None
+    # The path of a recipe is relative to the lock.
     moved = option.name == "recipe" and recipes.is_path(value)
     return os.path.join(os.path.dirname(path), value) if moved else value
 
 
 def _rendered(context: Context, index: Index) -> Rendered:
     options = context.options
-    # The targets of a request are those of its lock.
+    # The targets of a request are those of its lock: of one that has no answer there is nothing to write.
     targets = () if context.arguments else options.target
     wanted = files.RenderOptions(
         recipe=options.recipe,
@@ -139,7 +140,7 @@ def _beside(context: Context) -> str:
 
 
 def _answered_by(context: Context) -> str:
-    """The lock that is rendered: that of `--lock`, else that of the directory."""
+    # The default of `--lock` gives way to the lock that lies beside the files.
     said = context.origins["lock"].kind != "default"
     beside = _beside(context)
     return context.options.lock if said or not os.path.exists(beside) else beside
@@ -148,7 +149,7 @@ def _answered_by(context: Context) -> str:
 def _solved(
     context: Context, index: Index, rules: Rules
 ) -> tuple[Lock, tuple[tuple[str, str], ...]]:
-    """The answers of the targets that have one; raises Refused where none has, or where they must agree."""
+    # A target without an answer is left out, with the reason, unless the targets must agree or none has one.
     asking = _needing(context, rules)
     try:
         return _locked(asking, index), ()

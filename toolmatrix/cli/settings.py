@@ -82,7 +82,8 @@ class _Reader:
         top = self.table(body, ())
         listed = body.get("environments", {}) if isinstance(body, dict) else {}
         if not isinstance(listed, dict):
-            raise self.wrong("environments", (), "tables such as [environments.NAME]", listed)
+            keys = (*self.prefix, "environments")
+            raise self.wrong("environments", keys, "tables such as [environments.NAME]", listed)
         environments = {
             name: self.table(inside, ("environments", name)) for name, inside in listed.items()
         }
@@ -97,7 +98,8 @@ class _Reader:
 
     def table(self, body: object, path: tuple[str, ...]) -> SettingsTable:
         if not isinstance(body, dict):
-            raise self.wrong(".".join((*self.prefix, *path)), path[:-1], "a table", body, path[-1:])
+            keys = (*self.prefix, *path)
+            raise self.wrong(".".join(keys), keys, "a table", body)
         values: dict[str, Any] = {}
         request: tuple[str, ...] = ()
         for key, value in body.items():
@@ -119,6 +121,7 @@ class _Reader:
             raise bad.about(ConfigError, f"`{key}`", where) from None
         if option.shape != "path":
             return read
+        # A file is read from wherever a command is started below it: its paths are relative to itself.
         base = os.path.dirname(self.path)
         if option.kind == "list":
             return tuple(os.path.join(base, one) for one in read)
@@ -127,20 +130,13 @@ class _Reader:
     def request(self, value: object, path: tuple[str, ...]) -> tuple[str, ...]:
         words = [value] if isinstance(value, str) else value
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise self.wrong("request", path, "a string or a list of strings", value)
+            keys = (*self.prefix, *path, "request")
+            raise self.wrong("request", keys, "a string or a list of strings", value)
         return tuple(words)
 
-    def wrong(
-        self,
-        key: str,
-        path: tuple[str, ...],
-        expected: str,
-        value: object,
-        last: tuple[str, ...] | None = None,
-    ) -> ConfigError:
-        keys = (*self.prefix, *path, *((key,) if last is None else last))
+    def wrong(self, name: str, keys: tuple[str, ...], expected: str, value: object) -> ConfigError:
         return ConfigError(
-            f"bad value for `{key}`",
+            f"bad value for `{name}`",
             where=locate(self.path, self.text, keys),
             expected=expected,
             found=toml_kind(value),

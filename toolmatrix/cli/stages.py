@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from toolmatrix.api.stages import Stages
     from toolmatrix.cli.context import Context
 
+# The first word of `stages diff OLD NEW`; a file that is called so is `./diff`.
 _PAIR = "diff"
+# Options that only a driver can heed, not the log of one.
 _LIVE_ONLY = ("arch", "driver", "timeout", "verify")
 
 
@@ -30,6 +32,7 @@ def run(context: Context) -> int:
         code = _show(context, found)
     if found.failure is None or options.format == "json":
         return code
+    # What the driver said before it failed is shown, then that it failed.
     context.finish()
     raise found.failure
 
@@ -100,7 +103,7 @@ def _show(context: Context, found: Stages) -> int:
 
 
 def _replay(context: Context, found: Stages) -> int:
-    """Write, run or cost the only plan there is; exit 1 when a result differs from the driver's own."""
+    # A script or a run is of one plan; exit 1 when a result differs from the driver's own.
     options = context.options
     if options.format in ("script", "ninja"):
         if options.run or options.verify or options.cost:

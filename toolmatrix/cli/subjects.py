@@ -39,7 +39,7 @@ def inventory(context: Context) -> int:
 
 
 def _stdin(context: Context) -> IO[bytes] | None:
-    # A stream that was put in the place of a closed one has no buffer.
+    # A stream of text alone, such as a test gives, has no buffer.
     return getattr(context.stdin, "buffer", None)
 
 
@@ -62,7 +62,8 @@ def validate(context: Context) -> int:
         processor=options.cpu_time or OPTIONS["cpu_time"].default,
         memory=options.memory or OPTIONS["memory"].default,
     )
-    if len(words) == 1 and not options.all:
+    alone = len(words) == 1 and not options.all
+    if alone:
         many = [results.validate(validator, words[0], bounds)]
         if options.format == "jsonl":
             context.write(_line(many[0]))
@@ -81,7 +82,7 @@ def validate(context: Context) -> int:
         progress.end()
     if options.format == "github":
         summarize(context, verdicts.markdown(many))
-    return context.give(subjects.report(many, alone=len(many) == 1 and not options.all))
+    return context.give(subjects.report(many, alone=alone))
 
 
 def _stream(context: Context, judged: Judged) -> None:
@@ -103,7 +104,7 @@ def _line(judged: Judged) -> str:
 
 
 def _baseline(context: Context) -> Baseline:
-    """The lock and expectations that were named; where none were the lock that lies here, else that of each image."""
+    # Where nothing was named the lock that lies here counts, and without one that of each image.
     options = context.options
     words: list[tuple[str, Position | None]] = [(word, None) for word in options.expect]
     path = options.expect_file
@@ -120,7 +121,8 @@ def _baseline(context: Context) -> Baseline:
 
 
 def targets(context: Context) -> tuple[str, ...]:
-    """The targets of `--target`; a setting says where things run, not what to check."""
+    """The targets of `--target`."""
+    # A setting or a variable says where things run, not what to check or to compare.
     if context.origins["target"].kind != "flag":
         return ()
     return tuple(ask.settled(context, context.index()).target)
@@ -142,7 +144,7 @@ def _subjects(context: Context) -> list[str]:
 
 
 def _lines(context: Context, path: str, what: str) -> list[tuple[str, int]]:
-    """The words of a file, one a line, with the number of each; `#` at the beginning makes a comment."""
+    # One a line, with its number for what cannot be read; elsewhere a `#` may be a part of a subject: `lock:A#x86`.
     try:
         if path == "-":
             data = context.piped.read(what, _LARGEST)
@@ -163,6 +165,7 @@ def doctor(context: Context) -> int:
     if options.list_checks:
         return _checks(context)
     path = options.lock
+    # Without a lock the machine is judged by the facts alone.
     if context.origins["lock"].kind != "flag" and not os.path.exists(path):
         path = ""
     judged = subjects.ready(
@@ -190,6 +193,7 @@ def diff(context: Context) -> int:
     """Print the differences and return 0, or 1 with `--exit-code` when a value moved or is suspicious."""
     options, words = context.options, context.arguments
     if any(locked.is_subject(word, context.path(word)) for word in words):
+        # A lock that lies here by chance explains no difference: it counts where it was named.
         explains = context.origins["lock"].kind == "flag"
         found = differences.of_subjects(
             words,
