@@ -45,9 +45,9 @@ def facts_command(monkeypatch: pytest.MonkeyPatch) -> Install:
     """Puts a function in the place of `toolmatrix facts`."""
 
     def install(run: Callable[[Context], int]) -> None:
-        module: Any = types.ModuleType("toolmatrix.cli.facts")
-        module.run = run
-        monkeypatch.setitem(sys.modules, "toolmatrix.cli.facts", module)
+        module: Any = types.ModuleType("toolmatrix.cli.reports")
+        module.facts = run
+        monkeypatch.setitem(sys.modules, "toolmatrix.cli.reports", module)
 
     return install
 
@@ -295,9 +295,9 @@ def test_control_c_ends_it_with_130() -> None:
         "def run(context):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    signal.pause()\n"
-        "module = types.ModuleType('toolmatrix.cli.facts')\n"
-        "module.run = run\n"
-        "sys.modules['toolmatrix.cli.facts'] = module\n"
+        "module = types.ModuleType('toolmatrix.cli.reports')\n"
+        "module.facts = run\n"
+        "sys.modules['toolmatrix.cli.reports'] = module\n"
         "sys.argv = ['toolmatrix', 'facts']\n"
         "from toolmatrix.cli import main_script\n"
         "sys.exit(main_script())\n"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 
+from toolmatrix.errors import ConfigError
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import date
     from os import PathLike
     from typing import Any, TypeAlias
 
@@ -21,6 +23,23 @@ if TYPE_CHECKING:
 
 PLAIN = Terminal()
 """A pipe: 80 columns, no colours."""
+
+
+def this_day(env: Mapping[str, str]) -> date:
+    """Today in UTC, or the day of SOURCE_DATE_EPOCH, so that a build can be repeated. Raises ConfigError."""
+    from datetime import datetime, timezone
+
+    fixed = env.get("SOURCE_DATE_EPOCH", "")
+    if not fixed:
+        return datetime.now(timezone.utc).date()
+    try:
+        return datetime.fromtimestamp(int(fixed), timezone.utc).date()
+    except (ValueError, OverflowError, OSError):
+        raise ConfigError(
+            "`SOURCE_DATE_EPOCH` is not a time",
+            expected="seconds since 1970-01-01",
+            found=f"`{fixed}`",
+        ) from None
 
 
 def listed(words: Words) -> tuple[str, ...]:

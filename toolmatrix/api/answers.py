@@ -175,14 +175,12 @@ class NoAnswer(Outcome):
         from toolmatrix.report import refusal
         from toolmatrix.report.claims import Notes
 
-        document = self._document(answers=False)
+        # What a repair answers is no part of the text, and takes longest to lay out.
+        document = self.to_json(answers=False)
         return refusal.text(document, Notes(self.around.index), screen, depth=depth)
 
-    def to_json(self) -> dict[str, Any]:
-        """The document `toolmatrix.conflict/1`."""
-        return self._document()
-
-    def _document(self, *, answers: bool = True) -> dict[str, Any]:
+    def to_json(self, *, answers: bool = True) -> dict[str, Any]:
+        """The document `toolmatrix.conflict/1`, where it is asked for with what the repairs answer."""
         from toolmatrix.report import refusal
 
         index, carried = self.around.index, self.around.carried

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from toolmatrix import resources
-from toolmatrix.api import Report, as_json, clock, listed
+from toolmatrix.api import Report, as_json, listed, this_day
 from toolmatrix.errors import Position, UsageError
 from toolmatrix.facts import load
 from toolmatrix.judge import answers, doubts, gaps, lints, sweep
@@ -61,7 +61,7 @@ def checked(
 
     `progress` hears how many releases were solved, and of how many.
     """
-    today = clock.today(env)
+    today = this_day(env)
     files = _files(paths)
     chosen = [_file(name, files) for name in only]
     env = {name: env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in env}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from toolmatrix.api import Report, clock
+from toolmatrix.api import Report, this_day
 from toolmatrix.errors import NothingMatched
 from toolmatrix.report import fact_pages as report
 from toolmatrix.report.fact_pages import Pages
@@ -53,7 +53,7 @@ def found(
             help="`toolmatrix facts` lists the sources",
         )
     if stale is not None:
-        return _stale(pages, source, stale, clock.today(env).isoformat(), full)
+        return _stale(pages, source, stale, this_day(env).isoformat(), full)
     if ids:
         # With a source only what that says of each.
         several = [page for name in ids for page in _pages(pages, name, source)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from toolmatrix.api import PLAIN, Outcome, Printed, Report, as_json, clock
+from toolmatrix.api import PLAIN, Outcome, Printed, Report, as_json, this_day
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import NothingMatched
 from toolmatrix.finding import Judged
@@ -177,7 +177,7 @@ def ready(
     here = machine.MachineContext(
         inventory=inventory,
         index=index,
-        today=clock.today(env),
+        today=this_day(env),
         target=baseline.held.get(target),
     )
     return Judged(

@@ -141,6 +141,7 @@ _ALL = (
     ),
     Command(
         name="facts",
+        module="reports",
         summary="one fact in full, or a list of them",
         usage="[ID...]",
         completer="fact",
@@ -182,6 +183,7 @@ _ALL = (
     ),
     Command(
         name="check",
+        module="reports",
         summary="whether the matrix itself is sound",
         own=("only", "stale"),
         formats=("text", "json", "sarif", "github"),
@@ -236,6 +238,7 @@ _ALL = (
     ),
     Command(
         name="diagnose",
+        module="reports",
         does="reading",
         summary="known failures in a log, the facts behind them, and the way out",
         usage="LOG",

@@ -1,17 +1,61 @@
-"""`toolmatrix completion SHELL`: scripts derived from the same tables as the parser."""
+"""`toolmatrix completion SHELL`: scripts derived from the tables of the parser, and the names that they ask for."""
 
 from __future__ import annotations
 
+import os
+
 from toolmatrix.cli.commands import COMMANDS, Command
-from toolmatrix.cli.complete import KINDS
 from toolmatrix.cli.options import COMMON, OPTIONS
-from toolmatrix.errors import UsageError
+from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.request.spelling import meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.option import Option
+    from toolmatrix.facts.index import Index
+
+KINDS = (
+    *("target", "accelerator", "from", "component", "release", "fact"),
+    *("arch", "device", "distro", "code", "only"),
+)
+
+
+def candidates(words: Sequence[str], index: Callable[[], Index]) -> list[str]:
+    """The names of a kind that begin with a prefix: what `toolmatrix _complete KIND PREFIX` prints."""
+    kind, prefix = [*words, "", ""][:2]
+    if kind == "code":
+        from toolmatrix.report.rules import load_rules
+
+        return [code for code in load_rules() if code.startswith(prefix.upper())]
+    if kind == "only":
+        return [name for name in _parts(index) if name.startswith(prefix)]
+    if kind not in KINDS:
+        return []
+    # Only the last part of a list such as `sm_80,sm_86` is being typed.
+    done, comma, last = prefix.rpartition(",") if kind != "release" else ("", "", prefix)
+    # A shell asks while somebody types: whatever is missing or wrong means that there are no names.
+    try:
+        from toolmatrix.facts import names
+
+        return [done + comma + name for name in names(index(), kind, last)]
+    except (ImportError, ToolmatrixError):
+        return []
+
+
+def _parts(index: Callable[[], Index]) -> Iterator[str]:
+    # What `--only` takes depends on the command, which a shell does not tell: the names of all.
+    from toolmatrix import resources
+    from toolmatrix.facts import names
+    from toolmatrix.judge import machine
+
+    yield from names(index(), "arch", "")
+    yield from machine.CHECKS
+    for folder, _, files in os.walk(os.path.join(resources.matrix_root(), "matrix", "curated")):
+        for name in sorted(files):
+            yield os.path.relpath(os.path.join(folder, name), resources.matrix_root())
 
 
 def run(context: Context) -> int:
@@ -35,6 +79,10 @@ def _flags(option: Option, command: Command | None = None) -> tuple[str, ...]:
 
 def _choices(option: Option, command: Command | None = None) -> tuple[str, ...]:
     return command.forms if command and option.name == "format" else option.choices
+
+
+def _words(command: Command) -> tuple[str, ...]:
+    return {"command": tuple(COMMANDS), "choices": command.choices}.get(command.completer, ())
 
 
 def _quoted(text: str) -> str:
@@ -127,11 +175,8 @@ def _bash_value(option: Option) -> str:
 
 
 def _bash_argument(command: Command) -> str:
-    if command.completer == "command":
-        return _bash_words(" ".join(COMMANDS))
-    if command.completer == "choices":
-        return _bash_words(" ".join(command.choices))
-    return _bash_names(command.completer)
+    words = _words(command)
+    return _bash_words(" ".join(words)) if words else _bash_names(command.completer)
 
 
 def _bash_names(completer: str) -> str:
@@ -203,27 +248,23 @@ def _zsh_option(option: Option, command: Command) -> list[str]:
     for flag in _flags(option, command):
         takes = option.takes_value and flag not in option.shorthand
         mark = "=" if takes and flag.startswith("--") else "+" if takes else ""
-        value = f":{option.metavar}:{_zsh_action(option, command)}" if takes else ""
+        action = _zsh_action(_choices(option, command), option.completer)
+        value = f":{option.metavar}:{action}" if takes else ""
         specs.append(_quoted(f"{star}{flag}{mark}[{text}]{value}"))
     return specs
 
 
-def _zsh_action(option: Option, command: Command) -> str:
-    choices = _choices(option, command)
-    if choices:
-        return f"({' '.join(choices)})"
-    if option.completer in KINDS:
-        return f" _toolmatrix_names {option.completer}"  # the blank keeps zsh from adding words
-    return {"file": "_files", "dir": "_files -/"}.get(option.completer, " ")
+def _zsh_action(words: tuple[str, ...], completer: str) -> str:
+    if words:
+        return f"({' '.join(words)})"
+    # The blank in front keeps zsh from adding words of its own to the call (zshcompsys(1)).
+    if completer in KINDS:
+        return f" _toolmatrix_names {completer}"
+    return {"file": "_files", "dir": "_files -/"}.get(completer, " ")
 
 
 def _zsh_argument(command: Command) -> str:
-    action = {
-        "file": "_files",
-        "command": f"({' '.join(COMMANDS)})",
-        "choices": f"({' '.join(command.choices)})",
-        "": " ",
-    }.get(command.completer, f" _toolmatrix_names {command.completer}")
+    action = _zsh_action(_words(command), command.completer)
     # The command itself is the first word that is no option.
     usage = command.usage.replace("[", "").replace("]", "") or "argument"
     return f"{_quoted(f'1: :({command.name})')} {_quoted(f'*:{usage}:{action}')}"
@@ -246,13 +287,10 @@ def _fish() -> list[str]:
             lines.append(f"complete -c toolmatrix -n {seen} {argument}")
     for option in OPTIONS.values():
         takers = [command.name for command in COMMANDS.values() if option.name in command.options]
-        seen = "" if option.group == "common" else _fish_seen(takers)
+        seen = " -n " + _quoted("__fish_seen_subcommand_from " + " ".join(takers))
+        seen = "" if option.group == "common" else seen
         lines += [f"complete -c toolmatrix{seen}{rest}" for rest in _fish_option(option)]
     return lines
-
-
-def _fish_seen(takers: list[str]) -> str:
-    return " -n " + _quoted("__fish_seen_subcommand_from " + " ".join(takers))
 
 
 def _fish_option(option: Option) -> list[str]:
@@ -281,8 +319,6 @@ def _fish_names(kind: str) -> str:
 def _fish_argument(command: Command) -> str:
     if command.completer in KINDS:
         return "-a " + _fish_names(command.completer)
-    return {
-        "file": "-F",
-        "command": f"-a {_quoted(' '.join(COMMANDS))}",
-        "choices": f"-a {_quoted(' '.join(command.choices))}",
-    }.get(command.completer, "")
+    words = _words(command)
+    files = "-F" if command.completer == "file" else ""
+    return f"-a {_quoted(' '.join(words))}" if words else files

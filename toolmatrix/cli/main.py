@@ -129,7 +129,7 @@ class _Run:
         return 0 if code == 1 and context.options.exit_zero else code
 
     def _complete(self) -> int:
-        from toolmatrix.cli.complete import candidates
+        from toolmatrix.cli.completion import candidates
 
         found = candidates(self.argv[1:], self._index)
         to_stream(self.stdout, "".join(name + "\n" for name in found))

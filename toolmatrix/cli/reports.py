@@ -1,0 +1,63 @@
+"""`toolmatrix facts`, `check` and `diagnose`: what the matrix rests on, whether it is sound, and what a log shows."""
+
+from __future__ import annotations
+
+import os.path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.cli.context import Context
+
+# Each command imports what it asks: of the three `check` alone takes as long to import as `facts` to answer.
+
+
+def facts(context: Context) -> int:
+    """Print facts; exit 1 only when `--stale` was asked and something is."""
+    from toolmatrix.api import facts
+
+    options, ids = context.options, context.arguments
+    full = options.verbose > 0
+    found = facts.found(context.index(), ids, options.source, options.stale, context.env, full=full)
+    if options.format != "json" and not (ids or options.source or options.stale is not None):
+        context.say_after(
+            "hint: `toolmatrix facts ID` shows one; an id is a row, `ROW#column`, a table or `cuda==VERSION`"
+        )
+    return context.give(found)
+
+
+def check(context: Context) -> int:
+    """Judge the matrix and print what was found; 1 when an error is among it, but 0 where a SARIF reader judges."""
+    from toolmatrix.api import checks
+    from toolmatrix.cli.progress import Progress, summarize
+
+    options = context.options
+    index, progress = context.index(), Progress(context, "solving", "releases")
+    found = checks.checked(
+        index, context.matrices, options.only, options.stale, context.env, progress=progress.at
+    )
+    progress.end()
+    if options.format == "github":
+        summarize(context, found.written("markdown"))
+    return context.give(found)
+
+
+def diagnose(context: Context) -> int:
+    """Print what is known of the failures in a log; 1 when there is one, but 0 where a SARIF reader judges."""
+    from toolmatrix.api import diagnoses
+    from toolmatrix.cli import ask
+    from toolmatrix.stages.saved import called
+
+    options = context.options
+    is_said = context.origins["lock"].kind != "default"
+    index = context.index()
+    found = diagnoses.diagnosed(
+        index,
+        context.path(context.arguments[0]),
+        context.stdin,
+        called(context.arguments[0]),
+        options.lock if is_said or os.path.isfile(options.lock) else "",
+        diagnoses.MOST if options.limit is None else options.limit,
+        # Settings are read anew for it, which a log without a known way out can do without.
+        lambda: ask.surroundings(context, index),
+    )
+    return context.give(found)
