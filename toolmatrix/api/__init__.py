@@ -106,6 +106,7 @@ class Report(Outcome, Value):
     words: Callable[[Terminal], str]
     document: Callable[[], dict[str, Any]]
     exit_code: int = 0
+    # The texts of `--format`, by its word.
     forms: Mapping[str, Callable[[], str]] = {}
 
     def text(self, screen: Terminal = PLAIN) -> str:

@@ -65,6 +65,7 @@ class Resolved(Outcome):
 
     def text(self, screen: Terminal = PLAIN, depth: int | None = None) -> str:
         """The answer as a tree for each target, with its sources."""
+        # Each form imports what lays it out: who asks for a version alone waits for none.
         from toolmatrix.report import tree
 
         return tree.text(self.around.index, self.found, screen, depth=depth)
@@ -77,13 +78,11 @@ class Resolved(Outcome):
 
 
 class Allowed(Resolved):
-    """A request that nothing forbids: yes where facts support it, else neither yes nor no.
-
-    `soft` says what nobody tested together.
-    """
+    """A request that nothing forbids: yes where facts support it, else neither yes nor no."""
 
     def __init__(self, around: Surroundings, found: Resolution) -> None:
         super().__init__(around, found)
+        # Pairs that nobody tested together.
         self.soft = _untested(found)
 
     @property
@@ -97,6 +96,7 @@ class Allowed(Resolved):
             for held in self.found.targets.values()
             for choice in held
         )
+        # What is free was chosen because nothing spoke against it, and that supports nothing.
         silent = self.soft or free or self.found.unread
         return not silent and untested.spoken(self.found.index, self.found.request)
 
@@ -127,17 +127,14 @@ class Offer(Value):
 
 
 class NoAnswer(Outcome):
-    """A refusal: independent reasons, each irreducible, and the nearest requests that have an answer.
-
-    `soft` says what nobody tested together. The repairs are looked for when they are asked for, which takes longer
-    than to refuse.
-    """
+    """A refusal: independent reasons, each irreducible, and the nearest requests that have an answer."""
 
     def __init__(
         self, around: Surroundings, refusal: Unsatisfiable, soft: Sequence[dict[str, Any]] = ()
     ) -> None:
         self.around = around
         self.refusal = refusal
+        # Pairs that nobody tested together.
         self.soft = soft
         # A repair takes some dozen further solutions: who asks only whether it goes waits for none.
         self._found: list[Repair] | None = None
@@ -249,7 +246,6 @@ def explained(
 
 
 def _untested(found: Resolution | Unsatisfiable) -> Sequence[dict[str, Any]]:
-    """Pairs of releases asked for that no row was tested with, as documents."""
     from toolmatrix.report import cores
     from toolmatrix.solve import untested
 

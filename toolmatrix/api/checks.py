@@ -64,6 +64,7 @@ def checked(
     today = this_day(env)
     files = _files(paths)
     chosen = [_file(name, files) for name in only]
+    # Processes open the index again: of the variables they need where the cache lies.
     env = {name: env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in env}
     # Without `--only` the processes begin to solve while this one reads the files again.
     matrix = load.load([_front(), *paths]) if only else None
@@ -107,10 +108,7 @@ def checked(
 
 
 def _file(name: str, files: Sequence[str]) -> str:
-    """The file in force that a word of `--only` names: by its path, as findings name it, or by its last parts.
-
-    Raises UsageError if there is none, with the nearest.
-    """
+    # A word of `--only` names a file by its path, as findings do, or by its last parts.
     wanted = os.path.normpath(name)
     for path in files:
         if os.path.realpath(path) == os.path.realpath(wanted):
@@ -168,8 +166,9 @@ class _Workers:
                 )
                 with _interrupts_kept():
                     self.started = [self.pool.submit(self.worker, part) for part in self.parts]
+            # No semaphores, as in some containers and browsers, or no more processes: then all is done here.
             except (OSError, ImportError, NotImplementedError):
-                self.started = []  # no semaphores, or no more processes
+                self.started = []
         return self
 
     def results(self) -> Iterator[list[ReleaseOutcome]]:
@@ -184,6 +183,7 @@ class _Workers:
         try:
             return self.started[place].result()
         except BrokenExecutor:
+            # The pool is of no use once a process of it is lost, such as one that was killed for its memory.
             self.started = []
             return self.worker(self.parts[place])
 
@@ -213,5 +213,6 @@ def _heed_interrupts() -> None:
 
 
 def _processors() -> int:
+    # A container may be bound to fewer processors than the machine has; not every system can tell.
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -94,6 +94,7 @@ def _stale(pages: Pages, source: str, limit: int, today: str, full: bool) -> Rep
 
 
 def _pages(pages: Pages, name: str, source: str) -> Iterator[Page]:
+    # Names of components are written with `-` in the matrix, and with `_` by those who import them.
     plain = name.replace("_", "-")
     wanted = next((one for one in (name, plain) if one in pages.ids), None)
     if wanted is not None:

@@ -40,16 +40,15 @@ _WAYS_ON = {
 
 
 class RenderOptions(Value):
-    """What decides what is written beside the lock; the options of `toolmatrix render` describe each.
-
-    `format` are names with commas between, every format where it is empty; `base` are `IMAGE=STAND-IN`.
-    """
+    """Options that decide what is written beside the lock; the help of `toolmatrix render` describes each."""
 
     recipe: str = "toolchain"
     target: tuple[str, ...] = ()
+    # Names with commas between; every format where it is empty.
     format: str = ""
     dialect: str = "modern"
     syntax_line: str = ""
+    # Each is `IMAGE=STAND-IN`.
     base: tuple[str, ...] = ()
     option: tuple[str, ...] = ()
 
@@ -244,8 +243,9 @@ def rules(index: Index, options: RenderOptions) -> Rules:
 
 
 def needs(rules: Rules, named: str, distro: str = "") -> list[str]:
-    """What a recipe needs beside the words of a request, on a distribution in which packages can be installed."""
+    """Requests for what a recipe needs beside those that were named."""
     found = [name for name in rules.recipe.needs if name not in named]
+    # Where no distribution is named it has to be one in which the recipe can install packages.
     if not (distro or "distro" in named or "base-image==" in named):
         known = dict.fromkeys(text for part in rules.distros for _, text in part.when)
         found = [*(name for name in found if name != "distro"), "distro==" + "||".join(known)]
@@ -290,7 +290,7 @@ def rendered(
 
 
 def same_matrix(lock: Lock, path: str, index: Index) -> None:
-    """What is looked up for a lock is looked up in the matrix that it was made from, and is there. Raises LockError."""
+    """Refuse a lock that was made from another matrix: facts are looked up for it in this one. Raises LockError."""
     if lock.matrix_digest != index.header["digest"]:
         raise LockError(
             "the lock was made from another matrix",

@@ -48,6 +48,7 @@ def sides(index: Index, rows: str, cols: str, *, several: bool = False) -> tuple
 
 def wanted(varied: Sequence[str], where: Sequence[str]) -> tuple[str, ...]:
     """The words of the request: the releases of `where`, and every release of what varies besides."""
+    # A component that is named without a selector is asked for in every release.
     named = {_name(text) for text in where}
     return (*where, *(name for name in varied if name not in named))
 

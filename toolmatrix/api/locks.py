@@ -52,7 +52,7 @@ class Locked(Printed):
 
     @property
     def digest(self) -> str:
-        """What files and images made from it name it by."""
+        """The digest that files and images made from it name it by."""
         return write.digest(self.lock)
 
     def text(self, screen: Terminal = PLAIN) -> str:  # noqa: ARG002 - a file has no width
@@ -128,6 +128,7 @@ def solved(index: Index, wanted: Mapping[str, LockRequest]) -> Lock:
             )
         from toolmatrix.report import answer
 
+        # A lock marks what it kept, so that `--check` does not call it stale for being kept.
         kept = [place[:2] for place in _decisive(index, part.request, found)]
         environments[name] = make.environment(answer.document(index, found), part.words, kept)
     return Lock(
@@ -206,7 +207,7 @@ def _moved(index: Index, held: LockedTarget, moving: set[str]) -> set[str]:
 
 
 def marked(held: Lock, environment: str) -> Kept:
-    """What a lock says it was made to keep."""
+    """Releases that a lock says it was made to keep."""
     if environment not in held.environments:
         return ()
     return tuple(

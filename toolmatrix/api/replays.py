@@ -1,4 +1,4 @@
-"""What a plan costs, and what running it took; each prints as `toolmatrix stages` prints it."""
+"""The cost of a plan, and of a run of it; each prints as `toolmatrix stages` prints it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Costed(Printed):
-    """What a plan costs: by arch, along its critical path, and on other numbers of cores."""
+    """The cost of a plan: by arch, along its critical path, and on other numbers of cores."""
 
     def __init__(self, plan: Plan, replay: Replay, cost: Cost) -> None:
         self.plan = plan
@@ -27,13 +27,13 @@ class Costed(Printed):
         self.cost = cost
 
     def lines(self, screen: Terminal) -> list[str]:
-        """What the command prints, line by line."""
+        """The lines that the command prints."""
         from toolmatrix.report.stage_cost import cost_lines
 
         return cost_lines(self.cost, self.replay.steps, screen)
 
     def text(self, screen: Terminal = PLAIN) -> str:
-        """What the command prints."""
+        """The text that the command prints."""
         return "\n".join(self.lines(screen)) + "\n"
 
     def to_json(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Ran(Costed):
         return int(not all(one.identical for one in self.reproductions or ()))
 
     def lines(self, screen: Terminal) -> list[str]:
-        """What the command prints, line by line."""
+        """The lines that the command prints."""
         from toolmatrix.report import stage_cost
 
         kinds = {stage.id: stage.kind for stage in self.plan.stages}

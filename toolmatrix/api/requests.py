@@ -1,9 +1,4 @@
-"""The questions about requests; `import toolmatrix` has them by the same names.
-
-The options of a request are keywords, named as on the command line with `_` for `-`, and `with_` and `from_` for words
-of Python. One that takes a list takes a string as well, with commas as on the command line. No settings file and no
-variable is read. An answer is a value, and so is a refusal; bad input raises an error of `toolmatrix.errors`.
-"""
+"""The questions about requests; `import toolmatrix` has them by the same names, and docs/python.md describes them."""
 
 from __future__ import annotations
 
@@ -122,6 +117,7 @@ def _index(data: bytes) -> Index:
 def around(matrix: Matrix = None, keep: Path = "") -> Surroundings:
     """The place where a request is asked: a matrix, and the lock to prefer. Raises MatrixError, LockError."""
     opened = open_matrix(matrix)
+    # A command that a refusal offers has to name the files and the lock of this call.
     carried = [word for path in opened.paths for word in ("--matrix", path)]
     if not keep:
         return Surroundings(index=opened.index, carried=tuple(carried))
@@ -156,6 +152,8 @@ def fields(wanted: Iterable[str], options: dict[str, Any]) -> Fields:
     found: dict[str, Any] = {"wanted": tuple(wanted)}
     for name, value in options.items():
         listed = isinstance(getattr(empty, name, ""), tuple)
+        # A comma in `with_` joins bounds, as in `numpy>=1.19,<2`.
+        # A string is iterable too, letter by letter: it is looked for first.
         if isinstance(value, str):
             split = value.split(",") if listed and name != "with_" else [value]
             found[name] = tuple(word.strip() for word in split if word.strip()) if listed else value

@@ -1,7 +1,4 @@
-"""What compiler drivers would run: out of a log or asked of a driver, judged, compared, replayed and costed.
-
-Each result prints as `toolmatrix stages` prints it and is the document that it writes; the command makes the same.
-"""
+"""Plans of compiler drivers: out of a log or asked of a driver, judged, compared, replayed and costed."""
 
 from __future__ import annotations
 
@@ -37,16 +34,15 @@ _PATIENCE = 60
 
 
 class Wanted(Value):
-    """What is wanted of plans: devices that shall run them, a part of them, and where their files lie.
-
-    `only`, `until` and `since` are as in `replay.select`; `keep_dir` is where temp files stay.
-    """
+    """Options about plans: devices that shall run them, a part of them, and where their files lie."""
 
     device: tuple[str, ...] = ()
+    # As in `replay.select`.
     only: tuple[str, ...] = ()
     until: str = ""
     since: str = ""
     directory: str = ""
+    # Temp files stay there.
     keep_dir: str = ""
 
     @property
@@ -96,12 +92,13 @@ class Stages(Printed):
 
     @property
     def has_stages(self) -> bool:
-        """Whether a driver came as far as its first command."""
+        """True if a driver came as far as its first command."""
         return any(plan.stages for plan in self.log.plans)
 
     @property
     def findings(self) -> list[Finding]:
-        """What the matrix says of the plans, and of the devices that are wanted."""
+        """Findings of the matrix about the plans, and the devices that are wanted."""
+        # Text, document and exit code all need them, and a long log has many.
         if self._judged is None:
             self._judged = self._findings(runs=self.dry is not None)
         return self._judged
@@ -116,7 +113,7 @@ class Stages(Printed):
 
     @property
     def failed(self) -> bool:
-        """Whether a driver failed in the log."""
+        """True if a driver failed in the log."""
         return any(one.severity == "error" for plan in self.log.plans for one in plan.diagnostics)
 
     def _findings(self, *, runs: bool) -> list[Finding]:
@@ -216,7 +213,7 @@ class Stages(Printed):
         return scripts.ninja(self.replay(), depth=jobs)
 
     def cost(self, path: str, note: Callable[[str], None] = lambda _: None) -> Costed:
-        """What the plan costs by the CSV of `nvcc -time`, or the JSON of a run. Raises LogError, UsageError."""
+        """The cost of the plan by the CSV of `nvcc -time`, or the JSON of a run. Raises LogError, UsageError."""
         from toolmatrix.stages import cost, timing
 
         made = self.replay()
@@ -238,8 +235,10 @@ class Stages(Printed):
                 help="`toolmatrix stages FILE --verify -- FLAGS`",
             )
         made = self.replay()
+        # Before anything runs: a plan may take minutes until it reaches the stage that cannot run.
         self._refuse_what_is_missing()
         place = Path(self.wanted.directory or os.curdir)
+        # A directory that was there, or that shall be kept, is not ours to remove.
         ours = not self.wanted.keep_dir and not (place / made.work).exists()
         found: tuple[Reproduction, ...] = ()
         try:
@@ -281,7 +280,7 @@ class Compared(Printed):
         return bool(self.found)
 
     def text(self, screen: Terminal = PLAIN) -> str:
-        """What `toolmatrix stages diff` prints."""
+        """The text that `toolmatrix stages diff` prints."""
         from toolmatrix.judge import stage_archs
         from toolmatrix.judge.stages import PlanContext
         from toolmatrix.report import stage_diff
@@ -356,9 +355,9 @@ def ask(
     environ: Mapping[str, str] | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Stages:
-    """What a driver says to some sources, flags, and codegen archs; `note` hears what was chosen or left out.
+    """Ask a driver about some sources, flags and codegen archs; `note` hears what was chosen or left out.
 
-    A driver that fails after its first words gives them, with its failure. Raises ToolMissing, UsageError.
+    Raises ToolMissing, UsageError.
     """
     from toolmatrix.stages.drivers import dry_run
     from toolmatrix.stages.log import parse_log
@@ -375,6 +374,7 @@ def ask(
     )
     for text in dry.notes:
         note(text)
+    # A driver that fails after its first words gives them, with its failure.
     failure = dry.failure()
     log = parse_log(dry.text.split("\n"))
     found = Stages(log, index, dry=dry, failure=failure, wanted=wanted)

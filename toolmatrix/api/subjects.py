@@ -1,7 +1,4 @@
-"""Images, machines and saved file systems for Python: what they hold, and whether that is what was resolved.
-
-A result prints as the command prints it into a pipe, and `to_json()` is the document that the command writes.
-"""
+"""Images, machines and saved file systems for Python: what they hold, and whether that is what was resolved."""
 
 from __future__ import annotations
 

@@ -47,6 +47,7 @@ def run(context: Context) -> int:
 def _done(context: Context, build: _Build) -> bool:
     """Run one build with its output as it comes, and say how it ended."""
     context.say(f"building {build.what}: {' '.join(build.words)}")
+    # The output of a build is not captured: it comes as it is made, and its end may be hours away.
     began = time.monotonic()
     code = _called(context, build.words, cwd=build.folder).returncode
     took = f"{time.monotonic() - began:.1f} s"
@@ -84,7 +85,7 @@ def _engine(context: Context) -> Callable[[Context, str], Iterator[_Build]]:
     if shutil.which("docker", path=path):
         if _is_there(context, "buildx", "version"):
             return _bake
-        # An older docker uses BuildKit by itself; a newer one cannot even say how it builds (docker/cli, builder.go).
+        # An older docker speaks to BuildKit itself; a newer one cannot even say how it builds (docker/cli, builder.go).
         if not _is_there(context, "build", "--help"):
             raise ToolMissing(
                 "this docker builds by its plugin buildx alone",
@@ -113,6 +114,7 @@ def _bake(context: Context, folder: str) -> Iterator[_Build]:
     # Paths in a bake file are relative to where bake runs.
     wanted = context.options.target
     names = tuple(bake_name(name) for name, _ in _images(context, folder)) if wanted else ()
+    # `--file` is said, as bake would read a compose file beside it as well.
     words = ("docker", "buildx", "bake", "--file", _BAKE)
     yield _Build(what=folder, words=(*words, *context.passed, *names), folder=folder)
 

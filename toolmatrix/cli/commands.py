@@ -17,25 +17,27 @@ if TYPE_CHECKING:
 
 
 class Command(Value):
-    """A command as the frame knows it before it imports it.
-
-    One that `passes` takes words after `--` as they are; one that `fills` writes several files, so that `--output` is a
-    directory and `--format` a list. What it `does` is said, with its arguments, where that takes more than a moment.
-    Arguments that it does not take are meant for the options `for_words`, one each.
-    """
+    """A command as the frame knows it before it imports it."""
 
     name: str
     summary: str
     module: str = ""
     usage: str = ""
+    # It takes words after `--` as they are.
     passes: bool = False
+    # It writes several files, so that `--output` is a directory and `--format` a list.
     fills: bool = False
+    # Said, with its arguments, where it takes more than a moment.
     does: str = ""
+    # Options that arguments which it does not take are meant for, one each.
     for_words: tuple[str, ...] = ()
     completer: str = ""
     choices: tuple[str, ...] = ()
+    # Options that are not those of every command, or of every request.
     own: tuple[str, ...] = ()
+    # It takes the options of a request.
     request: bool = False
+    # Given no request it asks that of the settings.
     requests: bool = False
     formats: tuple[str, ...] = ("text", "json")
     examples: tuple[str, ...] = ()
@@ -50,7 +52,7 @@ class Command(Value):
         """The formats that it takes; what `fills` a directory writes those of `render` besides."""
         if not self.fills:
             return self.formats
-        # Formats are found by lying in a folder, which takes as long as a small command.
+        # Formats are found by listing a folder and importing what lies there, which one command alone has to.
         from toolmatrix.render import formats
 
         return (*self.formats, *formats.names())
@@ -67,6 +69,7 @@ class Command(Value):
 
     def load(self) -> Callable[[Context], int]:
         """Import the command and return what runs it."""
+        # A command costs what it imports: the others are not loaded.
         name = self.name.replace("-", "_")
         module = __import__("toolmatrix.cli." + (self.module or name), fromlist=[name])
         run: Callable[[Context], int] = getattr(module, name if self.module else "run")

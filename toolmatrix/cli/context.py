@@ -96,20 +96,17 @@ class Stdin:
 
 
 class Context(Value):
-    """One run of one command.
-
-    `options` are read as attributes and `origins` says where each came from; paths among the options
-    are ready to be opened. `arguments` are the positional arguments, those `given` or the `request` of the
-    configuration where a command that takes one is given none. `passed` are the words after `--`, for a
-    command that passes them on. `pieces` and `later` collect what is printed at the end.
-    """
+    """One run of one command."""
 
     command: Command
+    # Paths among the options are ready to be opened: they are relative to the directory of `-C` no more.
     options: Options
     origins: Mapping[str, Origin]
     settings: Settings
     given: tuple[str, ...]
+    # Those given, or the request of the configuration where a command that takes one is given none.
     arguments: tuple[str, ...] = ()
+    # The words after `--`, for a command that passes them on.
     passed: tuple[str, ...]
     configured_request: tuple[str, ...] = ()
     env: Mapping[str, str]
@@ -117,6 +114,7 @@ class Context(Value):
     stdout: TextIO
     stderr: TextIO
     terminal: Terminal
+    # The result, and what is said below it: both are printed when the command has returned.
     pieces: list[str]
     later: list[str]
 
@@ -207,7 +205,7 @@ def terminal_of(stream: TextIO, env: Mapping[str, str], options: Options) -> Ter
         tty = stream.isatty()
     except (AttributeError, ValueError):
         tty = False
-    # What is not a terminal has the width of `Terminal`, so that a file is the same on every machine.
+    # A file or a pipe is written alike on every machine: only a terminal is measured.
     width = 0
     if tty:
         try:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolmatrix.cli.option import Option
     from toolmatrix.report.terminal import Terminal
 
+# The codes of the classes of `toolmatrix.errors`, and those of `main`.
 _EXIT_CODES = """\
 0 yes or done; 1 the answer is no; 2 bad usage, configuration, matrix or lock; 3 nothing matched; \
 4 cannot say; 5 an outside tool is missing or failed; 70 internal error; 130 interrupted"""
@@ -45,6 +46,7 @@ def page(command: Command | None, terminal: Terminal) -> str:
 
 
 def _program(terminal: Terminal) -> list[str]:
+    # One of each of the commands that a reader needs first.
     first = [command.examples[0] for command in list(COMMANDS.values())[:4]]
     return [
         "toolmatrix: which versions of a machine-learning tool chain go together, and why",
@@ -85,6 +87,7 @@ def _options(names: Iterable[str], terminal: Terminal, formats: tuple[str, ...])
     shown = [
         (f"  {_flags(OPTIONS[name], formats)}", _meaning(OPTIONS[name], formats)) for name in names
     ]
+    # Flags that are longer than the column stand on a line of their own.
     left = min(max(len(flags) for flags, _ in shown), 30, terminal.width // 3) + 2
     lines: list[str] = []
     for flags, meaning in shown:

@@ -34,6 +34,7 @@ def run(context: Context) -> int:
     index = context.index()
     try:
         return _check(context, index) if context.options.check else _write(context, index)
+    # Each environment is one request: the first that has no answer is worded as `resolve` would.
     except locks.Unsolved as refused:
         standing_for = f"environment `{refused.environment}`: " if refused.environment else ""
         told = "the lock is stale" if context.options.check else "nothing was written"
@@ -69,6 +70,7 @@ def _write(context: Context, index: Index) -> int:
         if old is not None and found is not None and options.upgrade:
             context.write(differences.text(index, old, lock, found, context.terminal) + "\n")
         context.write(f"{'unchanged' if same else 'wrote'} {path}: {_counted(lock)}\n")
+    # A file that is as it was keeps its time, by which make and others go.
     if not same:
         replace_file(path, text)
     return 0

@@ -99,6 +99,7 @@ class _Run:
             return self.report_defect(error)
 
     def execute(self) -> int:
+        # Asked by shells, not by people: it is in no list of commands.
         if self.argv[:1] == ["_complete"]:
             return self._complete()
         parsed = parse(self.argv)
@@ -148,6 +149,7 @@ class _Run:
         if not self._wants_json():
             self.tell(error_text(error, self._terminal()))
             return error.exit_code
+        # Who reads JSON reads stdout; where that is gone the error is told in words.
         try:
             to_stream(self.stdout, as_json(error_document(error)))
         except BrokenPipeError:
@@ -197,6 +199,7 @@ class _Run:
 
 def version_line() -> str:
     """`toolmatrix VERSION (matrix DATE, N facts)`, as far as the matrix can be asked."""
+    # The version has to be told of an installation that is broken as well.
     try:
         from toolmatrix.facts import about
 
@@ -222,6 +225,7 @@ def error_text(error: ToolmatrixError, terminal: Terminal) -> str:
 
 def _shown(text: str) -> str:
     # What is quoted was written by strangers: it may be long, and hold letters that a terminal would obey.
+    # The end of a long text, such as a path, tells more than its middle.
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 4 :]}"
     from toolmatrix.report.terminal import printable

@@ -30,26 +30,25 @@ _EMPTY: Mapping[str, Any] = {"flag": False, "count": 0, "number": None, "text": 
 
 
 class Option:
-    """One declaration; `name` and `kind` come from the field it is assigned to.
-
-    `shape` is `path`, `date` or nothing, `split` means comma lists. Of a text that may name `many`, each word between
-    commas is one of the choices, which may be listed when asked for. A file sets what is `configurable`; what is
-    `only_flag` is set by no variable either.
-    """
+    """One declaration; `name` and `kind` come from the field it is assigned to."""
 
     flags: tuple[str, ...]
     help: str
     metavar = ""
     group = "common"
     completer = ""
+    # Nothing but a flag sets it, or also a variable, but no file.
     only_flag = False
     configurable = True
     default: Any = None
     excludes: tuple[str, ...] = ()
+    # `path`, `date` or nothing.
     shape = ""
     shorthand: Mapping[str, str] = {}
+    # A value is a list with commas; of a text that may name many, each word is one of the choices.
     split = True
     many = False
+    # The words that it takes, or what lists them where that has to import something.
     words: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     name = ""
     kind = ""

@@ -149,6 +149,7 @@ class Options:
         configurable=False,
         help="this stage and those that it waits for",
     )
+    # What runs commands, or replaces what others wrote, is an option of one run: no setting or variable says it.
     run: bool = of_command("--run", only_flag=True, help="run the stages and measure each")
     verify: bool = of_command(
         "--verify", only_flag=True, help="run the stages and the driver, and compare what they make"

@@ -39,10 +39,7 @@ class Parsed:
 # Not `argparse`: with what it imports it doubles the time of an interpreter that does nothing, and its messages change
 # from one Python to the next. All flags share one table, so options may stand anywhere, before the command too.
 def parse(argv: Sequence[str]) -> Parsed:
-    """Take `argv` apart; raises UsageError.
-
-    `--help` and `--version` end the reading: what follows them is not judged.
-    """
+    """Take `argv` apart; raises UsageError."""
     parsed = Parsed()
     # Taken from the end, so that a flag can take its value.
     words = list(reversed(argv))
@@ -61,6 +58,7 @@ def parse(argv: Sequence[str]) -> Parsed:
             _short(parsed, word, words)
         else:
             _positional(parsed, word)
+        # What follows `--help` or `--version` is not judged: whoever asks for help may have half a command.
         if "help" in parsed.given or "version" in parsed.given:
             named = next((COMMANDS[rest] for rest in reversed(words) if rest in COMMANDS), None)
             parsed.command = parsed.command or named
@@ -100,6 +98,7 @@ def _long(parsed: Parsed, word: str, words: list[str]) -> None:
 
 
 def _short(parsed: Parsed, word: str, words: list[str]) -> None:
+    # `-qqo FILE` is `-q -q -o FILE`, as getopt(3) reads it.
     letters = word[1:]
     while letters:
         flag, letters = "-" + letters[0], letters[1:]
@@ -124,12 +123,12 @@ def _next_value(option: Option, flag: str, words: list[str]) -> str:
 def _unknown(parsed: Parsed, flag: str, value: str = "") -> UsageError:
     from toolmatrix.request.spelling import closest
 
-    # With a version behind it, such as `--cuda 11.2`, it is what one holds.
     known = tuple(_FLAGS)
     if parsed.command is not None:
         names = parsed.command.options
         known = tuple(name for name, (option, _) in _FLAGS.items() if option.name in names)
     close = _MEANT.get(flag) or closest(flag, known)
+    # With a version behind it, such as `--cuda 11.2`, it is what one holds, unless it is very like a flag.
     if value[:1].isdigit() and "--with" in known and not closest(flag, known, _SURELY):
         close = f"--with {flag[2:]}=={value}"
     command = f" {parsed.command.name}" if parsed.command else ""
@@ -150,6 +149,7 @@ def _set(parsed: Parsed, option: Option, flag: str, text: str) -> None:
             raise bad.about(UsageError, f"`{flag}`") from None
         if option.kind == "list":
             value = (before or ()) + value
+        # Said twice alike, as by a script that adds to the words of another, it is no contradiction.
         elif before not in (None, value):
             first = parsed.flags[option.name]
             second = flag if flag in option.shorthand else f"{flag} {text}"

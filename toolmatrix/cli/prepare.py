@@ -31,14 +31,17 @@ if TYPE_CHECKING:
 class Origin(Value):
     """The place that the value of an option came from."""
 
-    kind: str  # flag, variable, environment table, project file, user file, default
-    name: str = ""  # the flag as written, the variable, or the name of the environment table
+    # flag, variable, environment table, project file, user file or default
+    kind: str
+    # The flag as it was written, or the variable.
+    name: str = ""
     file: SettingsFile | None = None
     keys: tuple[str, ...] = ()
 
     @property
     def where(self) -> Position | None:
         """The place in a file, for what stands in one."""
+        # Looked for only when it is shown: reading TOML tells no positions.
         return self.file.position(*self.keys) if self.file else None
 
     def __str__(self) -> str:
@@ -186,6 +189,7 @@ class Settings(Value):
     @property
     def environments(self) -> dict[str, SettingsFile]:
         """The file that has each environment: of two, the stronger one."""
+        # The files are ordered by strength: the last one that is put in stays.
         return {name: file for file in reversed(self.files) for name in file.environments}
 
     def options(
@@ -214,11 +218,13 @@ class Settings(Value):
         tables = [file.top for file in self.files]
         if environment:
             tables.insert(0, self._of(environment).environments[environment])
+        # A request is one whole: those of several tables are not put together.
         return next((table.request for table in tables if table.request), ())
 
     def pasted(self, env: Mapping[str, str]) -> Options:
         """The options of a `resolve` without flags in the directory where this command was started."""
         command, flags = COMMANDS["resolve"], SettingsLayer(kind="flag", values={})
+        # Whoever pastes the command has no flag of this run.
         here = self.replace(flags=flags)
         if "directory" in self.flags.values:
             # `-C` is no part of what is pasted, and other files may be in force without it.
@@ -313,6 +319,7 @@ def make_context(
         pieces=[],
         later=[],
     ).for_environment("")
+    # The option may come from a variable, so the settings are merged once without an environment to read it.
     if "environment" in command.options and context.options.environment:
         context = context.for_environment(context.options.environment)
     _count_arguments(context)
@@ -350,6 +357,7 @@ def _count_arguments(context: Context) -> None:
         raise UsageError(given, found=_counted(count), help=help)
     if command.at_most is not None and count > command.at_most:
         extra = context.arguments[command.at_most]
+        # `matrix cuda arch` is meant as `matrix --rows cuda --cols arch`.
         if len(command.for_words) >= count:
             import shlex
 

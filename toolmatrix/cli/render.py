@@ -66,6 +66,7 @@ def _place(context: Context) -> None:
             expected="`--output DIR`, or `--stdout`",
             help="`toolmatrix render --output out`",
         )
+    # Both write nothing, and print different things.
     if options.stdout and options.check:
         raise UsageError("`--stdout` and `--check` contradict each other")
 
@@ -151,6 +152,7 @@ def _solved(
 ) -> tuple[Lock, tuple[tuple[str, str], ...]]:
     # A target without an answer is left out, with the reason, unless the targets must agree or none has one.
     asking = _needing(context, rules)
+    # All at once first: with what must agree only the whole has an answer.
     try:
         return _locked(asking, index), ()
     except locks.Unsolved:
