@@ -19,9 +19,8 @@ def run(context: Context) -> int:
     wanted = [_find(rules, code) for code in context.arguments]
     if context.options.format == "json":
         shown = wanted or list(rules.values())
-        context.write_json(
-            {"schema": "toolmatrix.rules/1", "rules": [_fields(one) for one in shown]}
-        )
+        pages = [{name: getattr(one, name) for name in one._fields} for one in shown]
+        context.write_json({"schema": "toolmatrix.rules/1", "rules": pages})
     elif wanted:
         context.write("\n".join(_page(rule, context.terminal) for rule in wanted))
     else:
@@ -39,10 +38,6 @@ def _find(rules: dict[str, CodePage], code: str) -> CodePage:
             help=meant(code.upper(), tuple(rules), "`toolmatrix rule` lists the codes"),
         )
     return rule
-
-
-def _fields(rule: CodePage) -> dict[str, str]:
-    return {name: getattr(rule, name) for name in rule._fields}
 
 
 def _page(rule: CodePage, terminal: Terminal) -> str:

@@ -63,9 +63,7 @@ def _found(context: Context) -> Stages:
 
 
 def _wanted(context: Context) -> api.Wanted:
-    options = context.options
-    named = ("device", "only", "until", "since", "directory", "keep_dir")
-    return api.Wanted(**{name: options[name] for name in named})
+    return api.Wanted(**{name: context.options[name] for name in api.Wanted._fields})
 
 
 def _read(context: Context, path: str) -> Stages:

@@ -180,12 +180,11 @@ def doctor(context: Context) -> int:
 
 
 def _checks(context: Context) -> int:
+    checks = {name: about for name, (about, _) in machine.CHECKS.items()}
     if context.options.format == "json":
-        checks = {name: about for name, (about, _) in machine.CHECKS.items()}
         context.write_json({"schema": "toolmatrix.checks/1", "checks": checks})
-        return 0
-    rows = [(name, about) for name, (about, _) in machine.CHECKS.items()]
-    context.write("".join(line + "\n" for line in terminal.columns(rows)))
+    else:
+        context.write("".join(line + "\n" for line in terminal.columns(checks.items())))
     return 0
 
 
