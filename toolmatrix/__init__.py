@@ -49,6 +49,7 @@ _FUNCTIONS = {
     "validate": "toolmatrix.api.subjects",
     "doctor": "toolmatrix.api.subjects",
 }
+# `from toolmatrix import *`, help() and completion find the functions here before any of them is imported.
 __all__ = [*_FUNCTIONS, "__version__"]  # noqa: PLE0604 - strings all the same
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Path: TypeAlias = str | PathLike[str]
     Matrix: TypeAlias = "OpenMatrix | Path | Sequence[Path] | bytes | None"
 
+# A pipe: 80 columns, no colours.
 PLAIN = Terminal()
-"""A pipe: 80 columns, no colours."""
 
 
 def this_day(env: Mapping[str, str]) -> date:
@@ -56,6 +56,7 @@ def log_of(log: Path | Iterable[str]) -> tuple[str, Sequence[str]]:
 
 def as_json(document: Mapping[str, Any]) -> str:
     """A document as the bytes that every machine writes: sorted keys, ASCII, one newline at the end."""
+    # So that documents can be compared, and put under version control, as texts.
     import json
 
     return json.dumps(document, sort_keys=True, indent=2) + "\n"

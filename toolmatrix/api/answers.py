@@ -48,6 +48,7 @@ class Resolved(Outcome):
         found: dict[str, dict[str, Choice]] = {}
         for target, choices in self.found.targets.items():
             held = found.setdefault(target, {})
+            # A component that several archs or devices need stands once for each of them.
             for choice in choices:
                 held.setdefault(choice.component, choice)
         return found

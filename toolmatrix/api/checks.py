@@ -84,6 +84,7 @@ def checked(
         *lints.findings(matrix, index, today, stale),
         *lints.unlisted(files),
     ]
+    # What was found by solving is about the releases of the files; what was found by reading names its file.
     shown = {lints.shortened(Position(path)).path for path in chosen}
     found = [
         *lints.located(solved, matrix, files),
@@ -177,7 +178,7 @@ class _Workers:
             yield self.awaited(place) if self.started else self.worker(part)
 
     def awaited(self, place: int) -> list[ReleaseOutcome]:
-        """What a process made of a part; when it is lost, so are all, and the rest is done here."""
+        """The outcomes of a part by its process; when one is lost, so are all, and the rest is done here."""
         from concurrent.futures import BrokenExecutor
 
         try:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.request.read import Surroundings
 
+# The causes that are reported where no number is named.
 MOST = 10
-"""The causes that are reported where no number is named."""
 _HELP = "`-` reads stdin"
 
 
@@ -57,6 +57,7 @@ def diagnosed(
 ) -> Report:
     """The known failures in the log at a path, with `-` the one `piped` in; `around` is where ways out are pasted."""
 
+    # A way out is offered only if it was solved here, with the settings that a paste of it would meet.
     def answer(words: Sequence[str]) -> Mapping[str, str] | None:
         resolution = around().answered(words)
         return resolution.chosen(next(iter(resolution.targets))) if resolution else None

@@ -99,6 +99,7 @@ def _two(said: Sequence[str]) -> tuple[str, ...]:
 
 def _port(index: Index, held: Sequence[Named], targets: Sequence[str]) -> Report:
     sides = []
+    # The first and the last lock are the same where there is one.
     for name, (path, lock) in zip(targets, (held[0], held[-1]), strict=True):
         known = lock.held
         if name not in known:
@@ -126,6 +127,7 @@ def of_subjects(
 ) -> Report:
     """The differences between two subjects, whatever each of them is."""
     subjects, platforms = list(words), platform.split(",")
+    # Two platforms of one subject, or two subjects of one platform.
     if len(platforms) == 2:
         subjects *= 3 - len(subjects)
     elif len(platforms) == 1:
@@ -136,6 +138,7 @@ def of_subjects(
             expected="another, or `--platform ONE,OTHER` for two images of one index",
             found=" ".join(f"`{word}`" for word in (*subjects, platform) if word),
         )
+    # They are called as they were named: a scheme that was only inferred would be news to the reader.
     one, other = (
         locked.observe(_named(word, directory), place, directory, stdin).replace(subject=word)
         for word, place in zip(subjects, platforms, strict=True)

@@ -125,6 +125,7 @@ def _from(source: str, entries: list[dict[str, Any]], name: str) -> list[dict[st
 
 def _near(name: str, pages: Pages) -> str:
     """The nearest ids: within the row or table that was named, else among tables and components."""
+    # Among all ids a name of another table may be nearer by its letters than the one that is meant.
     row = name.partition("#")[0]
     table = name.partition("/")[0]
     if row in pages.ids and "#" in name:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from toolmatrix.render.make import Rules
     from toolmatrix.render.model import Choices, Job
 
+# The name of the lock beside the files made from it.
 LOCK = "toolmatrix.lock"
-"""What the lock is called beside the files made from it."""
 
 # How files end that are called after an image.
 _PER_IMAGE = (".Dockerfile", ".check.sh", ".def", ".constraints.txt", ".environment.yml", ".env.sh")
@@ -67,7 +67,7 @@ class RenderOptions(Value):
         return said
 
     def choices(self) -> Choices:
-        """What no fact decides, checked. Raises UsageError, RenderError."""
+        """The choices that no fact decides, checked. Raises UsageError, RenderError."""
         from toolmatrix.render import dockerfile, quote
         from toolmatrix.render.model import Choices
 
@@ -81,6 +81,7 @@ class RenderOptions(Value):
                     expected="`--base IMAGE=STAND-IN`",
                     found=f"`{text}`",
                 )
+            # A stand-in is built upon, and an empty image has no shell that could run a line.
             if other == dockerfile.EMPTY:
                 raise UsageError(
                     f"`--base {text}`: nothing can be installed in an image without a shell",
@@ -133,6 +134,7 @@ class Rendered(dict[str, str]):
 
     def __str__(self) -> str:
         shown = {name: text for name, text in self.items() if name != LOCK}
+        # One file alone can be piped on as it is.
         if len(shown) == 1:
             return "".join(shown.values())
         return "".join(f"==> {name} <==\n{text}\n" for name, text in sorted(shown.items()))
@@ -146,6 +148,7 @@ class Rendered(dict[str, str]):
 
         texts = self._below(os.fspath(folder))
         held = {path: _held(path) for path in texts}
+        # A file that is as it was keeps its time, and an edit is told only where it would be lost.
         changed = {path: text for path, text in texts.items() if held[path] != text}
         kept = {} if force else _kept(held, changed)
         for reason, help in _WAYS_ON.items():
@@ -159,7 +162,7 @@ class Rendered(dict[str, str]):
         return {path: path in changed for path in texts}
 
     def differences(self, folder: str) -> tuple[dict[str, str], bool]:
-        """What writing would change, as a diff for each path, and whether only `force` would write it."""
+        """The changes that writing makes, as a diff for each path, and whether only `force` makes them."""
         texts = self._below(folder)
         held = {path: _held(path) for path in texts}
         changed = sorted(path for path, text in texts.items() if held[path] != text)
@@ -177,6 +180,7 @@ class Rendered(dict[str, str]):
         ]
 
     def _below(self, folder: str) -> dict[str, str]:
+        # The lock names its recipe from where it lies, so that its text depends on the directory.
         texts = {**self, LOCK: self._lock(folder)}
         return {os.path.join(folder, name): text for name, text in texts.items()}
 

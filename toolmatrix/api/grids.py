@@ -124,6 +124,7 @@ def cells(
     """The document `toolmatrix.cells/1`: every consistent combination on every target, and what is left out and why."""
     from toolmatrix.solve.cells import cells
 
+    # A combination may hold on one target and not on another, so that each target is laid out by itself.
     found = [
         cells(Assembly(around.index, request.replace(targets=(target,))), target, varied)
         for target in request.targets

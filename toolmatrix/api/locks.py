@@ -93,6 +93,7 @@ def lock(
         held = (held,) if isinstance(held, str) and held else tuple(held)
         needs = files.needs(rules, " ".join((*wanted, *held)), options.get("distro", ""))
         options["with_"] = (*held, *needs)
+    # A request would keep all of the lock: here `upgrade` lets some of it move.
     kept = os.fspath(options.pop("keep", ""))
     place, request = asked(wanted, options)
     said = {name: value for name, value in options.items() if name != "matrix"}
@@ -115,6 +116,7 @@ def solved(index: Index, wanted: Mapping[str, LockRequest]) -> Lock:
     for name, part in wanted.items():
         found = resolve(index, part.request)
         if isinstance(found, Unsatisfiable):
+            # One environment alone is called `default`, which nobody wrote.
             raise Unsolved(name if len(wanted) > 1 else "", found)
         if found.unread:
             from toolmatrix.report import caveats
