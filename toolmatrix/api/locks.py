@@ -116,7 +116,7 @@ def solved(index: Index, wanted: Mapping[str, LockRequest]) -> Lock:
     for name, part in wanted.items():
         found = resolve(index, part.request)
         if isinstance(found, Unsatisfiable):
-            # One environment alone is called `default`, which nobody wrote.
+            # The only environment needs no name.
             raise Unsolved(name if len(wanted) > 1 else "", found)
         if found.unread:
             from toolmatrix.report import caveats

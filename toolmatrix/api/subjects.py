@@ -117,7 +117,7 @@ def validate(
     within no bounds of time or memory but those of the caller. Raises LockError for a lock that cannot be used, and
     what `inventory` raises.
     """
-    # A comma in an expectation joins bounds, as in `numpy>=1.19,<2`: a string is one.
+    # A string is one expectation, with whatever commas it has.
     words = (expect,) if isinstance(expect, str) else expect
     baseline = Baseline(
         expected=expectations_of((word, None) for word in words),
