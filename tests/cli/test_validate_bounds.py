@@ -189,6 +189,8 @@ def test_a_run_that_is_ended_leaves_no_worker_and_no_word(
     number: int, jobs: str, tmp_path: Path, cache: str
 ) -> None:
     put(tmp_path, never_ends)
+    # Under nohup these tests ignore SIGHUP, and so would what they start.
+    kept = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     started = subprocess.Popen(
         [
             *(sys.executable, "-m", "toolmatrix", "validate", "--all", "list", "--jobs", jobs),
@@ -200,6 +202,7 @@ def test_a_run_that_is_ended_leaves_no_worker_and_no_word(
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+    signal.signal(signal.SIGHUP, kept)
     assert started.stdout is not None
     assert b"first.tar" in started.stdout.readline()  # the next one never ends
     os.kill(started.pid, number)

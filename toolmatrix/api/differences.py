@@ -8,7 +8,7 @@ from functools import partial
 from toolmatrix.api import Report, listed
 from toolmatrix.errors import NothingMatched, UsageError
 from toolmatrix.inventory import readings
-from toolmatrix.inventory.differences import SUSPICIOUS
+from toolmatrix.inventory.model import SUSPICIOUS
 from toolmatrix.judge import comparison, locked, porting
 from toolmatrix.judge.validator import Baseline
 from toolmatrix.lock import compare, read

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.repair import Repair
     from toolmatrix.solve.request import Kept, Policy
-    from toolmatrix.solve.resolve import Unsatisfiable
+    from toolmatrix.solve.resolve import Resolution, Unsatisfiable
 
 
 def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str] = ()) -> Request:
@@ -386,6 +386,14 @@ class Surroundings(Value):
         """The request that words make here. Raises ToolmatrixError."""
         return read(self.index, self.fields.replace(**given(words)), keep=self.keep)
 
+    def answered(self, words: Sequence[str]) -> Resolution | None:
+        """The answer to words that are pasted here, None if they have no answer."""
+        # What is set at the place where words are pasted may contradict them.
+        try:
+            return possible(self.index, self.read(words))
+        except ToolmatrixError:
+            return None
+
 
 def offers(around: Surroundings, refusal: Unsatisfiable) -> list[Repair]:
     """The repairs of a refusal whose words resolve where they would be pasted, with what these answer."""
@@ -396,11 +404,7 @@ def offers(around: Surroundings, refusal: Unsatisfiable) -> list[Repair]:
         request = _said(around.index, repair.request)
         # A changed request may have another default accelerator than the one it was solved with.
         for spoken in (request, _aloud(request, "accelerator")):
-            # What is set at the place where words are pasted may contradict them.
-            try:
-                resolution = possible(around.index, around.read(spoken.words()))
-            except ToolmatrixError:
-                continue
+            resolution = around.answered(spoken.words())
             if resolution is not None:
                 found.append(repair.replace(request=spoken, resolution=resolution))
                 break
