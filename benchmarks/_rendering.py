@@ -65,8 +65,7 @@ def cells(index: Index, rules: make.Rules) -> Iterator[Lock]:
 
 def job(lock: Lock, rules: make.Rules) -> Job:
     """What the command does between a lock and the formats."""
-    text = write.text(lock)
-    return make.job(lock, text, write.digest(lock), rules, version=__version__, command="-")
+    return make.job(lock, write.digest(lock), rules, version=__version__)
 
 
 def theirs(lock: Lock) -> str:

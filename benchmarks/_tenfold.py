@@ -25,9 +25,6 @@ class Tenfold(_Writer):
         """The sections; those of the copies say the same under another name."""
         super().components()
         matrix = self.compiled.matrix
-        self.sources = dict(self.sources) | {
-            name + copy: source for name, source in self.sources.items() for copy in COPIES
-        }
         for copy in COPIES:
             for name in matrix.components:
                 self.sections[f"c:{name}{copy}"] = self.sections[f"c:{name}"]
@@ -53,8 +50,12 @@ def main(destination: str) -> None:
     """Write the index, as one of the files that lie beside the installed matrix."""
     front = os.path.join(resources.matrix_root(), "matrix.yaml")
     files = open_index((), {}).header["files"]
+    matrix = load.load([front])
+    matrix.sources |= {
+        name + copy: source for name, source in matrix.sources.items() for copy in COPIES
+    }
     with open(destination, "wb") as stream:
-        stream.write(Tenfold(compile_matrix(load.load([front])), files).finish())
+        stream.write(Tenfold(compile_matrix(matrix), files).finish())
 
 
 if __name__ == "__main__":

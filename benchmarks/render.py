@@ -76,8 +76,8 @@ def size(bench: Bench, file: Path) -> Size:
 def counted(ours: Size, theirs: Size) -> list[str]:
     """The files of the case, side by side."""
     rows = [("", "ours", "HPCCM")]
-    for name, one, other in zip(Size._fields, ours, theirs, strict=True):
-        rows.append((name, _said(one), _said(other)))
+    pairs = ((name, getattr(ours, name), getattr(theirs, name)) for name in Size._fields)
+    rows += ((name, _said(one), _said(other)) for name, one, other in pairs)
     return [f"{what:<10}{one:<8}{other}".rstrip() for what, one, other in rows]
 
 
