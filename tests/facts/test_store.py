@@ -268,4 +268,6 @@ def test_a_damaged_shipped_index_is_made_anew_in_memory(
 ) -> None:
     wanted = everything(store.open_index((), home.env))[1:]
     damage(wheel, place % wheel.stat().st_size)
+    damaged = wheel.read_bytes()
     assert everything(store.open_index((), home.env))[1:] == wanted
+    assert wheel.read_bytes() == damaged

@@ -34,21 +34,22 @@ def open_index(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
     shipped = "" if overlays else resources.builtin_index()
     if shipped:
         load = pack.current.load if pack.current is not None else None
-        index = _read(shipped, [built_in], load)
+        index = _read(shipped, [built_in], load, keep=False)
         if index is not None and _is_current(index, os.path.dirname(built_in)):
             return index
     paths = [built_in, *overlays]
     folder = _cache_folder(env)
     cached = os.path.join(folder, _name(paths)) if folder else ""
-    index = _read(cached, paths) if cached else None
+    index = _read(cached, paths, keep=True) if cached else None
     return index if index is not None and _is_current(index, "") else _rebuild(paths, cached)
 
 
-def _read(path: str, paths: Sequence[str], load: Load | None = None) -> Index | None:
+def _read(path: str, paths: Sequence[str], load: Load | None = None, *, keep: bool) -> Index | None:
+    # What an installer wrote is not kept anew: it has a digest of its own, and may not be ours to write.
     def repair(index: Index) -> bytes:
         # With the states that its header has, or the new one would not begin as the damaged one does.
         data = build(paths, index.header["files"])
-        if load is None:
+        if keep:
             _keep(path, data)
         return data
 

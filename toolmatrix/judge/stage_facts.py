@@ -148,10 +148,8 @@ def refusal(
     grounds = [ground for ground in found if ground is not None]
     if len(grounds) < len(held):
         return None
-    weakest = grounds[0].evidence
-    for ground in grounds:
-        weakest = words.weaker(weakest, ground.evidence)
     facts = united(grounds, "facts")
+    weakest = words.weakest(ground.evidence for ground in grounds)
     return grounds[0].replace(releases=tuple(held), facts=facts, evidence=weakest)
 
 

@@ -105,11 +105,12 @@ def request(index: Index, release: Release, way: BuildVariant) -> Request:
         targets=(way.target,),
         archs=(version,) if component == "arch" else (),
         devices=(version,) if component == "device" else (),
-        # A policy about the component itself would have another release than the one that is asked for.
+        # A policy about the component itself would have another release than the one that is asked for, and one is a
+        # flag of the compiler: a wheel was compiled already.
         policies=tuple(
             (way.target, name, (value,))
             for name, value in target["policies"].items()
-            if name != component
+            if way.from_ == "source" and name != component
         ),
     )
 

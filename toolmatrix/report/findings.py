@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.codes.matrix import Undecided
 from toolmatrix.codes.plans import DeviceFinding
-from toolmatrix.facts.evidence import rank
+from toolmatrix.facts.evidence import weakest
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.report import claims, cores, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
@@ -260,7 +260,7 @@ def _marks(index: Index, finding: Finding, notes: claims.Notes) -> str:
     records = [index.record(ids[name]) for name in finding.facts if name in ids]
     if not records:
         return ""
-    worst = min((record.evidence for record in records), key=rank)
+    worst = weakest(record.evidence for record in records)
     return f" ({worst}) {notes.mark(record.source for record in records)}"
 
 

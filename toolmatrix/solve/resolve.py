@@ -132,12 +132,10 @@ def judge(assembly: Assembly, values: tuple[int, ...]) -> Resolution:
         part.number: assembly.version(part, values[part.number]) for part in assembly.variables
     }
     targets = {}
-    weakest = words.WORDS[0]
     for target in assembly.request.targets:
         judged = _Target(assembly, target, values, chosen)
         targets[target] = judged.choices()
-        for choice in targets[target]:
-            weakest = words.weaker(weakest, choice.evidence)
+    weakest = words.weakest(choice.evidence for held in targets.values() for choice in held)
     unread = tuple(
         number
         for number in assembly.unread
