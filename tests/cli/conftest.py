@@ -83,7 +83,9 @@ def real(cli: Cli, cache: str) -> Cli:
 @pytest.fixture
 def small(real: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """A run with tests/cli/fixtures/small in the place of the built-in matrix."""
+    recipes = resources.recipes_root()
     monkeypatch.setattr(resources, "matrix_root", lambda: str(SMALL))
+    monkeypatch.setattr(resources, "recipes_root", lambda: recipes)
     monkeypatch.setattr(resources, "builtin_index", lambda: None)
     return real
 
