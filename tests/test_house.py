@@ -29,7 +29,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LONGEST_MODULE = 500
 LONGEST_FUNCTION = 60
 # What was reached; they may rise and must not fall.
-COMMENTED = 0.009
+COMMENTED = 0.038
 DOCUMENTED = 0.9
 # Equal lines that nobody has found a shorter form for: tables, and the imports of commands that are alike.
 MOST_REPETITIONS = 4

@@ -330,6 +330,7 @@ def test_a_lost_process_is_made_up_for(
 
 @pytest.mark.process
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_built_in_matrix_is_sound(cli: Cli, cache: str) -> None:
     run = cli("check", "--json", XDG_CACHE_HOME=cache)
     document = run.json()

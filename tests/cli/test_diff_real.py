@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.builds, pytest.mark.timeout(7200)]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
 
 FLAGS = {"amd64": "-O2", "arm64": " ".join(("-O2", *ARM_FLAGS))}
 

@@ -123,6 +123,7 @@ def test_a_small_matrix_in_any_order(small: tuple[str, bytes], seed: int) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_built_in_matrix_in_another_order(tmp_path: Path) -> None:
     root = Path(resources.matrix_root())
     documents = {"matrix.yaml": as_written((root / "matrix.yaml").read_text())}

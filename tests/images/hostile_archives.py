@@ -36,8 +36,15 @@ CONF, CONFS = "etc/ld.so.conf", "etc/ld.so.conf.d"
 RPM = "var/lib/rpm"
 MIB = 1 << 20
 KINDS: dict[str, Build] = {}
-HUGE = frozenset(("files-a-million", "record-dpkg-31-mib"))
-"""Those that take half a minute."""
+LONG = frozenset(
+    (
+        *("files-a-million", "record-dpkg-31-mib"),
+        *("bomb-gzip", "bomb-gzip-archive", "bomb-bzip2-archive", "bomb-xz-archive"),
+        *("bomb-below-suspicion", "setting-many-variables", "record-conda-many"),
+        "loader-includes-many",
+    )
+)
+"""Those that take seconds, the first two half a minute each."""
 
 
 def kind(build: Build) -> Build:

@@ -26,7 +26,7 @@ def test_every_kind_is_expected_to_come_to_something() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.builds] if name in hostile_archives.HUGE else [])
+        pytest.param(name, marks=[pytest.mark.long] if name in hostile_archives.LONG else [])
         for name in hostile_archives.KINDS
     ],
 )

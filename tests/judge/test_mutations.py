@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.engine.docker import Engine
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.builds, pytest.mark.timeout(7200)]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
 
 WAYS = {
     "engine": "toolmatrix validate docker:{} --lock toolmatrix.lock --json",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.engine.docker import Engine
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.builds, pytest.mark.timeout(7200)]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
 
 PAGE = ROOT / "docs" / "dockerfiles.md"
 SECTIONS = {"tools": "## Building without a registry", "numpy": "### A package from its source"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import subprocess
 import sys
@@ -9,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from toolmatrix.cli.main import main
 from toolmatrix.recipes import read as recipes
 from toolmatrix.render.dockerfile import DIALECTS
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
-ROOT = Path(__file__).parent.parent.parent
 HADOLINT = shutil.which("hadolint", path=str(Path(sys.executable).parent))
 
 ALL = "x86,arm,amd"
@@ -43,11 +44,13 @@ def test_every_recipe_is_looked_at() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(("recipe", "request_", "targets"), CASES)
 def test_hadolint_is_silent(
-    recipe: str, request_: str, targets: str, dialect: str, tmp_path: Path
+    recipe: str, request_: str, targets: str, dialect: str, tmp_path: Path, cache: str
 ) -> None:
     words = [f"--target={targets}", f"--recipe={recipe}", f"--dialect={dialect}"]
-    render = [sys.executable, "-m", "toolmatrix", "render", f"--output={tmp_path}"]
-    _run([*render, *request_.split(), *words])
+    line = ["render", f"--output={tmp_path}", *request_.split(), *words]
+    err = io.StringIO()
+    code = main(line, {"XDG_CACHE_HOME": cache}, io.StringIO(), io.StringIO(), err)
+    assert code == 0, err.getvalue()
     files = sorted(tmp_path.glob("*.Dockerfile"))
     assert {file.stem for file in files} == set(targets.split(","))
     assert _lint(*files) == ""
@@ -64,10 +67,7 @@ def _lint(*files: Path) -> str:
     assert HADOLINT, "install the extra `test` of this package"
     empty = files[0].parent / "hadolint.yaml"
     empty.write_text("{}\n")
-    return _run([HADOLINT, "--no-fail", f"--config={empty}", *map(str, files)])
-
-
-def _run(words: list[str]) -> str:
-    ended = subprocess.run(words, check=False, capture_output=True, text=True, cwd=ROOT)
+    words = [HADOLINT, "--no-fail", f"--config={empty}", *map(str, files)]
+    ended = subprocess.run(words, check=False, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
