@@ -145,6 +145,7 @@ def test_no_line_is_a_defect(cache: str, matrix: str, count: int) -> None:
     law()
 
 
+@pytest.mark.long
 def test_every_component_is_explained_beside_itself(real: Cli, cache: str) -> None:
     """`explain X X` ended with exit code 70 for most of them."""
     for name, known in releases("", cache).items():

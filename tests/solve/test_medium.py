@@ -68,7 +68,9 @@ def test_medium_matrices_agree_with_the_sat_solver(block: int) -> None:
         sat.close()
 
 
-@pytest.mark.parametrize("block", range(26))
+@pytest.mark.parametrize(
+    "block", [pytest.param(block, marks=[pytest.mark.long] * (block > 9)) for block in range(26)]
+)
 def test_medium_matrices_agree_with_clingo(block: int) -> None:
     for seed in range(20 * block, 20 * block + 20):
         problem = medium(seed)
@@ -104,7 +106,9 @@ def test_listed_combinations_are_exactly_the_possible_ones(seed: int) -> None:
     sat.close()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=[pytest.mark.long] * (seed > 2)) for seed in range(6)]
+)
 def test_a_matrix_of_real_size_has_the_best_solution(seed: int) -> None:
     problem = banded(28, 60, seed, pins=seed % 3, vouched=0.3)
     sat = oracle.Sat(problem)
