@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Matrix, Path
     from toolmatrix.facts.index import Index
+    from toolmatrix.logs.log import ObservedLog
     from toolmatrix.request.read import Surroundings
 
 # The causes that are reported where no number is named.
@@ -42,35 +43,32 @@ def diagnose(
     place = around(matrix)
     path, lines = log_of(log)
     text = None if path else io.StringIO("\n".join(lines))
-    said = os.fspath(lock), limit, lambda: place
-    return diagnosed(place.index, path or "-", text, path or "log", *said)
+    seen = observed(path or "-", text, path or "log")
+    return diagnosed(place.index, seen, os.fspath(lock), limit, lambda: place)
+
+
+def observed(path: str, piped: TextIO | None, name: str) -> ObservedLog:
+    """The log at a path, with `-` the one `piped` in, as its name is reported. Raises LogError."""
+    with closing(saved.unpacked(path, piped, _HELP)) as stream, saved.readable(name, _HELP):
+        return observe(saved.as_utf8(stream), signatures.load(), name)
 
 
 def diagnosed(
-    index: Index,
-    path: str,
-    piped: TextIO | None,
-    name: str,
-    lock: str,
-    limit: int,
-    around: Callable[[], Surroundings],
+    index: Index, log: ObservedLog, lock: str, limit: int, around: Callable[[], Surroundings]
 ) -> Report:
-    """The known failures in the log at a path, with `-` the one `piped` in; `around` is where ways out are pasted."""
+    """The known failures in a log, beside the lock at a path; `around` is where ways out are pasted."""
 
     # A way out is offered only if it was solved here, with the settings that a paste of it would meet.
     def answer(words: Sequence[str]) -> Mapping[str, str] | None:
         resolution = around().answered(words)
         return resolution.chosen(next(iter(resolution.targets))) if resolution else None
 
-    catalog = signatures.load()
     locked: dict[str, str] = {}
     for target in read(lock).targets.values() if lock else ():
         # Of a component that several targets hold, the release of the first counts.
         for component, version in target.chosen.items():
             locked.setdefault(component, version)
-    with closing(saved.unpacked(path, piped, _HELP)) as stream, saved.readable(name, _HELP):
-        log = observe(saved.as_utf8(stream), catalog, name)
-    found = judge.diagnose(index, catalog, log, locked, answer, limit)
+    found = judge.diagnose(index, signatures.load(), log, locked, answer, limit)
     report = DiagnosisReport(index, found, lock if locked else "")
     return Report(
         words=report.text,

@@ -48,13 +48,12 @@ def diagnose(context: Context) -> int:
     from toolmatrix.stages.saved import called
 
     options = context.options
+    path = context.arguments[0]
     is_said = context.origins["lock"].kind != "default"
     index = context.index()
     found = diagnoses.diagnosed(
         index,
-        context.path(context.arguments[0]),
-        context.stdin,
-        called(context.arguments[0]),
+        diagnoses.observed(context.path(path), context.stdin, called(path)),
         options.lock if is_said or os.path.isfile(options.lock) else "",
         diagnoses.MOST if options.limit is None else options.limit,
         # Settings are read anew for it, which a log without a known way out can do without.

@@ -134,6 +134,7 @@ def _parts(held: Mapping[str, Any]) -> tuple[Provided, ...]:
     return tuple(Provided(**_with_tuples(fields)) for fields in held["parts"])
 
 
+@cache
 def load() -> SignatureCatalog:
     """The catalog that comes with the program."""
     held = load_yaml(signatures_path())
