@@ -69,7 +69,7 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def union(masks: Iterable[int]) -> int:
-    """What any of some masks has."""
+    """The union of some masks."""
     return reduce(or_, masks, 0)
 
 

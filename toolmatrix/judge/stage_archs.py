@@ -159,7 +159,7 @@ def asks(word: str) -> bool:
 
 
 def covered(context: PlanContext, parts: Sequence[DevicePart]) -> Iterator[Finding]:
-    """What the parts of a plan cover together; what several have in common is said of the first."""
+    """The archs that the parts of a plan cover together; those that several have in common are said of the first."""
     seen: set[object] = set()
     for part in parts:
         # Code that is a file of its own has the one arch that was asked for.

@@ -60,7 +60,7 @@ TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
 
 
 def fault(shape: str, text: str) -> tuple[str, str]:
-    """What was expected and found where a text does not have its shape, or twice nothing."""
+    """The expected and the found text where a text does not have its shape, or twice nothing."""
     if shape == "shell":
         found = shell.fault(text)
         return ("one command of shell on one line", found) if found else ("", "")

@@ -1,4 +1,4 @@
-"""What a recipe says. Every part holds `when`: conditions on the components of an answer, as in the facts.
+"""The parts of a recipe. Every part holds `when`: conditions on the components of an answer, as in the facts.
 
 Texts may name values of the answer in braces, such as `{python}` (see `variables`); `pick` puts them in. What each
 part means is described in docs/recipes.md.
@@ -117,14 +117,14 @@ class Distro(Part):
 
 
 class Compiler(Part):
-    """What compiles C and C++ in an image: the programs that `cc` and `c++` call."""
+    """A compiler of C and C++ in an image: the programs that `cc` and `c++` call."""
 
     cc: str
     cxx: str
 
 
 class Effect(Part):
-    """What a compiler flag does that a preprocessor can see: `holds` is the condition of an `#if`."""
+    """An effect of a compiler flag that a preprocessor can see: `holds` is the condition of an `#if`."""
 
     flag: str
     name: str
@@ -156,7 +156,7 @@ class Refusal(Part):
 
 
 class Source(Value):
-    """Where a statement of a recipe comes from, as in the facts."""
+    """The source of a statement of a recipe, as in the facts."""
 
     id: str
     title: str

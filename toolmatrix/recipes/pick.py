@@ -1,4 +1,4 @@
-"""What of a recipe holds for an answer, and its texts with the values of that answer.
+"""The parts of a recipe that hold for an answer, and their texts with the values of that answer.
 
 Raises RecipeError where a text names a value that the answer does not have.
 """
@@ -41,7 +41,7 @@ class Picker:
         self.values = values
 
     def holds(self, part: Part) -> bool:
-        """Whether every condition admits one of the releases that the answer has of its component."""
+        """True if every condition admits one of the releases that the answer has of its component."""
         return all(
             _admits(self.schemes[component], self.answer.get(component, ()), selector)
             for component, selector in part.when

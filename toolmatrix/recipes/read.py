@@ -49,7 +49,7 @@ def recipe(name: str, index: Index) -> model.Recipe:
 
 
 def is_path(name: str) -> bool:
-    """Whether what is called a recipe names a file of its own, and not a built-in one."""
+    """True if the name of a recipe is the path of a file of its own, and not a built-in one."""
     return os.path.basename(name) != name or name.endswith((".yaml", ".yml"))
 
 
@@ -82,7 +82,7 @@ def _called(name: str, index: Index) -> str:
 
 
 def provisions(index: Index) -> model.Book:
-    """What the built-in provisions say."""
+    """The built-in provisions."""
     root = yamlfile.read(_built_in(tables.PROVISIONS_NAME), of=RECIPE_FILE)
     return cast("model.Book", _book(root, index, model.PROVISIONS, tables.BOOK))
 

@@ -1,4 +1,4 @@
-"""Which lines of shell a recipe may hold: one command on one line that stays one wherever it is put.
+"""The lines of shell that a recipe may hold: one command on one line that stays one wherever it is put.
 
 A line ends up in a heredoc or between `; \\` of a RUN instruction, so what would reach beyond its end is refused:
 open quotes, a backslash or operator at the end, a comment, a heredoc, control characters.
@@ -16,7 +16,7 @@ _OPEN_ENDS = (";", "&", "|", "\\")
 
 
 def fault(line: str) -> str:
-    """What is wrong with a line, or nothing."""
+    """The fault of a line, or nothing."""
     if not line.strip() or line != line.strip():
         return "it is empty or has blanks around it"
     if not line.isprintable():

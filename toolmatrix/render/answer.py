@@ -45,7 +45,7 @@ def machine(held: LockedTarget) -> str:
 
 
 def releases(target: str, held: LockedTarget) -> dict[str, tuple[str, ...]]:
-    """What the answer holds of each component, the given ones among them."""
+    """The releases of each component in the answer, the given ones among them."""
     return {
         **{name: (part.version,) for name, part in held.components.items()},
         "arch": tuple(held.archs),
@@ -58,7 +58,7 @@ def releases(target: str, held: LockedTarget) -> dict[str, tuple[str, ...]]:
 
 
 def values(target: str, held: LockedTarget) -> dict[str, str]:
-    """What texts of recipes may name; see `recipes.variables`."""
+    """The values that texts of recipes may name; see `recipes.variables`."""
     flags = held.flags
     # Word by word: below they are joined, and a blank inside of one would make it two.
     for flag in (*flags.cflags, *flags.cxxflags, *flags.nvcc, *flags.hipcc):
@@ -107,6 +107,6 @@ def _archs(archs: Iterable[str]) -> dict[str, str]:
 
 
 def of_distro(distro: Distro) -> dict[str, str]:
-    """What is known once the distribution is."""
+    """The values that the distribution decides."""
     names = ("family", "codename", "os", "os_version")
     return {name: text for name in names if (text := getattr(distro, name))}

@@ -1,4 +1,4 @@
-"""What the formats around the Dockerfiles share: the lines that open a file, YAML below them, names of images."""
+"""Shared parts of the formats around the Dockerfiles: the lines that open a file, YAML below them, names of images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def file_name(image: ImagePlan, ending: str) -> str:
-    """What a file of an image is called; raises RenderError for an image whose name is more than a word."""
+    """The name of a file of an image; raises RenderError for an image whose name is more than a word."""
     return f"{quote.plain('release', image.name)}{ending}"
 
 
@@ -42,7 +42,7 @@ def requirement(text: str) -> str:
 
 
 def bake_name(name: str) -> str:
-    """What the target of an image is called in a bake file."""
+    """The name of the target of an image in a bake file."""
     return _NO_NAME.sub("_", quote.plain("release", name))
 
 
@@ -62,7 +62,7 @@ def targets(job: Job) -> dict[str, ImagePlan]:
 
 
 def lines(job: Job) -> tuple[str, ...]:
-    """Who wrote a file, how to write it again, and the lock that it came from."""
+    """The lines that say who wrote a file, how to write it again, and the lock that it came from."""
     return (
         f"Written by toolmatrix {job.version}; what is edited by hand is kept. To write it again:",
         f"  {AGAIN}",

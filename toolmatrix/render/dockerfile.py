@@ -109,12 +109,12 @@ def _drivers(held: LockedTarget) -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 
 def name(image: ImagePlan) -> str:
-    """What the Dockerfile of an image is called."""
+    """The name of the Dockerfile of an image."""
     return around.file_name(image, ".Dockerfile")
 
 
 def check_name(image: ImagePlan) -> str:
-    """What the check of an image is called."""
+    """The name of the check of an image."""
     return around.file_name(image, ".check.sh")
 
 

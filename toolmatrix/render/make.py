@@ -55,7 +55,7 @@ class _Excluded(Exception):
 
 
 class Rules:
-    """What holds beside the lock: the recipe, the provisions, the matrix, and the user's choices."""
+    """The rules beside the lock: the recipe, the provisions, the matrix, and the user's choices."""
 
     def __init__(self, recipe: Recipe, book: Book, index: Index, choices: Choices) -> None:
         self.recipe = recipe

@@ -1,4 +1,4 @@
-"""What the renderers are handed: for each target of a lock everything that its files need, decided and ready."""
+"""The input of the renderers: for each target of a lock everything that its files need, decided and ready."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Choices(Value):
-    """What a user chooses about the files and no fact decides.
+    """Choices of a user about the files, which no fact decides.
 
     `dialect` is modern or classic; `syntax_line` is empty (none) or the reference to name; `stand_ins` are base images
     by the name that they replace; `options` are switched-on options of the recipe.
@@ -36,7 +36,7 @@ class Choices(Value):
 
 
 class Runtime(Value):
-    """What the last stage starts from, by name (`base`) and with a stand-in (`from_`), and what it installs."""
+    """The base of the last stage, by name (`base`) and with a stand-in (`from_`), and what it installs."""
 
     base: str
     from_: str

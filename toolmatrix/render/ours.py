@@ -22,12 +22,12 @@ def signed(text: str) -> str:
 
 
 def is_ours(text: str) -> bool:
-    """Whether a text names a digest of itself, as only rendered files do."""
+    """True if a text names a digest of itself, as only rendered files do."""
     return _NAMED.search(text) is not None
 
 
 def is_unchanged(text: str) -> bool:
-    """Whether a text is as it was written, whatever its line ends."""
+    """True if a text is as it was written, whatever its line ends."""
     # git may have converted the line ends of a clone.
     plain = text.replace("\r\n", "\n")
     return is_ours(plain) and signed(_with(plain, BLANK)) == plain

@@ -1,4 +1,4 @@
-"""What CI services and package channels call the things that rendered files name: `outside.yaml`, with its sources."""
+"""Names that CI services and package channels have for things in rendered files: `outside.yaml`, with its sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer is not, though one might take it for that: what an option did not do, what nobody tested or knows."""
+"""Caveats of an answer, so that nobody takes it for more: what an option did not do, what nobody tested or knows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def unread(resolution: Resolution) -> list[dict[str, Any]]:
-    """What nobody knows and the answer rests on: with any of it, it is neither yes nor no."""
+    """Statements that the answer rests on and nobody knows: with any of it, it is neither yes nor no."""
     # Several grounds may read the same.
     found = {claims.silence(resolution.index, ground): ground for ground in resolution.unread}
     return [{"text": text, "facts": list(ground.facts)} for text, ground in found.items()]

@@ -245,7 +245,7 @@ def _released(record: ReleaseRecord) -> str:
 
 
 def nobody_knows(index: Index, ground: Incompatibility, *, offered: bool) -> str:
-    """What a statement that nobody read leaves open."""
+    """The question that a statement nobody read leaves open."""
     releases = ranged(index, ground.subject, ground.releases)
     named = f"{named_as(index, ground.subject)} {terminal.few(releases, _NAMES)}".rstrip()
     about = index.header["components"][ground.component]["title"]

@@ -93,7 +93,7 @@ def _merged(maps: tuple[str, ...]) -> str:
 
 
 def _bases(name: str, image: ImagePlan) -> dict[str, str]:
-    """What a target starts from, by the variable that names another image for it, as `docker-image://...`."""
+    """The bases of a target, by the variable that names another image for it, as `docker-image://...`."""
     word = name.upper().replace("-", "_")
     used = {f"BASE_{word}": image.from_, f"RUNTIME_{word}": image.runtime.from_}
     return {

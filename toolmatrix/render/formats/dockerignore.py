@@ -1,4 +1,4 @@
-"""What a build sends to the builder: the lock and the checks, and nothing that lies beside them."""
+"""The context that a build sends to the builder: the lock and the checks, and nothing that lies beside them."""
 
 from __future__ import annotations
 
