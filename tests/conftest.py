@@ -43,11 +43,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run files with slow tests first and those with few tests last, as far as these are not the same."""
+    """Run files with long and slow tests first and those with few tests last, as far as these are not the same."""
     # A worker that is handed a long file when the others are done has all of them wait.
     count = Counter(item.path for item in items)
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: (-slow[item.path], -count[item.path]))
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: (item.path not in long, -slow[item.path], -count[item.path]))
 
 
 @pytest.fixture(scope="session")
