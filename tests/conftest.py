@@ -42,8 +42,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         matrix.remove_folder()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run files with long and slow tests first and those with few tests last, as far as these are not the same."""
+    # Last, when those that are left out are gone.
     # A worker that is handed a long file when the others are done has all of them wait.
     count = Counter(item.path for item in items)
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))

@@ -690,6 +690,7 @@ class TestCpuFlags:
 class TestOtherCommands:
     """F: explanations."""
 
+    @pytest.mark.long
     def test_f_every_component_is_explained_by_itself(self, real: Cli) -> None:
         """It was an internal error wherever a release was the only reason."""
         names = real("facts", "--json").json()["summary"]["components"]

@@ -55,6 +55,7 @@ def test_every_name_that_tools_print(index: Index, tool: str, line: str) -> None
     assert wrong == {}
 
 
+@pytest.mark.long
 def test_every_product_is_itself_and_without_its_brand_no_other(index: Index) -> None:
     """Also with its words run together, and printed by its maker's tool."""
     for device, name in index.products():

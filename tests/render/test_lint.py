@@ -41,7 +41,9 @@ def test_every_recipe_is_looked_at() -> None:
     assert {recipe for recipe, _, _ in CASES} == set(recipes.names())
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "dialect", [DIALECTS[0], *(pytest.param(one, marks=pytest.mark.long) for one in DIALECTS[1:])]
+)
 @pytest.mark.parametrize(("recipe", "request_", "targets"), CASES)
 def test_hadolint_is_silent(
     recipe: str, request_: str, targets: str, dialect: str, tmp_path: Path, cache: str
