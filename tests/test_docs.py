@@ -236,7 +236,7 @@ def folder(
     work = tmp_path / "work"
     shutil.copytree(ROOT / "docs" / "logs", work / "docs" / "logs")
     monkeypatch.chdir(work)
-    monkeypatch.setattr(checks, "_processors", lambda: 1)
+    monkeypatch.setattr(checks, "processors", lambda: 1)
     monkeypatch.setenv("XDG_CACHE_HOME", cache)
     return Folder(work, cache)
 

@@ -11,6 +11,7 @@ from toolmatrix.errors import OutputError, Position
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
 
 
 def replace_file(path: str, text: str) -> None:
@@ -56,19 +57,21 @@ def replace_files(texts: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _writing(path: str) -> Iterator[None]:
+def told(message: str, path: str, help: str = "") -> Iterator[None]:
+    """What the system refuses is an OutputError that names the path."""
     try:
         yield
     except BrokenPipeError:
         # A reader that has gone is no failure of ours; `main` ends quietly.
         raise
     except OSError as error:
-        raise OutputError(
-            "cannot write the output",
-            where=Position(path),
-            found=error.strerror or "",
-            help="nothing was written; `--output -` prints the result",
-        ) from None
+        found = error.strerror or ""
+        raise OutputError(message, where=Position(path), found=found, help=help) from None
+
+
+def _writing(path: str) -> AbstractContextManager[None]:
+    help = "nothing was written; `--output -` prints the result"
+    return told("cannot write the output", path, help)
 
 
 def _keep_former(path: str) -> str:

@@ -299,7 +299,7 @@ def test_processes_find_what_one_finds(
 
     alone = cli("check", "--matrix", broken, "--json")
     monkeypatch.setattr(checks, "_WORTHWHILE", 1)
-    monkeypatch.setattr(checks, "_processors", lambda: 2)
+    monkeypatch.setattr(checks, "processors", lambda: 2)
     monkeypatch.setattr(sweep, "PART", 1)
     assert cli("check", "--matrix", broken, "--json") == alone
 
@@ -322,7 +322,7 @@ def test_a_lost_process_is_made_up_for(
 
     alone = cli("check", "--matrix", broken, "--json")
     monkeypatch.setattr(checks, "_WORTHWHILE", 1)
-    monkeypatch.setattr(checks, "_processors", lambda: 2)
+    monkeypatch.setattr(checks, "processors", lambda: 2)
     monkeypatch.setattr(sweep, "PART", 1)
     monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", Dying)
     assert cli("check", "--matrix", broken, "--json") == alone

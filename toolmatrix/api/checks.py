@@ -11,6 +11,7 @@ from toolmatrix.api import Report, as_json, listed, this_day
 from toolmatrix.errors import Position, UsageError
 from toolmatrix.facts import load
 from toolmatrix.judge import answers, doubts, gaps, lints, sweep
+from toolmatrix.processors import processors
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.findings import MatrixReport
 
@@ -70,7 +71,7 @@ def checked(
     matrix = load.load([_front(), *paths]) if only else None
     parts = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
     outcomes: list[ReleaseOutcome] = []
-    with _Workers(sweep.Sweeper(paths, env), parts, processes or _processors()) as workers:
+    with _Workers(sweep.Sweeper(paths, env), parts, processes or processors()) as workers:
         matrix = matrix or load.load([_front(), *paths])
         for held in workers.results():
             outcomes += held
@@ -211,9 +212,3 @@ def _heed_interrupts() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-def _processors() -> int:
-    # A container may be bound to fewer processors than the machine has; not every system can tell.
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1

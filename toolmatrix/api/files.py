@@ -11,6 +11,7 @@ from toolmatrix.api.locks import Locked
 from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
 from toolmatrix.lock import read, write
 from toolmatrix.lock.model import Lock
+from toolmatrix.outputs import replace_files, told
 from toolmatrix.render import ours
 from toolmatrix.value import Value
 
@@ -144,12 +145,7 @@ class Rendered(dict[str, str]):
 
         Raises OutputError for a file of somebody else, or one that was edited, unless by `force`.
         """
-        from toolmatrix.outputs import replace_files
-
-        texts = self._below(os.fspath(folder))
-        held = {path: _held(path) for path in texts}
-        # A file that is as it was keeps its time, and an edit is told only where it would be lost.
-        changed = {path: text for path, text in texts.items() if held[path] != text}
+        texts, held, changed = self._against(os.fspath(folder))
         kept = {} if force else _kept(held, changed)
         for reason, help in _WAYS_ON.items():
             paths = [path for path in sorted(kept) if kept[path] == reason]
@@ -157,17 +153,18 @@ class Rendered(dict[str, str]):
                 where, others = Position(paths[0]), ", ".join(paths[1:])
                 raise OutputError(reason, where=where, found=others, help=help)
         for directory in dict.fromkeys(os.path.dirname(path) or "." for path in changed):
-            _make(directory)
+            with told("cannot make the directory", directory, "nothing was written"):
+                os.makedirs(directory, exist_ok=True)
         replace_files(changed)
         return {path: path in changed for path in texts}
 
     def differences(self, folder: str) -> tuple[dict[str, str], bool]:
         """The changes that writing makes, as a diff for each path, and whether only `force` makes them."""
-        texts = self._below(folder)
-        held = {path: _held(path) for path in texts}
-        changed = sorted(path for path, text in texts.items() if held[path] != text)
-        told = {path: "".join(_difference(path, held[path], texts[path])) for path in changed}
-        return told, bool(_kept(held, changed))
+        _, held, changed = self._against(folder)
+        shown = {
+            path: "".join(_difference(path, held[path], changed[path])) for path in sorted(changed)
+        }
+        return shown, bool(_kept(held, changed))
 
     def left(self, folder: str) -> list[str]:
         """Files of an earlier run that this one does not write, which are of another lock or recipe."""
@@ -179,10 +176,15 @@ class Rendered(dict[str, str]):
             and ours.is_ours(_held(os.path.join(folder, name)) or "")
         ]
 
-    def _below(self, folder: str) -> dict[str, str]:
+    def _against(self, folder: str) -> tuple[dict[str, str], dict[str, str | None], dict[str, str]]:
+        """By path in a directory: the texts, what is held there, and the texts that change something."""
         # The lock names its recipe from where it lies, so that its text depends on the directory.
-        texts = {**self, LOCK: self._lock(folder)}
-        return {os.path.join(folder, name): text for name, text in texts.items()}
+        files = {**self, LOCK: self._lock(folder)}
+        texts = {os.path.join(folder, name): text for name, text in files.items()}
+        held = {path: _held(path) for path in texts}
+        # A file that is as it was keeps its time, and an edit is told only where it would be lost.
+        changed = {path: text for path, text in texts.items() if held[path] != text}
+        return texts, held, changed
 
 
 def render(
@@ -308,15 +310,12 @@ def same_matrix(lock: Lock, path: str, index: Index) -> None:
 
 
 def _held(path: str) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise OutputError(
-            "cannot read what was rendered", where=Position(path), found=error.strerror or ""
-        ) from None
+    with told("cannot read what was rendered", path):
+        try:
+            with open(path, "rb") as file:
+                return file.read().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return None
 
 
 def _difference(path: str, held: str | None, text: str) -> Iterator[str]:
@@ -343,15 +342,3 @@ def _kept(held: Mapping[str, str | None], changed: Iterable[str]) -> dict[str, s
         if not as_written:
             found[path] = _EDITED if is_ours else _FOREIGN
     return found
-
-
-def _make(folder: str) -> None:
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            "cannot make the directory",
-            where=Position(folder),
-            found=error.strerror or "",
-            help="nothing was written",
-        ) from None

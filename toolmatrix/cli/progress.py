@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from toolmatrix.cli.context import tell, terminal_of
-from toolmatrix.errors import OutputError, Position
+from toolmatrix.outputs import told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,13 +94,9 @@ def summarize(context: Context, markdown: str) -> None:
     path = context.env.get("GITHUB_STEP_SUMMARY", "")
     if not path:
         return
-    try:
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(markdown)
-    except OSError as error:
-        raise OutputError(
-            "cannot write the summary of the step",
-            where=Position(path),
-            found=error.strerror or "",
-            help="`GITHUB_STEP_SUMMARY` names the file",
-        ) from None
+    help = "`GITHUB_STEP_SUMMARY` names the file"
+    with (
+        told("cannot write the summary of the step", path, help),
+        open(path, "a", encoding="utf-8") as file,
+    ):
+        file.write(markdown)

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from toolmatrix.errors import ToolMissing
+from toolmatrix.processors import processors
 from toolmatrix.stages.cost import urgency
 from toolmatrix.stages.drivers.dry_run import SHOWN, end_group
 from toolmatrix.value import Document
@@ -71,7 +72,7 @@ def run(replay: Replay, *, jobs: int = 0, cwd: Path | None = None) -> Run:
         (place / directory).mkdir(parents=True, exist_ok=True)
     load = os.getloadavg()[0]
     started = time.perf_counter()
-    cores = _cores()
+    cores = processors()
     timings = _Runner(replay, place, jobs or cores).run()
     return Run(
         timings=tuple(sorted(timings, key=lambda timing: timing.stage)),
@@ -82,12 +83,6 @@ def run(replay: Replay, *, jobs: int = 0, cwd: Path | None = None) -> Run:
         # Linux keeps the peak of a process over exec, so a small program shows what we needed when it was forked.
         floor=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )
-
-
-def _cores() -> int:
-    # A container or a batch system gives a process fewer cores than there are; macOS has no affinity.
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 class _Runner:
