@@ -39,7 +39,7 @@ FLOORS = (
     {"__main__"},
     {"cli"},
     {"api"},
-    {"render", "judge", "report"},
+    {"render", "judge", "report", "harvest"},
     {"logs", "request"},
     {"solve", "stages", "inventory", "lock", "recipes"},
     {"facts", "images"},

@@ -99,6 +99,10 @@ class NothingMatched(ToolmatrixError, code="TM110", exit_code=3):
     """A well-formed request for a component, release, arch, device, CPU or fact that nobody knows."""
 
 
+class HarvestRefused(ToolmatrixError, code="TM308", exit_code=2):
+    """A source that is not what it was, or of which facts have vanished; what was harvested before is kept."""
+
+
 class ReleasedLater(NothingMatched, code="TM303"):
     """A release that was not out on the day of `--at`."""
 
@@ -113,6 +117,10 @@ class BoundReached(CannotSay, code="TM908"):
 
 class ToolMissing(ToolmatrixError, code="TM500", exit_code=5):
     """An outside tool or service is missing or failed."""
+
+
+class IndexFailed(ToolMissing, code="TM512"):
+    """A package index that cannot be reached, is too slow, or does not answer as one."""
 
 
 class RegistryFailed(ToolMissing, code="TM510"):

@@ -53,6 +53,16 @@ def stage_words_path() -> str:
     return os.path.join(_PACKAGE, "stage_words.yaml")
 
 
+def families_path() -> str:
+    """The families that harvesters read."""
+    return os.path.join(matrix_root(), "matrix", "families.yaml")
+
+
+def harvested_root() -> str:
+    """The directory of the fact files that harvesters write."""
+    return os.path.join(matrix_root(), "matrix", "harvested")
+
+
 def signatures_path() -> str:
     """The signatures of known failures in logs."""
     return os.path.join(matrix_root(), "matrix", "signatures.yaml")

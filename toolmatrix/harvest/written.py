@@ -1,0 +1,146 @@
+"""Harvested facts as a file: its text, what differs from the file before it, and what may not get lost."""
+
+from __future__ import annotations
+
+import os.path
+
+import yaml
+
+from toolmatrix.errors import HarvestRefused, Position
+from toolmatrix.facts import yamlfile
+from toolmatrix.facts.load import FACTS
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.yamlfile import YamlNode
+
+_SHOWN = 20
+"""Rows that an error names."""
+
+_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class FactDifference(Value):
+    """A row of a fact file that came, went or changed, with the cells that did: what they were and are."""
+
+    row: str
+    cells: Mapping[str, tuple[str, str]] = {}
+    gone: bool = False
+    new: bool = False
+
+
+def text(document: Mapping[str, Any], about: str) -> str:
+    """A fact file: sources and tables in the order of their names, a line for each row."""
+    lines = [
+        "# yaml-language-server: $schema=../../toolmatrix/schemas/facts.schema.json",
+        *(f"# {line}" for line in about.splitlines()),
+        "# Written by `toolmatrix harvest`, and never by hand.",
+        f"schema: {FACTS}",
+    ]
+    for key in ("components", "sources"):
+        if document.get(key):
+            lines.append(f"{key}:")
+            lines += (f"  {name}: {_flow(one)}" for name, one in sorted(document[key].items()))
+    for key in ("channels", "releases", "tables", "statements", "data"):
+        if document.get(key):
+            lines += ["", f"{key}:"]
+            lines += _blocks(sorted(document[key], key=lambda one: one["id"]))
+    return "\n".join(lines) + "\n"
+
+
+def _blocks(items: list[Mapping[str, Any]]) -> Iterator[str]:
+    for item in items:
+        dash = "  - "
+        for key, value in item.items():
+            if key == "rows":
+                yield "    rows:"
+                yield from (f"      - {_flow(row)}" for row in value)
+            elif key == "columns" and isinstance(value, dict):
+                yield "    columns:"
+                yield from (f"      {name}: {_flow(one)}" for name, one in value.items())
+            else:
+                yield f"{dash}{key}: {_flow(value)}"
+            dash = "    "
+
+
+def _flow(value: Any) -> str:
+    # A line of any length: what is compared under version control is rows.
+    dumped: str = yaml.dump(
+        value,
+        Dumper=_Dumper,
+        default_flow_style=True,
+        sort_keys=False,
+        width=float("inf"),
+        allow_unicode=True,
+    )
+    return dumped.removesuffix("\n").removesuffix("\n...")
+
+
+def rows(node: YamlNode) -> dict[str, dict[str, str]]:
+    """The cells of each row of a fact file as text, by the id of the row."""
+    found = {}
+    for table in (node.fields or {}).get("tables", node).items or []:
+        fields = table.fields or {}
+        name, key = (_plain(fields[word]) if word in fields else "" for word in ("id", "key"))
+        for row in fields["rows"].items or [] if "rows" in fields else []:
+            cells = {column: _plain(cell) for column, cell in (row.fields or {}).items()}
+            found[cells.pop("id", f"{name}/{cells.get(key, '')}")] = cells
+    return found
+
+
+def _plain(node: YamlNode) -> str:
+    if node.text is not None:
+        return node.text
+    if node.items is not None:
+        return "[" + ", ".join(map(_plain, node.items)) + "]"
+    return (
+        "{" + ", ".join(f"{key}: {_plain(part)}" for key, part in (node.fields or {}).items()) + "}"
+    )
+
+
+def differences(path: str, made: str) -> list[FactDifference]:
+    """Rows in which a file differs from the text that would take its place; all are new where there is no file."""
+    before = rows(yamlfile.read(path)) if os.path.exists(path) else {}
+    after = rows(yamlfile.parse(made.encode(), path))
+    return [
+        *(FactDifference(row=name, gone=True) for name in before if name not in after),
+        *(
+            FactDifference(row=name, cells=_changed(before.get(name, {}), cells), new=True)
+            for name, cells in after.items()
+            if name not in before
+        ),
+        *(
+            FactDifference(row=name, cells=_changed(before[name], cells))
+            for name, cells in after.items()
+            if name in before and cells != before[name]
+        ),
+    ]
+
+
+def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    return {
+        column: (before.get(column, ""), after.get(column, ""))
+        for column in {**before, **after}
+        if before.get(column) != after.get(column)
+    }
+
+
+def refuse_vanished(path: str, found: Sequence[FactDifference]) -> None:
+    """Keep a file of which rows would be lost: a source that shrank was read wrongly.
+
+    Raises HarvestRefused.
+    """
+    gone = [one.row for one in found if one.gone]
+    if gone:
+        more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
+        raise HarvestRefused(
+            f"{len(gone)} rows are not at their source any more",
+            where=Position(path),
+            expected="every row that was read before",
+            found="nothing of " + ", ".join(gone[:_SHOWN]) + more,
+            help="the file is as it was; `--accept` writes it without them, once you know why they went",
+        )
