@@ -49,16 +49,17 @@ MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 # Statuses that may pass, RFC 6585 and RFC 9110.
 _BUSY = (429, 500, 502, 503, 504)
-# The exceptions of urllib3 and of those below it.
-_BROKEN = (exceptions.HTTPError, HTTPException, OSError, ValueError)
+BROKEN = (exceptions.HTTPError, HTTPException, OSError, ValueError)
+"""The exceptions of urllib3 and of those below it."""
 
 
-class _PauseTooLong(exceptions.HTTPError):
-    pass
+class PauseTooLong(exceptions.HTTPError):
+    """A host that asks to come back after more than `LONGEST_PAUSE` seconds."""
 
 
-# Attempts as urllib3 counts and delays them, but bounded in what they read and wait for.
-class _Retry(Retry):
+class BoundedRetry(Retry):
+    """Attempts as urllib3 counts and delays them, but bounded in what they read and wait for."""
+
     def increment(
         self,
         method: str | None = None,
@@ -77,7 +78,7 @@ class _Retry(Retry):
         # urllib3 would shorten a pause that is too long, and ask too early.
         seconds = super().parse_retry_after(retry_after)
         if seconds > LONGEST_PAUSE:
-            raise _PauseTooLong(f"{seconds:.0f}")
+            raise PauseTooLong(f"{seconds:.0f}")
         return seconds
 
 
@@ -132,7 +133,7 @@ class Transport:
             pool = self._manager(url).connection_from_url(url)
             timeout = Timeout(**_TIMEOUT)
             pool.urlopen("HEAD", "/v2/", retries=False, timeout=timeout, redirect=False).close()
-        except _BROKEN as error:
+        except BROKEN as error:
             if any(isinstance(one, ssl.SSLCertVerificationError) for one in causes(error)):
                 raise self._failure(url, error) from None
             return f"http://{self._host}"
@@ -196,13 +197,13 @@ class Transport:
             )
         try:
             yield
-        except _PauseTooLong as error:
+        except PauseTooLong as error:
             raise self.refusal(
                 "the registry is busy",
                 f"to be answered within {LONGEST_PAUSE:.0f} seconds",
                 f"it asks to come back in {error}",
             ) from None
-        except _BROKEN as error:
+        except BROKEN as error:
             raise self._failure(url, error) from None
 
     def refusal(self, what: str, expected: str, found: str, help: str = "") -> RegistryFailed:
@@ -215,7 +216,7 @@ class Transport:
         self, method: str, url: str, headers: Mapping[str, str], body: str | None = None
     ) -> Answer:
         # A broken answer may have cost the registry work, so it is asked for once more and not thrice.
-        retries = _Retry(
+        retries = BoundedRetry(
             total=RETRIES,
             read=1,
             other=1,
@@ -259,13 +260,7 @@ class Transport:
         return self._managers[key]
 
     def _failure(self, url: str, error: BaseException) -> RegistryFailed:
-        # The deepest reason of its kind, as the outer ones quote addresses, which may hold what lets in.
-        chain = causes(error)[::-1]
-        found, (_, message, help) = next(
-            (one, row) for row in _REASONS for one in chain if isinstance(one, row[0])
-        )
-        words = getattr(found, "verify_message", "") or getattr(found, "strerror", "") or str(found)
-        text = message.format(str(words or type(found).__name__)[:200])
+        text, help = reason(error)
         asked = f"an answer of {urlsplit(url).netloc}"
         return self.refusal("the registry cannot be read", asked, text, help)
 
@@ -296,6 +291,17 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     (OSError, "{}", ""),
     (BaseException, "{}", ""),
 )
+
+
+def reason(error: BaseException) -> tuple[str, str]:
+    """What one of the errors `BROKEN` says, without addresses, and a way out, "" for none."""
+    # The deepest reason of its kind, as the outer ones quote addresses, which may hold what lets in.
+    chain = causes(error)[::-1]
+    found, (_, message, help) = next(
+        (one, row) for row in _REASONS for one in chain if isinstance(one, row[0])
+    )
+    words = getattr(found, "verify_message", "") or getattr(found, "strerror", "") or str(found)
+    return message.format(str(words or type(found).__name__)[:200]), help
 
 
 def causes(error: BaseException) -> list[BaseException]:

@@ -1,0 +1,292 @@
+"""HTTP to a package index and to where its files are: bounded in time, size, redirects and attempts, and counted.
+
+requests brings what pip's users have set up: netrc, proxies and certificates from the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import os.path
+import re
+import shutil
+import threading
+import time
+from contextlib import contextmanager, suppress
+from urllib.parse import unquote, urlsplit
+
+from toolmatrix.errors import IndexFailed, Position, ToolMissing
+from toolmatrix.images.transport import BROKEN, BoundedRetry, PauseTooLong, reason
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import requests
+
+_TIMEOUT = (10.0, 30.0)
+"""Seconds until a connection is there, and between two pieces of an answer."""
+PATIENCE: float = 60
+SLOWEST = 8 << 10
+"""Seconds that one answer may take, and bytes that buy another second."""
+RETRIES = 3
+BACKOFF = 0.5
+MOST_REDIRECTS = 5
+LARGEST_WHOLE = 64 << 20
+"""Bytes of a file that is read whole where its server does not give ranges."""
+_STEP = 64 << 10
+_BUSY = (429, 500, 502, 503, 504)
+# What servers answer that do not know a range counted from the end.
+_NO_SUFFIX = (400, 405, 416, 501)
+_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+
+
+class Reply(Value):
+    """An answer, read whole."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+    url: str
+
+
+class Session:
+    """Requests to an index and its files, from several threads; `file:` addresses are read from the disk.
+
+    `cache` is a directory for what can never change, pieces of files by their sha256; "" for none. Every method raises
+    IndexFailed where there is no answer, or one that is not what was asked for.
+    """
+
+    def __init__(self, cache: str = "", threads: int = 8) -> None:
+        self.requests = 0
+        self.bytes = 0
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._session = _session(threads)
+
+    def close(self) -> None:
+        """Give up all connections."""
+        self._session.close()
+
+    def whole(self, url: str, most: int, accept: str = "*/*") -> Reply | None:
+        """All of at most so many bytes at an address, None where nothing is there."""
+        path = _path(url)
+        if path:
+            return _file(path, url, most)
+        reply = self._send(url, {"Accept": accept}, most)
+        if reply.status in (404, 410):
+            return None
+        if reply.status != 200:
+            raise _failed(url, "an answer", f"status {reply.status}")
+        return reply
+
+    def tail(self, url: str, count: int, digest: str = "") -> tuple[int, bytes]:
+        """The last so many bytes of a file, or all that it has, and where they begin."""
+        kept = self._kept(digest, f"tail-{count}")
+        if kept:
+            return int.from_bytes(kept[:8], "big"), kept[8:]
+        start, data = self._tail(url, count)
+        self._keep(digest, f"tail-{count}", start.to_bytes(8, "big") + data)
+        return start, data
+
+    def range(self, url: str, first: int, stop: int, digest: str = "") -> bytes:
+        """The bytes of a file from `first` up to and without `stop`."""
+        name = f"{first}-{stop}"
+        data = self._kept(digest, name)
+        if not data:
+            data = self._range(url, first, stop)
+            self._keep(digest, name, data)
+        return data
+
+    def forget(self, digest: str) -> None:
+        """Let go of what is kept of a file."""
+        if self._cache and digest:
+            shutil.rmtree(self._folder(digest), ignore_errors=True)
+
+    def _tail(self, url: str, count: int) -> tuple[int, bytes]:
+        path = _path(url)
+        if path:
+            size = _size(path, url)
+            start = max(0, size - count)
+            return start, self._range(url, start, size)
+        reply = self._send(url, {"Range": f"bytes=-{count}"}, count)
+        if reply.status in _NO_SUFFIX:
+            known = _RANGE.fullmatch(
+                self._send(url, {"Range": "bytes=0-0"}, 1).headers.get("Content-Range", "")
+            )
+            if not known:
+                raise _failed(url, "ranges of the file", f"status {reply.status}")
+            start = max(0, int(known[3]) - count)
+            return start, self._range(url, start, int(known[3]))
+        # A server without ranges sends everything.
+        if reply.status == 200:
+            return 0, reply.data
+        start, stop, size = _span(reply, url)
+        if stop != size or len(reply.data) != stop - start:
+            raise _failed(
+                url, f"the last {count} bytes", f"{len(reply.data)} bytes up to {stop} of {size}"
+            )
+        return start, reply.data
+
+    def _range(self, url: str, first: int, stop: int) -> bytes:
+        path = _path(url)
+        if path:
+            with _reading(url), open(path, "rb") as file:
+                file.seek(first)
+                return file.read(stop - first)
+        reply = self._send(url, {"Range": f"bytes={first}-{stop - 1}"}, stop - first)
+        start, end = (0, len(reply.data)) if reply.status == 200 else _span(reply, url)[:2]
+        if start > first or end < stop or len(reply.data) != end - start:
+            found = f"{len(reply.data)} bytes, said to be {start} to {end}"
+            raise _failed(url, f"bytes {first} to {stop}", found)
+        return reply.data[first - start : stop - start]
+
+    def _send(self, url: str, headers: Mapping[str, str], most: int) -> Reply:
+        ranged = "Range" in headers
+        # What a range is counted in is the file as it is stored.
+        coding = {"Accept-Encoding": "identity"} if ranged else {}
+        began = time.monotonic()
+        with (
+            _reading(url),
+            self._session.get(
+                url, headers={**headers, **coding}, stream=True, timeout=_TIMEOUT
+            ) as response,
+        ):
+            with self._lock:
+                self.requests += 1 + len(response.history)
+            if url.startswith("https:") and not response.url.startswith("https:"):
+                raise _failed(url, "to be sent on to HTTPS alone", "plain HTTP")
+            whole = ranged and response.status_code == 200
+            bound = max(most, LARGEST_WHOLE) if whole else most
+            data = b"" if response.status_code >= 400 else self._body(response, url, bound, began)
+            return Reply(
+                status=response.status_code, headers=response.headers, data=data, url=response.url
+            )
+
+    def _body(self, response: requests.Response, url: str, most: int, began: float) -> bytes:
+        said = response.headers.get("Content-Length", "")
+        if said.isdecimal() and int(said) > most:
+            raise _failed(url, f"at most {most} bytes", f"{said} bytes")
+        parts = []
+        count = 0
+        while part := response.raw.read1(_STEP, decode_content=True):
+            parts.append(part)
+            count += len(part)
+            if count > most:
+                raise _failed(url, f"at most {most} bytes", "more than that")
+            passed = time.monotonic() - began
+            if passed > PATIENCE + count / SLOWEST:
+                expected = f"at least {SLOWEST >> 10} KiB a second after {PATIENCE:.0f} seconds"
+                raise _failed(url, expected, f"{count} bytes in {passed:.0f} seconds")
+        with self._lock:
+            self.bytes += count
+        return b"".join(parts)
+
+    def _folder(self, digest: str) -> str:
+        return os.path.join(self._cache, digest[:2], digest)
+
+    def _kept(self, digest: str, name: str) -> bytes:
+        if self._cache and digest:
+            with suppress(OSError), open(os.path.join(self._folder(digest), name), "rb") as file:
+                return file.read()
+        return b""
+
+    def _keep(self, digest: str, name: str, data: bytes) -> None:
+        """Keep what can never change; where the disk refuses it is asked for again."""
+        if not self._cache or not digest:
+            return
+        path = os.path.join(self._folder(digest), name)
+        beside = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(beside, "wb") as file:
+                file.write(data)
+            os.replace(beside, path)
+        except OSError:
+            with suppress(OSError):
+                os.remove(beside)
+
+
+def missing(package: str) -> ToolMissing:
+    """The error for a library that reading an index takes and that is not installed."""
+    return ToolMissing(
+        f"`{package}` is not installed",
+        expected="the libraries that an index is read with",
+        help="pip install 'toolmatrix[harvest]'",
+    )
+
+
+def _session(threads: int) -> requests.Session:
+    try:
+        import requests
+        from requests.adapters import HTTPAdapter
+    except ImportError:
+        raise missing("requests") from None
+    made = requests.Session()
+    made.max_redirects = MOST_REDIRECTS
+    made.headers["User-Agent"] = "toolmatrix"
+    retries = BoundedRetry(
+        total=RETRIES,
+        read=1,
+        other=1,
+        status_forcelist=_BUSY,
+        backoff_factor=BACKOFF,
+        raise_on_status=False,
+    )
+    adapter = HTTPAdapter(pool_maxsize=threads, max_retries=retries)
+    for scheme in ("http://", "https://"):
+        made.mount(scheme, adapter)
+    return made
+
+
+def _span(reply: Reply, url: str) -> tuple[int, int, int]:
+    """Where a part of a file begins, where it ends, and the size of the file."""
+    said = reply.headers.get("Content-Range", "")
+    known = _RANGE.fullmatch(said)
+    if reply.status != 206 or not known:
+        found = f"Content-Range `{said[:80]}`" if reply.status == 206 else f"status {reply.status}"
+        raise _failed(url, "a part of the file", found)
+    return int(known[1]), int(known[2]) + 1, int(known[3])
+
+
+def _path(url: str) -> str:
+    """The path of a `file:` address, "" for others."""
+    parts = urlsplit(url)
+    return unquote(parts.path) if parts.scheme == "file" else ""
+
+
+def _file(path: str, url: str, most: int) -> Reply | None:
+    if not os.path.isfile(path):
+        return None
+    with _reading(url):
+        if _size(path, url) > most:
+            raise _failed(url, f"at most {most} bytes", f"{_size(path, url)} bytes")
+        with open(path, "rb") as file:
+            return Reply(status=200, headers={}, data=file.read(), url=url)
+
+
+def _size(path: str, url: str) -> int:
+    with _reading(url):
+        return os.path.getsize(path)
+
+
+@contextmanager
+def _reading(url: str) -> Iterator[None]:
+    try:
+        yield
+    except PauseTooLong as error:
+        raise _failed(url, "to be answered soon", f"it asks to come back in {error} s") from None
+    except BROKEN as error:
+        # requests' own exceptions are OSErrors, and hold those of urllib3.
+        raise _failed(url, "an answer", reason(error)[0]) from None
+
+
+def _failed(url: str, expected: str, found: str) -> IndexFailed:
+    # An address may hold what lets in; the file's name is what people look for.
+    name = urlsplit(url).path.rstrip("/").rpartition("/")[2]
+    return IndexFailed(
+        "the package index cannot be read",
+        where=Position(unquote(name)),
+        expected=expected,
+        found=found,
+    )

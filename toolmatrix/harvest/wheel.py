@@ -1,0 +1,184 @@
+"""A wheel at an index, read by ranges: its directory, and the beginning of any member or all of it.
+
+zipfile reads the archive; what it asks for is fetched piece by piece, and each piece is kept where it can never change.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from contextlib import contextmanager
+
+from toolmatrix.errors import HarvestRefused, Position
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.harvest.transport import Session
+
+TAIL = 64 << 10
+"""Bytes at the end that are asked for first: most wheels have their directory there, and METADATA just before it."""
+LARGEST_DIRECTORY = 64 << 20
+"""Bytes; a hundred thousand members take 16 MiB."""
+FIRST_PIECE = 256 << 10
+LARGEST_PIECE = 8 << 20
+"""Bytes of the first piece of a member, and of the largest: each is twice the one before."""
+_STEP = 64 << 10
+# What zipfile and zlib raise for an archive that lies, is encrypted or packed in a way they do not know.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
+
+
+class RemoteWheel:
+    """One wheel at an address, of which nothing is asked for before it is needed.
+
+    Members are read one at a time. `digest` is the sha256 that the index says, "" for none, in which case nothing is
+    kept in the cache. Every method raises IndexFailed where the index does not answer or lies about ranges, and
+    HarvestRefused where the archive is damaged or a member is larger than it may be.
+    """
+
+    def __init__(self, session: Session, url: str, digest: str = "") -> None:
+        self.name = url.partition("#")[0].rpartition("/")[2]
+        self._session = session
+        self._digest = digest
+        self._file = _Ranged(session, url, digest)
+        self._archive: zipfile.ZipFile | None = None
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes that were asked for so far, those from the cache included."""
+        return self._file.count
+
+    def names(self) -> list[str]:
+        """The names of all members, in the order of the directory."""
+        return self._opened().namelist()
+
+    def size(self, name: str) -> int:
+        """Bytes of a member, unpacked, as the directory says; KeyError for one that is not there."""
+        return self._opened().getinfo(name).file_size
+
+    def read(self, name: str, limit: int) -> bytes:
+        """A whole member of at most `limit` bytes; KeyError for one that is not there."""
+        if self.size(name) > limit:
+            raise self._refusal(
+                f"`{name}` is too large", f"at most {limit} bytes", f"{self.size(name)} bytes"
+            )
+        return b"".join(self.stream(name))
+
+    def stream(self, name: str) -> Iterator[bytes]:
+        """A member from its beginning, unpacked, in pieces of 64 KiB at most; KeyError for one that is not there.
+
+        Stopping early costs what was read, and the rest of one piece of the file (`LARGEST_PIECE`).
+        """
+        archive = self._opened()
+        member = archive.getinfo(name)
+        begins = [one.header_offset for one in archive.infolist()]
+        after = (one for one in begins if one > member.header_offset)
+        self._file.until(min(after, default=archive.start_dir))
+        with self._whole(), archive.open(member) as opened:
+            while piece := opened.read(_STEP):
+                yield piece
+
+    def _opened(self) -> zipfile.ZipFile:
+        if self._archive is None:
+            with self._whole():
+                self._archive = zipfile.ZipFile(self._file)
+        return self._archive
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        try:
+            yield
+        except _DAMAGED as error:
+            # What was kept may be what is damaged.
+            self._session.forget(self._digest)
+            raise self._refusal("the wheel is damaged", "a zip archive", str(error)) from None
+
+    def _refusal(self, what: str, expected: str, found: str) -> HarvestRefused:
+        return HarvestRefused(what, where=Position(self.name), expected=expected, found=found)
+
+
+class _Ranged(io.RawIOBase):
+    """A file at an address, as zipfile wants one: what is not there yet is asked for."""
+
+    def __init__(self, session: Session, url: str, digest: str) -> None:
+        super().__init__()
+        self.count = 0
+        self._session = session
+        self._url = url
+        self._digest = digest
+        self._place = 0
+        self._size = -1
+        # Pieces that are here, each with where it begins: the end of the file, and what was asked for last.
+        self._tail = (0, b"")
+        self._piece = (0, b"")
+        self._stop = 0
+        self._next = 0
+
+    def until(self, stop: int) -> None:
+        """What is read from now on ends there, and begins with a small piece."""
+        self._stop = stop
+        self._next = FIRST_PIECE
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._place}.get(whence)
+        place = (self._length() if begin is None else begin) + offset
+        if place < 0:
+            raise ValueError("an entry of the directory begins before the file")
+        self._place = place
+        return place
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = self._length() - self._place
+        wanted = left if size is None or size < 0 else min(size, left)
+        if wanted > LARGEST_DIRECTORY:
+            raise ValueError(f"the directory says {wanted} bytes")
+        parts = []
+        while wanted > 0:
+            part = self._here(wanted)
+            parts.append(part)
+            self._place += len(part)
+            wanted -= len(part)
+        return b"".join(parts)
+
+    def _length(self) -> int:
+        if self._size < 0:
+            start, data = self._session.tail(self._url, TAIL, self._digest)
+            self._tail = (start, data)
+            self._size = start + len(data)
+            self.count += len(data)
+        return self._size
+
+    def _here(self, wanted: int) -> bytes:
+        """Some of the bytes at this place, one at least."""
+        for start, data in (self._tail, self._piece):
+            if start <= self._place < start + len(data):
+                return data[self._place - start :][:wanted]
+        stop = max(self._place + wanted, min(self._stop, self._place + self._next))
+        # The end is here already.
+        stop = min(stop, self._tail[0])
+        self._next = min(2 * self._next, LARGEST_PIECE)
+        data = self._session.range(self._url, self._place, stop, self._digest)
+        self.count += len(data)
+        self._piece = (self._place, data)
+        return data[:wanted]
