@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import os.path
+import time
+from contextlib import contextmanager
 
 from toolmatrix import resources
-from toolmatrix.api import PLAIN, Printed
+from toolmatrix.api import PLAIN, Outcome, this_day
 from toolmatrix.errors import UsageError
-from toolmatrix.facts import yamlfile
+from toolmatrix.facts import variants, yamlfile
+from toolmatrix.facts.store import cache_folder
 from toolmatrix.harvest import families, written
-from toolmatrix.outputs import replace_files
+from toolmatrix.harvest.families import Errand
+from toolmatrix.harvest.transport import Session
+from toolmatrix.outputs import replace_files, told
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.harvest.families import Errand, Family
+    from toolmatrix.api import Path
+    from toolmatrix.facts.index import Index
+    from toolmatrix.harvest.families import Family
     from toolmatrix.harvest.written import FactDifference
     from toolmatrix.report.terminal import Terminal
 
@@ -34,14 +42,28 @@ class HarvestedFile(Value):
     changed: bool
 
 
-class Harvested(Printed):
+class Effort(Value):
+    """What a harvest took: requests and bytes of HTTP, and seconds."""
+
+    requests: int
+    bytes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.requests} requests, {self.bytes / 1e6:.1f} MB, {self.seconds:.0f} s"
+
+
+class Harvested(Outcome):
     """Files of facts as their sources say them now; true where all are as they were."""
 
-    def __init__(self, files: Sequence[HarvestedFile]) -> None:
+    def __init__(self, files: Sequence[HarvestedFile], effort: Effort) -> None:
         self.files = files
+        self.effort = effort
 
-    def __bool__(self) -> bool:
-        return not any(file.changed for file in self.files)
+    @property
+    def exit_code(self) -> int:
+        """1 where a file differs."""
+        return int(any(file.changed for file in self.files))
 
     def text(self, screen: Terminal = PLAIN) -> str:  # noqa: ARG002 - rows are for a file or a review
         """Each file, with the rows that came, went or changed."""
@@ -82,6 +104,100 @@ class Harvested(Printed):
             for file in self.files:
                 written.refuse_vanished(file.path, file.differences)
         replace_files({file.path: file.text for file in self.files if file.changed})
+
+
+def harvest(*names: str, place: Path = "", output: Path = "") -> Harvested:
+    """The families of these names, all where none is named, as their sources say them now; `write` puts them there.
+
+    `place` is read instead of the sources, and `output` is the directory of the files, that of the matrix if nothing is
+    said. Raises HarvestRefused, IndexFailed, MatrixError, NothingMatched, ToolMissing, UsageError.
+    """
+    from toolmatrix.api.requests import open_matrix
+
+    wanted = families.chosen(families.families(), names)
+    return gathered(wanted, open_matrix().index, os.fspath(place), os.fspath(output), os.environ)
+
+
+def gathered(
+    wanted: Sequence[Family],
+    index: Index,
+    place: str,
+    output: str,
+    env: Mapping[str, str],
+    progress: Callable[[str, int, int], None] = lambda *_: None,
+) -> Harvested:
+    """Those families; `progress` hears the name of each, how much of it was read, and of how much."""
+    folder = folder_of(output)
+    session = Session(_cache(env))
+    began = time.monotonic()
+    errand = Errand(
+        session=session,
+        day=this_day(env),
+        packages=families.packages(),
+        components=frozenset(index.header["components"]),
+        pythons=tuple(index.component("python").versions),
+        lines={
+            name: _lines(index, name)
+            for name in families.matched(wanted)
+            if variants.name(name) in index.header["components"]
+        },
+        place=place,
+        env=env,
+    )
+    try:
+        files = [
+            harvested(
+                family,
+                errand.replace(progress=lambda *told, name=family.name: progress(name, *told)),
+                folder,
+            )
+            for family in wanted
+        ]
+    finally:
+        session.close()
+    effort = Effort(
+        requests=session.requests, bytes=session.bytes, seconds=time.monotonic() - began
+    )
+    return Harvested(files, effort)
+
+
+def _cache(env: Mapping[str, str]) -> str:
+    folder = cache_folder(env)
+    return os.path.join(folder, "harvest") if folder else ""
+
+
+def _lines(index: Index, component: str) -> dict[tuple[str, str], tuple[str, str]]:
+    """The line of each build of a component on the default channel and what it computes on, by release and machine."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for number in index.component(variants.name(component)).releases:
+        told = index.release(number).attributes
+        place = told["release"], told["machine"]
+        # Of several builds the one that computes on something: who wants the other one asks for it.
+        if index.channel(told["channel"]).default and found.get(place, ("", "none"))[1] == "none":
+            found[place] = told["line"], told["accelerator"]
+    return found
+
+
+@contextmanager
+def locked(folder: str) -> Iterator[str]:
+    """A directory that nobody else harvests into meanwhile. Raises OutputError, and UsageError where somebody does."""
+    import fcntl
+
+    path = os.path.join(folder, ".lock")
+    with told("cannot write to the directory of harvested facts", folder):
+        os.makedirs(folder, exist_ok=True)
+        file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - held open as long as the lock
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(
+                "another harvest writes there",
+                expected="one harvest at a time for a directory",
+                found=folder,
+                help="wait for it, or name another directory by `--output`",
+            ) from None
+        yield folder
 
 
 def harvested(family: Family, errand: Errand, folder: str) -> HarvestedFile:

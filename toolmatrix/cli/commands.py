@@ -27,6 +27,8 @@ class Command(Value):
     passes: bool = False
     # It writes several files, so that `--output` is a directory and `--format` a list.
     fills: bool = False
+    # It writes files by itself, so that `--output` is their directory.
+    saves: bool = False
     # Said, with its arguments, where it takes more than a moment.
     does: str = ""
     # Options that arguments which it does not take are meant for, one each.
@@ -195,6 +197,19 @@ _ALL = (
             "toolmatrix check --only matrix/curated/bazel.yaml",
             "toolmatrix check --matrix ours.yaml --stale 180",
             "toolmatrix check --format sarif --output findings.sarif",
+        ),
+    ),
+    Command(
+        name="harvest",
+        summary="read facts anew at their sources",
+        usage="[NAME...]",
+        saves=True,
+        own=("from_", "check", "accept"),
+        examples=(
+            "toolmatrix harvest numpy",
+            "toolmatrix harvest --check",
+            "toolmatrix harvest vllm --output facts",
+            "toolmatrix harvest numpy --from saved-index",
         ),
     ),
     Command(

@@ -189,7 +189,7 @@ class Context(Value):
         """Put the result where it belongs; raises OutputError."""
         text = "".join(self.pieces)
         self.pieces.clear()
-        if self.options.output != "-" and not self.command.fills:
+        if self.options.output != "-" and not (self.command.fills or self.command.saves):
             from toolmatrix.outputs import replace_file
 
             replace_file(self.options.output, text)

@@ -37,7 +37,7 @@ class Options:
         "--from",
         metavar="WORD",
         completer="from",
-        help="how the framework gets there, such as source or wheel",
+        help="how the framework gets there, such as source or wheel; of `harvest`: what is read in place of the source",
     )
     accelerator: str = of_request(
         "--accelerator",
@@ -94,6 +94,12 @@ class Options:
         "--cells", help="list every consistent combination of rows and columns, for a CI matrix"
     )
     check: bool = of_command("--check", help="verify and write nothing")
+    accept: bool = of_command(
+        "--accept",
+        only_flag=True,
+        excludes=("check",),
+        help="write files although rows of them are not at their source any more",
+    )
     upgrade: tuple[str, ...] = of_command(
         "--upgrade",
         metavar="NAME",

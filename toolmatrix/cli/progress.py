@@ -48,6 +48,11 @@ class Progress:
             tell(self.stream, f"\r{said} " if self.watched else f"{said}\n")
             self.next = self.next if self.watched else elapsed + APART
 
+    def of(self, subject: str, done: int, total: int) -> None:
+        """Say how far it is with one of several subjects."""
+        self.words = f"reading {subject}:", self.words[1]
+        self.at(done, total)
+
     def end(self) -> None:
         """Take the line away."""
         if self.shown:

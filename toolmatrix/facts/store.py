@@ -38,7 +38,7 @@ def open_index(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
         if index is not None and _is_current(index, os.path.dirname(built_in)):
             return index
     paths = [built_in, *overlays]
-    folder = _cache_folder(env)
+    folder = cache_folder(env)
     cached = os.path.join(folder, _name(paths)) if folder else ""
     index = _read(cached, paths, keep=True) if cached else None
     return index if index is not None and _is_current(index, "") else _rebuild(paths, cached)
@@ -76,7 +76,8 @@ def _is_current(index: Index, root: str) -> bool:
     return bool(files)
 
 
-def _cache_folder(env: Mapping[str, str]) -> str:
+def cache_folder(env: Mapping[str, str]) -> str:
+    """The user's directory for what can be made again, "" where there is none."""
     # The XDG base directory specification has a relative path ignored.
     home = env.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(home):

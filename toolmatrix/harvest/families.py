@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.yamlfile import YamlNode
+    from toolmatrix.harvest.transport import Session
 
 SCHEMA = "toolmatrix.families/1"
 
@@ -45,13 +46,18 @@ class Family(Value):
 class Errand(Value):
     """What a harvester is given besides its family."""
 
-    # The component for each package of an index, by its normalized name (PEP 503).
-    packages: Mapping[str, str]
+    session: Session
     day: date
+    # The component for each package of an index, by its normalized name (PEP 503).
+    packages: Mapping[str, str] = {}
+    # Components of the matrix, None where a file needs to declare none.
+    components: frozenset[str] | None = None
+    # The Python series of the matrix, the oldest first.
+    pythons: Sequence[str] = ()
+    # Of components in builds on the default channel: their line, and what they compute on, by release and machine.
+    lines: Mapping[str, Mapping[tuple[str, str], tuple[str, str]]] = {}
     # A path that is read in the place of the source itself, "" for none.
     place: str = ""
-    # A directory for what was read and can never change; "" for none.
-    cache: str = ""
     env: Mapping[str, str] = {}
     # Told how much of how much is read.
     progress: Callable[[int, int], None] = lambda _done, _total: None
@@ -59,10 +65,7 @@ class Errand(Value):
 
 def families(path: str = "") -> dict[str, Family]:
     """All families by name. Raises MatrixError."""
-    path = path or families_path()
-    root = yamlfile.read(path, of=FAMILIES)
-    fields = root.only("the file of families", ("schema", "families"), ("schema", "families"))
-    fields["schema"].choice("schema", (SCHEMA,))
+    fields = _read(path)
     found = {}
     for name, node in fields["families"].mapping("families").items():
         keys = node.mapping(f"family `{name}`")
@@ -78,6 +81,27 @@ def families(path: str = "") -> dict[str, Family]:
     return found
 
 
+def packages(path: str = "") -> dict[str, str]:
+    """The component for each package of an index that a requirement may name. Raises MatrixError."""
+    fields = _read(path)
+    found = {
+        name: node.string("a component")
+        for name, node in pieces.entries(fields, "packages").items()
+    }
+    for family in fields["families"].mapping("families").values():
+        for name, node in pieces.entries(family.fields or {}, "packages").items():
+            found[name] = pieces.text(node.fields or {}, "component", name)
+    return found
+
+
+def _read(path: str) -> dict[str, YamlNode]:
+    root = yamlfile.read(path or families_path(), of=FAMILIES)
+    known = ("schema", "packages", "families")
+    fields = root.only("the file of families", known, ("schema", "families"))
+    fields["schema"].choice("schema", (SCHEMA,))
+    return fields
+
+
 def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
     """The families that are named, all where none is. Raises NothingMatched."""
     for name in names:
@@ -86,6 +110,16 @@ def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
                 f"there is no family `{name}`", expected="one of " + ", ".join(sorted(known))
             )
     return [known[name] for name in names] if names else list(known.values())
+
+
+def matched(families: Sequence[Family]) -> set[str]:
+    """The components whose builds those of packages go with."""
+    return {
+        line.text or ""
+        for family in families
+        for package in pieces.entries(family.fields, "packages").values()
+        if (line := (package.fields or {}).get("line")) is not None
+    }
 
 
 def harvest(family: Family, errand: Errand) -> dict[str, Any]:

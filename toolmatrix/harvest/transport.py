@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import requests
 
-_TIMEOUT = (10.0, 30.0)
+_TIMEOUT: tuple[float, float] = (10, 30)
 """Seconds until a connection is there, and between two pieces of an answer."""
 PATIENCE: float = 60
 SLOWEST = 8 << 10
@@ -38,6 +38,8 @@ _STEP = 64 << 10
 _BUSY = (429, 500, 502, 503, 504)
 # What servers answer that do not know a range counted from the end.
 _NO_SUFFIX = (400, 405, 416, 501)
+# What requests reads by itself.
+_CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
@@ -61,12 +63,29 @@ class Session:
         self.requests = 0
         self.bytes = 0
         self._cache = cache
+        self._threads = threads
         self._lock = threading.Lock()
-        self._session = _session(threads)
+        self._made: requests.Session | None = None
 
     def close(self) -> None:
         """Give up all connections."""
-        self._session.close()
+        if self._made is not None:
+            self._made.close()
+
+    def trust(self, certificates: str, proxy: str) -> None:
+        """Take a file of certificates and a proxy of pip's settings, where the environment names none."""
+        session = self._session
+        if certificates and not any(os.environ.get(name) for name in _CERTIFICATES):
+            session.verify = certificates
+        if proxy:
+            session.proxies.update({"http": proxy, "https": proxy})
+
+    @property
+    def _session(self) -> requests.Session:
+        with self._lock:
+            if self._made is None:
+                self._made = _session(self._threads)
+            return self._made
 
     def whole(self, url: str, most: int, accept: str = "*/*") -> Reply | None:
         """All of at most so many bytes at an address, None where nothing is there."""
@@ -82,20 +101,20 @@ class Session:
 
     def tail(self, url: str, count: int, digest: str = "") -> tuple[int, bytes]:
         """The last so many bytes of a file, or all that it has, and where they begin."""
-        kept = self._kept(digest, f"tail-{count}")
+        kept = self.kept(digest, f"tail-{count}")
         if kept:
             return int.from_bytes(kept[:8], "big"), kept[8:]
         start, data = self._tail(url, count)
-        self._keep(digest, f"tail-{count}", start.to_bytes(8, "big") + data)
+        self.keep(digest, f"tail-{count}", start.to_bytes(8, "big") + data)
         return start, data
 
     def range(self, url: str, first: int, stop: int, digest: str = "") -> bytes:
         """The bytes of a file from `first` up to and without `stop`."""
         name = f"{first}-{stop}"
-        data = self._kept(digest, name)
+        data = self.kept(digest, name)
         if not data:
             data = self._range(url, first, stop)
-            self._keep(digest, name, data)
+            self.keep(digest, name, data)
         return data
 
     def forget(self, digest: str) -> None:
@@ -185,13 +204,14 @@ class Session:
     def _folder(self, digest: str) -> str:
         return os.path.join(self._cache, digest[:2], digest)
 
-    def _kept(self, digest: str, name: str) -> bytes:
+    def kept(self, digest: str, name: str) -> bytes:
+        """What is kept by this name of a file with this sha256, nothing where nothing is."""
         if self._cache and digest:
             with suppress(OSError), open(os.path.join(self._folder(digest), name), "rb") as file:
                 return file.read()
         return b""
 
-    def _keep(self, digest: str, name: str, data: bytes) -> None:
+    def keep(self, digest: str, name: str, data: bytes) -> None:
         """Keep what can never change; where the disk refuses it is asked for again."""
         if not self._cache or not digest:
             return

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.yamlfile import YamlNode
 
+_WIDEST = 1 << 30
+"""Columns, more than any row takes."""
 _SHOWN = 20
 """Rows that an error names."""
 
@@ -74,7 +76,7 @@ def _flow(value: Any) -> str:
         Dumper=_Dumper,
         default_flow_style=True,
         sort_keys=False,
-        width=float("inf"),
+        width=_WIDEST,
         allow_unicode=True,
     )
     return dumped.removesuffix("\n").removesuffix("\n...")

@@ -25,7 +25,7 @@ LIMIT = 60
 SHOWN = 12
 
 
-class Family(Value):
+class DriverFamily(Value):
     """Drivers of one command line: what they are called, how they are asked, how they are had."""
 
     name: str
@@ -37,19 +37,19 @@ class Family(Value):
 FAMILIES = {
     family.name: family
     for family in (
-        Family(
+        DriverFamily(
             name="nvcc",
             programs=("nvcc",),
             dry=("--dryrun",),
             install="install the CUDA toolkit (or `pip install nvidia-cuda-nvcc`) and put its bin directory on PATH",
         ),
-        Family(
+        DriverFamily(
             name="hipcc",
             programs=("hipcc",),
             dry=("-###",),
             install="install hipcc (Debian and Ubuntu: `apt-get install hipcc`)",
         ),
-        Family(
+        DriverFamily(
             name="clang",
             programs=("clang++", "clang"),
             dry=("-###",),
@@ -188,7 +188,7 @@ def work_name(sources: Sequence[str]) -> str:
 
 def find(
     sources: Sequence[str], flags: Sequence[str], driver: str | None, path: str | None = None
-) -> tuple[Family, str]:
+) -> tuple[DriverFamily, str]:
     """The driver's family and program: the one named, or the first on PATH that compiles such sources.
 
     Raises ToolMissing where there is none, UsageError where a named one is of no known kind.
@@ -249,8 +249,8 @@ def arch_flags(archs: Sequence[str], family: str) -> list[str]:
 
 
 def _platform(
-    family: Family, given: Mapping[str, str], notes: list[str]
-) -> tuple[Family, dict[str, str]]:
+    family: DriverFamily, given: Mapping[str, str], notes: list[str]
+) -> tuple[DriverFamily, dict[str, str]]:
     # hipcc runs nvcc where HIP_PLATFORM says so, or where it is unset and nvcc is found: so it is always set.
     if family.name != "hipcc":
         return family, {}
@@ -263,7 +263,7 @@ def _platform(
 
 
 def _without_stripped(
-    family: Family, words: Iterable[str], given: Mapping[str, str], notes: list[str]
+    family: DriverFamily, words: Iterable[str], given: Mapping[str, str], notes: list[str]
 ) -> tuple[list[str], dict[str, str]]:
     # nvcc adds words of two variables to those of its command line, so these are read as well.
     if family.name != "nvcc":
@@ -302,7 +302,7 @@ def _split(text: str) -> list[str]:
 
 
 def _command(
-    family: Family, program: str, words: Sequence[str], temps: str
+    family: DriverFamily, program: str, words: Sequence[str], temps: str
 ) -> tuple[list[str], dict[str, str]]:
     # TMPDIR alone is not enough: nvcc puts its pid into the names there, so that no two runs make the same.
     keep: tuple[str, ...] = ()

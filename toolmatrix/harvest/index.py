@@ -1,0 +1,171 @@
+"""Packages of an index: their file lists, and METADATA of as few wheels as say what all require."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from toolmatrix.facts import pieces, versions
+from toolmatrix.harvest import metadata, package_facts, project, settings
+from toolmatrix.harvest.package_facts import Package, PackageRead, ReleaseRead
+from toolmatrix.harvest.project import MACHINES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.yamlfile import YamlNode
+    from toolmatrix.harvest.families import Errand, Family
+    from toolmatrix.harvest.metadata import Metadata
+    from toolmatrix.harvest.package_facts import Served
+    from toolmatrix.harvest.project import PublishedRelease, Wheel
+
+THREADS = 8
+
+
+def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+    """The document of facts of a family of packages. Raises ToolmatrixError."""
+    family.node.only(f"family `{family.name}`", ("kind", "about", "packages"), ("packages",))
+    named = family.fields["packages"].mapping("packages")
+    packages = [_package(name, node) for name, node in named.items()]
+    where = settings.indexes(errand.env)
+    urls = (errand.place,) if errand.place else where.urls
+    errand.session.trust(where.certificates, where.proxy)
+    with ThreadPoolExecutor(THREADS) as workers:
+        try:
+            listed = workers.map(
+                lambda one: project.releases(errand.session, urls, one.name), packages
+            )
+            chosen = [_since(found, one) for found, one in zip(listed, packages, strict=True)]
+            read = _Reader(errand, workers, _components(packages, errand)).all(packages, chosen)
+        except BaseException:
+            # What was read is kept; what was not begun is not begun.
+            workers.shutdown(wait=False, cancel_futures=True)
+            raise
+    return package_facts.document(read, errand)
+
+
+def _package(name: str, node: YamlNode) -> Package:
+    fields = node.only(
+        f"package `{name}`",
+        ("component", "title", "since", "requires", "extras", "line", "install"),
+    )
+    return Package(
+        name=name,
+        component=pieces.text(fields, "component", name),
+        title=pieces.text(fields, "title", name),
+        since=pieces.text(fields, "since"),
+        requires=_names(fields["requires"]) if "requires" in fields else None,
+        extras=_names(fields["extras"]) if "extras" in fields else (),
+        line=pieces.text(fields, "line"),
+        install=pieces.text(fields, "install", f"{name}=={{release}}"),
+    )
+
+
+def _names(node: YamlNode) -> tuple[str, ...]:
+    return tuple(item.string("a name") for item in node.sequence("a list of names"))
+
+
+def _components(packages: Iterable[Package], errand: Errand) -> dict[str, str]:
+    return {**errand.packages, **{one.name: one.component for one in packages}}
+
+
+def _since(found: Sequence[PublishedRelease], package: Package) -> list[PublishedRelease]:
+    if not package.since:
+        return list(found)
+    oldest = versions.order(versions.key(package.since))
+    return [one for one in found if versions.order(versions.key(one.version)) >= oldest]
+
+
+class _Reader:
+    """Reads METADATA, the wheels of the highest and the lowest Python of each release and machine before all others."""
+
+    def __init__(
+        self, errand: Errand, workers: ThreadPoolExecutor, components: dict[str, str]
+    ) -> None:
+        self.errand = errand
+        self.workers = workers
+        self.components = components
+        self.known: dict[str, Metadata] = {}
+
+    def all(
+        self, packages: Sequence[Package], chosen: Sequence[Sequence[PublishedRelease]]
+    ) -> list[PackageRead]:
+        served = [[_served(one, self.errand.pythons) for one in several] for several in chosen]
+        asked = [
+            by_place
+            for package, several in zip(packages, served, strict=True)
+            if package.requires != ()
+            for by_place in several
+        ]
+        self.read(
+            wheel
+            for one in asked
+            for wheels in _ladders(one)
+            for wheel in wheels[:: len(wheels) - 1 or 1]
+        )
+        # What two ends have in common holds between them; where they differ every wheel is read.
+        self.read(
+            wheel
+            for one in asked
+            for wheels in _ladders(one)
+            if self.known[wheels[0].name].requires != self.known[wheels[-1].name].requires
+            for wheel in wheels
+        )
+        return [
+            PackageRead(
+                package=package,
+                releases=tuple(
+                    ReleaseRead(release=release, served=by_place, metadata=self._metadata(by_place))
+                    for release, by_place in zip(releases, several, strict=True)
+                ),
+            )
+            for package, releases, several in zip(packages, chosen, served, strict=True)
+        ]
+
+    def read(self, wheels: Iterable[Wheel]) -> None:
+        wanted = {wheel.name: wheel for wheel in wheels if wheel.name not in self.known}
+        told = self.workers.map(
+            lambda wheel: metadata.read(self.errand.session, wheel, self.components),
+            wanted.values(),
+        )
+        for done, one in enumerate(told, 1):
+            self.known[one.wheel.name] = one
+            self.errand.progress(done, len(wanted))
+
+    def _metadata(self, served: Served) -> dict[tuple[str, str], Metadata]:
+        """What holds of each machine and Python: METADATA of its wheel, or of the next lower one that was read."""
+        found = {}
+        for machine in MACHINES:
+            last: Metadata | None = None
+            for (held, python), wheel in served.items():
+                if held == machine:
+                    last = self.known.get(wheel.name, last)
+                    if last is not None:
+                        found[machine, python] = last
+        return found
+
+
+def _served(release: PublishedRelease, pythons: Sequence[str]) -> Served:
+    """The wheel that is installed on each machine and Python, the oldest Python first."""
+    found = {}
+    for machine in MACHINES:
+        for python in pythons:
+            fit = [
+                (best, wheel)
+                for wheel in release.wheels
+                if wheel.allows(python) and (best := wheel.best(machine, python)) is not None
+            ]
+            if fit:
+                found[machine, python] = min(fit, key=lambda one: (one[0].order, one[1].name))[1]
+    return found
+
+
+def _ladders(served: Served) -> list[list[Wheel]]:
+    """The wheels of each machine, that of the oldest Python first."""
+    found = []
+    for machine in MACHINES:
+        wheels = {wheel.name: wheel for (held, _), wheel in served.items() if held == machine}
+        if wheels:
+            found.append(list(wheels.values()))
+    return found

@@ -1,0 +1,144 @@
+"""METADATA of wheels: read without the wheel where the index has it apart, and what it requires on each Python.
+
+Raises IndexFailed, and HarvestRefused for a wheel that is damaged or is not the one that it is called.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.errors import HarvestRefused, Position
+from toolmatrix.harvest.wheel import RemoteWheel
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from packaging.requirements import Requirement
+
+    from toolmatrix.harvest.project import Wheel
+    from toolmatrix.harvest.transport import Session
+
+LARGEST = 4 << 20
+"""Bytes; the longest descriptions take some hundred KiB."""
+# Lower bounds before upper ones, as people read them.
+_ORDER = (">=", ">", "===", "==", "~=", "<=", "<", "!=")
+_EXACT = ("==", "!=")
+# `==2.4` of PEP 440 is 2.4.0 alone, and that of a selector every 2.4.x: numbers that are left out are zeros.
+_NUMBERS = 3
+
+
+class Metadata(Value):
+    """What a wheel requires of packages that somebody asks about: lines of Requires-Dist, with their components."""
+
+    wheel: Wheel
+    requires: tuple[tuple[str, str], ...]
+    unread: tuple[str, ...] = ()
+
+
+def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metadata:
+    """The requirements of a wheel on packages that stand for components."""
+    from packaging.metadata import parse_email
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    told, _ = parse_email(_text(session, wheel))
+    named = canonicalize_name(wheel.name.partition("-")[0])
+    if canonicalize_name(told.get("name", "")) != named:
+        raise HarvestRefused(
+            "METADATA is not that of the wheel",
+            where=Position(wheel.name),
+            expected=f"the name {named}",
+            found=f"`{told.get('name', '')}`",
+        )
+    requires, unread = [], []
+    for line in told.get("requires_dist", []):
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            unread.append(line)
+            continue
+        package = canonicalize_name(requirement.name)
+        if package in components and package != named:
+            requires.append((components[package], line))
+    return Metadata(wheel=wheel, requires=tuple(sorted(requires)), unread=tuple(unread))
+
+
+def _text(session: Session, wheel: Wheel) -> bytes:
+    # Kept beside the pieces of the wheel, as that of a file that never changes.
+    kept = session.kept(wheel.sha256, "METADATA")
+    if kept:
+        return kept
+    # Indexes that have it do not always say so.
+    reply = session.whole(f"{wheel.url}.metadata", LARGEST)
+    data = reply.data if reply is not None else b""
+    if not data.startswith(b"Metadata-Version:"):
+        remote = RemoteWheel(session, wheel.url, wheel.sha256)
+        members = [name for name in remote.names() if _is_metadata(name)]
+        if len(members) != 1:
+            raise HarvestRefused(
+                "the wheel has no METADATA",
+                where=Position(wheel.name),
+                expected="one member NAME.dist-info/METADATA",
+                found=", ".join(members[:3]) or "none",
+            )
+        data = remote.read(members[0], LARGEST)
+    session.keep(wheel.sha256, "METADATA", data)
+    return data
+
+
+def _is_metadata(name: str) -> bool:
+    folder, _, last = name.partition("/")
+    return folder.endswith(".dist-info") and last == "METADATA"
+
+
+def required(
+    metadata: Metadata, machine: str, python: str, extras: Sequence[str] = ()
+) -> dict[str, str]:
+    """The selector for each component that is required on Linux, without extras but these."""
+    from packaging.requirements import Requirement
+
+    # The last patch of a series: what only its first ones take is not what people have.
+    environment = {
+        "implementation_name": "cpython",
+        "os_name": "posix",
+        "platform_machine": machine,
+        "platform_python_implementation": "CPython",
+        "platform_system": "Linux",
+        "python_full_version": f"{python}.99",
+        "python_version": python,
+        "sys_platform": "linux",
+    }
+    found: dict[str, list[Requirement]] = {}
+    for component, line in metadata.requires:
+        requirement = Requirement(line)
+        marker = requirement.marker
+        if marker is None or any(
+            marker.evaluate(environment | {"extra": extra}) for extra in ("", *extras)
+        ):
+            found.setdefault(component, []).append(requirement)
+    return {component: _selector(several) for component, several in found.items()}
+
+
+def _selector(requirements: Iterable[Requirement]) -> str:
+    clauses = {
+        (_ORDER.index(one.operator), _written(one.operator, one.version))
+        for requirement in requirements
+        for one in requirement.specifier
+    }
+    return ",".join(f"{_ORDER[place]}{version}" for place, version in sorted(clauses)) or "*"
+
+
+def _written(operator: str, version: str) -> str:
+    from packaging.version import InvalidVersion, Version
+
+    if version.endswith(".*"):
+        return version
+    try:
+        read = Version(version)
+    except InvalidVersion:
+        return version
+    numbers = read.release
+    if operator in _EXACT and not (read.is_prerelease or read.is_postrelease):
+        numbers += (0,) * (_NUMBERS - len(numbers))
+        return ".".join(map(str, numbers))
+    return read.public

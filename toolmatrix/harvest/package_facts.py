@@ -1,0 +1,292 @@
+"""Packages that were read at an index as the document of a fact file."""
+
+from __future__ import annotations
+
+from toolmatrix.harvest import cells, metadata
+from toolmatrix.harvest.project import MACHINES
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.harvest.families import Errand
+    from toolmatrix.harvest.metadata import Metadata
+    from toolmatrix.harvest.project import PublishedRelease, Wheel
+
+    Served = dict[tuple[str, str], Wheel]
+    """The wheel that a machine and a Python series get."""
+
+_DIGITS = 16
+"""Digits of a sha256 that name a file."""
+
+
+class Package(Value):
+    """A package of a family, as its keys say it."""
+
+    name: str
+    component: str
+    title: str
+    # The oldest release that is read, "" for all.
+    since: str
+    # Components that its requirements are read of, None for all that the errand knows.
+    requires: tuple[str, ...] | None
+    extras: tuple[str, ...]
+    # The line of its builds; `COMPONENT` for that of the build of a component that it requires exactly; "" for a
+    # package that computes on no accelerator by itself.
+    line: str
+    install: str
+
+
+class ReleaseRead(Value):
+    """A release with what was read of it."""
+
+    release: PublishedRelease
+    served: Served
+    metadata: Mapping[tuple[str, str], Metadata]
+
+
+class PackageRead(Value):
+    """A package with its releases, the newest first."""
+
+    package: Package
+    releases: tuple[ReleaseRead, ...]
+
+
+def document(read: Sequence[PackageRead], errand: Errand) -> dict[str, Any]:
+    """The facts of packages, those of one component together."""
+    by_component: dict[str, list[PackageRead]] = {}
+    for one in read:
+        by_component.setdefault(one.package.component, []).append(one)
+    made: dict[str, Any] = {"sources": {}, "tables": []}
+    for one in read:
+        made["sources"][_source(one.package)] = {
+            "title": f"Python package index, {one.package.name}: file list"
+            + (" and METADATA" if one.package.requires != () else ""),
+            "at": f"package {one.package.name}, final releases "
+            f"{one.releases[-1].release.version} to {one.releases[0].release.version}",
+            "read": errand.day.isoformat(),
+        }
+    for component, several in by_component.items():
+        if errand.components is not None and component not in errand.components:
+            made.setdefault("components", {})[component] = {
+                "title": several[0].package.title,
+                "scheme": "pep440",
+            }
+        made["tables"] += _Tables(component, several, errand).all()
+    return made
+
+
+def _source(package: Package) -> str:
+    return f"pypi-{package.name}"
+
+
+class _Tables:
+    """The tables of one component: its releases, and its builds where they differ by toolkit."""
+
+    def __init__(self, component: str, read: list[PackageRead], errand: Errand) -> None:
+        self.component = component
+        self.read = read
+        self.errand = errand
+        self.has_builds = any(one.package.line for one in read)
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        yield self.releases()
+        if self.has_builds:
+            for one in self.read:
+                rows = [row for held in one.releases for row in self.builds(one.package, held)]
+                if rows:
+                    yield self.table(f"{one.package.name}-variants", one.package, rows)
+
+    def releases(self) -> dict[str, Any]:
+        """The table of releases; of a release in several packages that of the first says what it requires."""
+        rows: dict[str, dict[str, Any]] = {}
+        for one in self.read:
+            for held in one.releases:
+                row = self.release(one, held)
+                known = rows.setdefault(held.release.version, row)
+                if known is not row:
+                    known["date"] = min(known.get("date", ""), row.get("date", ""))
+        return self.table(f"{self.component}-releases", self.read[0].package, list(rows.values()))
+
+    def release(self, read: PackageRead, held: ReleaseRead) -> dict[str, Any]:
+        release = held.release
+        row: dict[str, Any] = {self.component: release.version, "date": release.date}
+        if release.yanked:
+            row["yanked"] = True
+        row["requires-python"] = release.requires_python
+        if not self.has_builds:
+            row |= self.installed(held)
+        if len(self.read) == 1:
+            row |= self.required(read.package, held)
+            row["where"] = _where(held)
+        else:
+            row["source"] = _source(read.package)
+        return {key: value for key, value in row.items() if value}
+
+    def installed(self, held: ReleaseRead) -> dict[str, Any]:
+        """The Pythons and the glibc of the wheels of each machine; nothing where one serves any machine."""
+        row: dict[str, Any] = {}
+        if held.release.portable:
+            return row
+        for machine in MACHINES:
+            mark = "" if machine == MACHINES[0] else f"-{machine}"
+            row[f"python{mark}"] = self.pythons(held, machine)
+            row[f"glibc{mark}"] = self.glibc(held, machine)
+        return row
+
+    def pythons(self, held: ReleaseRead, machine: str) -> str:
+        found = [python for here, python in held.served if here == machine]
+        later = _goes_on(held, machine, self.errand.pythons)
+        return cells.series(found, self.errand.pythons, later=later)
+
+    def glibc(self, held: ReleaseRead, machine: str) -> Any:
+        floors = {}
+        for (here, python), wheel in held.served.items():
+            best = wheel.best(machine, python)
+            if here == machine and best is not None:
+                major, minor = best.glibc
+                floors[machine, python] = f">={major}.{minor}" if major else ""
+        return cells.cell(floors, self.errand.pythons)
+
+    def required(self, package: Package, held: ReleaseRead) -> dict[str, Any]:
+        """A cell for each component that METADATA requires."""
+        told = {
+            place: metadata.required(one, *place, package.extras)
+            for place, one in held.metadata.items()
+        }
+        wanted = {name for one in told.values() for name in one}
+        if package.requires is not None:
+            wanted &= set(package.requires)
+        return {
+            name: cells.cell(
+                {place: one.get(name, "") for place, one in told.items()},
+                self.errand.pythons,
+                later=any(_goes_on(held, machine, self.errand.pythons) for machine in MACHINES),
+            )
+            for name in sorted(wanted - {self.component})
+        }
+
+    def builds(self, package: Package, held: ReleaseRead) -> Iterator[dict[str, Any]]:
+        """A row for each machine that there is a build for, where its line is known."""
+        requires = self.required(package, held)
+        for machine in MACHINES:
+            pythons = self.pythons(held, machine)
+            line, accelerator = self.line(package, requires, machine)
+            if not (package.line and pythons and line):
+                continue
+            row = {
+                self.component: held.release.version,
+                "line": line,
+                "channel": "default",
+                "machine": machine,
+                "python": pythons,
+                "glibc": self.glibc(held, machine),
+                **(requires if len(self.read) > 1 else {}),
+                "archs": "" if accelerator == "none" else "unknown",
+                "where": _where(held, machine),
+            }
+            yield {key: value for key, value in row.items() if value}
+
+    def line(self, package: Package, requires: Mapping[str, Any], machine: str) -> tuple[str, str]:
+        """The line of a build and what it computes on: that of the package's name, or of what it requires exactly."""
+        if package.line not in self.errand.lines:
+            return package.line, "" if package.line else "none"
+        pinned = requires.get(package.line, "")
+        exact = pinned.removeprefix("==") if isinstance(pinned, str) else ""
+        return self.errand.lines[package.line].get((exact, machine), ("", "none"))
+
+    def table(self, name: str, package: Package, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """A table with the columns that its rows have cells in."""
+        builds = name.endswith("-variants")
+        of_another = package.line in self.errand.lines
+        made: dict[str, Any] = {
+            "id": name,
+            "about": f"{package.title}: "
+            + ("builds on the default index" if builds else "releases, and what their wheels say"),
+            "source": _source(package),
+            "where": _WHERE_BUILDS if builds else _WHERE,
+            "evidence": "derived" if builds and of_another else "artifact",
+            "defines": "variants" if builds else "releases",
+            "key": self.component,
+        }
+        if builds:
+            made["install"] = package.install
+            if of_another:
+                made["matches"] = [package.line]
+                made["note"] = f"its line is that of the {package.line} that it requires"
+        present = {column for row in rows for column in row}
+        plain = {self.component, "where", "source", "line", "channel", "machine", "id"}
+        known = _BUILD_COLUMNS if builds else _COLUMNS
+        made["columns"] = {
+            **{column: meaning for column, meaning in known.items() if column in present},
+            **{
+                column: {
+                    "as": "requires",
+                    "says": "requires {component} {value}",
+                    "unreleased": True,
+                }
+                for column in sorted(present - plain - set(known))
+            },
+        }
+        made["rows"] = rows
+        return made
+
+
+_WHERE = "file list (upload date, Requires-Python, wheel tags); Requires-Dist in METADATA of the files that rows name"
+_WHERE_BUILDS = "file list (wheel tags); METADATA of the files that rows name"
+_COLUMNS: dict[str, dict[str, Any]] = {
+    "date": {"as": "attribute"},
+    "yanked": {"as": "attribute"},
+    "requires-python": {
+        "component": "python",
+        "topic": "requires-python",
+        "as": "limits",
+        "says": "declares Python {value}",
+    },
+    **{
+        f"python{mark}": {
+            "component": "python",
+            "topic": "wheel-python",
+            "as": "requires",
+            "context": {"machine": machine},
+            "says": "wheels for Python {value}",
+        }
+        for mark, machine in (("", MACHINES[0]), (f"-{MACHINES[1]}", MACHINES[1]))
+    },
+    **{
+        f"glibc{mark}": {
+            "component": "glibc",
+            "topic": "glibc",
+            "as": "limits",
+            "context": {"machine": machine},
+            "says": "manylinux tag wants glibc {value}",
+        }
+        for mark, machine in (("", MACHINES[0]), (f"-{MACHINES[1]}", MACHINES[1]))
+    },
+}
+_BUILD_COLUMNS: dict[str, dict[str, Any]] = {
+    "python": {"as": "requires", "says": "wheels for Python {value}"},
+    "glibc": {"as": "limits", "says": "manylinux tag wants glibc {value}"},
+    "archs": {"component": "arch", "as": "limits", "says": "holds {value}"},
+}
+
+
+def _goes_on(held: ReleaseRead, machine: str, pythons: Sequence[str]) -> bool:
+    """Whether the wheel of the newest Python also serves those to come."""
+    wheel = held.served.get((machine, pythons[-1]))
+    best = wheel.best(machine, pythons[-1]) if wheel is not None else None
+    return best is not None and best.later
+
+
+def _where(held: ReleaseRead, machine: str = "") -> str:
+    """The files that METADATA was read of."""
+    found = {
+        one.wheel.name: one.wheel.sha256[:_DIGITS]
+        for (here, _), one in held.metadata.items()
+        if machine in ("", here)
+    }
+    return "; ".join(
+        f"{name}, sha256 {digest}" if digest else name for name, digest in sorted(found.items())
+    )
