@@ -1,0 +1,264 @@
+"""A source tree as it was at each of its releases: a git repository, or one release that was unpacked.
+
+Of a repository git itself reads every release at once (`git cat-file --batch`), without a work tree. Nothing in it is
+executed: no configuration of the machine or the user is read, none of its filters and hooks take part, and what a
+partial clone left out is not fetched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+import tempfile
+import threading
+
+from toolmatrix.errors import HarvestRefused, Position, ToolMissing
+from toolmatrix.value import NamedTuple, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+FILE_LIMIT = 4 << 20
+"""Bytes of one file of a tree; the largest that is read has 1 MiB."""
+
+_TOTAL_LIMIT = 256 << 20
+_NAMES_LIMIT = 64 << 20
+# Seconds that one question may take; all tags of a repository of 50,000 commits take one.
+_PATIENCE = 600
+# What `git cat-file --follow-symlinks` says of a path, with the bytes of what it says behind.
+_STRAYED = re.compile(rb"(symlink|dangling|loop|notdir) (\d{1,9})")
+# Of a link that leaves the tree the name is told and nothing more.
+_SHOWN = 80
+
+
+class Snapshot(Value):
+    """A tree as it was once: the tag or branch it is known by, its commit, and the day it was tagged.
+
+    `ref` and `commit` are empty for a tree that was unpacked.
+    """
+
+    ref: str
+    commit: str
+    date: str = ""
+
+    @property
+    def name(self) -> str:
+        """The ref without the directory of its kind."""
+        return self.ref.removeprefix("refs/tags/").removeprefix("refs/heads/")
+
+
+class Found(NamedTuple):
+    """What stands at a path: its bytes, or why it has none."""
+
+    data: bytes | None
+    why: str
+
+
+def opened(place: str, env: Mapping[str, str]) -> Repository | Folder:
+    """The tree at a path. Raises HarvestRefused where there is none, and ToolMissing without git."""
+    inside = os.path.join(place, ".git")
+    if os.path.exists(inside):
+        return Repository(inside, env)
+    if all(os.path.exists(os.path.join(place, name)) for name in ("HEAD", "objects", "refs")):
+        return Repository(place, env)
+    if os.path.isdir(place):
+        return Folder(place)
+    raise HarvestRefused(
+        "there is no source tree",
+        where=Position(place),
+        expected="a git repository, or a directory with an unpacked release",
+        found="a file" if os.path.exists(place) else "nothing",
+    )
+
+
+class Folder:
+    """One release that was unpacked: a directory of files."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def head(self) -> Snapshot:
+        """The tree itself."""
+        return Snapshot(ref="", commit="")
+
+    def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], Found]:
+        """The files at these paths; a link that leaves the directory leads to nothing."""
+        return {(at, path): self._file(path) for at, path in wanted}
+
+    def _file(self, path: str) -> Found:
+        root = os.path.realpath(self.place)
+        real = os.path.realpath(os.path.join(root, path))
+        if os.path.commonpath((root, real)) != root:
+            return Found(None, "a link that leaves the tree")
+        try:
+            # Opening a pipe waits for somebody who writes.
+            handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        except OSError as error:
+            return Found(None, (error.strerror or "no such file").lower())
+        with open(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return Found(None, "no regular file")
+            data = file.read(FILE_LIMIT + 1)
+        return Found(None, _too_large()) if len(data) > FILE_LIMIT else Found(data, "")
+
+
+class Repository:
+    """A git repository, bare or with a work tree. Raises HarvestRefused for one that git cannot read."""
+
+    def __init__(self, place: str, env: Mapping[str, str]) -> None:
+        self.place = place
+        self.env = env
+
+    def snapshots(self, under: str = "refs/tags") -> list[Snapshot]:
+        """What its tags, or its branches, name, in the order of git; what names no commit is left out."""
+        told = self._git("for-each-ref", "--format=%(refname) %(creatordate:short)", under)
+        days = dict(line.split(" ", 1) for line in _lines(told))
+        return [
+            Snapshot(ref=ref, commit=commit, date=days[ref])
+            for ref, commit in zip(days, self._commits(days), strict=True)
+            if commit
+        ]
+
+    def head(self) -> Snapshot:
+        """What is checked out, or would be. Raises HarvestRefused for a repository without a commit."""
+        commit = self.commit("HEAD")
+        if not commit:
+            self._refuse("it has no commit", expected="a commit at HEAD")
+        return Snapshot(ref="HEAD", commit=commit)
+
+    def commit(self, revision: str) -> str:
+        """The full name of a commit; empty where there is none of that name."""
+        return self._commits([revision])[0] if revision.isprintable() else ""
+
+    def _commits(self, names: Iterable[str]) -> list[str]:
+        asked = [f"{name}^{{commit}}" for name in names]
+        return [found.data.decode() if found.data else "" for found in self._objects(asked)]
+
+    def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], Found]:
+        """The files at these paths and commits; each content is read once, in however many releases it stands."""
+        asked = list(dict.fromkeys(wanted))
+        found = self._objects([f"{at.commit}:{path}" for at, path in asked])
+        texts = self._contents(dict.fromkeys(one.data for one in found if one.data))
+        return {
+            key: Found(texts[one.data], "") if one.data else one
+            for key, one in zip(asked, found, strict=True)
+        }
+
+    def _objects(self, names: Sequence[str]) -> list[Found]:
+        # The id of each object in the place of its bytes.
+        told = self._git(
+            "cat-file",
+            "--follow-symlinks",
+            "--batch-check=%(objectname) %(objecttype) %(objectsize)",
+            asked=names,
+        )
+        found: list[Found] = []
+        at = 0
+        while len(found) < len(names) and at < len(told):
+            end = told.find(b"\n", at)
+            line, at = told[at:end], end + 1
+            strayed = _STRAYED.fullmatch(line)
+            if strayed:
+                at += int(strayed[2]) + 1
+                found.append(Found(None, _WHY[strayed[1]]))
+                continue
+            # A name may hold blanks, and stands first where there is nothing.
+            words = line.split(b" ")
+            if len(words) != 3 or words[1] not in (b"blob", b"commit"):
+                found.append(
+                    Found(None, "no such file" if line.endswith(b" missing") else "no file")
+                )
+            elif words[1] == b"blob" and int(words[2]) > FILE_LIMIT:
+                found.append(Found(None, _too_large()))
+            else:
+                found.append(Found(words[0], ""))
+        if len(found) != len(names):
+            self._refuse("git did not tell all of its objects")
+        return found
+
+    def _contents(self, ids: Iterable[bytes]) -> dict[bytes, bytes]:
+        names = [name.decode() for name in ids]
+        told = self._git("cat-file", "--batch", asked=names, limit=_TOTAL_LIMIT) if names else b""
+        texts, at = {}, 0
+        while at < len(told):
+            end = told.find(b"\n", at)
+            name, _, size = told[at:end].split(b" ")
+            texts[name] = told[end + 1 : end + 1 + int(size)]
+            at = end + 2 + int(size)
+        return texts
+
+    def _git(
+        self, command: str, *arguments: str, asked: Sequence[str] = (), limit: int = _NAMES_LIMIT
+    ) -> bytes:
+        import shutil
+
+        program = shutil.which("git", path=self.env.get("PATH"))
+        if not program:
+            raise ToolMissing("git is not installed", help="install git, or name an unpacked tree")
+        line = [program, f"--git-dir={self.place}", "-c", "safe.directory=*", command, *arguments]
+        # A file, as two pipes would wait for each other.
+        with tempfile.TemporaryFile() as questions, tempfile.TemporaryFile() as complaints:
+            questions.write("".join(f"{name}\n" for name in asked).encode())
+            questions.seek(0)
+            with subprocess.Popen(  # noqa: S603 - git, as a list of arguments
+                line, stdin=questions, stdout=subprocess.PIPE, stderr=complaints, env=self._env()
+            ) as child:
+                clock = threading.Timer(_PATIENCE, child.kill)
+                clock.start()
+                told = child.stdout.read(limit + 1) if child.stdout else b""
+                clock.cancel()
+                if len(told) > limit:
+                    child.kill()
+                    self._refuse(
+                        f"it is larger than what is read at once: {limit >> 20} MiB of {command}"
+                    )
+            if child.returncode:
+                complaints.seek(0)
+                said = complaints.read(1 << 10).decode("utf-8", "replace").splitlines()
+                self._refuse(
+                    "git cannot read it", said[0] if said else f"exit status {child.returncode}"
+                )
+        return told
+
+    def _env(self) -> dict[str, str]:
+        return {
+            "PATH": self.env.get("PATH", os.defpath),
+            "LC_ALL": "C",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+            # A replaced object is not what its name is the digest of.
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            # What a partial clone lacks is not fetched, whatever its settings say: no transport is allowed.
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_ALLOW_PROTOCOL": "",
+        }
+
+    def _refuse(self, what: str, found: str = "", expected: str = "a whole git repository") -> None:
+        raise HarvestRefused(
+            f"a source tree cannot be read: {what}",
+            where=Position(self.place),
+            expected=expected,
+            found=found[:_SHOWN],
+            help="`git fsck` tells whether a clone is whole",
+        )
+
+
+_WHY = {
+    b"symlink": "a link that leaves the tree",
+    b"dangling": "a link to nothing",
+    b"loop": "a link to itself",
+    b"notdir": "a path through a file",
+}
+
+
+def _lines(told: bytes) -> list[str]:
+    return told.decode("utf-8", "replace").splitlines()
+
+
+def _too_large() -> str:
+    return f"more than {FILE_LIMIT >> 20} MiB"
