@@ -20,6 +20,8 @@ _OTHER_WAYS = ("match", "column", "date")
 _WAYS = (*ways.WAYS, *_OTHER_WAYS)
 _CELL = (*_WAYS, "is", "several", "nothing", "releases")
 _VALUE = "value"
+# `{major+1}`: what comes before the next major release is written as below it.
+_NAMED = re.compile(r"\{(\w+)(\+1)?\}")
 # What an error shows of a text.
 _SHOWN = 80
 
@@ -63,7 +65,10 @@ class CellReading(Value):
             yield {_VALUE: match[0], **match.groupdict(default="")}
 
     def _value(self, groups: Mapping[str, str]) -> str:
-        return re.sub(r"\{(\w+)\}", lambda name: groups[name[1]], self.template)
+        return _NAMED.sub(
+            lambda name: str(int(groups[name[1]]) + 1) if name[2] else groups[name[1]],
+            self.template,
+        )
 
 
 class GridReading(Value):
@@ -141,7 +146,7 @@ def _cell(node: YamlNode) -> CellReading:
     match = pattern(fields["match"]) if "match" in fields else None
     template = pieces.text(fields, "is", f"{{{_VALUE}}}")
     known = {_VALUE, *(match.groupindex if match else ())}
-    for name in re.findall(r"\{(\w+)\}", template):
+    for name, _ in _NAMED.findall(template):
         if name not in known:
             fields["is"].fail(f"`match` has no group `{name}`", expected=", ".join(sorted(known)))
     return CellReading(

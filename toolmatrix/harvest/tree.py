@@ -180,7 +180,7 @@ class _Reader:
         made = {}
         for name, cell in told.cells.items():
             if isinstance(cell, str):
-                made[name] = cell
+                made[name] = cell.replace("{release}", one.version)
             elif reading.among(one.version, cell.releases):
                 values = self._values(cell, name, told, one.at, text, record)
                 made.update({name: " ".join(values)} if values else {})
