@@ -36,7 +36,8 @@ class CellReading(Value):
     node: YamlNode
     match: re.Pattern[str] | None
     template: str
-    several: bool
+    # One value, or several: separated by blanks as in a selector, or as a list.
+    several: str
     nothing: tuple[str, ...]
     releases: str
 
@@ -89,7 +90,8 @@ class FileReading(Value):
     where: str
     releases: str
     grid: GridReading | None
-    cells: Mapping[str, CellReading | str]
+    # Of several readings of a cell the values follow one another.
+    cells: Mapping[str, Sequence[CellReading | str]]
 
 
 def file(node: YamlNode) -> FileReading:
@@ -101,7 +103,7 @@ def file(node: YamlNode) -> FileReading:
         releases=_selector(fields),
         grid=_grid(fields["grid"]) if "grid" in fields else None,
         cells={
-            name: part.text or _cell(part)
+            name: [one.text or _cell(one) for one in part.several()]
             for name, part in fields["cells"].mapping("cells").items()
         },
     )
@@ -154,7 +156,7 @@ def _cell(node: YamlNode) -> CellReading:
         node=fields[way[0]],
         match=match,
         template=template,
-        several=pieces.flag(fields, "several"),
+        several=pieces.choice(fields, "several", ("blanks", "list")),
         nothing=tuple(one.string("a text") for one in pieces.several(fields, "nothing")),
         releases=_selector(fields),
     )

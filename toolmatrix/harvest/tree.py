@@ -176,14 +176,18 @@ class _Reader:
 
     def _cells(
         self, told: FileReading, one: _Release, text: str, record: Mapping[str, list[str]]
-    ) -> dict[str, str]:
-        made = {}
-        for name, cell in told.cells.items():
-            if isinstance(cell, str):
-                made[name] = cell.replace("{release}", one.version)
-            elif reading.among(one.version, cell.releases):
-                values = self._values(cell, name, told, one.at, text, record)
-                made.update({name: " ".join(values)} if values else {})
+    ) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name, cells in told.cells.items():
+            values, as_list = [], False
+            for cell in cells:
+                if isinstance(cell, str):
+                    values.append(cell.replace("{release}", one.version))
+                elif reading.among(one.version, cell.releases):
+                    values += self._values(cell, name, told, one.at, text, record)
+                    as_list = cell.several == "list"
+            if values:
+                made[name] = values if as_list else " ".join(values)
         return made
 
     def _values(
