@@ -118,23 +118,20 @@ class Repository:
         days = dict(line.split(" ", 1) for line in _lines(told))
         return [
             Snapshot(ref=ref, commit=commit, date=days[ref])
-            for ref, commit in zip(days, self._commits(days), strict=True)
+            for ref, commit in zip(days, self.commits(days), strict=True)
             if commit
         ]
 
     def head(self) -> Snapshot:
         """What is checked out, or would be. Raises HarvestRefused for a repository without a commit."""
-        commit = self.commit("HEAD")
+        commit = self.commits(["HEAD"])[0]
         if not commit:
             self._refuse("it has no commit", expected="a commit at HEAD")
         return Snapshot(ref="HEAD", commit=commit)
 
-    def commit(self, revision: str) -> str:
-        """The full name of a commit; empty where there is none of that name."""
-        return self._commits([revision])[0] if revision.isprintable() else ""
-
-    def _commits(self, names: Iterable[str]) -> list[str]:
-        asked = [f"{name}^{{commit}}" for name in names]
+    def commits(self, revisions: Iterable[str]) -> list[str]:
+        """The full names of commits, tags or branches; empty for what is none."""
+        asked = [f"{revision}^{{commit}}" for revision in revisions]
         return [found.data.decode() if found.data else "" for found in self._objects(asked)]
 
     def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], Found]:
