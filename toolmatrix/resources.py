@@ -63,6 +63,11 @@ def harvested_root() -> str:
     return os.path.join(matrix_root(), "matrix", "harvested")
 
 
+def audit_path() -> str:
+    """The rules that `toolmatrix audit` judges by."""
+    return os.path.join(matrix_root(), "matrix", "audit.yaml")
+
+
 def signatures_path() -> str:
     """The signatures of known failures in logs."""
     return os.path.join(matrix_root(), "matrix", "signatures.yaml")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolmatrix.api import Path, Words
     from toolmatrix.api.requests import OpenMatrix
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.model import Matrix
     from toolmatrix.judge.sweep import Release, ReleaseOutcome, Sweeper
 
 # Parts of the work that are worth starting a process for.
@@ -63,18 +64,16 @@ def checked(
     `progress` hears how many releases were solved, and of how many.
     """
     today = this_day(env)
-    files = _files(paths)
-    chosen = [_file(name, files) for name in only]
-    # Processes open the index again: of the variables they need where the cache lies.
-    env = {name: env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in env}
+    held = files(paths)
+    chosen = [_file(name, held) for name in only]
     # Without `--only` the processes begin to solve while this one reads the files again.
-    matrix = load.load([_front(), *paths]) if only else None
+    matrix = loaded(paths) if only else None
     parts = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
     outcomes: list[ReleaseOutcome] = []
-    with _Workers(sweep.Sweeper(paths, env), parts, processes or processors()) as workers:
-        matrix = matrix or load.load([_front(), *paths])
-        for held in workers.results():
-            outcomes += held
+    with Workers(sweep.Sweeper(paths, env), parts, processes) as workers:
+        matrix = matrix or loaded(paths)
+        for part in workers.results():
+            outcomes += part
             progress(len(outcomes), sum(map(len, parts)))
     solved = [
         *answers.findings(outcomes, sweep.promised(index), sweep.first_framework(index)),
@@ -83,28 +82,33 @@ def checked(
     read = [
         *gaps.findings(matrix, index),
         *lints.findings(matrix, index, today, stale),
-        *lints.unlisted(files),
+        *lints.unlisted(held),
     ]
     # What was found by solving is about the releases of the files; what was found by reading names its file.
     shown = {lints.shortened(Position(path)).path for path in chosen}
     found = [
-        *lints.located(solved, matrix, files),
+        *lints.located(solved, matrix, held),
         *(
             one
-            for one in lints.located(read, matrix, files)
+            for one in lints.located(read, matrix, held)
             if not only or (one.where and one.where.path in shown)
         ),
     ]
     subject = " and ".join(sorted(shown)) or "the matrix"
     report = MatrixReport(index, found, sweep.counts(index, outcomes), subject)
+    return told(report, ", ".join(only) or "matrix")
+
+
+def told(report: MatrixReport, subject: str) -> Report:
+    """Findings about a matrix in every form; 1 when an error is among them."""
     return Report(
         words=report.text,
-        document=partial(report.document, ", ".join(only) or "matrix"),
+        document=partial(report.document, subject),
         exit_code=int(report.failed),
         forms={
             "sarif": lambda: as_json(sarif(report.annotations())),
             "github": report.github,
-            "markdown": report.markdown,
+            "md": report.markdown,
         },
     )
 
@@ -133,12 +137,17 @@ def _file(name: str, files: Sequence[str]) -> str:
     )
 
 
+def loaded(paths: Sequence[str]) -> Matrix:
+    """The matrix with files on top, read from its files again: an index keeps no places. Raises MatrixError."""
+    return load.load([_front(), *paths])
+
+
 def _front() -> str:
     return os.path.join(resources.matrix_root(), "matrix.yaml")
 
 
-def _files(paths: Sequence[str]) -> list[str]:
-    # A front page of the user's replaces all before it.
+def files(paths: Sequence[str]) -> list[str]:
+    """The files of a matrix and of those on top: a front page of the user's replaces all before it."""
     found: list[str] = []
     for path in (_front(), *paths):
         part = load.files(path)
@@ -146,13 +155,13 @@ def _files(paths: Sequence[str]) -> list[str]:
     return found
 
 
-class _Workers:
-    """The parts of the work shared out over processes; where there can be none, done here."""
+class Workers:
+    """The parts of the work shared out over processes, 0 for one a processor; where there can be none, done here."""
 
     def __init__(self, worker: Sweeper, parts: list[list[Release]], most: int) -> None:
         self.worker = worker
         self.parts = parts
-        self.count = min(most, len(parts) // _WORTHWHILE)
+        self.count = min(most or processors(), len(parts) // _WORTHWHILE)
         self.pool: Executor | None = None
         self.started: list[Future[list[ReleaseOutcome]]] = []
 

@@ -213,6 +213,20 @@ _ALL = (
         ),
     ),
     Command(
+        name="audit",
+        module="reports",
+        summary="what the matrix covers, and what is false, missing or stale in it",
+        usage="[NAME...]",
+        completer="component",
+        own=("online", "from_"),
+        formats=("text", "json", "sarif", "github", "md"),
+        examples=(
+            "toolmatrix audit",
+            "toolmatrix audit torch jax",
+            "toolmatrix audit numpy --online --format sarif --output findings.sarif",
+        ),
+    ),
+    Command(
         name="render",
         summary="Dockerfiles, and what builds and schedules them, from a lock",
         usage="[REQUEST...]",

@@ -37,7 +37,7 @@ class Options:
         "--from",
         metavar="WORD",
         completer="from",
-        help="how the framework gets there, such as source or wheel; of `harvest`: what is read in place of the source",
+        help="how the framework gets there, such as source or wheel; of `harvest`, `audit`: a path to read",
     )
     accelerator: str = of_request(
         "--accelerator",
@@ -135,6 +135,9 @@ class Options:
     )
     explain: bool = of_command(
         "--explain", help="say of each stage what it does and which flag changes it"
+    )
+    online: bool = of_command(
+        "--online", configurable=False, help="ask the package index as well, and uv about answers"
     )
     only: tuple[str, ...] = of_command(
         "--only",

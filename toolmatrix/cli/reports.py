@@ -1,4 +1,4 @@
-"""`toolmatrix facts`, `check` and `diagnose`: what the matrix rests on, whether it is sound, and what a log shows."""
+"""`toolmatrix facts`, `check`, `audit`, `diagnose`: what the matrix rests on, whether it is sound, what a log shows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,31 @@ def check(context: Context) -> int:
     )
     progress.end()
     if options.format == "github":
-        summarize(context, found.written("markdown"))
+        summarize(context, found.written("md"))
+    return context.give(found)
+
+
+def audit(context: Context) -> int:
+    """Print what the matrix covers and what is wrong; 1 when an error is found, but 0 where a SARIF reader judges."""
+    from toolmatrix.api import audits
+    from toolmatrix.cli.progress import Progress, summarize
+
+    index, progress = context.index(), Progress(context, "judging", "answers")
+    sources = audits.asked_online(context.env) if context.options.online else None
+    # A setting or variable says how frameworks get there, and no path.
+    said = context.origins["from_"].kind == "flag"
+    found = audits.audited(
+        index,
+        context.matrices,
+        context.arguments,
+        context.env,
+        sources,
+        clones=context.path(context.options.from_) if said else "",
+        progress=progress.at,
+    )
+    progress.end()
+    if context.options.format == "github":
+        summarize(context, found.written("md"))
     return context.give(found)
 
 

@@ -134,7 +134,7 @@ def aged(matrix: Matrix, today: date, stale: int) -> Iterator[Finding]:
             )
 
 
-def disputes(matrix: Matrix, index: Index) -> Iterator[Finding]:
+def disputes(matrix: Matrix, index: Index) -> Iterator[codes.Disputed]:
     """Find what two sources say differently: one finding for two tables and one component."""
     found: dict[tuple[str, str, str, str], list[Dispute]] = {}
     for subject in matrix.components:

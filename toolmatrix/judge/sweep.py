@@ -41,14 +41,15 @@ _LONGEST = 7
 class ReleaseOutcome(Value):
     """One release in each way that was tried: answers and doubts about them, or the finding that there is none.
 
-    `unread` are answers that rest on what nobody knows: neither yes nor no. `lost` is set when no target, accelerator
-    or way at all has an answer, and then says why not on the first.
+    `evidence` is that of each answer. `unread` are answers that rest on what nobody knows: neither yes nor no. `lost`
+    is set when no target, accelerator or way at all has an answer, and then says why not on the first.
     """
 
     component: str
     version: str
     answered: tuple[BuildVariant, ...]
     refused: tuple[Finding, ...]
+    evidence: tuple[str, ...] = ()
     unread: tuple[Finding, ...] = ()
     doubts: tuple[Finding, ...] = ()
     lost: Finding | None = None
@@ -154,6 +155,7 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
     answered: list[BuildVariant] = []
     refused: list[Finding] = []
     unread: list[Finding] = []
+    evidence: list[str] = []
     doubtful: list[Finding] = []
     framework = index.header["components"][component]["framework"]
     for way in ways(index, component) if framework else ():
@@ -164,12 +166,14 @@ def judge_release(index: Index, release: Release, luck: dict[str, int]) -> Relea
             unread.append(_unanswered(Undecided, release, way, found.unread))
         else:
             answered.append(way)
+            evidence.append(found.evidence)
             doubtful += doubts.of_answer(release, way, found)
     return ReleaseOutcome(
         component=component,
         version=version,
         answered=tuple(answered),
         refused=tuple(refused),
+        evidence=tuple(evidence),
         unread=tuple(unread),
         doubts=tuple(doubtful),
         lost=None if answered or unread else search(index, release, luck),
@@ -257,7 +261,9 @@ class Sweeper:
     """Judges parts of the work; the index is opened once in each process."""
 
     def __init__(self, overlays: Sequence[str], env: Mapping[str, str]) -> None:
-        self.asked = tuple(overlays), tuple(env.items())
+        # Of the variables a process needs where the cache lies.
+        found = {name: env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in env}
+        self.asked = tuple(overlays), tuple(found.items())
 
     def __call__(self, part: Sequence[Release]) -> list[ReleaseOutcome]:
         index = _opened(*self.asked)

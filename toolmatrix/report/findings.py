@@ -163,18 +163,26 @@ class MatrixReport:
 
     def closing(self) -> str:
         """The numbers of what was looked at, and the verdict."""
+        return f"{self.looked()}\n{self.verdict()}"
+
+    def looked(self) -> str:
+        """The numbers of what was looked at."""
         counts = self.summary
-        looked = (
+        return (
             f"solved {terminal.plural(counts['frameworks'], 'release')} of frameworks in "
             f"{terminal.plural(counts['ways'], 'way')}: {terminal.plural(counts['answers'], 'answer')}, "
             f"{terminal.plural(counts['refusals'], 'refusal')}, {counts['unknown']} unknown\n"
             f"reached {counts['reached']} of {terminal.plural(counts['releases'], 'release')}"
         )
+
+    def verdict(self) -> str:
+        """The last line: yes without an error, and how many findings there are."""
+        counts = self.summary
         found = [
             terminal.plural(counts[name + "s"], name) for name in SEVERITIES if counts[name + "s"]
         ]
         verdict = "no" if self.failed else "yes"
-        return f"{looked}\n{verdict}: {self.subject} has {terminal.listing(found) or 'no findings'}"
+        return f"{verdict}: {self.subject} has {terminal.listing(found) or 'no findings'}"
 
     def _lines(
         self, finding: Finding, entry: Mapping[str, Any], notes: claims.Notes, screen: Terminal

@@ -170,7 +170,8 @@ def _csv(table: Sequence[Sequence[str]]) -> str:
     return stream.getvalue()
 
 
-def _markdown(table: Sequence[Sequence[str]]) -> str:
+def markdown(table: Sequence[Sequence[str]]) -> str:
+    """A table whose first row is its head, as Markdown."""
     # A table of GitHub ends a cell at any pipe, within code as well.
     head, *body = [[cell.replace("|", "\\|") for cell in row] for row in table]
     lines = [head, ["---"] * len(head), *body]
@@ -192,7 +193,7 @@ def _html(table: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, "</table>"]) + "\n"
 
 
-_FORMS = {"csv": _csv, "md": _markdown, "html": _html}
+_FORMS = {"csv": _csv, "md": markdown, "html": _html}
 
 
 def releases(index: Index, component: str, assembly: Assembly) -> dict[str, Any]:

@@ -1,0 +1,234 @@
+"""`toolmatrix audit`: errors of every kind are planted, and each is found; a sound matrix has none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from tests import index_server
+from tests.index_server import wheel
+from toolmatrix.resources import schema_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.cli.conftest import Cli
+    from tests.index_server import PackageIndex
+
+FRONT = """\
+schema: toolmatrix.matrix/1
+date: 2026-01-02
+components:
+  target: {title: target, scheme: names, given: true}
+  machine: {title: machine, scheme: names, given: true}
+  accelerator: {title: accelerator, scheme: names, given: true}
+  from: {title: from, scheme: names, given: true}
+  app: {title: App, scheme: pep440, framework: true}
+  tool: {title: Tool, scheme: pep440}
+  python: {title: Python, scheme: series}
+targets:
+  x86: {context: {target: x86, machine: x86_64}, accelerator: none}
+files: [facts.yaml]
+"""
+
+FACTS = """\
+schema: toolmatrix.facts/1
+sources:
+  conventions: {title: Conventions, at: "issue 1 of vendor/app", read: 2026-01-01}
+  index-app: {title: "Package index, app", at: "package app", read: 2026-01-01}
+  index-tool: {title: "Package index, tool", at: "package tool", read: 2026-01-01}
+  tree: {title: App, at: "vendor/app:versions.txt@COMMIT", read: 2026-01-01}
+releases:
+  - {id: targets, component: target, source: conventions, evidence: stated, where: list, versions: {x86: {rank: 1}}}
+  - {id: machines, component: machine, source: conventions, evidence: stated, where: list,
+     versions: {x86_64: {rank: 1}}}
+  - {id: accelerators, component: accelerator, source: conventions, evidence: stated, where: list,
+     versions: {none: {rank: 1}}}
+  - {id: ways, component: from, source: conventions, evidence: stated, where: list,
+     versions: {source: {rank: 1}, wheel: {rank: 2}}}
+  - {id: pythons, component: python, source: conventions, evidence: stated, where: list,
+     versions: {"3.11": {}, "3.12": {}}}
+  - {id: tools, component: tool, source: index-tool, evidence: artifact, where: list,
+     versions: {"1.0": {}, "2.0": {}}}
+tables:
+  - id: apps
+    about: releases of App
+    source: index-app
+    evidence: artifact
+    where: list of files
+    key: app
+    defines: releases
+    columns:
+      python: {as: requires, context: {from: wheel}, says: "wheels for Python {value}"}
+      tool: {as: requires}
+    rows:
+      - {app: "1.0", python: 3.11-3.12, tool: "<2"}
+      - {app: "2.0", python: 3.11-3.12, tool: ">=2"}
+  - id: trees
+    about: what the tree of App says
+    source: tree
+    evidence: artifact
+    where: line 1
+    key: app
+    columns: {tool: {as: tested}}
+    rows:
+      - {app: "2.0", tool: "2.0"}
+"""
+
+EPOCH = "1769817600"  # 2026-01-31
+TAGS = "cp311.cp312-abi3-manylinux_2_17_x86_64"
+APPS = (
+    wheel("app-1.0", "cp311-abi3-manylinux_2_17_x86_64", ["tool<2"]),
+    wheel("app-2.0", "cp311-abi3-manylinux_2_17_x86_64", ["tool>=2"]),
+)
+TOOLS = (wheel("tool-1.0", "py3-none-any"), wheel("tool-2.0", "py3-none-any"))
+
+
+class Planted:
+    """A matrix, the index that its releases are from, and a clone of what its tree is."""
+
+    def __init__(self, folder: Path, index: PackageIndex) -> None:
+        self.folder = folder
+        self.index = index
+        self.clone = folder / "clones" / "vendor" / "app"
+        self.clone.mkdir(parents=True)
+        (self.clone / "versions.txt").write_text("tool 2.0\n")
+        self._git("init", "-q")
+        self._git("add", ".")
+        self._git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "versions")
+        commit = self._git("rev-parse", "HEAD").strip()
+        self.facts = FACTS.replace("COMMIT", commit[:12])
+        index.publish("app", APPS)
+        index.publish("tool", TOOLS)
+
+    def _git(self, *words: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(self.clone), *words], check=True, capture_output=True, text=True
+        ).stdout
+
+    def plant(self, old: str, new: str) -> None:
+        """Replace a text of the facts."""
+        assert old in self.facts
+        self.facts = self.facts.replace(old, new)
+
+    def write(self) -> str:
+        """The path of the front page."""
+        (self.folder / "facts.yaml").write_text(self.facts)
+        front = self.folder / "front.yaml"
+        front.write_text(FRONT)
+        return str(front)
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Iterator[Planted]:
+    with index_server.serving() as index:
+        yield Planted(tmp_path, index)
+
+
+def ask(cli: Cli, planted: Planted, *words: str, epoch: str = EPOCH) -> tuple[int, dict[str, str]]:
+    """The exit code, and the text of each finding by its code."""
+    run = cli(
+        *("audit", "--matrix", planted.write(), "--online"),
+        *("--from", str(planted.folder / "clones"), "--json", *words),
+        SOURCE_DATE_EPOCH=epoch,
+        UV_DEFAULT_INDEX=planted.index.url,
+        PIP_CONFIG_FILE="/dev/null",
+    )
+    assert run.err == "", run.err
+    document = json.loads(run.out)
+    with open(schema_path("findings"), encoding="utf-8") as file:
+        jsonschema.validate(document, json.load(file))
+    return run.code, {one["code"]: one["text"] for one in document["findings"]}
+
+
+@pytest.mark.process
+def test_a_sound_matrix_has_no_finding(cli: Cli, planted: Planted) -> None:
+    assert ask(cli, planted) == (0, {})
+
+
+def _wrong_pin(planted: Planted) -> None:
+    planted.plant(
+        '{app: "2.0", python: 3.11-3.12, tool: ">=2"}',
+        '{app: "2.0", python: 3.11-3.12, tool: "1.0"}',
+    )
+    planted.plant('- {app: "2.0", tool: "2.0"}', '- {app: "1.0", tool: "2.0"}')
+
+
+def _missing_release(planted: Planted) -> None:
+    planted.index.publish("app", (*APPS, wheel("app-3.0", "py3-none-any")))
+
+
+def _vanished_row(planted: Planted) -> None:
+    planted.index.publish("app", APPS[1:])
+
+
+def _not_at_its_source(planted: Planted) -> None:
+    planted.plant('- {app: "2.0", tool: "2.0"}', '- {app: "1.0", tool: "1.0"}')
+
+
+def _refused_wheel(planted: Planted) -> None:
+    planted.plant('{app: "1.0", python: 3.11-3.12,', '{app: "1.0", python: "3.11",')
+
+
+PLANTED: tuple[tuple[Callable[[Planted], None], str, str, int], ...] = (
+    (_wrong_pin, "TM325", "uv does not resolve the answer for app 2.0 on x86 as wheel", 1),
+    (_missing_release, "TM322", "the index lists app `3.0`, which the matrix does not know", 0),
+    (_vanished_row, "TM323", "the index does not list app 1.0 any more, which was read there", 1),
+    (_not_at_its_source, "TM326", "`1.0` does not stand in vendor/app:versions.txt@", 0),
+    (_refused_wheel, "TM324", "the index has wheels of app 1.0 for Python 3.12 on x86_64", 1),
+)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("plant", "code", "text", "exit_code"), PLANTED)
+def test_each_planted_error_is_found(
+    cli: Cli,
+    planted: Planted,
+    plant: Callable[[Planted], None],
+    code: str,
+    text: str,
+    exit_code: int,
+) -> None:
+    plant(planted)
+    ended, found = ask(cli, planted)
+    assert code in found, found
+    assert found[code].startswith(text)
+    assert ended == exit_code
+
+
+@pytest.mark.process
+def test_a_stale_source_is_found(cli: Cli, planted: Planted) -> None:
+    _, found = ask(cli, planted, epoch="1775001600")  # 2026-04-01
+    assert list(found) == ["TM321"]
+
+
+@pytest.mark.process
+def test_a_family_below_its_floor_is_found(cli: Cli, planted: Planted) -> None:
+    newer = tuple(wheel(f"tool-{major}.0", "py3-none-any") for major in range(3, 12))
+    planted.index.publish("tool", (*TOOLS, *newer))
+    _, found = ask(cli, planted)
+    assert found["TM320"] == "tool: 2 of 11 published releases are known, 18 %"
+
+
+@pytest.mark.process
+def test_an_index_that_fails_is_told_once(cli: Cli, planted: Planted) -> None:
+    planted.index.pages.clear()
+    run = cli(
+        *("audit", "--matrix", planted.write(), "--online"),
+        UV_DEFAULT_INDEX=planted.index.url,
+        PIP_CONFIG_FILE="/dev/null",
+        SOURCE_DATE_EPOCH=EPOCH,
+    )
+    assert run.code == 3
+    assert run.err.startswith("error[TM110]: the package index has no `")
+
+
+def test_a_component_nobody_knows_is_refused(cli: Cli) -> None:
+    run = cli("audit", "nothing-like-it")
+    assert run.code == 3
+    assert run.err.startswith("error[TM110]: no component is called `nothing-like-it`")

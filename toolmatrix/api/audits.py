@@ -1,0 +1,220 @@
+"""The matrix beside its sources, for Python: what it covers, and what is false, missing or stale."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from toolmatrix.api import Report, pins, this_day
+from toolmatrix.api.checks import Workers, files, loaded, told
+from toolmatrix.codes.audit import ValueNotThere
+from toolmatrix.errors import NothingMatched
+from toolmatrix.judge import audit as judge
+from toolmatrix.judge import lints, published, sweep
+from toolmatrix.judge.coverage import coverage
+from toolmatrix.judge.published import Published, PublishedWheel
+from toolmatrix.report.audit import AuditReport
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from toolmatrix.api import Path
+    from toolmatrix.api.pins import Pins
+    from toolmatrix.api.requests import OpenMatrix
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.model import Claim, Matrix
+    from toolmatrix.finding import Finding
+    from toolmatrix.harvest import project
+    from toolmatrix.harvest.resolver import Resolver
+    from toolmatrix.judge.sweep import Release, ReleaseOutcome
+
+
+class Sources(Value):
+    """What an audit asks beside the matrix: the releases of a package at the index, and a resolver of packages."""
+
+    releases: Callable[[str], Sequence[project.PublishedRelease]]
+    resolver: Resolver
+    # Answers that are asked at once.
+    parallel: int = 4
+
+
+def audit(
+    *names: str,
+    online: bool = False,
+    clones: str = "",
+    matrix: OpenMatrix | Path | Sequence[Path] | None = None,
+) -> Report:
+    """What a matrix covers of its families, or of some components, and what is missing or old.
+
+    `online` asks the package index of pip's and uv's settings, and uv; `clones` is a directory with clones of sources,
+    which are opened again. Raises NothingMatched, MatrixError, IndexFailed,
+    ToolMissing.
+    """
+    from toolmatrix.api.requests import open_matrix
+
+    opened = open_matrix(matrix)
+    sources = asked_online(os.environ) if online else None
+    return audited(
+        opened.index, opened.paths, names, os.environ, sources, clones=clones, processes=1
+    )
+
+
+def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Finding]:
+    """Facts whose value is not in the file of a repository that they were read from, by clones at `DIR/owner/name`.
+
+    Raises HarvestRefused, ToolMissing, and NothingMatched where no clone of a source is there.
+    """
+    from toolmatrix.harvest.reopened import NOT_FOUND, SourceQuestion, reopened
+
+    asked: dict[str, list[tuple[Claim, SourceQuestion]]] = {}
+    for claim in matrix.claims.values():
+        at = matrix.sources[claim.source].at
+        question = SourceQuestion(at=at, value=claim.selector, where=claim.where)
+        # What follows by a rule does not stand in a source.
+        if question.repository and not claim.rule and claim.decides:
+            asked.setdefault(question.repository, []).append((claim, question))
+    places = {name: os.path.join(clones, *name.split("/")) for name in asked}
+    there = [name for name in asked if os.path.isdir(places[name])]
+    if not there:
+        raise NothingMatched(
+            f"no clone of a source lies in {clones}",
+            expected="directories such as " + ", ".join(sorted(asked)[:3]),
+            help="`git clone --bare` them to `DIR/owner/name`",
+        )
+    for name in there:
+        answers = reopened([question for _, question in asked[name]], places[name], env)
+        for (claim, question), answer in zip(asked[name], answers, strict=True):
+            if answer.state == NOT_FOUND:
+                component, selector = claim.when[0]
+                yield ValueNotThere(
+                    severity="warning",
+                    component=matrix.components[component].variant_of or component,
+                    value=answer.why,
+                    expected=str(selector),
+                    actual=question.at,
+                    facts=(claim.id,),
+                )
+
+
+def asked_online(env: Mapping[str, str]) -> Sources:
+    """The index and the resolver of this machine. Raises ToolMissing."""
+    from toolmatrix.harvest import project, settings
+    from toolmatrix.harvest.resolver import Uv
+    from toolmatrix.harvest.transport import Session
+
+    where, session = settings.indexes(env), Session()
+    session.trust(where.certificates, where.proxy)
+    return Sources(releases=partial(project.releases, session, where.urls), resolver=Uv(env))
+
+
+def audited(
+    index: Index,
+    paths: Sequence[str],
+    names: Sequence[str],
+    env: Mapping[str, str],
+    sources: Sources | None = None,
+    *,
+    clones: str = "",
+    processes: int = 0,
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> Report:
+    """The audit by so many processes, 0 for one a processor; `progress` hears how much is done, and of how much."""
+    components = index.header["components"]
+    for name in names:
+        if name not in components:
+            help = "`toolmatrix facts` lists them"
+            raise NothingMatched(f"no component is called `{name}`", help=help)
+    work = [
+        release
+        for release in sweep.releases(index)
+        if components[release[0]]["framework"] and (not names or release[0] in names)
+    ]
+    outcomes: list[ReleaseOutcome] = []
+    with Workers(sweep.Sweeper(paths, env), sweep.parts(work), processes) as workers:
+        matrix = loaded(paths)
+        for part in workers.results():
+            outcomes += part
+            progress(len(outcomes), len(work))
+    rules = judge.rules()
+    own = published.packages(matrix)
+    listed: dict[str, Published] = {}
+    found: list[Finding] = []
+    if sources:
+        wanted = {name: held for name, held in own.items() if not names or name in names}
+        listed = _listed(sources, wanted, index.component("python").versions)
+        found += published.releases(index, wanted, listed)
+        for name in wanted:
+            if components[name]["framework"]:
+                found += published.refused(index, name, listed[name].wheels)
+        found += _unresolved(index, sources, rules, own, work, progress)
+    if clones:
+        found += reopened(matrix, clones, env)
+    releases = {name: held.releases for name, held in listed.items()}
+    families = list(coverage(matrix, index, outcomes, releases, names))
+    found += judge.findings(matrix, index, families, rules, this_day(env))
+    shown = [one for one in found if not names or one.component in names]
+    asked = {
+        "component": len(families),
+        "framework release": len(work),
+        "source": len(matrix.sources),
+    }
+    located = lints.located(shown, matrix, files(paths))
+    report = AuditReport(index, located, [one.to_json() for one in families], asked)
+    return told(report, ", ".join(names) or "matrix")
+
+
+def _listed(
+    sources: Sources, wanted: Iterable[str], pythons: Sequence[str]
+) -> dict[str, Published]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    names = list(wanted)
+    with ThreadPoolExecutor(sources.parallel) as pool:
+        found = pool.map(sources.releases, names)
+        return {name: _published(held, pythons) for name, held in zip(names, found, strict=True)}
+
+
+def _published(releases: Sequence[project.PublishedRelease], pythons: Sequence[str]) -> Published:
+    from packaging.specifiers import SpecifierSet
+
+    from toolmatrix.harvest import project
+
+    return Published(
+        releases=tuple(one.version for one in reversed(releases)),
+        wheels=tuple(
+            PublishedWheel(one.version, python, machine)
+            for one in releases
+            if not one.yanked
+            for python in pythons
+            for machine in project.MACHINES
+            if any(
+                wheel.best(machine, python) and python in SpecifierSet(wheel.requires_python)
+                for wheel in one.wheels
+            )
+        ),
+    )
+
+
+def _unresolved(
+    index: Index,
+    sources: Sources,
+    rules: judge.AuditRules,
+    own: Mapping[str, Sequence[str]],
+    work: Sequence[Release],
+    progress: Callable[[int, int], None],
+) -> Iterator[Finding]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    asked = [one for release in work for one in pins.answers(index, release, own)]
+
+    def refusal(one: Pins) -> str:
+        platform = rules.platform(one.machine, one.glibc)
+        return sources.resolver.refusal(one.requirements, one.python, platform)
+
+    with ThreadPoolExecutor(sources.parallel) as pool:
+        for done, (one, said) in enumerate(zip(asked, pool.map(refusal, asked), strict=True), 1):
+            progress(done, len(asked))
+            if said:
+                yield pins.unresolved(one, sources.resolver.name, said)

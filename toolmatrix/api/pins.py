@@ -1,0 +1,96 @@
+"""The Python packages of answers from wheels, as a resolver is asked for them."""
+
+from __future__ import annotations
+
+from toolmatrix.codes.audit import UnresolvedPins
+from toolmatrix.judge import sweep
+from toolmatrix.judge.published import machine as machine_of
+from toolmatrix.report import variants
+from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.resolve import attempt
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.finding import BuildVariant
+    from toolmatrix.judge.sweep import Release
+    from toolmatrix.solve.resolve import Resolution
+
+
+class Pins(Value):
+    """The packages of an answer from wheels, as a resolver of Python packages is asked for them."""
+
+    release: Release
+    way: BuildVariant
+    requirements: tuple[str, ...]
+    python: str
+    machine: str
+    # That of the distribution, "" where none is in the answer.
+    glibc: str = ""
+
+
+def answers(index: Index, release: Release, own: Mapping[str, Sequence[str]]) -> Iterator[Pins]:
+    """The packages of each answer for a release from wheels of the default channel, the same ones once."""
+    seen = set()
+    for way in sweep.ways(index, release[0]):
+        if way.from_ != "wheel":
+            continue
+        found = attempt(index, sweep.request(index, release, way))
+        if isinstance(found, Assembly) or found.unread:
+            continue
+        made = _pins(index, release, way, found, own)
+        if made and (key := (made.requirements, made.python, made.machine)) not in seen:
+            seen.add(key)
+            yield made
+
+
+def _pins(
+    index: Index,
+    release: Release,
+    way: BuildVariant,
+    found: Resolution,
+    own: Mapping[str, Sequence[str]],
+) -> Pins | None:
+    builds = list(variants.of(index, found.targets[way.target]))
+    # Other channels than the default one are not the index that is asked.
+    if any(build.arguments for build in builds):
+        return None
+    chosen = found.chosen(way.target)
+    built = {build.component for build in builds}
+    held = [word for build in builds for word in build.requirement.split()]
+    held += [
+        f"{name}=={version}"
+        for name, version in chosen.items()
+        if name not in built and version in own.get(name, ())
+    ]
+    python = chosen.get("python", "")
+    machine = machine_of(index, way)
+    if not held or not python:
+        return None
+    return Pins(
+        release=release,
+        way=way,
+        requirements=tuple(dict.fromkeys(held)),
+        python=python,
+        machine=machine,
+        glibc=next((pin.release for pin in found.hidden if pin.component == "glibc"), ""),
+    )
+
+
+# What uv says where a release has a source archive alone, which only running its program would tell more of.
+_NO_WHEEL = "has no usable wheels"
+
+
+def unresolved(pins: Pins, resolver: str, said: str) -> UnresolvedPins:
+    """The finding that a resolver refuses an answer; one that needs a source archive is told and is no error."""
+    return UnresolvedPins(
+        severity="info" if _NO_WHEEL in said else "error",
+        component=pins.release[0],
+        releases=(pins.release[1],),
+        ways=(pins.way,),
+        resolver=resolver,
+        actual=said,
+    )

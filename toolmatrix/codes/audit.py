@@ -1,0 +1,83 @@
+"""Findings of `toolmatrix audit`: what is missing, stale or no longer so beside the sources of the matrix."""
+
+from __future__ import annotations
+
+from toolmatrix.codes.matrix import MatrixFinding
+
+
+class BelowFloor(MatrixFinding):
+    """A component of which too few of the published releases are known."""
+
+    code = "TM320"
+    text = "{component}: {known} of {published} published releases are known, {share} %"
+    advice = "`toolmatrix harvest` reads the others; matrix/audit.yaml holds the floor"
+    known: int
+    published: int
+    share: int
+
+
+class AgedReading(MatrixFinding):
+    """A source that was read longer ago than sources of its kind may be."""
+
+    code = "TM321"
+    text = "{source} ({kind}) was read on {actual}, {days} days ago"
+    advice = "`toolmatrix harvest` reads what it wrote again; read the others by hand"
+    source: str
+    kind: str
+    days: int
+
+
+class UnknownRelease(MatrixFinding):
+    """Releases that the index lists and the matrix does not know."""
+
+    code = "TM322"
+    text = "the index lists {component} {listed}, which the matrix does not know"
+    advice = "`toolmatrix harvest {component}`, or add them with their source"
+    listed: tuple[str, ...]
+
+
+class WithdrawnRelease(MatrixFinding):
+    """Releases that the matrix has from the index, and that are not there any more."""
+
+    code = "TM323"
+    text = "the index does not list {named} any more, which was read there"
+    advice = "look at the index; `yanked: true` keeps a release that is not to be chosen"
+
+
+class RefusedWheel(MatrixFinding):
+    """Published wheels that the matrix refuses, although what refuses them speaks of their own tags."""
+
+    code = "TM324"
+    text = "the index has wheels of {named} for Python {python} on {machine}, and the answer is no"
+    advice = "`toolmatrix why-not '{asked}' --from wheel --with python=={python}` shows the reason"
+    python: str
+    machine: str
+
+
+class UnresolvedPins(MatrixFinding):
+    """An answer from wheels that a resolver of Python packages refuses."""
+
+    code = "TM325"
+    text = "{resolver} does not resolve the answer for {named} {in_ways}: {actual}"
+    advice = "`toolmatrix resolve {asked_in_way} --json` shows the pins"
+    resolver: str
+
+
+class ValueNotThere(MatrixFinding):
+    """A fact whose value does not stand in the file that its source names."""
+
+    code = "TM326"
+    text = "`{value}` does not stand in {actual}"
+    advice = "`toolmatrix facts '{fact}'` shows the fact; correct it, or its source"
+    value: str
+
+
+class HarvestedOtherwise(MatrixFinding):
+    """A harvested table and a curated one that disagree."""
+
+    code = "TM327"
+    text = "{harvested} (harvested) and {curated} (curated) disagree about {about} for {named}"
+    advice = "`toolmatrix facts '{fact}'` shows the claim that does not decide"
+    harvested: str
+    curated: str
+    about: str

@@ -1,0 +1,165 @@
+"""The matrix beside its sources, as far as it can be judged without them: what is missing, old, or said in two ways."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from os.path import basename, dirname
+
+from toolmatrix.codes import audit as codes
+from toolmatrix.errors import MatrixError
+from toolmatrix.facts import yamlfile
+from toolmatrix.judge.lints import disputes
+from toolmatrix.resources import audit_path
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.model import Matrix
+    from toolmatrix.finding import Finding
+    from toolmatrix.judge.coverage import FamilyCoverage
+
+SCHEMA = "toolmatrix.audit/1"
+HARVESTED = "harvested"
+"""The directory of the files that harvesters write."""
+
+AUDIT = yamlfile.NodeKind(
+    noun="the rules of the audit",
+    error=MatrixError,
+    help="docs/audit.md describes matrix/audit.yaml",
+    missing="check the path",
+)
+
+
+class AgeLimit(Value):
+    """The days after which a kind of source counts as old, 0 for never; a source is of the kind that fits its `at`."""
+
+    kind: str
+    at: re.Pattern[str]
+    days: int
+
+
+class AuditRules(Value):
+    """The rules of matrix/audit.yaml: how old readings may be, glibc of platforms, floors of families in percent."""
+
+    ages: tuple[AgeLimit, ...]
+    glibc: tuple[str, ...]
+    floors: Mapping[str, int]
+
+    def floor(self, component: str) -> int:
+        """The share of the published releases of a component that has to be known, in percent."""
+        return self.floors.get(component, self.floors["default"])
+
+    def platform(self, machine: str, glibc: str) -> str:
+        """The platform as uv names it: the newest whose glibc is not younger, the oldest where none is."""
+        fits = [one for one in self.glibc if not glibc or _numbers(one) <= _numbers(glibc)]
+        return f"{machine}-manylinux_{(fits or self.glibc)[-1 if fits else 0].replace('.', '_')}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def rules(path: str = "") -> AuditRules:
+    """Read the rules. Raises MatrixError."""
+    root = yamlfile.read(path or audit_path(), of=AUDIT)
+    keys = ("schema", "ages", "glibc", "floors")
+    fields = root.only("the rules of the audit", keys, keys)
+    fields["schema"].choice("schema", (SCHEMA,))
+    ages = []
+    for node in fields["ages"].sequence("ages"):
+        own = node.only("an age", ("kind", "at", "days"), ("kind", "at", "days"))
+        try:
+            pattern = re.compile(own["at"].text or "")
+        except re.error as error:
+            own["at"].fail(
+                "a pattern cannot be read", expected="a regular expression", found=str(error)
+            )
+        ages.append(
+            AgeLimit(kind=own["kind"].string("kind"), at=pattern, days=own["days"].integer("days"))
+        )
+    floors = {
+        name: node.integer("a floor") for name, node in fields["floors"].mapping("floors").items()
+    }
+    if "default" not in floors:
+        fields["floors"].fail("there is no floor for all others", expected="`default:`")
+    glibc = tuple(one.string("glibc") for one in fields["glibc"].sequence("glibc"))
+    return AuditRules(ages=tuple(ages), glibc=glibc, floors=floors)
+
+
+def findings(
+    matrix: Matrix, index: Index, families: Iterable[FamilyCoverage], held: AuditRules, today: date
+) -> Iterator[Finding]:
+    """Everything that can be found wrong without asking a source."""
+    yield from uncovered(families, held)
+    yield from aged(matrix, held, today)
+    yield from otherwise(matrix, index)
+
+
+def uncovered(families: Iterable[FamilyCoverage], held: AuditRules) -> Iterator[Finding]:
+    """Components of which fewer releases are known than their floor asks for."""
+    for family in families:
+        floor = held.floor(family.component)
+        if family.published and family.share < floor:
+            yield codes.BelowFloor(
+                severity="warning",
+                component=family.component,
+                known=family.known,
+                published=family.published,
+                share=family.share,
+                expected=f"at least {floor} %",
+                actual=f"{family.share} %",
+            )
+
+
+def aged(matrix: Matrix, held: AuditRules, today: date) -> Iterator[Finding]:
+    """Sources that were read longer ago than their kind may be."""
+    cited: dict[str, list[str]] = {}
+    for claim in matrix.claims.values():
+        cited.setdefault(claim.source, []).append(claim.id)
+    for (component, version), release in matrix.releases.items():
+        cited.setdefault(release.source, []).append(f"{component}=={version}")
+    for name, source in sorted(matrix.sources.items()):
+        limit = next((one for one in held.ages if one.at.search(source.at)), None)
+        days = (today - date.fromisoformat(source.read)).days
+        if limit and limit.days and days > limit.days and name in cited:
+            yield codes.AgedReading(
+                severity="warning",
+                source=name,
+                kind=limit.kind,
+                days=days,
+                expected=f"read in the last {limit.days} days",
+                actual=source.read,
+                facts=tuple(cited[name]),
+            )
+
+
+def otherwise(matrix: Matrix, index: Index) -> Iterator[Finding]:
+    """Disputes between a table that a harvester wrote and one that somebody reviewed."""
+    files = {
+        row.table: claim.node.where.path
+        for claim in matrix.claims.values()
+        for row in (matrix.rows[claim.row],)
+    }
+    for found in disputes(matrix, index):
+        tables = found.rival, found.deciding
+        harvested = [name for name in tables if _is_harvested(files.get(name, ""))]
+        if len(harvested) == 1:
+            curated = next(name for name in tables if name not in harvested)
+            yield codes.HarvestedOtherwise(
+                severity="info",
+                component=found.component,
+                releases=found.releases,
+                about=found.about,
+                harvested=harvested[0],
+                curated=curated,
+                facts=found.facts,
+                where=found.where,
+            )
+
+
+def _is_harvested(path: str) -> bool:
+    return basename(dirname(path)) == HARVESTED

@@ -1,0 +1,120 @@
+"""The matrix beside what an index of packages lists: releases that one of the two has, and wheels that are refused."""
+
+from __future__ import annotations
+
+from toolmatrix.codes.audit import RefusedWheel, UnknownRelease, WithdrawnRelease
+from toolmatrix.finding import BuildVariant, merged
+from toolmatrix.judge import sweep
+from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.request import Ask
+from toolmatrix.solve.resolve import attempt
+from toolmatrix.value import NamedTuple, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.model import Matrix
+    from toolmatrix.finding import Finding
+
+
+class PublishedWheel(NamedTuple):
+    """A release that has a wheel for a Python series and a machine."""
+
+    release: str
+    python: str
+    machine: str
+
+
+class Published(Value):
+    """What an index lists of a package: its final releases, the oldest first, and the wheels of each."""
+
+    releases: tuple[str, ...]
+    wheels: tuple[PublishedWheel, ...] = ()
+
+
+def packages(matrix: Matrix) -> dict[str, tuple[str, ...]]:
+    """Components with releases that were read at an index of packages, and these releases."""
+    found: dict[str, list[str]] = {}
+    for (component, version), release in matrix.releases.items():
+        own = matrix.components[component]
+        if not own.variant_of and matrix.sources[release.source].at.startswith("package"):
+            found.setdefault(component, []).append(version)
+    return {component: tuple(held) for component, held in found.items()}
+
+
+def releases(
+    index: Index, own: Mapping[str, Sequence[str]], listed: Mapping[str, Published]
+) -> Iterator[Finding]:
+    """Releases that the index lists and the matrix does not know, and the other way round.
+
+    Those older than the oldest release that is known were left out on purpose: how many are known is what the floor of
+    a family judges.
+    """
+    for component, published in listed.items():
+        scale = index.scale(component)
+        known = set(index.component(component).versions)
+        first = next((at for at, one in enumerate(published.releases) if scale.bit(one)), 0)
+        missing = tuple(one for one in published.releases[first:] if one not in known)
+        if missing:
+            yield UnknownRelease(severity="warning", component=component, listed=missing)
+        gone = tuple(one for one in own.get(component, ()) if one not in published.releases)
+        if gone:
+            yield WithdrawnRelease(
+                severity="error",
+                component=component,
+                releases=gone,
+                facts=tuple(f"{component}=={one}" for one in gone),
+            )
+
+
+def refused(index: Index, component: str, wheels: Iterable[PublishedWheel]) -> Iterator[Finding]:
+    """Published wheels without an answer, of which the refusal speaks of their own Pythons and machines.
+
+    What refuses a wheel otherwise, as where no NumPy goes with its Python, is the fact that says why not.
+    """
+    found = [
+        RefusedWheel(
+            severity="error",
+            component=component,
+            releases=(wheel.release,),
+            python=wheel.python,
+            machine=wheel.machine,
+            facts=facts,
+        )
+        for wheel in wheels
+        if (facts := _own_tags(index, component, wheel))
+    ]
+    return iter(merged(found, "releases", "facts"))
+
+
+def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str, ...]:
+    bit = index.scale(component).bit(wheel.release)
+    if not bit or not index.scale("python").select(wheel.python):
+        return ()
+    last: Finding | None = None
+    for way in sweep.ways(index, component):
+        if way.from_ != "wheel" or machine(index, way) != wheel.machine:
+            continue
+        asked = sweep.request(index, (component, wheel.release), way)
+        text = f"python=={wheel.python}"
+        python = Ask(component="python", selector=wheel.python, text=text)
+        asked = asked.replace(asks=(*asked.asks, python))
+        found = attempt(index, asked)
+        if not isinstance(found, Assembly):
+            return ()
+        last = last or sweep.refusal((component, wheel.release), way, found)
+    own = (component, f"{component}-variant")
+    return tuple(
+        fact
+        for ground in (last.grounds if last else ())
+        if ground.subject in own and ground.component in ("python", "machine")
+        for fact in ground.facts
+    )
+
+
+def machine(index: Index, way: BuildVariant) -> str:
+    """The machine of the target of a way."""
+    found: str = index.header["targets"][way.target]["context"].get("machine", "")
+    return found

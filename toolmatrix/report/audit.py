@@ -1,0 +1,80 @@
+"""The audit of a matrix as a table of what it covers, and findings below it."""
+
+from __future__ import annotations
+
+from toolmatrix.report import terminal
+from toolmatrix.report.findings import MatrixReport
+from toolmatrix.report.grid import markdown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.finding import Finding
+    from toolmatrix.report.terminal import Terminal
+
+_UNASKED = "-"
+
+
+class AuditReport(MatrixReport):
+    """What of each family is known, and findings, the worst first."""
+
+    def __init__(
+        self,
+        index: Index,
+        findings: Iterable[Finding],
+        families: Sequence[Mapping[str, Any]],
+        asked: Mapping[str, int],
+    ) -> None:
+        super().__init__(index, findings, asked)
+        self.asked = asked
+        self.families = families
+        self.targets = list(index.header["targets"])
+
+    def document(self, subject: str) -> dict[str, Any]:
+        """Everything as JSON values."""
+        return super().document(subject) | {"families": list(self.families)}
+
+    def text(self, screen: Terminal) -> str:
+        """The table, then the findings."""
+        rows = [self._head(), *map(self._row, self.families)]
+        table = terminal.columns(rows, right=range(1, len(rows[0]) - 1))
+        return "\n".join(table) + "\n\n" + super().text(screen)
+
+    def coverage(self) -> str:
+        """The table as Markdown."""
+        return markdown([self._head(), *map(self._row, self.families)])
+
+    def markdown(self) -> str:
+        """The table and the findings as Markdown."""
+        return f"{self.coverage()}\n{super().markdown()}"
+
+    def looked(self) -> str:
+        """The numbers of what was looked at."""
+        held = [terminal.plural(count, name) for name, count in self.asked.items()]
+        return f"looked at {terminal.listing(held)}"
+
+    def _head(self) -> tuple[str, ...]:
+        return ("component", "known", "published", "variants", *self.targets, "answers by evidence")
+
+    def _row(self, family: Mapping[str, Any]) -> tuple[str, ...]:
+        held = (family["targets"].get(name) for name in self.targets)
+        return (
+            family["component"],
+            str(family["known"]),
+            _shown(family["published"]),
+            _shown(family["variants"]),
+            *("/".join(map(str, ways.values())) if ways else _UNASKED for ways in held),
+            _shares(family["answers"]) or _shares(family["facts"]),
+        )
+
+
+def _shown(count: int | None) -> str:
+    return str(count) if count else _UNASKED
+
+
+def _shares(counts: Mapping[str, int]) -> str:
+    total = sum(counts.values())
+    return ", ".join(f"{word} {100 * count // total} %" for word, count in counts.items())
