@@ -48,7 +48,10 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
 def _package(name: str, node: YamlNode) -> Package:
     fields = node.only(
         f"package `{name}`",
-        ("component", "title", "since", "requires", "extras", "line", "install"),
+        (
+            *("component", "title", "since", "requires", "extras", "line", "install"),
+            *("cuda", "beside", "device-code"),
+        ),
     )
     return Package(
         name=name,
@@ -59,6 +62,9 @@ def _package(name: str, node: YamlNode) -> Package:
         extras=_names(fields["extras"]) if "extras" in fields else (),
         line=pieces.text(fields, "line"),
         install=pieces.text(fields, "install", f"{name}=={{release}}"),
+        cuda=pieces.text(fields, "cuda"),
+        beside=pieces.flag(fields, "beside"),
+        unread=pieces.choice(fields, "device-code", ("unread",)) != "",
     )
 
 

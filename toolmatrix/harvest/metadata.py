@@ -11,9 +11,10 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from packaging.requirements import Requirement
+    from packaging.specifiers import Specifier
 
     from toolmatrix.harvest.project import Wheel
     from toolmatrix.harvest.transport import Session
@@ -23,6 +24,12 @@ LARGEST = 4 << 20
 # Lower bounds before upper ones, as people read them.
 _ORDER = (">=", ">", "===", "==", "~=", "<=", "<", "!=")
 _EXACT = ("==", "!=")
+_BOUNDS: tuple[tuple[str, Callable[..., str]], ...] = (
+    (">=", max),
+    (">", max),
+    ("<=", min),
+    ("<", min),
+)
 # `==2.4` of PEP 440 is 2.4.0 alone, and that of a selector every 2.4.x: numbers that are left out are zeros.
 _NUMBERS = 3
 
@@ -120,12 +127,36 @@ def required(
 
 
 def _selector(requirements: Iterable[Requirement]) -> str:
-    clauses = {
-        (_ORDER.index(one.operator), _written(one.operator, one.version))
-        for requirement in requirements
-        for one in requirement.specifier
-    }
-    return ",".join(f"{_ORDER[place]}{version}" for place, version in sorted(clauses)) or "*"
+    return joined(one for requirement in requirements for one in requirement.specifier) or "*"
+
+
+def joined(specifiers: Iterable[Specifier]) -> str:
+    """Specifiers as one selector, lower bounds first; of several bounds of one kind the one that decides."""
+    from packaging.version import Version
+
+    found: dict[str, list[str]] = {}
+    for one in specifiers:
+        found.setdefault(one.operator, []).append(_written(one.operator, one.version))
+    for operator, decides in _BOUNDS:
+        if operator in found:
+            found[operator] = [decides(found[operator], key=Version)]
+    clauses = (
+        f"{operator}{version}"
+        for operator in _ORDER
+        for version in sorted(set(found.get(operator, ())))
+    )
+    return ",".join(clauses)
+
+
+def ordered(specifier: str) -> str:
+    """A specifier of Requires-Python, lower bounds first."""
+    from packaging.specifiers import SpecifierSet
+
+    return ",".join(sorted(map(str, SpecifierSet(specifier)), key=_place))
+
+
+def _place(clause: str) -> tuple[int, str]:
+    return next(place for place, sign in enumerate(_ORDER) if clause.startswith(sign)), clause
 
 
 def _written(operator: str, version: str) -> str:

@@ -37,6 +37,11 @@ class Package(Value):
     # package that computes on no accelerator by itself.
     line: str
     install: str
+    # The CUDA that its name stands for, "" for none, and whether that has to be there beside it.
+    cuda: str
+    beside: bool
+    # Nobody read which devices the code inside is for.
+    unread: bool
 
 
 class ReleaseRead(Value):
@@ -59,7 +64,7 @@ def document(read: Sequence[PackageRead], errand: Errand) -> dict[str, Any]:
     by_component: dict[str, list[PackageRead]] = {}
     for one in read:
         by_component.setdefault(one.package.component, []).append(one)
-    made: dict[str, Any] = {"sources": {}, "tables": []}
+    made: dict[str, Any] = {"sources": {}, "tables": [], "statements": []}
     for one in read:
         made["sources"][_source(one.package)] = {
             "title": f"Python package index, {one.package.name}: file list"
@@ -75,7 +80,31 @@ def document(read: Sequence[PackageRead], errand: Errand) -> dict[str, Any]:
                 "scheme": "pep440",
             }
         made["tables"] += _Tables(component, several, errand).all()
+        made["statements"] += _unread(component, several[0].package)
     return made
+
+
+def _unread(component: str, package: Package) -> Iterator[dict[str, Any]]:
+    """What nobody knows of a package, as facts that are let go where nothing better refuses."""
+    about = {"evidence": "unknown", "source": _source(package)}
+    if package.line:
+        yield {
+            "id": f"{component}-from-source",
+            "when": {component: "*"},
+            "requires": {"from": "wheel"},
+            "says": "is known as a wheel",
+            **about,
+            "where": "file list: what a build from source takes was not read",
+        }
+    if package.unread:
+        yield {
+            "id": f"{component}-devices",
+            "when": {component: "*"},
+            "limits": {"device": "absent"},
+            "says": "has code for devices that nobody read",
+            **about,
+            "where": "file list: which devices its kernels are for was not read",
+        }
 
 
 def _source(package: Package) -> str:
@@ -115,14 +144,13 @@ class _Tables:
         row: dict[str, Any] = {self.component: release.version, "date": release.date}
         if release.yanked:
             row["yanked"] = True
-        row["requires-python"] = release.requires_python
+        row["requires-python"] = metadata.ordered(release.requires_python)
         if not self.has_builds:
             row |= self.installed(held)
-        if len(self.read) == 1:
-            row |= self.required(read.package, held)
-            row["where"] = _where(held)
-        else:
+        if len(self.read) > 1:
             row["source"] = _source(read.package)
+        elif required := self.required(read.package, held):
+            row |= required | {"where": _where(held)}
         return {key: value for key, value in row.items() if value}
 
     def installed(self, held: ReleaseRead) -> dict[str, Any]:
@@ -177,7 +205,8 @@ class _Tables:
             if not (package.line and pythons and line):
                 continue
             row = {
-                self.component: held.release.version,
+                "id": f"{package.name}-variants/{held.release.version}+{line}-{machine}",
+                self.component: self.alone(held.release.version),
                 "line": line,
                 "channel": "default",
                 "machine": machine,
@@ -187,7 +216,14 @@ class _Tables:
                 "archs": "" if accelerator == "none" else "unknown",
                 "where": _where(held, machine),
             }
+            if package.cuda and "cuda" not in row:
+                row["cuda-beside" if package.beside else "cuda-named"] = package.cuda
             yield {key: value for key, value in row.items() if value}
+
+    def alone(self, version: str) -> str:
+        """The selector of a release that does not admit finer ones, such as 0.9.0.1 besides 0.9.0."""
+        known = [held.release.version for one in self.read for held in one.releases]
+        return f"==={version}" if any(one.startswith(f"{version}.") for one in known) else version
 
     def line(self, package: Package, requires: Mapping[str, Any], machine: str) -> tuple[str, str]:
         """The line of a build and what it computes on: that of the package's name, or of what it requires exactly."""
@@ -266,7 +302,16 @@ _COLUMNS: dict[str, dict[str, Any]] = {
         for mark, machine in (("", MACHINES[0]), (f"-{MACHINES[1]}", MACHINES[1]))
     },
 }
+_NAMED = {
+    "component": "cuda",
+    "as": "requires",
+    "context": {"accelerator": "cuda"},
+    "evidence": "derived",
+    "says": "is named after CUDA {value}",
+}
 _BUILD_COLUMNS: dict[str, dict[str, Any]] = {
+    "cuda-named": _NAMED,
+    "cuda-beside": _NAMED | {"beside": True},
     "python": {"as": "requires", "says": "wheels for Python {value}"},
     "glibc": {"as": "limits", "says": "manylinux tag wants glibc {value}"},
     "archs": {"component": "arch", "as": "limits", "says": "holds {value}"},

@@ -263,8 +263,7 @@ def _from(asks: Sequence[Ask], names: Names) -> str:
     """Source, but for what there is as a wheel alone, and for a build that is named."""
     if any(names.components[ask.component]["variant_of"] for ask in asks):
         return "wheel"
-    frameworks = [ask for ask in asks if names.components[ask.component]["framework"]]
-    built = all(_admits(ask, "from", "source", names, {}) for ask in frameworks)
+    built = all(_admits(ask, "from", "source", names, {}) for ask in asks)
     return "source" if built else "wheel"
 
 
