@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.harvest import source_tree
-from toolmatrix.harvest.source_tree import Folder, Snapshot
+from toolmatrix.harvest.source_tree import UnpackedTree, Snapshot
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ def reopened(
     Raises HarvestRefused for what is no clone, and ToolMissing without git.
     """
     tree = source_tree.opened(place, env)
-    if isinstance(tree, Folder):
+    if isinstance(tree, UnpackedTree):
         return [Reopened(state=CANNOT_SAY, why="an unpacked tree has no commits")] * len(questions)
     named = [_named(question) for question in questions]
     revisions = list(dict.fromkeys(revision for revision, _ in named if revision))

@@ -20,6 +20,7 @@ from toolmatrix.value import NamedTuple, Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import NoReturn
 
 FILE_LIMIT = 4 << 20
 """Bytes of one file of a tree; the largest that is read has 1 MiB."""
@@ -57,15 +58,15 @@ class Found(NamedTuple):
     why: str
 
 
-def opened(place: str, env: Mapping[str, str]) -> Repository | Folder:
+def opened(place: str, env: Mapping[str, str]) -> GitTree | UnpackedTree:
     """The tree at a path. Raises HarvestRefused where there is none, and ToolMissing without git."""
     inside = os.path.join(place, ".git")
     if os.path.exists(inside):
-        return Repository(inside, env)
+        return GitTree(inside, env)
     if all(os.path.exists(os.path.join(place, name)) for name in ("HEAD", "objects", "refs")):
-        return Repository(place, env)
+        return GitTree(place, env)
     if os.path.isdir(place):
-        return Folder(place)
+        return UnpackedTree(place)
     raise HarvestRefused(
         "there is no source tree",
         where=Position(place),
@@ -74,7 +75,7 @@ def opened(place: str, env: Mapping[str, str]) -> Repository | Folder:
     )
 
 
-class Folder:
+class UnpackedTree:
     """One release that was unpacked: a directory of files."""
 
     def __init__(self, place: str) -> None:
@@ -98,14 +99,17 @@ class Folder:
             handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         except OSError as error:
             return Found(None, (error.strerror or "no such file").lower())
-        with open(handle, "rb") as file:
+        try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return Found(None, "no regular file")
-            data = file.read(FILE_LIMIT + 1)
+            with open(handle, "rb", closefd=False) as file:
+                data = file.read(FILE_LIMIT + 1)
+        finally:
+            os.close(handle)
         return Found(None, _too_large()) if len(data) > FILE_LIMIT else Found(data, "")
 
 
-class Repository:
+class GitTree:
     """A git repository, bare or with a work tree. Raises HarvestRefused for one that git cannot read."""
 
     def __init__(self, place: str, env: Mapping[str, str]) -> None:
@@ -182,9 +186,12 @@ class Repository:
         texts, at = {}, 0
         while at < len(told):
             end = told.find(b"\n", at)
-            name, _, size = told[at:end].split(b" ")
-            texts[name] = told[end + 1 : end + 1 + int(size)]
-            at = end + 2 + int(size)
+            words = told[at:end].split(b" ")
+            if len(words) != len(("name", "type", "size")):
+                self._refuse("an object is not there any more", told[at:end].decode())
+            size = int(words[2])
+            texts[words[0]] = told[end + 1 : end + 1 + size]
+            at = end + 2 + size
         return texts
 
     def _git(
@@ -235,7 +242,9 @@ class Repository:
             "GIT_ALLOW_PROTOCOL": "",
         }
 
-    def _refuse(self, what: str, found: str = "", expected: str = "a whole git repository") -> None:
+    def _refuse(
+        self, what: str, found: str = "", expected: str = "a whole git repository"
+    ) -> NoReturn:
         raise HarvestRefused(
             f"a source tree cannot be read: {what}",
             where=Position(self.place),

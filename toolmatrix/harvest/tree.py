@@ -9,7 +9,7 @@ from __future__ import annotations
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import versions
 from toolmatrix.harvest import reading, source_tree, ways
-from toolmatrix.harvest.source_tree import Folder, Snapshot
+from toolmatrix.harvest.source_tree import UnpackedTree, Snapshot
 from toolmatrix.harvest.ways import Unread
 from toolmatrix.value import Value
 
@@ -77,7 +77,7 @@ class _Reader:
         self.releases = self._releases(fields)
 
     def _releases(self, fields: Mapping[str, YamlNode]) -> list[_Release]:
-        if isinstance(self.tree, Folder):
+        if isinstance(self.tree, UnpackedTree):
             return self._unpacked(fields)
         kind = next((word for word in ("tags", "branches") if word in fields), "")
         if not kind:
@@ -114,7 +114,7 @@ class _Reader:
         cells = self._cells(told, one, text, {})
         if "release" not in cells:
             fields["version"].fail("no release is read", expected="`cells: {release: ...}`")
-        return [_Release(version=cells["release"], at=one.at)]
+        return [self._release(told, one.at, cells["release"])]
 
     def table(self, node: YamlNode) -> dict[str, Any]:
         """One table of facts."""
@@ -128,7 +128,7 @@ class _Reader:
                     part.fail(f"there is no column `{column}`", expected=", ".join(columns))
             rows += self._rows(told, component)
         floor = fields["floor"].integer("floor")
-        floor = min(floor, 1) if isinstance(self.tree, Folder) else floor
+        floor = min(floor, 1) if isinstance(self.tree, UnpackedTree) else floor
         name = fields["id"].string("id")
         if len(rows) < max(floor, 1):
             self._refuse(f"rows of `{name}` are lost", f"{floor} rows at least", f"{len(rows)}")
@@ -171,8 +171,16 @@ class _Reader:
             self._moved(told, one.at, "a table", str(found))
         for record in grid:
             named = self._values(told.grid.release, "release", told, one.at, text, record)
-            if named and reading.among(named[0], told.releases):
-                yield _Release(version=named[0], at=one.at), record
+            for release in (self._release(told, one.at, name) for name in named):
+                if reading.among(release.version, told.releases):
+                    yield release, record
+
+    def _release(self, told: FileReading, at: Snapshot, version: str) -> _Release:
+        try:
+            versions.key(version)
+        except versions.SelectorError:
+            self._moved(told, at, "the version of a release", version)
+        return _Release(version=version, at=at)
 
     def _cells(
         self, told: FileReading, one: _Release, text: str, record: Mapping[str, list[str]]

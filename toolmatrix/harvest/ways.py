@@ -153,7 +153,7 @@ def _markup(text: str) -> list[list[str]]:
     if lines[start].startswith("<table"):
         reader = _HtmlTable()
         reader.feed("\n".join(lines[start:]))
-        return reader.rows
+        return [[" ".join(cell.split()) for cell in row] for row in reader.rows]
     rows = []
     for line in lines[start:]:
         if not line.startswith("|"):
@@ -182,7 +182,7 @@ class _HtmlTable(html.parser.HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.rows and self.rows[-1] and not self.ended:
-            self.rows[-1][-1] = (self.rows[-1][-1] + data).strip()
+            self.rows[-1][-1] += data
 
 
 def _fill_down(rows: list[list[str]]) -> None:

@@ -1,0 +1,108 @@
+"""One release that was unpacked is read as a repository is, with the digest of each file as its source."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.harvest.gitrepo import DAY, FAMILY, family, harvested, refusal
+from toolmatrix.api.harvests import Harvested
+from toolmatrix.api.harvests import harvested as beside
+from toolmatrix.errors import HarvestRefused
+from toolmatrix.harvest import source_tree
+from toolmatrix.harvest.families import Errand
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+UNPACKED = FAMILY + "version: {path: version.py, cells: {release: {assignment: _version}}}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An unpacked release."""
+    place = tmp_path / "project-1.9.0"
+    place.mkdir()
+    for name, text in {
+        "setup.py": "",
+        "version.py": "_version = '1.9.0'\n",
+        ".bazelversion": "3.7.2\n",
+    }.items():
+        (place / name).write_text(text)
+    return place
+
+
+def test_the_tree_tells_its_release(folder: Path) -> None:
+    found = harvested(folder, UNPACKED)
+    assert found["tables"][0]["rows"] == [
+        {
+            "project": "1.9.0",
+            "bazel": "3.7.2",
+            "source": "project-source/1.9.0/.bazelversion",
+            "where": ".bazelversion",
+        }
+    ]
+    digest = hashlib.sha256(b"3.7.2\n").hexdigest()
+    source = found["sources"]["project-source/1.9.0/.bazelversion"]
+    assert source["at"] == f"owner/project:.bazelversion, release 1.9.0 unpacked, sha256 {digest}"
+
+
+def test_a_tree_that_does_not_tell_its_release_is_refused(folder: Path) -> None:
+    assert refusal(folder) == (
+        f"this tree does not tell its release; at {folder}; expected a clone with its tags"
+    )
+    (folder / "version.py").write_text("_version = f'{1}.9.0'\n")
+    assert refusal(folder, UNPACKED) == (
+        f"a value does not stand where it did; at {folder}/version.py; "
+        "expected release: assignment _version; found nothing"
+    )
+
+
+def test_another_project_and_half_a_copy_are_refused(folder: Path) -> None:
+    (folder / ".bazelversion").unlink()
+    assert refusal(folder, UNPACKED) == (
+        f"a file is not in the tree; at {folder}/.bazelversion; expected .bazelversion; "
+        "found no such file or directory"
+    )
+    (folder / "setup.py").unlink()
+    assert refusal(folder, UNPACKED) == (
+        f"this is no tree of owner/project; at {folder}; expected setup.py; found no setup.py"
+    )
+
+
+def test_links_that_leave_the_tree_pipes_and_huge_files_are_not_read(folder: Path) -> None:
+    path = folder / ".bazelversion"
+    path.unlink()
+    (folder.parent / "secret").write_text("6.6.6\n")
+    path.symlink_to("../secret")
+    assert refusal(folder, UNPACKED).endswith("found a link that leaves the tree")
+    path.unlink()
+    path.symlink_to(".bazelversion")
+    assert "found " in refusal(folder, UNPACKED)
+    path.unlink()
+    os.mkfifo(path)
+    assert refusal(folder, UNPACKED).endswith("found no regular file")
+    path.unlink()
+    path.mkdir()
+    assert refusal(folder, UNPACKED).endswith("found no regular file")
+    path.rmdir()
+    path.write_bytes(b"1" * (source_tree.FILE_LIMIT + 1))
+    assert refusal(folder, UNPACKED).endswith("found more than 4 MiB")
+    path.unlink()
+    (folder / "version").write_text("7.0.0\n")
+    path.symlink_to("version")
+    assert harvested(folder, UNPACKED)["tables"][0]["rows"][0]["bazel"] == "7.0.0"
+
+
+def test_one_release_does_not_take_the_place_of_all(folder: Path, tmp_path: Path) -> None:
+    errand = Errand(packages={}, day=DAY, place=str(folder))
+    written = tmp_path / "project-source.yaml"
+    first = beside(family(UNPACKED), errand, str(tmp_path))
+    text = first.text.replace("1.9.0", "1.8.0")
+    written.write_text(text)
+    with pytest.raises(HarvestRefused, match="1 rows are not at their source any more"):
+        Harvested([beside(family(UNPACKED), errand, str(tmp_path))]).write()
+    assert written.read_text() == text
