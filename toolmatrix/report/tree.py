@@ -53,7 +53,7 @@ def text(
     for target in resolution.targets:
         root = _TargetTree(index, resolution, target).root()
         if root is None:
-            parts.append([f"nothing to choose  {_headline(resolution, target)}"])
+            parts.append([f"nothing to choose  {_headline(index, resolution, target)}"])
         else:
             parts.append([*_tree(root, notes, screen, depth)])
     choices = [choice for held in resolution.targets.values() for choice in held]
@@ -73,10 +73,13 @@ def text(
     return terminal.blocks([*parts, below])
 
 
-def _headline(resolution: Resolution, target: str) -> str:
-    # The defaults that were filled in are named as well.
+def _headline(index: Index, resolution: Resolution, target: str) -> str:
+    # The defaults that were filled in are named as well; only a framework is built or installed.
     context = {ask.component: ask for ask in resolution.request.asks if ask.target in ("", target)}
-    parts = [target, f"from {context['from'].selector}"]
+    parts = [target]
+    asked = [index.header["components"][name] for name in context]
+    if any(part["framework"] or part["variant_of"] for part in asked):
+        parts.append(f"from {context['from'].selector}")
     if "accelerator" in context:
         parts.append(f"accelerator {context['accelerator'].selector}")
     return ", ".join(parts)
@@ -117,7 +120,7 @@ class _TargetTree:
         root = self.node(roots[0], below)
         # The first line says what was asked for, with the defaults: no fact explains it better.
         return root.replace(
-            why=_headline(self.resolution, self.target), below=(*root.below, *self.flags())
+            why=_headline(self.index, self.resolution, self.target), below=(*root.below, *self.flags())
         )
 
     def below(self, roots: Sequence[Choice]) -> dict[int, list[Choice]]:
