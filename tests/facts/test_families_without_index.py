@@ -1,0 +1,63 @@
+"""What the matrix says of what comes with toolkits, and of frameworks with an index of their own: whole answers.
+
+An answer is the exit code and the components with their releases; of a no, the facts of its first reason; of what
+nobody can say, the facts that tell what was not read. Above each family stands what they were held against.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+from typing import Any
+
+import pytest
+
+from tests.golden import assert_golden
+from toolmatrix.cli.main import main
+
+FAMILIES = {
+    # Compatibility matrices of 6.0 to 7.2.4, changelog of 5.7.1, CMakeLists.txt of the libraries at their tags, the
+    # driver's own matrix, README of AOTriton, as matrix/curated/rocm-parts.yaml names them.
+    "rocm-parts": (
+        "resolve rocblas==4.2.1 --target amd",
+        "resolve rocm==5.6 hip hipcc clr rocblas --target amd",
+        "resolve rocm==6.3.3 rccl miopen rocfft rocrand rocsparse hipblaslt hipify --target amd",
+        "resolve hip==5.6 --target amd",
+        "resolve hcc --target amd",
+        "why-not hcc --with rocm==3.5 --target amd",
+        "why-not clr --with rocm==3.3 --target amd",
+        "resolve rocfft --device gfx803 --target amd",
+        "resolve rocblas --device MI50 --target amd",
+        "resolve rocblas rocm==6.4.0 --device MI50 --target amd",
+        "resolve rocblas==5.0.0 --device MI50 --target amd",
+        "resolve hipblaslt --device gfx1030 --target amd",
+        "resolve rocm==7.2 amdgpu-driver==6.2 --target amd",
+        "resolve rocm==7.2 amdgpu-driver==6.4 --target amd",
+        "resolve rocblas --target x86",
+        "resolve torch==2.7.0 aotriton==0.11.0 --target amd",
+    ),
+}
+
+
+def answer(cache: str, line: str) -> str:
+    """Exit code and answer of a command about one target, in a line."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    words = [*shlex.split(line), "--json"]
+    code = main(words, {"XDG_CACHE_HOME": cache}, io.StringIO(), stdout, stderr)
+    found: dict[str, Any] = json.loads(stdout.getvalue() or "{}")
+    if not found:
+        said = [stderr.getvalue().partition("\n")[0]]
+    elif code == 0:
+        (target,) = found["targets"].values()
+        said = [f"{name} {part['version']}" for name, part in target["components"].items()]
+    else:
+        lines = found["unread"] if code == 4 else found["cores"][0]["lines"]
+        said = list(dict.fromkeys(fact for part in lines for fact in part["facts"]))
+    return f"{code}: {', '.join(said)}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_answers_are_what_the_sources_say(cache: str, family: str) -> None:
+    answers = (f"{line}\n  {answer(cache, line)}\n" for line in FAMILIES[family])
+    assert_golden(f"families/{family}.txt", "".join(answers))
