@@ -37,6 +37,17 @@ FAMILIES = {
         "resolve rocblas --target x86",
         "resolve torch==2.7.0 aotriton==0.11.0 --target amd",
     ),
+    # NVIDIA's manifests redistrib_<toolkit>.json, METADATA of cuda-toolkit, messages of CUTLASS' CMakeLists.txt.
+    "cuda-parts": (
+        "resolve cuda==12.4.1 cublas cufft curand cusolver cusparse nvjitlink nvrtc",
+        "resolve cublas==12.8.4.1",
+        "why-not cublas==12.5.2.13 --with cuda==12.5.1",
+        "resolve cuda==13.5 cublas nvjitlink",
+        "resolve cuda==11.8 nvjitlink",
+        "resolve cuda==11.2 cublas",
+        "resolve cutlass==3.5.1 cuda==11.2",
+        "resolve cublas --target amd",
+    ),
 }
 
 
