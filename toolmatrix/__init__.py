@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api.checks import check as check
+    from toolmatrix.api.components import show as show
     from toolmatrix.api.diagnoses import diagnose as diagnose
     from toolmatrix.api.differences import diff as diff
     from toolmatrix.api.facts import facts as facts
@@ -38,6 +39,7 @@ _FUNCTIONS = {
     "explain": "toolmatrix.api.requests",
     "matrix": "toolmatrix.api.requests",
     "open_matrix": "toolmatrix.api.requests",
+    "show": "toolmatrix.api.components",
     "facts": "toolmatrix.api.facts",
     "check": "toolmatrix.api.checks",
     "lock": "toolmatrix.api.locks",

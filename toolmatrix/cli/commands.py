@@ -145,6 +145,19 @@ _ALL = (
         ),
     ),
     Command(
+        name="show",
+        module="survey",
+        summary="a component at a glance: releases, builds and what facts say",
+        usage="NAME",
+        completer="release",
+        own=("all",),
+        examples=(
+            "toolmatrix show torch",
+            "toolmatrix show torch==2.7.1",
+            "toolmatrix show cuda==12.4 --all",
+        ),
+    ),
+    Command(
         name="facts",
         module="reports",
         summary="one fact in full, or a list of them",

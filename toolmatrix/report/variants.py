@@ -45,18 +45,18 @@ def of(index: Index, choices: Iterable[Choice]) -> Iterator[Variant]:
     """The builds among the choices of a target."""
     components = index.header["components"]
     for choice in choices:
-        component = components[choice.component]["variant_of"]
-        if component:
-            yield _variant(index, choice, component)
+        if components[choice.component]["variant_of"]:
+            yield build(index, choice.component, choice.version)
 
 
-def _variant(index: Index, choice: Choice, component: str) -> Variant:
-    part = index.component(choice.component)
-    attributes = index.release(part.releases[part.versions.index(choice.version)]).attributes
+def build(index: Index, component: str, name: str) -> Variant:
+    """One build of a component of builds, by its name."""
+    part = index.component(component)
+    attributes = index.release(part.releases[part.versions.index(name)]).attributes
     channel = index.channel(attributes["channel"])
     return Variant(
-        component=component,
-        build=choice.version,
+        component=index.header["components"][component]["variant_of"],
+        build=name,
         release=attributes["release"],
         line=attributes["line"],
         channel=attributes["channel"],
@@ -73,9 +73,8 @@ def _variant(index: Index, choice: Choice, component: str) -> Variant:
 
 def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> str:
     """The rule by which a build was taken and another one was not."""
-    component = index.header["components"][choice.component]["variant_of"]
-    mine = _variant(index, choice, component)
-    another = _variant(index, choice.replace(version=other), component)
+    mine = build(index, choice.component, choice.version)
+    another = build(index, choice.component, other)
     devices = [part.version for part in found.targets[choice.target] if part.component == "device"]
     # In the order in which the solver prefers builds: see `solve.preferences`.
     if any(_native(index, mine, name) > _native(index, another, name) for name in devices):

@@ -1,0 +1,106 @@
+"""`toolmatrix show`: releases, builds and facts of a component, as many as fit a screen, or all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import toolmatrix
+from tests.cli.test_documents import validated
+from tests.cli.transcript import check, check_without
+from toolmatrix.errors import NothingMatched
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("framework", "show app"),
+        ("release", "show cuda==11.2"),
+        ("tested", "show app==2.0.0"),
+        ("all", "show cuda --all"),
+        ("at", "show app --at 2020-12-31"),
+    ],
+)
+def test_golden(small: Cli, name: str, line: str) -> None:
+    assert check(small, name, line).code == 0
+
+
+def test_colour_and_talk_are_all_that_is_left_out(small: Cli) -> None:
+    check_without(small, "show app")
+
+
+@pytest.mark.parametrize(
+    "line", ["app", "cuda==11.2", "arch", "driver --all", "tool", "app --at 2020-12-31"]
+)
+def test_the_document_keeps_to_its_schema(small: Cli, line: str) -> None:
+    validated(small("show", *line.split(), "--json").json(), "component")
+
+
+def test_a_release_that_was_not_out_is_refused(small: Cli) -> None:
+    outcome = small("show", "app==2.1.3", "--at", "2021-05-01")
+    assert outcome.code == 3
+    assert "`app==2.1.3` was not out on 2021-05-01" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("ap", "no component is called `ap`"),
+        ("app==9", "the matrix knows no release of app that matches `app==9`"),
+        ("app==1+cu1", "the matrix knows no builds of app apart"),
+    ],
+)
+def test_what_nobody_knows_is_named_with_what_there_is(small: Cli, word: str, told: str) -> None:
+    outcome = small("show", word)
+    assert outcome.code == 3
+    assert told in outcome.err
+    assert "expected: " in outcome.err
+    assert outcome.out == ""
+
+
+def test_builds_are_those_of_the_newest_release_that_has_some() -> None:
+    held = toolmatrix.show("torch==2.7").to_json()
+    validated(held, "component")
+    assert held["focus"] == ["2.7.1"]
+    assert {build["release"] for build in held["builds"]} == {"2.7.1"}
+    # Of each release it is told how many there are.
+    counts = {release["release"]: release["builds"] for release in held["releases"]}
+    assert counts["2.7.1"] == len(held["builds"])
+    everything = toolmatrix.show("torch==2.7", everything=True).to_json()
+    assert len(everything["builds"]) == sum(counts.values())
+
+
+def test_a_build_says_what_is_inside_and_what_installs_it() -> None:
+    held = toolmatrix.show("torch==2.7.1+cu128").to_json()
+    build = next(build for build in held["builds"] if build["machine"] == "x86_64")
+    assert (build["line"], build["channel"], build["accelerator"]) == ("cu128", "pytorch", "cuda")
+    assert build["ptx"] == ["compute_120"]
+    assert build["install"]["pip"].startswith("pip install torch==2.7.1 --index-url ")
+    holds = {entry["component"]: entry["selector"] for entry in build["holds"]}
+    assert holds["cuda"].startswith("12.8")
+    # What is known worst of it is what the line is worth.
+    assert build["evidence"] == "reported"
+
+
+def test_every_fact_that_is_named_can_be_looked_up() -> None:
+    held = toolmatrix.show("cuda==12.4.1").to_json()
+    named = [entry["fact"] for entry in (*held["releases"], *held["says"])]
+    toolmatrix.facts(*named)
+
+
+def test_every_component_can_be_shown() -> None:
+    for name, head in toolmatrix.open_matrix().index.header["components"].items():
+        found = toolmatrix.show(name)
+        validated(found.to_json(), "component")
+        # By default it fits: some lines of releases, some of facts, and those of the builds of one release.
+        assert len(str(found).partition("\n\n[1]")[0].splitlines()) <= 60, name
+        assert head["title"] in str(found)
+
+
+def test_python_gets_the_errors_of_the_command() -> None:
+    with pytest.raises(NothingMatched, match="no component is called `tensorfow`"):
+        toolmatrix.show("tensorfow")
