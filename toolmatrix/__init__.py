@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api.checks import check as check
     from toolmatrix.api.components import show as show
+    from toolmatrix.api.components import what as what
     from toolmatrix.api.diagnoses import diagnose as diagnose
     from toolmatrix.api.differences import diff as diff
     from toolmatrix.api.facts import facts as facts
@@ -40,6 +41,7 @@ _FUNCTIONS = {
     "matrix": "toolmatrix.api.requests",
     "open_matrix": "toolmatrix.api.requests",
     "show": "toolmatrix.api.components",
+    "what": "toolmatrix.api.components",
     "facts": "toolmatrix.api.facts",
     "check": "toolmatrix.api.checks",
     "lock": "toolmatrix.api.locks",

@@ -120,3 +120,10 @@ def test_the_sides_may_stand_in_any_order(small: Cli) -> None:
         for arch, cell in part["cells"].items():
             for release in part["releases"]:
                 assert turned[arch][release]["value"] == cell["value"]
+
+
+def test_a_list_that_nobody_read_refuses_nothing(real: Cli) -> None:
+    """The packages of CentOS 7 are known for no Clang, which is no `no`."""
+    line = "matrix --rows distro --cols clang --where 'distro==centos7' --all --json"
+    row = real(*shlex.split(line)).json()["grid"][0]
+    assert {cell["value"] for cell in row["cells"].values()} == {"unknown"}

@@ -5,13 +5,26 @@ from __future__ import annotations
 from functools import partial
 
 from toolmatrix.api import Report
-from toolmatrix.errors import NothingMatched
+from toolmatrix.errors import CannotSay, NothingMatched
 from toolmatrix.request.names import Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypedDict
+
+    from typing_extensions import Unpack
+
     from toolmatrix.api import Matrix
+    from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
+    from toolmatrix.solve.request import Request
+
+    class Way(TypedDict):
+        """Where a framework comes from, and what computes."""
+
+        from_: str
+        accelerator: str
 
 
 def show(subject: str, *, everything: bool = False, at: str = "", matrix: Matrix = None) -> Report:
@@ -51,4 +64,67 @@ def shown(index: Index, text: str, *, everything: bool = False, at: str = "") ->
     return Report(
         words=partial(profile.text, index, held, everything=everything),
         document=lambda: held,
+    )
+
+
+def what(subject: str, *, everything: bool = False, **options: Unpack[RequestOptions]) -> Report:
+    """What goes with the releases that `subject` names: `cuda==12.4`; by what facts say of the two alone.
+
+    The options are those of a request, of which the first target counts; without `from_` and `accelerator` every way is
+    looked at that the target has.
+    Raises NothingMatched where these releases cannot be.
+    """
+    from toolmatrix.api.requests import asked, open_matrix
+
+    options["matrix"] = opened = open_matrix(options.get("matrix"))
+    component = subject_of(opened.index, subject)
+    requests = [
+        asked((subject,), {**options, **way}, varied=(component,))[1]
+        for way in ways(opened.index, options.get("from_", ""), options.get("accelerator", ""))
+    ]
+    return around(opened.index, component, requests, everything=everything)
+
+
+def subject_of(index: Index, subject: str) -> str:
+    """The component that a word names: that of builds, where it names some."""
+    return Names(index).asks(subject)[-1].component
+
+
+def ways(index: Index, from_: str, accelerator: str) -> list[Way]:
+    """Where frameworks come from and what computes: as said, or in every way that there is."""
+    return [
+        {"from_": source, "accelerator": computes}
+        for source in ([from_] if from_ else reversed(index.component("from").versions))
+        for computes in (
+            [accelerator] if accelerator else reversed(index.component("accelerator").versions)
+        )
+    ]
+
+
+def around(
+    index: Index, component: str, requests: Sequence[Request], *, everything: bool = False
+) -> Report:
+    """`what` of a component, by the requests for it, which differ in the ways."""
+    from toolmatrix.report import partners as report
+    from toolmatrix.solve import partners
+
+    first = requests[0]
+    found = partners.around(index, component, requests)
+    if not found.mask:
+        # Ways are no part of the question where all of them were looked at.
+        said = {ask.option: ask for ask in first.asks if ask.option in ("from", "accelerator")}
+        every = {name for name in said if any(said[name] not in one.asks for one in requests)}
+        lines = tuple(ask for ask in first.asks if ask.option not in every)
+        asking = " ".join(first.replace(asks=lines).words())
+        raise NothingMatched(
+            f"no release of {component} that was named can be there",
+            found=asking,
+            help=f"`toolmatrix why-not {asking}` says why",
+        )
+    held = report.document(index, found)
+    return Report(
+        words=partial(report.text, index, held, everything=everything),
+        document=lambda: held,
+        # Where facts say nothing of any other component, or only no, nobody can say what goes with it.
+        exit_code=0 if report.positive(held) else CannotSay.exit_code,
     )

@@ -158,6 +158,18 @@ _ALL = (
         ),
     ),
     Command(
+        name="what",
+        module="survey",
+        summary="what goes with a release, by component",
+        usage="REQUEST",
+        completer="release",
+        request=True,
+        examples=(
+            "toolmatrix what cuda==12.4",
+            "toolmatrix what python==3.13 --from wheel --target arm",
+        ),
+    ),
+    Command(
         name="facts",
         module="reports",
         summary="one fact in full, or a list of them",

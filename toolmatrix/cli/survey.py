@@ -15,3 +15,17 @@ def show(context: Context) -> int:
     subject = " ".join(context.arguments)
     found = components.shown(context.index(), subject, everything=options.all, at=options.at)
     return context.give(found)
+
+
+def what(context: Context) -> int:
+    """Print what goes with releases of a component; exit 4 where no fact says that anything does."""
+    from toolmatrix.api import components
+    from toolmatrix.cli import ask
+
+    index, options = context.index(), context.options
+    component = components.subject_of(index, context.arguments[0])
+    requests = [
+        ask.build(context.replace(options=options.replace(**way)), index, varied=(component,))
+        for way in components.ways(index, options.from_, options.accelerator)
+    ]
+    return context.give(components.around(index, component, requests, everything=options.all))

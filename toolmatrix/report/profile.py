@@ -228,7 +228,9 @@ def _builds(
 
 
 def _build_row(build: Entry, notes: claims.Notes, *, everything: bool) -> list[str]:
-    holds = {entry["component"]: entry for entry in build["holds"]}
+    # What it was built with says less than what it requires.
+    known = sorted(build["holds"], key=lambda entry: entry["kind"] != "tested")
+    holds = {entry["component"]: entry for entry in known}
     inside = [holds.get(name) for name in ("python", build["accelerator"])]
     archs = [*(build["sass"] or ()), *(build["ptx"] or ())]
     code = " ".join(archs) if everything else claims.shortened(" ".join(archs))

@@ -115,10 +115,14 @@ class _Grid:
     def cell(self, row: int, column: int) -> GridCell:
         """Hard facts decide; a tested row says yes with its own evidence where no hard fact does."""
         allowing = [said for said in self.hard if said.speaks(row, column)]
-        for said in allowing:
-            if not said.admits(row, column):
-                records = self.cited(said.cites, column if said.turned else row)
-                return GridCell(word="no", evidence=said.evidence, records=records)
+        refusing = [said for said in allowing if not said.admits(row, column)]
+        if refusing:
+            # That something was not read refuses nothing: it only leaves open what others allow.
+            best = max(refusing, key=lambda said: words.rank(said.evidence))
+            records = self.cited(best.cites, column if best.turned else row)
+            word = "unknown" if best.evidence == words.UNKNOWN else "no"
+            return GridCell(word=word, evidence=best.evidence, records=records)
+        allowing = [said for said in allowing if said.evidence != words.UNKNOWN]
         found = allowing or [
             said for said in self.soft if said.speaks(row, column) and said.admits(row, column)
         ]

@@ -1,0 +1,219 @@
+"""What goes with a release, as a document and for people: by component, tested before allowed before refused."""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.report import answer, claims, terminal, variants
+from toolmatrix.solve.partners import SAYS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.solve.partners import Partner, Partners, Said
+
+    Entry = dict[str, Any]
+
+SCHEMA = "toolmatrix.partners/1"
+_WORDS = {"tested": "yes", "allowed": "yes", "refused": "no", "unknown": "unknown"}
+# So much of each is told unless all is asked for: ranges of releases, of what does not go, sources, names.
+_RANGES, _REFUSED, _SOURCES, _NAMES = 8, 4, 3, 12
+_INDENT = " " * 21
+_WAYS = ("target", "from", "accelerator")
+
+
+def document(index: Index, found: Partners) -> Entry:
+    """What goes with the releases as JSON values: of each component that a fact joins with them, all releases."""
+    ways = [answer.request_document(request) for request in found.requests]
+    heads = index.header["components"]
+    # Of which release a build is, is no question.
+    own = heads[found.component]["variant_of"]
+    joined = [
+        partner
+        for partner in found.partners
+        if partner.facts and partner.usable and partner.component != own
+    ]
+    return {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "request": {
+            name: value
+            for name, value in ways[0].items()
+            if name not in ("from", "accelerator", "targets")
+        },
+        "ways": [
+            {
+                "target": way["targets"][0],
+                "from": way["from"],
+                "accelerator": way["accelerator"][way["targets"][0]],
+            }
+            for way in ways
+        ],
+        "component": found.component,
+        "releases": index.scale(found.component).named(found.mask),
+        "needs": [list(names) for names in found.needs],
+        "partners": [_partner(index, partner, found.component) for partner in joined],
+        "unjoined": [
+            partner.component
+            for partner in found.partners
+            if not (partner.facts or heads[partner.component]["variant_of"])
+        ],
+    }
+
+
+def _partner(index: Index, partner: Partner, subject: str) -> Entry:
+    scale = index.scale(partner.component)
+    builds_of = index.header["components"][partner.component]["variant_of"]
+    says = [word for word in SAYS if word != "refused" or builds_of != subject]
+    return {
+        "component": partner.component,
+        "builds_of": builds_of,
+        "said": [
+            {
+                "says": word,
+                "releases": scale.named(mask),
+                "evidence": evidence,
+                "facts": sorted(_facts(index, mask, facts)),
+            }
+            for word in says
+            for evidence, mask, facts in partner.by_evidence(word)
+        ],
+        "unknown": scale.named(partner.unknown),
+    }
+
+
+def _facts(index: Index, mask: int, facts: Iterable[Said]) -> set[str]:
+    found = set()
+    for said in facts:
+        # A fact about the partner is cited for the releases that are told, one about the subject for its own.
+        own = said.touching & mask if said.touching == said.mask else said.touching
+        cited = [cite for cite in index.cites(said.cites) if cite.touches(own)]
+        found |= {index.claim(cite.record).id for cite in cited}
+    return found
+
+
+def positive(held: Entry) -> bool:
+    """True if some release of some component is known to go with what was asked about."""
+    return any(said["says"] != "refused" for part in held["partners"] for said in part["said"])
+
+
+def text(index: Index, held: Entry, screen: Terminal, *, everything: bool = False) -> str:
+    """What goes with the releases for people, by component; what only refuses them, and what is silent, at the end."""
+    notes = claims.Notes(index)
+    heads = index.header["components"]
+    # What answers leave out is left out here too.
+    quiet = {name for name, head in heads.items() if head["hidden"] or head["flag"]}
+    quiet = set() if everything else quiet
+    parts = [part for part in held["partners"] if part["component"] not in quiet]
+    shown = [part for part in parts if everything or _goes(part)]
+    blocks = [_lines(index, part, notes, screen, everything=everything) for part in shown]
+    refused = [part for part in parts if part not in shown]
+    silent = [name for name in held["unjoined"] if name not in quiet]
+    return terminal.blocks(
+        [
+            _head(index, held, quiet),
+            *blocks,
+            _rest(refused, silent, screen, everything=everything),
+            notes.lines(screen.width),
+        ]
+    )
+
+
+def _goes(part: Entry) -> bool:
+    return any(said["says"] != "refused" for said in part["said"])
+
+
+def _head(index: Index, held: Entry, quiet: Collection[str]) -> list[str]:
+    component = held["component"]
+    named = claims.named_as(index, component)
+    of = claims.ranged(index, component, held["releases"]) or "of any release"
+    if named != component:
+        of = _releases(index, {"component": component, "builds_of": named}, held["releases"])
+    ways = [dict.fromkeys(way[name] for way in held["ways"]) for name in _WAYS]
+    target, source, accelerator = (terminal.listing([*words], "or") for words in ways)
+    lines = [f"{named} {of} on {target}, from {source}, accelerator {accelerator}"]
+    needs = [
+        terminal.listing(names, "or")
+        for names in held["needs"]
+        if not any(name in quiet or name != claims.named_as(index, name) for name in names)
+    ]
+    return [*lines, f"needs {', '.join(needs)}"] if needs else lines
+
+
+def _lines(
+    index: Index, part: Entry, notes: claims.Notes, screen: Terminal, *, everything: bool
+) -> list[str]:
+    lines = [f"{part['builds_of']}, its builds" if part["builds_of"] else part["component"]]
+    for said in _merged(part):
+        told = _releases(index, part, said["releases"])
+        most = _REFUSED if said["says"] == "refused" else _RANGES
+        sources = dict.fromkeys(index.record(index.number(fact)).source for fact in said["facts"])
+        # The releases of a family rest on as many tables: the rest of the sources is in the document.
+        marks = notes.mark(list(sources)[: None if everything else _SOURCES])
+        word = screen.style(said["says"].ljust(8), _WORDS[said["says"]])
+        ranges = told if everything else _few(told, most)
+        lines += screen.wrap(f"{ranges} {marks}", f"  {word} {said['evidence']:9} ", _INDENT)
+    if part["unknown"]:
+        told = _releases(index, part, part["unknown"])
+        word = screen.style("unknown".ljust(18), "unknown")
+        lines += screen.wrap(told if everything else _few(told, _REFUSED), f"  {word} ", _INDENT)
+    return lines
+
+
+def _merged(part: Entry) -> Iterator[Entry]:
+    """What is said of a component, all that is refused in one line, which is worth its weakest fact."""
+    yield from (said for said in part["said"] if said["says"] != "refused")
+    refused = [said for said in part["said"] if said["says"] == "refused"]
+    if refused:
+        yield {
+            "says": "refused",
+            "releases": [name for said in refused for name in said["releases"]],
+            "evidence": words.weakest(said["evidence"] for said in refused),
+            "facts": [fact for said in refused for fact in said["facts"]],
+        }
+
+
+def _few(told: str, most: int) -> str:
+    ranges = told.split(", ")
+    if len(ranges) <= most:
+        return told
+    return f"{', '.join(ranges[:most])} and {len(ranges) - most} more"
+
+
+def _releases(index: Index, part: Entry, names: Sequence[str]) -> str:
+    """Releases as ranges; builds by their line, with the releases that are published in it."""
+    component, of = part["component"], part["builds_of"]
+    if not of:
+        told = claims.ranged(index, component, names)
+        names_only = index.header["components"][component]["scheme"] == "names"
+        # The last of them are those that an answer would rather have.
+        return ", ".join(reversed(names)) if names_only else told or "any release"
+    by_line: dict[str, list[str]] = {}
+    for name in names:
+        build = variants.build(index, component, name)
+        default = index.channel(build.channel).default
+        line = build.line if default else f"{build.line} ({build.channel})"
+        by_line.setdefault(line, []).append(build.release)
+    return ", ".join(
+        f"{line} of {claims.ranged(index, of, releases) or 'any release'}".replace(", ", " ")
+        for line, releases in by_line.items()
+    )
+
+
+def _rest(
+    refused: Sequence[Entry], silent: Sequence[str], screen: Terminal, *, everything: bool
+) -> list[str]:
+    lines = []
+    if refused:
+        told = ", ".join(
+            f"builds of {part['builds_of']}" if part["builds_of"] else part["component"]
+            for part in refused
+        )
+        lines += screen.wrap(f"no fact lets it go with any of {told}")
+    if silent:
+        told = ", ".join(silent) if everything else terminal.some(silent, _NAMES)
+        lines += screen.wrap(f"no fact joins it with {told}")
+    return lines
