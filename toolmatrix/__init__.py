@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.components import what as what
     from toolmatrix.api.diagnoses import diagnose as diagnose
     from toolmatrix.api.differences import diff as diff
+    from toolmatrix.api.exports import export as export
     from toolmatrix.api.facts import facts as facts
     from toolmatrix.api.files import render as render
     from toolmatrix.api.locks import lock as lock
@@ -43,6 +44,7 @@ _FUNCTIONS = {
     "show": "toolmatrix.api.components",
     "what": "toolmatrix.api.components",
     "facts": "toolmatrix.api.facts",
+    "export": "toolmatrix.api.exports",
     "check": "toolmatrix.api.checks",
     "lock": "toolmatrix.api.locks",
     "diff": "toolmatrix.api.differences",

@@ -10,25 +10,25 @@ from toolmatrix.errors import OutputError, Position
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
 
-def replace_file(path: str, text: str) -> None:
+def replace_file(path: str, pieces: Iterable[str]) -> None:
     """Write a file beside its place and rename it; raises OutputError and leaves what was there."""
     if not os.path.exists(path) or os.path.isfile(path) or os.path.isdir(path):
-        replace_files({path: text})
+        replace_files({path: pieces})
         return
     # A device or pipe, such as /dev/stderr, cannot be replaced.
     with (
         _writing(path),
         open(path, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file,
     ):
-        file.write(text)
+        file.writelines(_pieces(pieces))
 
 
-def replace_files(texts: Mapping[str, str]) -> None:
-    """Write files beside their places and rename them when all are written; raises OutputError.
+def replace_files(texts: Mapping[str, Iterable[str]]) -> None:
+    """Write files, of a text or its pieces, beside their places and rename them when all are there; raises OutputError.
 
     Where one cannot be renamed, those that were are put back as they were.
     """
@@ -97,7 +97,12 @@ def _rename(beside: str, path: str) -> None:
         os.replace(beside, os.path.realpath(path))
 
 
-def _write_beside(path: str, text: str) -> str:
+def _pieces(text: Iterable[str]) -> Iterable[str]:
+    # A text is its letters to whoever goes through it.
+    return (text,) if isinstance(text, str) else text
+
+
+def _write_beside(path: str, text: Iterable[str]) -> str:
     """Write a file beside its place, with the mode of what is there; raises OutputError."""
     target = os.path.realpath(path)
     beside = f"{target}.{os.getpid()}.part"
@@ -107,7 +112,7 @@ def _write_beside(path: str, text: str) -> str:
             with open(
                 beside, "x", encoding="utf-8", errors="surrogateescape", newline="\n"
             ) as file:
-                file.write(text)
+                file.writelines(_pieces(text))
                 file.flush()
                 # Some file systems write the rename before the text: after a crash the file would be empty.
                 os.fsync(file.fileno())

@@ -48,6 +48,7 @@ def command(cache: str, *words: str) -> tuple[int, str]:
         (lambda: toolmatrix.facts("bazel==3.7.2", "gcc"), ("facts", "bazel==3.7.2", "gcc")),
         (lambda: toolmatrix.facts(source="bazel-spack"), ("facts", "--source", "bazel-spack")),
         (lambda: toolmatrix.facts(stale=1), ("facts", "--stale", "1")),
+        (lambda: toolmatrix.export("bazel"), ("export", "bazel")),
         (lambda: toolmatrix.check(only="bazel.yaml"), ("check", "--only", "bazel.yaml")),
         (lambda: toolmatrix.diagnose(LOGS / "build.log"), ("diagnose", f"{LOGS}/build.log")),
         (

@@ -29,6 +29,7 @@ LINES = {
     "why-not": ["why-not", "app"],
     "matrix": ["matrix", "--rows", "app"],
     "facts": ["facts"],
+    "export": ["export", "app"],
     "lock": ["lock", "app", "--lock", "written.lock"],
     "diff": ["diff", "one.lock", "other.lock"],
     "check": ["check"],

@@ -97,6 +97,7 @@ def test_what_was_compiled_is_read_back(tmp_path: Path) -> None:
         note="n",
         rule="",
         beside=False,
+        exact=False,
     )
     ids = index.ids
     assert dict(index.row(ids["t/2.6.0"]).cells) == {
@@ -137,12 +138,12 @@ def test_bytes_behind_the_end_do_no_harm(tiny: bytes) -> None:
     "line",
     [
         "",
-        "toolmatrix-index/2",
-        "toolmatrix-index/3 0 0 0",
-        "toolmatrix-index/2 0 0 0 0",
-        "toolmatrix-index/2 x 0 0",
-        "toolmatrix-index/2 0 -1 0",
-        "toolmatrix-index/2 0 1_0 0",
+        "toolmatrix-index/3",
+        "toolmatrix-index/4 0 0 0",
+        "toolmatrix-index/3 0 0 0 0",
+        "toolmatrix-index/3 x 0 0",
+        "toolmatrix-index/3 0 -1 0",
+        "toolmatrix-index/3 0 1_0 0",
         "SQLite format 3",
     ],
 )

@@ -183,6 +183,18 @@ _ALL = (
         ),
     ),
     Command(
+        name="export",
+        module="reports",
+        summary="the facts for other tools to import, all or those about some components",
+        usage="[NAME...]",
+        completer="component",
+        formats=("json", "csv"),
+        examples=(
+            "toolmatrix export --output matrix.json",
+            "toolmatrix export torch cudnn --format csv",
+        ),
+    ),
+    Command(
         name="lock",
         summary="write an answer down, or verify one",
         usage="[REQUEST...]",

@@ -12,7 +12,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from tempfile import TemporaryDirectory
     from typing import Any, TextIO
 
@@ -115,7 +115,7 @@ class Context(Value):
     stderr: TextIO
     terminal: Terminal
     # The result, and what is said below it: both are printed when the command has returned.
-    pieces: list[str]
+    pieces: list[Iterable[str]]
     later: list[str]
 
     @property
@@ -154,7 +154,11 @@ class Context(Value):
     def write(self, text: str) -> None:
         """Give a piece of the result, for stdout or the file of `--output`."""
         # Held back until the command has returned, so that a failure leaves no half of a result.
-        self.pieces.append(text)
+        self.pieces.append((text,))
+
+    def pour(self, pieces: Iterable[str]) -> None:
+        """Give a long result piece by piece: each is made when the one before it is written."""
+        self.pieces.append(pieces)
 
     def write_json(self, document: Mapping[str, Any]) -> None:
         """Give a result as one JSON document."""
@@ -187,14 +191,15 @@ class Context(Value):
 
     def finish(self) -> None:
         """Put the result where it belongs; raises OutputError."""
-        text = "".join(self.pieces)
-        self.pieces.clear()
+        pieces = (piece for part in self.pieces for piece in part)
         if self.options.output != "-" and not (self.command.fills or self.command.saves):
             from toolmatrix.outputs import replace_file
 
-            replace_file(self.options.output, text)
-        elif text and self.options.quiet < 2:
-            to_stream(self.stdout, text)
+            replace_file(self.options.output, pieces)
+        elif self.options.quiet < 2:
+            for piece in filter(None, pieces):
+                to_stream(self.stdout, piece)
+        self.pieces.clear()
         for line in self.later:
             self.say(line)
 

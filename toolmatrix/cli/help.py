@@ -113,5 +113,7 @@ def _meaning(option: Option, formats: tuple[str, ...]) -> str:
     if choices:
         text += f": {', '.join(choices)}"
     if option.takes_value and option.kind == "text" and option.default:
-        text += f" [default: {option.default}]"
+        # A command that has no text prints its first form.
+        default = formats[0] if option.name == "format" and formats else option.default
+        text += f" [default: {default}]"
     return text

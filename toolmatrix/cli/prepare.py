@@ -167,7 +167,9 @@ def _settle_exclusions(values: dict[str, Any], origins: dict[str, Origin]) -> No
 
 
 def _settle_format(values: dict[str, Any], origins: dict[str, Origin], command: Command) -> None:
-    form = values.get("format", "text")
+    if "format" not in values:
+        return
+    form = values["format"]
     if form in command.formats or (command.fills and set(form.split(",")) <= set(command.forms)):
         return
     # As a setting it means other commands.

@@ -1,4 +1,4 @@
-"""`toolmatrix facts`, `check`, `audit`, `diagnose`: what the matrix rests on, whether it is sound, what a log shows."""
+"""`toolmatrix facts`, `export`, `check`, `audit`, `diagnose`: what a matrix says, its soundness, what a log shows."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ def facts(context: Context) -> int:
             "hint: `toolmatrix facts ID` shows one; an id is a row, `ROW#column`, a table or `cuda==VERSION`"
         )
     return context.give(found)
+
+
+def export(context: Context) -> int:
+    """Write facts for other tools, as JSON where nothing else is asked for."""
+    from toolmatrix.api import exports
+
+    found = exports.exported(context.index(), context.arguments)
+    context.pour(found.pieces(context.options.format))
+    return found.exit_code
 
 
 def check(context: Context) -> int:

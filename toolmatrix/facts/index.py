@@ -1,6 +1,6 @@
 """The compiled index: what a `resolve` reads instead of YAML; `writer` makes it.
 
-One file: a line `toolmatrix-index/2 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
+One file: a line `toolmatrix-index/3 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
 points to: one per component (its releases and what is said with it as the subject), then the records (claims with their
 sources, rows as printed). Sections, records and the entries of long sections are read one by one as an answer needs
 them. Each section and record has a checksum of its own, so that what a request does not reach costs nothing and damage
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     """Gives a part by its name and by what it is made from, or makes it."""
     _Name = TypeVar("_Name", int, str)
 
-FORMAT = "toolmatrix-index/2"
+FORMAT = "toolmatrix-index/3"
 
 
 IndexDamaged = Damaged

@@ -165,7 +165,10 @@ class ComponentFacts(NamedTuple):
 
 
 class ClaimRecord(NamedTuple):
-    """A claim as written: of `subject`, at `releases`, under the conditions; the selectors are as printed."""
+    """A claim as written: of `subject`, at `releases`, under the conditions; the selectors are as printed.
+
+    `exact` they are one release, and none that is finer is meant.
+    """
 
     id: str
     row: str
@@ -183,6 +186,7 @@ class ClaimRecord(NamedTuple):
     note: str
     rule: str
     beside: bool
+    exact: bool
 
 
 class ReleaseRecord(NamedTuple):

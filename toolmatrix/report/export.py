@@ -1,0 +1,404 @@
+"""Facts for other tools to import: the contract `toolmatrix.export/1`, and one table in CSV.
+
+`releases`, `claims` and `data` are the facts as written; `hard`, `soft` and `disputes` are what the claims amount to
+once rules of inheritance have widened them and the better evidence has decided: all that an answer is solved from.
+docs/data.md tells what each field means. Every list has an order of its own, so that equal facts make equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from toolmatrix.facts.records import ClaimRecord, ReleaseRecord
+from toolmatrix.facts.versions import ABSENT
+from toolmatrix.report.answer import head
+from toolmatrix.report.fact_pages import Pages
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import Binding, Dispute, FactRecord, RowGroup
+
+    Entry = dict[str, Any]
+
+SCHEMA = "toolmatrix.export/1"
+COLUMNS = (
+    *("id", "kind", "strength", "evidence", "subject", "subject_is", "subject_releases", "when"),
+    *("component", "is", "releases", "any_of", "says", "decides", "disputed_by", "rules", "date"),
+    *("attributes", "note", "table", "where", "source", "title", "at", "read", "matrix"),
+)
+"""The columns of the CSV: others may follow them one day, these stay."""
+# Letters that are written at a time.
+_CHUNK = 1 << 16
+
+
+class Extract:
+    """The facts of a matrix, or those about some components and their variants."""
+
+    def __init__(self, index: Index, names: Iterable[str] = ()) -> None:
+        self.index = index
+        self.names = tuple(sorted(set(names)))
+        self.components = index.header["components"]
+        self.family = {
+            name
+            for name, part in self.components.items()
+            if not self.names or name in self.names or part["variant_of"] in self.names
+        }
+        self.pages = Pages(index)
+
+    def document(self) -> Entry:
+        """Everything as JSON values."""
+        return {
+            name: list(part) if isinstance(part, Iterator) else part
+            for name, part in self._sections()
+        }
+
+    def json(self) -> Iterator[str]:
+        """The document as text, a record a line."""
+        return _gathered(self._json())
+
+    def csv(self) -> Iterator[str]:
+        """Releases, claims and data as one table, a fact a line."""
+        return _gathered(self._csv())
+
+    def _sections(self) -> Iterator[tuple[str, Any]]:
+        # In the order of their names, as in every document; what may be long is made while it is read.
+        header = self.index.header
+        yield "channels", self._channels
+        yield "claims", map(self._claim, self._claims)
+        yield "components", {name: self._component(name) for name in self._mentioned}
+        yield "data", map(self._data, self._rows)
+        yield "disputes", (self._dispute(*one) for one in self._disputes())
+        yield "hard", (self._binding(*one) for one in self._bindings())
+        yield "matrix", head(self.index)
+        yield "names", list(self.names)
+        yield "releases", map(self._release, self._releases())
+        yield "rules", {name: dict(part) for name, part in header["rules"].items()}
+        yield "schema", SCHEMA
+        yield "soft", (self._tested(*one) for one in self._tested_rows())
+        yield "sources", {name: self.pages.sources[name]._asdict() for name in self._sources}
+        yield "targets", {name: dict(part) for name, part in header["targets"].items()}
+
+    def _json(self) -> Iterator[str]:
+        import json
+
+        encode = json.JSONEncoder(sort_keys=True).encode
+        opening = "{\n"
+        for name, part in self._sections():
+            yield f"{opening}{encode(name)}: "
+            opening = ",\n"
+            if isinstance(part, dict):
+                lines = (f"{encode(key)}: {encode(part[key])}" for key in sorted(part))
+                yield from _enclosed("{", lines, "}")
+            elif isinstance(part, Iterator):
+                yield from _enclosed("[", map(encode, part), "]")
+            else:
+                yield encode(part)
+        yield "\n}\n"
+
+    def _csv(self) -> Iterator[str]:
+        import csv
+        import io
+
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, COLUMNS, restval="", lineterminator="\n")
+        writer.writeheader()
+        common = {"matrix": head(self.index)["digest"]}
+        releases = (_of_release(self._release(one)) for one in self._releases())
+        claims = (_of_claim(self._claim(one)) for one in self._claims)
+        data = (_of_data(self._data(one)) for one in self._rows)
+        for part in (releases, claims, data):
+            for row in part:
+                source = self.pages.sources[row["source"]]
+                writer.writerow(row | source._asdict() | common)
+                yield stream.getvalue()
+                stream.seek(0)
+                stream.truncate()
+
+    # which
+
+    def _bindings(self) -> Iterator[tuple[str, Binding]]:
+        for name in sorted(self.components):
+            for binding in self.index.component(name).bindings:
+                if not self.family.isdisjoint((name, *binding.named)):
+                    yield name, binding
+
+    def _tested_rows(self) -> Iterator[tuple[RowGroup, int]]:
+        for name in sorted(self.components):
+            for group in self.index.component(name).row_groups:
+                if not self.family.isdisjoint(group.components):
+                    yield from ((group, place) for place in range(len(group.cites)))
+
+    def _disputes(self) -> Iterator[tuple[str, Dispute]]:
+        for name in sorted(self.components):
+            for dispute in self.index.component(name).disputes:
+                if not self.family.isdisjoint((name, dispute.component)):
+                    yield name, dispute
+
+    @cached_property
+    def _decisive(self) -> set[int]:
+        # Cited by what binds or vouches. Of a row that vouches for a component with others the others are told too.
+        numbers = [binding.cites for _, binding in self._bindings()]
+        numbers += [group.cites[place] for group, place in self._tested_rows()]
+        return {cite.record for number in numbers for cite in self.index.cites(number)}
+
+    @cached_property
+    def _claims(self) -> list[ClaimRecord]:
+        cited = {self.index.claim(number).id for number in self._decisive}
+        cited |= {
+            self.index.claim(number).id
+            for _, dispute in self._disputes()
+            for number in (dispute.rival, dispute.deciding)
+        }
+        return [
+            record
+            for record in self.pages.facts()
+            if isinstance(record, ClaimRecord)
+            and (record.id in cited or not self.family.isdisjoint(_about(record)))
+        ]
+
+    @cached_property
+    def _rows(self) -> list[FactRecord]:
+        return [
+            record
+            for record in self.pages.facts()
+            if not isinstance(record, (ClaimRecord, ReleaseRecord))
+            and (not self.names or self.pages.subject(record) in self.family)
+        ]
+
+    def _releases(self) -> Iterator[ReleaseRecord]:
+        for name in sorted(self.family):
+            yield from map(self.index.release, self.index.component(name).releases)
+
+    @cached_property
+    def _mentioned(self) -> list[str]:
+        found = self.family.union(*map(_about, self._claims))
+        found.update(name for record in self._claims for name, _ in record.conditions)
+        # Rules may add a condition to a claim.
+        found.update(name for _, binding in self._bindings() for name in binding.conditions)
+        found.update(name for group, _ in self._tested_rows() for name in group.conditions)
+        return sorted(found)
+
+    @cached_property
+    def _channels(self) -> dict[str, Entry]:
+        if not self.names:
+            named = set(self.index.section("channels"))
+        else:
+            named = {one.attributes.get("channel", "") for one in self._releases()} - {""}
+        return {
+            name: {**one._asdict(), "install": list(one.install)}
+            for name in sorted(named)
+            for one in [self.index.channel(name)]
+        }
+
+    @cached_property
+    def _sources(self) -> list[str]:
+        if not self.names:
+            return sorted(self.pages.sources)
+        facts: list[FactRecord] = [*self._claims, *self._rows, *self._releases()]
+        channels = [str(one["source"]) for one in self._channels.values()]
+        return sorted({*channels, *(one.source for one in facts)})
+
+    # as JSON values
+
+    def _component(self, name: str) -> Entry:
+        header = self.index.header
+        return dict(self.components[name]) | {
+            "aliases": sorted(one for one, of in header["aliases"].items() if of == name),
+            "packages": sorted(one for one, of in header["packages"].items() if of == name),
+            "releases": list(self.index.component(name).versions),
+        }
+
+    def _release(self, record: ReleaseRecord) -> Entry:
+        part = self.index.component(record.component)
+        bit = self.index.scale(record.component).bit(record.selector)
+        return {
+            "id": f"{record.component}=={record.selector}",
+            "row": record.id,
+            "component": record.component,
+            "version": record.selector,
+            "date": record.date or None,
+            "yanked": bool(part.yanked & bit),
+            "attributes": dict(record.attributes),
+            "text": self.pages.text_of(record),
+        } | _origin(record)
+
+    def _claim(self, record: ClaimRecord) -> Entry:
+        number = self.pages.ids[record.id]
+        standing = self.pages.standing(record.subject)
+        when = [self._selected(*condition) for condition in record.conditions]
+        return {
+            "id": record.id,
+            "row": record.row,
+            "table": self.index.row(self.pages.ids[record.row]).table,
+            "kind": record.kind,
+            "strength": "soft" if record.kind == "tested" else "hard",
+            "subject": self._selected(record.subject, record.releases, exact=record.exact),
+            "when": when,
+            "says": self._selected(record.component, record.selector),
+            "any_of": list(record.alternatives),
+            "exact": record.exact,
+            "beside": record.beside,
+            "text": self.pages.text_of(record),
+            "note": record.note,
+            "rules": sorted({*standing.rules.get(number, ()), record.rule} - {""}),
+            "decides": number in self._decisive,
+            "disputed_by": self._ids(standing.winners.get(number, ())),
+            "disputes": self._ids(standing.losers.get(number, ())),
+        } | _origin(record)
+
+    def _data(self, record: FactRecord) -> Entry:
+        row = self.index.row(self.pages.ids[record.id])
+        told = {"id": row.id, "table": row.table, "about": row.about, "note": row.note}
+        return told | {"subject": self.pages.subject(row), "cells": dict(row.cells)} | _origin(row)
+
+    def _binding(self, subject: str, binding: Binding) -> Entry:
+        return {
+            "kind": binding.kind,
+            "subject": subject,
+            "releases": self._named(subject, binding.mask),
+            "when": self._all_named(binding.conditions),
+            "component": binding.component,
+            "allowed": self._named(binding.component, binding.allowed),
+            "any_of": list(binding.alternatives),
+            "evidence": binding.evidence,
+        } | self._cited(binding.cites)
+
+    def _tested(self, group: RowGroup, place: int) -> Entry:
+        columns = zip(group.components, group.columns, group.evidences, strict=True)
+        return {
+            "when": self._all_named(group.conditions),
+            "together": [
+                {"component": name, "releases": self._named(name, column[place]), "evidence": word}
+                for name, column, word in columns
+            ],
+            "evidence": group.evidence,
+            "carried": group.carried,
+        } | self._cited(group.cites[place])
+
+    def _dispute(self, subject: str, dispute: Dispute) -> Entry:
+        return {
+            "subject": subject,
+            "releases": self._named(subject, dispute.mask),
+            "when": self._all_named(dispute.conditions),
+            "component": dispute.component,
+            "claimed": self._named(dispute.component, dispute.allowed),
+            "kind": dispute.kind,
+            "evidence": dispute.evidence,
+            "rival": self.index.claim(dispute.rival).id,
+            "deciding": self.index.claim(dispute.deciding).id,
+        }
+
+    def _selected(self, component: str, selector: str, *, exact: bool = False) -> Entry:
+        """A component with a selector, and the releases that it admits: null for every one, known or to come."""
+        scale = self.index.scale(component)
+        mask = scale.bit(selector) if exact else scale.select(selector)
+        releases = None if selector == "*" else self._named(component, mask)
+        return {"component": component, "is": selector, "releases": releases}
+
+    def _named(self, component: str, mask: int) -> list[str]:
+        absent = [ABSENT] if mask & 1 else []
+        return absent + self.index.scale(component).named(mask)
+
+    def _all_named(self, masks: Mapping[str, int]) -> dict[str, list[str]]:
+        return {name: self._named(name, mask) for name, mask in masks.items()}
+
+    def _cited(self, number: int) -> Entry:
+        cites = self.index.cites(number)
+        return {
+            "facts": self._ids(cite.record for cite in cites),
+            "rules": sorted({rule for cite in cites for rule in cite.rules}),
+        }
+
+    def _ids(self, numbers: Iterable[int]) -> list[str]:
+        return sorted({self.index.claim(number).id for number in numbers})
+
+
+def _about(record: ClaimRecord) -> set[str]:
+    return {record.subject, record.component, *record.alternatives}
+
+
+def _origin(record: FactRecord) -> Entry:
+    return {"evidence": record.evidence, "source": record.source, "where": record.where}
+
+
+# as rows of CSV
+
+
+def _of_release(entry: Entry) -> Entry:
+    return {
+        "id": entry["id"],
+        "kind": "release",
+        "subject": entry["component"],
+        "subject_is": entry["version"],
+        "subject_releases": entry["version"],
+        "says": entry["text"],
+        "date": entry["date"] or "",
+        "attributes": _pairs(entry["attributes"].items()),
+    } | _common(entry)
+
+
+def _of_claim(entry: Entry) -> Entry:
+    subject, says = entry["subject"], entry["says"]
+    told = {name: entry[name] for name in ("id", "kind", "strength", "note", "table")}
+    return (
+        told
+        | {
+            "subject": subject["component"],
+            "subject_is": subject["is"],
+            "subject_releases": _listed(subject["releases"]),
+            "when": _pairs((part["component"], part["is"]) for part in entry["when"]),
+            "component": says["component"],
+            "is": says["is"],
+            "releases": _listed(says["releases"]),
+            "any_of": _listed(entry["any_of"]),
+            "says": entry["text"],
+            "decides": "yes" if entry["decides"] else "no",
+            "disputed_by": _listed(entry["disputed_by"]),
+            "rules": _listed(entry["rules"]),
+        }
+        | _common(entry)
+    )
+
+
+def _of_data(entry: Entry) -> Entry:
+    told = {name: entry[name] for name in ("id", "subject", "note", "table")}
+    return told | {"kind": "data", "says": _pairs(entry["cells"].items())} | _common(entry)
+
+
+def _common(entry: Entry) -> Entry:
+    return {name: entry[name] for name in ("evidence", "source", "where")}
+
+
+def _pairs(parts: Iterable[tuple[str, str]]) -> str:
+    return "; ".join(f"{name} {value}" for name, value in parts)
+
+
+def _listed(words: Iterable[str] | None) -> str:
+    # A `*`, as in a selector, is every release, known or to come.
+    return "*" if words is None else " ".join(words)
+
+
+def _enclosed(first: str, lines: Iterable[str], last: str) -> Iterator[str]:
+    comma = "\n"
+    yield first
+    for line in lines:
+        yield comma + line
+        comma = ",\n"
+    yield "\n" + last if comma != "\n" else last
+
+
+def _gathered(pieces: Iterable[str]) -> Iterator[str]:
+    held: list[str] = []
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size >= _CHUNK:
+            yield "".join(held)
+            held, size = [], 0
+    yield "".join(held)
