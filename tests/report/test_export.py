@@ -117,16 +117,23 @@ def test_what_an_answer_is_solved_from_is_read_back(index: Index, whole: Documen
     def masks(named: Mapping[str, Sequence[str]]) -> dict[str, int]:
         return {name: mask(name, listed) for name, listed in named.items()}
 
+    def cited(subject: str, one: Document) -> list[tuple[str, int, list[str]]]:
+        return [(c["fact"], mask(subject, c["releases"]), c["rules"]) for c in one["cites"]]
+
     hard, soft, disputes = [], [], []
     for one in whole["hard"]:
         bound = (mask(one["subject"], one["releases"]), masks(one["when"]))
         to = (one["component"], mask(one["component"], one["allowed"]), one["any_of"])
-        hard.append((one["subject"], one["kind"], *bound, *to, one["evidence"], one["facts"]))
+        hard.append(
+            (one["subject"], one["kind"], *bound, *to, one["evidence"], cited(one["subject"], one))
+        )
     for one in whole["soft"]:
         terms = [(part["component"], part["releases"]) for part in one["together"]]
         words = [part["evidence"] for part in one["together"]]
         told = ([name for name, _ in terms], [mask(*term) for term in terms], words)
-        soft.append((masks(one["when"]), *told, one["evidence"], one["carried"], one["facts"]))
+        subject = one["together"][0]["component"]
+        how = (one["evidence"], one["carried"], cited(subject, one))
+        soft.append((masks(one["when"]), *told, *how))
     for one in whole["disputes"]:
         about = (one["subject"], mask(one["subject"], one["releases"]), masks(one["when"]))
         claimed = (one["component"], mask(one["component"], one["claimed"]), one["kind"])
@@ -142,7 +149,7 @@ def bindings_of(index: Index) -> Iterator[tuple[Any, ...]]:
     for name in sorted(index.header["components"]):
         for one in index.component(name).bindings:
             bound = (one.mask, dict(one.conditions), one.component, one.allowed)
-            told = ([*one.alternatives], one.evidence, ids(index, one.cites))
+            told = ([*one.alternatives], one.evidence, cites_of(index, one.cites))
             yield (name, one.kind, *bound, *told)
 
 
@@ -153,7 +160,7 @@ def rows_of(index: Index) -> Iterator[tuple[Any, ...]]:
             for place, cites in enumerate(group.cites):
                 terms = [column[place] for column in group.columns]
                 told = ([*group.components], terms, [*group.evidences], group.evidence)
-                yield (dict(group.conditions), *told, group.carried, ids(index, cites))
+                yield (dict(group.conditions), *told, group.carried, cites_of(index, cites))
 
 
 def disputes_of(index: Index) -> Iterator[tuple[Any, ...]]:
@@ -165,9 +172,15 @@ def disputes_of(index: Index) -> Iterator[tuple[Any, ...]]:
             yield (name, one.mask, dict(one.conditions), *told, *sides)
 
 
-def ids(index: Index, cites: int) -> list[str]:
-    """The ids of the claims behind a binding or row."""
-    return sorted({index.claim(cite.record).id for cite in index.cites(cites)})
+def cites_of(index: Index, number: int) -> list[tuple[str, int, list[str]]]:
+    """The claims behind a binding or row: the id of each, the mask of what it speaks of, its rules."""
+    found = []
+    for cite in index.cites(number):
+        ends = iter(cite.ranges)
+        places = [place for first in ends for place in range(first, next(ends) + 1)]
+        mask = sum(1 << place for place in places)
+        found.append((index.claim(cite.record).id, mask, [*cite.rules]))
+    return found
 
 
 def test_the_table_has_a_row_for_every_fact(index: Index, whole: Document) -> None:
@@ -182,8 +195,10 @@ def test_the_table_has_a_row_for_every_fact(index: Index, whole: Document) -> No
 
 
 def test_facts_that_decide_are_those_that_bind_or_vouch(whole: Document) -> None:
-    cited = {fact for name in ("hard", "soft") for one in whole[name] for fact in one["facts"]}
-    assert cited == {claim["id"] for claim in whole["claims"] if claim["decides"]}
+    listed = [part for name in ("hard", "soft") for one in whole[name] for part in one["cites"]]
+    assert {part["fact"] for part in listed} == {
+        claim["id"] for claim in whole["claims"] if claim["decides"]
+    }
     assert any(not claim["decides"] for claim in whole["claims"])
 
 
@@ -209,7 +224,7 @@ def test_a_family_is_closed(index: Index, whole: Document, name: str) -> None:
     }
     assert {one["component"] for one in part["releases"]} == family & {*whole["components"]}
     for one in (*part["hard"], *part["soft"]):
-        assert claims >= {*one["facts"]}
+        assert claims >= {part["fact"] for part in one["cites"]}
     for one in part["disputes"]:
         assert claims >= {one["rival"], one["deciding"]}
     for section in ("releases", "claims", "data", "hard", "soft", "disputes"):
@@ -254,7 +269,8 @@ def test_a_small_matrix_in_full(small: Index) -> None:
         "where": "nvcc --list-gpu-arch",
     }
     # The row of 11.2.0 speaks for 11.2.2 as well, and is worth less there.
-    assert [one for one in document["hard"] if one["rules"]] == [
+    widened = [one for one in document["hard"] if one["cites"][0]["rules"]]
+    assert widened == [
         {
             "kind": "limits",
             "subject": "cuda",
@@ -264,8 +280,9 @@ def test_a_small_matrix_in_full(small: Index) -> None:
             "allowed": ["absent", "7", "8", "9"],
             "any_of": [],
             "evidence": "derived",
-            "facts": ["cuda-archs/11.2.0#gcc"],
-            "rules": ["same-minor"],
+            "cites": [
+                {"fact": "cuda-archs/11.2.0#gcc", "releases": ["11.2.2"], "rules": ["same-minor"]}
+            ],
         }
     ]
 

@@ -266,7 +266,8 @@ class Extract:
             "allowed": self._named(binding.component, binding.allowed),
             "any_of": list(binding.alternatives),
             "evidence": binding.evidence,
-        } | self._cited(binding.cites)
+            "cites": self._cited(subject, binding.cites),
+        }
 
     def _tested(self, group: RowGroup, place: int) -> Entry:
         columns = zip(group.components, group.columns, group.evidences, strict=True)
@@ -278,7 +279,8 @@ class Extract:
             ],
             "evidence": group.evidence,
             "carried": group.carried,
-        } | self._cited(group.cites[place])
+            "cites": self._cited(group.components[0], group.cites[place]),
+        }
 
     def _dispute(self, subject: str, dispute: Dispute) -> Entry:
         return {
@@ -307,12 +309,16 @@ class Extract:
     def _all_named(self, masks: Mapping[str, int]) -> dict[str, list[str]]:
         return {name: self._named(name, mask) for name, mask in masks.items()}
 
-    def _cited(self, number: int) -> Entry:
-        cites = self.index.cites(number)
-        return {
-            "facts": self._ids(cite.record for cite in cites),
-            "rules": sorted({rule for cite in cites for rule in cite.rules}),
-        }
+    def _cited(self, subject: str, number: int) -> list[Entry]:
+        versions = [ABSENT, *self.index.scale(subject).versions]
+        return [
+            {
+                "fact": self.index.claim(cite.record).id,
+                "releases": [name for place, name in enumerate(versions) if cite.covers(place)],
+                "rules": list(cite.rules),
+            }
+            for cite in self.index.cites(number)
+        ]
 
     def _ids(self, numbers: Iterable[int]) -> list[str]:
         return sorted({self.index.claim(number).id for number in numbers})
