@@ -278,3 +278,58 @@ def test_rows_that_are_refused(
     assert (
         refused(tmp_path, builds(*rows, **more), front=WITH_VARIANTS, names=MORE_NAMES) == message
     )
+
+
+PARTLY = {**ROWS[0], "app": "2.6.0", "archs": {"is": "sm_80", "at-least": True}}
+
+
+def test_what_was_read_in_part_says_yes_where_it_can_and_never_no(tmp_path: Path) -> None:
+    index = Index("", (writer.write(small(tmp_path, builds(PARTLY)), {})))
+    assert chosen(answer(index, ask("app", "2.6.0"), device="8.0"))["app-variant"] == (
+        "2.6.0+cu11@default/x86_64"
+    )
+    # 8.0 code runs on 8.6; no code that was seen runs on 9.0, and the rest was not read.
+    assert chosen(answer(index, ask("app", "2.6.0"), device="8.6"))["arch"] == "sm_80"
+
+
+def test_of_a_device_beyond_what_was_read_nobody_knows(tmp_path: Path) -> None:
+    runs = {
+        **RUNS,
+        "rows": [{"device": "8.0", "arch": "sm_80"}, {"device": "9.0", "arch": "sm_86"}],
+    }
+    made = table(
+        id="builds", defines="variants", columns=COLUMNS, rows=[PARTLY], evidence="artifact"
+    )
+    text = facts(channels=CHANNELS, tables=[runs, made])
+    index = Index("", (writer.write(small(tmp_path, text), {})))
+    found = answer(index, ask("app", "2.6.0"), device="9.0")
+    assert isinstance(found, Resolution)
+    assert [ground.component for ground in found.unread] == ["arch"]
+    assert found.evidence == "unknown"
+
+
+def test_a_list_read_whole_says_no_where_one_read_in_part_does_not(tmp_path: Path) -> None:
+    index = Index("", (writer.write(small(tmp_path, builds(ROWS[0])), {})))
+    assert isinstance(answer(index, ask("app", "2.6.0"), device="9.0"), Unsatisfiable)
+
+
+def test_only_what_limits_is_read_in_part(tmp_path: Path) -> None:
+    row = {**ROWS[0], "cuda": {"is": "11.2", "at-least": True}}
+    message = refused(tmp_path, builds(row), front=WITH_VARIANTS, names=MORE_NAMES)
+    assert "only what limits can be known in part" in message
+    assert "found `as: requires`" in message
+
+
+def test_places_of_a_requirement_are_filled_by_build(tmp_path: Path) -> None:
+    install = "app@https://wheels.example/app-{release}+{line}-{python}-{machine}.whl"
+    result = small(tmp_path, builds(ROWS[0], install=install))
+    told = result.matrix.releases["app-variant", "2.6.0+cu11@default/x86_64"].attributes
+    assert told["install"] == "app@https://wheels.example/app-2.6.0+cu11-{python}-x86_64.whl"
+
+
+def test_an_extension_limits_the_devices_and_not_the_code_of_others(tmp_path: Path) -> None:
+    result = small(tmp_path, builds(ROWS[0], extends=True))
+    limited = {claim.component for claim in result.matrix.claims.values() if claim.by_device}
+    assert limited == {"arch"}
+    devices = [one for one in result.bindings if one.component == "device"]
+    assert [result.scales["device"].named(one.allowed & ~1) for one in devices] == [["8.0", "8.6"]]

@@ -319,7 +319,7 @@ def _bind(held: list[tuple[int, CompiledClaim]]) -> Iterator[CompiledBinding]:
     for mask, reading in held:
         claim = reading.claim
         same.setdefault(
-            (claim.kind, reading.allowed, claim.alternatives, reading.evidence), []
+            (claim.kind, reading.allowed, claim.alternatives, reading.evidence, claim.least), []
         ).append((mask, reading))
     for cites in same.values():
         _, first = cites[0]
@@ -334,7 +334,8 @@ def _binding(
         kind=kind,
         when=((first.when[0][0], union(mask for mask, _ in cites)), *first.when[1:]),
         allowed=allowed,
-        evidence=first.evidence,
+        # What it admits is as well known as the claims are; that it admits nothing else, nobody knows.
+        evidence=words.UNKNOWN if first.claim.least else first.evidence,
         cites=tuple(cites),
         **first.claim.as_dict("component", "alternatives"),
     )

@@ -118,7 +118,8 @@ class Claim(Value):
 
     `kind` is requires, limits, offers, carries (hard) or tested (soft); for `needs` the selector is a list of
     alternatives. `when` starts with the subject; `exact` it is a release, and none that is finer is meant. `by_device`
-    codegen archs limit the devices that run one of them, and not what other code is made for.
+    codegen archs limit the devices that run one of them, and not what other code is made for. `least`: of what
+    the selector does not admit nobody knows, as not everything was read.
     """
 
     id: str
@@ -141,6 +142,7 @@ class Claim(Value):
     rival: bool = False
     beside: bool = False
     by_device: bool = False
+    least: bool = False
     carried: bool = False
     unreleased: bool = False
     node: YamlNode

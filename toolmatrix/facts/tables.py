@@ -27,7 +27,7 @@ _COLUMN = (
 )
 UNKNOWN = "unknown"
 """A cell that says that nobody read it."""
-_CELL = ("is", "when", "evidence", "where", "note", "decides", "unreleased", "source")
+_CELL = ("is", "when", "evidence", "where", "note", "decides", "unreleased", "source", "at-least")
 ROW = ("id", "source", "where", "evidence", "note", "decides")
 
 
@@ -260,8 +260,20 @@ class PrintedRow:
             stands_for=self.table.rules,
             decides=pieces.decides(fields),
             by_device=self.table.by_device and column.component == "arch",
+            least=_least(fields, column),
             unreleased=column.unreleased or pieces.flag(fields, "unreleased"),
             node=fields["is"],
             **column.as_dict("kind", "component", "topic", "says", "rule", "rival", "beside"),
             **origin.as_dict("source", "where", "note"),
         )
+
+
+def _least(fields: Mapping[str, YamlNode], column: Column) -> bool:
+    least = pieces.flag(fields, "at-least")
+    if least and column.kind != "limits":
+        fields["at-least"].fail(
+            "only what limits can be known in part",
+            expected="a cell of a column with `as: limits`",
+            found=f"`as: {column.kind}`",
+        )
+    return least

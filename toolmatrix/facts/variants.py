@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ONLY_THESE = "no-other-build"
 """The rule by which what no known channel publishes does not exist."""
 KINDS = ("index", "feed", "releases", "images")
-TABLE = (*tables.TABLE, "install", "matches")
+TABLE = (*tables.TABLE, "install", "matches", "extends")
 _CHANNEL = ("id", "title", "kind", "source", "evidence", "where", "default", "install", "lines")
 # What every row of variants may say beside its columns.
 _OWN = ("line", "channel", "machine", "abi", "install")
@@ -110,7 +110,7 @@ def table(recorder: Recorder, node: YamlNode) -> None:
         for part in pieces.several(fields, "matches")
     )
     # A build beside another one runs by archs of its own.
-    common = common.replace(by_device=bool(matched))
+    common = common.replace(by_device=bool(matched) or pieces.flag(fields, "extends"))
     for part in fields["rows"].sequence("rows"):
         builds = _row(recorder, part, common, scale, usual)
         for claim in _belongs(builds, common, matched):
@@ -158,18 +158,20 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable, scale: Scale, usu
     row = tables.PrintedRow(recorder, table, node, fields, identity, printed)
     decides = pieces.decides(fields)
     builds = _Builds(row=row, line=line, channel=channel, variants=found, decides=decides)
-    told = row.attributes() | {"archs": _archs(builds)} | abi
+    told = row.attributes() | _archs(builds) | abi
     for release in _releases(builds, pieces.text(fields, "install", usual), told):
         recorder.offer(release)
     row.claims((name(table.key), " ".join(variant.name for variant in found)))
     return builds
 
 
-def _archs(builds: _Builds) -> str:
+def _archs(builds: _Builds) -> dict[str, str]:
     row = builds.row
     for node, meaning in row.filled:
         if meaning.component == "arch":
-            return pieces.printed(node.fields["is"] if node.fields else node)
+            fields = node.fields or {"is": node}
+            partly = {"at-least": "true"} if pieces.flag(fields, "at-least") else {}
+            return {"archs": pieces.printed(fields["is"]), **partly}
     # People ask first what a build for an accelerator runs on: its row says at least that nobody knows.
     if builds.accelerator != "none":
         row.node.fail(
@@ -177,7 +179,7 @@ def _archs(builds: _Builds) -> str:
             expected="a cell of a column about `arch`: their names, or `unknown`",
             found=f"none, for the line {builds.line}",
         )
-    return ""
+    return {"archs": ""}
 
 
 def _releases(builds: _Builds, install: str, told: Mapping[str, str]) -> Iterator[Release]:
@@ -194,13 +196,14 @@ def _releases(builds: _Builds, install: str, told: Mapping[str, str]) -> Iterato
                 found=f"`{variant.name}`",
                 help="join the two rows, or tell the builds apart by `abi:`",
             )
+        filled = {"release": variant.release, "line": builds.line, "machine": variant.machine}
         own = {
             "release": variant.release,
             "line": builds.line,
             "channel": channel.name,
             "machine": variant.machine,
             "accelerator": builds.accelerator,
-            "install": install.replace("{release}", variant.release),
+            "install": _filled(install, filled),
         }
         yield Release(
             component=component,
@@ -211,6 +214,12 @@ def _releases(builds: _Builds, install: str, told: Mapping[str, str]) -> Iterato
             node=row.node,
             **row.origin.as_dict("source", "evidence", "where"),
         )
+
+
+def _filled(install: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        install = install.replace(f"{{{name}}}", value)
+    return install
 
 
 def _belongs(builds: _Builds, table: FactTable, matched: tuple[str, ...]) -> Iterator[Claim]:

@@ -244,7 +244,8 @@ def _record(kind: type[_Record], value: Value, given: Mapping[str, Any]) -> _Rec
 
 def _package(variant: Release) -> str:
     # With its extras: `jax[cuda12]` installs other builds than `jax`.
-    return variant.attributes["install"].partition("=")[0]
+    # One that stands at an address of its own is told as `flash-attn@https://...`.
+    return variant.attributes["install"].partition("@")[0].partition("=")[0]
 
 
 def _packages(variants: Sequence[Release]) -> dict[str, int]:

@@ -5,6 +5,7 @@ Wording is made here and nowhere else, from records of the index; a table may br
 
 from __future__ import annotations
 
+from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.report import terminal
 
@@ -255,7 +256,9 @@ def nobody_knows(index: Index, ground: Incompatibility, *, offered: bool) -> str
 def silence(index: Index, ground: Incompatibility) -> str:
     """`nobody_knows` by the kind of the fact that says so."""
     record = index.claim(index.number(ground.facts[0]))
-    return nobody_knows(index, ground, offered=record.kind == "offers")
+    words = nobody_knows(index, ground, offered=record.kind == "offers")
+    # What was read in part is known as well as any other fact.
+    return words if record.evidence == UNKNOWN else f"{words} besides {shortened(record.selector)}"
 
 
 def named_as(index: Index, component: str) -> str:

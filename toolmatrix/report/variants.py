@@ -20,7 +20,7 @@ _PLAIN = ("build", "channel", "line", "machine", "accelerator", "abi")
 
 
 class Variant(Value):
-    """One build of a component: `archs` are None where nobody knows them."""
+    """One build of a component: `archs` are None where nobody knows them, `partly` where it may hold more."""
 
     component: str
     build: str
@@ -32,6 +32,7 @@ class Variant(Value):
     accelerator: str
     abi: str
     archs: tuple[str, ...] | None
+    partly: bool
     requirement: str
     arguments: tuple[str, ...]
 
@@ -44,13 +45,15 @@ class Variant(Value):
 def of(index: Index, choices: Iterable[Choice]) -> Iterator[Variant]:
     """The builds among the choices of a target."""
     components = index.header["components"]
-    for choice in choices:
+    held = list(choices)
+    python = next((choice.version for choice in held if choice.component == "python"), "")
+    for choice in held:
         if components[choice.component]["variant_of"]:
-            yield build(index, choice.component, choice.version)
+            yield build(index, choice.component, choice.version, python)
 
 
-def build(index: Index, component: str, name: str) -> Variant:
-    """One build of a component of builds, by its name."""
+def build(index: Index, component: str, name: str, python: str = "") -> Variant:
+    """One build of a component of builds, by its name; its file may be one for each Python."""
     part = index.component(component)
     attributes = index.release(part.releases[part.versions.index(name)]).attributes
     channel = index.channel(attributes["channel"])
@@ -66,9 +69,19 @@ def build(index: Index, component: str, name: str) -> Variant:
         abi=attributes.get("abi", ""),
         # What nobody looked into may hold anything, which is not the same as nothing.
         archs=None if attributes["archs"] == "unknown" else tuple(attributes["archs"].split()),
-        requirement=attributes["install"],
+        partly="at-least" in attributes,
+        requirement=_for_python(attributes["install"], python),
         arguments=tuple(word.replace("{line}", attributes["line"]) for word in channel.install),
     )
+
+
+def _for_python(install: str, python: str) -> str:
+    if "{" not in install:
+        return install
+    tag = "cp" + python.replace(".", "")
+    # CPython had this letter in its ABI tag as long as it could be built without its own allocator (bpo-36707).
+    letter = "m" if tag.removeprefix("cp3") in [*"01234567"] else ""
+    return install.replace("{python}", tag).replace("{abitag}", tag + letter)
 
 
 def preferred(index: Index, found: Resolution, choice: Choice, other: str) -> str:
@@ -112,7 +125,7 @@ def installs(variants: Sequence[Variant], tool: str = "pip") -> list[str]:
 
 
 def document(variant: Variant) -> dict[str, Any]:
-    """A build as JSON values; `sass` and `ptx` are null where nobody knows what is inside."""
+    """A build as JSON values; `sass` and `ptx` are null where nobody knows what is inside, `partly` is told of more."""
     archs = variant.archs
     return {name: getattr(variant, name) for name in _PLAIN} | {
         "name": variant.local,
@@ -121,6 +134,7 @@ def document(variant: Variant) -> dict[str, Any]:
         "install": {tool: installs([variant], tool)[0] for tool in ("pip", "uv")},
         "requirements": variant.requirement.split(),
         "arguments": list(variant.arguments),
+        **({"partly": True} if variant.partly else {}),
     }
 
 

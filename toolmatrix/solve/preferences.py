@@ -131,7 +131,9 @@ def _for_it_alone(
 
 def _limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int]]:
     for binding in index.component(subject).bindings:
-        if binding.kind == "limits" and binding.component == about and binding.evidence != UNKNOWN:
+        # Of what nobody read nothing is admitted but absence; of what was read in part, what is known.
+        known = binding.evidence != UNKNOWN or binding.allowed & ~1
+        if binding.kind == "limits" and binding.component == about and known:
             yield binding.mask, binding.allowed
 
 

@@ -1,0 +1,307 @@
+"""Kind `listing`: builds by the names of the wheels that a release page publishes, as a stored listing has them.
+
+Any text will do, such as a page, a table, or what a release API answered: a name or an address of a wheel is found in
+each alike. A listing is a file of a repository, read from a clone of it or by itself.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from fnmatch import fnmatchcase
+from urllib.parse import unquote
+
+from toolmatrix.errors import HarvestRefused, Position, UsageError
+from toolmatrix.facts import pieces
+from toolmatrix.harvest import rows
+from toolmatrix.harvest.rows import Build
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, NoReturn
+
+    from toolmatrix.facts.yamlfile import YamlNode
+    from toolmatrix.harvest.families import Errand, Family
+
+LARGEST = 64 << 20
+"""Bytes of one listing; that of the largest release page known has one."""
+MOST_FILES = 10_000
+_NEEDED = ("component", "listings", "channel", "file", "address", "line", "columns", "cells")
+_OPTIONAL = ("skip", "known", "sources", "extends", "accelerator")
+_SHOWN = 5
+# The places of a file name, with what may stand there.
+_PLACES = {
+    "release": r"(?P<release>\d[0-9a-z.]*)",
+    "python": r"(?P<python>cp3\d+)",
+    "abitag": r"(?P<abitag>(?P=python)m?)",
+    "machine": r"(?P<machine>x86_64|aarch64)",
+}
+
+
+class Listing(Value):
+    """One listing: its source in facts, and its text."""
+
+    source: str
+    title: str
+    at: str
+    text: str
+
+
+class _Page(Value):
+    # How the files of a family are called, and what their names tell.
+    component: str
+    channel: str
+    title: str
+    accelerator: str
+    file: str
+    address: str
+    line: str
+    skip: Sequence[str]
+    cells: Mapping[str, str]
+
+    def install(self, tag: str) -> str:
+        """The requirement that installs a build of a release with that tag, of which places are left."""
+        address = self.address.replace("{tag}", tag).replace("{file}", self.file)
+        return f"{self.component}@{address}"
+
+
+def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+    """The builds of a component by the names of their files. Raises ToolmatrixError."""
+    common = ("kind", "about")
+    fields = family.node.only(
+        f"family `{family.name}`", (*common, *_NEEDED, *_OPTIONAL), (*common, *_NEEDED)
+    )
+    page = _page(fields)
+    listings = list(_listings(family, fields, errand))
+    builds = rows.completed(_builds(page, listings), rows.known(pieces.items(fields, "known")))
+    columns = rows.plain(fields["columns"])
+    table = {
+        "id": family.name,
+        "about": family.about.splitlines()[0],
+        "source": listings[0].source,
+        "where": "names of files",
+        "evidence": "artifact",
+        "defines": "variants",
+        "key": page.component,
+        "install": page.install("v{release}"),
+        **({"extends": True} if pieces.flag(fields, "extends") else {}),
+        "columns": columns,
+        "rows": rows.rows(family.name, page.component, map(_shown, builds)),
+    }
+    said = {name: rows.plain(one) for name, one in pieces.entries(fields, "sources").items()}
+    read = {
+        one.source: {"title": one.title, "at": one.at, "read": f"{errand.day}"} for one in listings
+    }
+    return {
+        "sources": {**said, **read},
+        "channels": [_channel(page, listings[0].source, builds)],
+        "tables": [table],
+    }
+
+
+def _page(fields: Mapping[str, YamlNode]) -> _Page:
+    channel = fields["channel"].only("a channel", ("id", "title"), ("id", "title"))
+    return _Page(
+        component=pieces.text(fields, "component"),
+        channel=pieces.text(channel, "id"),
+        title=pieces.text(channel, "title"),
+        accelerator=pieces.text(fields, "accelerator", "cuda"),
+        file=pieces.text(fields, "file"),
+        address=pieces.text(fields, "address"),
+        line=_pattern(fields["line"]),
+        skip=[_pattern(one) for one in pieces.items(fields, "skip")],
+        cells={
+            name: one.string("a cell") for name, one in fields["cells"].mapping("cells").items()
+        },
+    )
+
+
+def _pattern(node: YamlNode) -> str:
+    text = node.string("a pattern")
+    try:
+        re.compile(text)
+    except re.error as error:
+        node.fail("a pattern cannot be read", expected="a regular expression", found=str(error))
+    return text
+
+
+def _listings(family: Family, fields: Mapping[str, YamlNode], errand: Errand) -> Iterator[Listing]:
+    if not errand.place:
+        raise UsageError(
+            f"the family `{family.name}` is read from a stored listing",
+            expected="`--from` a clone, a directory of clones, or a file",
+            help=f"matrix/families.yaml names its repositories under `{family.name}`",
+        )
+    for node in fields["listings"].sequence("listings"):
+        keys = ("source", "repository", "path", "title")
+        one = {name: part.string(name) for name, part in node.only("a listing", keys, keys).items()}
+        place, commit = errand.place, ""
+        text = []
+        if os.path.isdir(place):
+            clone = os.path.join(place, one["repository"].rpartition("/")[2])
+            clone = clone if os.path.isdir(clone) else place
+            files, commit = _tree(clone, one["path"])
+            text = [_decoded(data, name) for name, data in files]
+        elif os.path.isfile(place):
+            with open(place, "rb") as file:
+                text = [_decoded(file.read(LARGEST + 1), place)]
+        if not text:
+            raise HarvestRefused(
+                f"the listing of `{family.name}` is not there",
+                where=Position(place),
+                expected=f"{one['path']} of {one['repository']}",
+                found="no such file",
+            )
+        at = f"{one['repository']}:{one['path']}" + (f"@{commit[:12]}" if commit else "")
+        yield Listing(source=one["source"], title=one["title"], at=at, text="\n".join(text))
+
+
+def _decoded(data: bytes, name: str) -> str:
+    if len(data) > LARGEST:
+        raise HarvestRefused(
+            "a listing is too large",
+            where=Position(name),
+            expected=f"at most {LARGEST} bytes",
+            found="more than that",
+        )
+    return data.decode("utf-8", "replace")
+
+
+def _tree(place: str, pattern: str) -> tuple[list[tuple[str, bytes]], str]:
+    """The files of a clone, or of any directory, whose paths fit a pattern, and the commit."""
+    # A directory without them may lie in a repository that has nothing to do with it.
+    cloned = any(os.path.exists(os.path.join(place, name)) for name in (".git", "objects"))
+    commit = _git(place, "rev-parse", "--verify", "HEAD").decode().strip() if cloned else ""
+    if commit:
+        names = _git(place, "ls-tree", "-r", "--name-only", "-z", commit).decode().split("\0")
+        fitting = [name for name in names if fnmatchcase(name, pattern)]
+        return [(name, _git(place, "show", f"{commit}:{name}")) for name in fitting], commit
+    found: list[tuple[str, bytes]] = []
+    for folder, _, names in os.walk(place):
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if fnmatchcase(os.path.relpath(path, place), pattern) and len(found) < MOST_FILES:
+                with open(path, "rb") as file:
+                    found.append((path, file.read(LARGEST + 1)))
+    return found, ""
+
+
+def _git(place: str, *words: str) -> bytes:
+    import subprocess
+
+    # Settings of the user or of the clone may name programs, which reading needs none of.
+    quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+    try:
+        ended = subprocess.run(  # noqa: S603 - git alone, no shell, its words are of this module
+            ["git", "-C", place, *quiet, *words],  # noqa: S607 - the git that the user has
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=60,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return b""
+    return ended.stdout if ended.returncode == 0 else b""
+
+
+def _builds(page: _Page, listings: Sequence[Listing]) -> Iterator[Build]:
+    name = _name_pattern(page)
+    beginning = page.file.partition("{release}")[0]
+    wheels = re.compile(
+        rf"(?P<address>https?://[^\s\"'<>|)]*/)?(?P<file>{re.escape(beginning)}[^\s\"'<>|)(,/]*\.whl)"
+    )
+    tags: dict[tuple[str, str, str], dict[str, str]] = {}
+    odd: dict[str, None] = {}
+    told: dict[tuple[str, str, str], dict[str, str]] = {}
+    for listing in listings:
+        for found in wheels.finditer(listing.text):
+            file = unquote(found["file"])
+            match = name.fullmatch(file)
+            if match is None:
+                if not any(re.search(one, file) for one in page.skip):
+                    odd[file] = None
+                continue
+            build = match["release"], match["line"], match["machine"]
+            tag = f"v{match['release']}"
+            if found["address"]:
+                tag = _tag(page, listing, unquote(found[0]), file)
+            told[build] = {**match.groupdict(), "tag": tag}
+            # What two listings name is known by the first of them.
+            tags.setdefault(build, {}).setdefault(match["python"], listing.source)
+    if odd or not tags:
+        _refuse(page, listings, list(odd))
+    for (release, line, machine), pythons in tags.items():
+        cells: dict[str, Any] = {
+            column: template.format_map(told[release, line, machine]).lower()
+            for column, template in page.cells.items()
+        }
+        cells["python"] = rows.pythons(pythons)
+        tag = told[release, line, machine]["tag"]
+        if tag != f"v{release}":
+            cells["install"] = page.install(tag)
+        cells["source"] = [one.source for one in listings if one.source in pythons.values()][-1]
+        yield Build(release=release, line=line, channel=page.channel, machine=machine, cells=cells)
+
+
+def _name_pattern(page: _Page) -> re.Pattern[str]:
+    places = {**_PLACES, "line": f"(?P<line>{page.line})"}
+    parts = re.split(r"\{(\w+)\}", page.file)
+    text = ""
+    seen = set()
+    for place, part in enumerate(parts):
+        if place % 2 == 0:
+            text += re.escape(part)
+        else:
+            # A place that stands twice holds the same both times.
+            text += f"(?P={part})" if part in seen else places[part]
+            seen.add(part)
+    return re.compile(text)
+
+
+def _tag(page: _Page, listing: Listing, address: str, file: str) -> str:
+    """The tag of the release page that a wheel lies on."""
+    start, _, end = page.address.replace("{file}", file).partition("{tag}")
+    tag = address.removeprefix(start).removesuffix(end)
+    if address != f"{start}{tag}{end}" or "/" in tag:
+        raise HarvestRefused(
+            f"a wheel of {page.component} is at another address",
+            where=Position(listing.at),
+            expected=f"{start}TAG{end}",
+            found=address,
+        )
+    return tag
+
+
+def _refuse(page: _Page, listings: Sequence[Listing], odd: list[str]) -> NoReturn:
+    more = f" and {len(odd) - _SHOWN} more" if len(odd) > _SHOWN else ""
+    raise HarvestRefused(
+        f"{len(odd)} wheels of {page.component} are called otherwise than others"
+        if odd
+        else f"no wheel of {page.component} is listed",
+        where=Position(listings[0].at),
+        expected=f"names as `{page.file}`",
+        found=", ".join(odd[:_SHOWN]) + more if odd else "none",
+        help="what is no build of a release belongs under `skip:` of the family",
+    )
+
+
+def _shown(build: Build) -> Build:
+    # People ask first what a build runs on: where nobody read it, that is said.
+    return build.replace(cells={**build.cells, "archs": build.cells.get("archs", "unknown")})
+
+
+def _channel(page: _Page, source: str, builds: Sequence[Build]) -> dict[str, Any]:
+    lines = sorted({build.line for build in builds}, key=rows.line_order)
+    return {
+        "id": page.channel,
+        "title": page.title,
+        "kind": "releases",
+        "source": source,
+        "where": "names of files",
+        "evidence": "artifact",
+        "install": [],
+        "lines": {page.accelerator: lines},
+    }
