@@ -11,6 +11,7 @@ from toolmatrix.errors import HarvestRefused
 from toolmatrix.facts import yamlfile
 from toolmatrix.harvest import tree
 from toolmatrix.harvest.families import FAMILIES, Errand, Family
+from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +90,9 @@ def family(text: str = FAMILY, name: str = "project-source") -> Family:
 
 def harvested(place: Path | str, text: str = FAMILY) -> dict[str, Any]:
     """The document that a tree gives."""
-    return tree.harvest(family(text), Errand(packages={}, day=DAY, place=str(place), env=PATH))
+    return tree.harvest(
+        family(text), Errand(session=Session(), day=DAY, place=str(place), env=PATH)
+    )
 
 
 def refusal(place: Path | str, text: str = FAMILY) -> str:

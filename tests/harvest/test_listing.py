@@ -13,6 +13,7 @@ from toolmatrix.errors import HarvestRefused, UsageError
 from toolmatrix.facts.load import load
 from toolmatrix.harvest import families, written
 from toolmatrix.harvest.families import Errand
+from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,7 @@ def harvested(folder: Path, *, place: str = "", **more: Any) -> dict[str, Any]:
     file.write_text(
         yaml.safe_dump({"schema": families.SCHEMA, "families": {"ext-wheels": {**FAMILY, **more}}})
     )
-    errand = Errand(packages={}, day=date(2026, 11, 23), place=place)
+    errand = Errand(session=Session(), day=date(2026, 11, 23), place=place)
     return families.harvest(families.families(str(file))["ext-wheels"], errand)
 
 

@@ -12,6 +12,7 @@ from tests.harvest.gitrepo import DAY, FAMILY, GitRepo, family, harvested, refus
 from toolmatrix.errors import MatrixError, ToolMissing
 from toolmatrix.harvest import source_tree, tree
 from toolmatrix.harvest.families import Errand
+from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -360,7 +361,7 @@ def test_settings_of_the_user_are_not_read(repo: GitRepo, monkeypatch: pytest.Mo
 
 
 def test_without_git_the_error_says_what_to_do(repo: GitRepo) -> None:
-    errand = Errand(packages={}, day=DAY, place=str(repo.place), env={"PATH": "/nowhere"})
+    errand = Errand(session=Session(), day=DAY, place=str(repo.place), env={"PATH": "/nowhere"})
     with pytest.raises(ToolMissing, match="git is not installed"):
         tree.harvest(family(), errand)
 

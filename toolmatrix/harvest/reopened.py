@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.harvest import source_tree
-from toolmatrix.harvest.source_tree import UnpackedTree, Snapshot
+from toolmatrix.harvest.source_tree import Snapshot, UnpackedTree
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import versions
 from toolmatrix.harvest import reading, source_tree, ways
-from toolmatrix.harvest.source_tree import UnpackedTree, Snapshot
+from toolmatrix.harvest.source_tree import Snapshot, UnpackedTree
 from toolmatrix.harvest.ways import Unread
 from toolmatrix.value import Value
 

@@ -120,7 +120,8 @@ class _TargetTree:
         root = self.node(roots[0], below)
         # The first line says what was asked for, with the defaults: no fact explains it better.
         return root.replace(
-            why=_headline(self.index, self.resolution, self.target), below=(*root.below, *self.flags())
+            why=_headline(self.index, self.resolution, self.target),
+            below=(*root.below, *self.flags()),
         )
 
     def below(self, roots: Sequence[Choice]) -> dict[int, list[Choice]]:
