@@ -11,7 +11,7 @@ from toolmatrix.codes.audit import ValueNotThere
 from toolmatrix.errors import NothingMatched
 from toolmatrix.judge import audit as judge
 from toolmatrix.judge import lints, published, sweep
-from toolmatrix.judge.coverage import coverage
+from toolmatrix.judge.coverage import coverage, harvested
 from toolmatrix.judge.published import Published, PublishedWheel
 from toolmatrix.report.audit import AuditReport
 from toolmatrix.value import Value
@@ -151,8 +151,10 @@ def audited(
         found += _unresolved(index, sources, rules, own, work, progress)
     if clones:
         found += reopened(matrix, clones, env)
-    releases = {name: held.releases for name, held in listed.items()}
-    families = list(coverage(matrix, index, outcomes, releases, names))
+    counts = harvested(matrix) | {
+        name: (len(held.releases), held.releases[-1]) for name, held in listed.items()
+    }
+    families = list(coverage(matrix, index, outcomes, counts, names))
     found += judge.findings(matrix, index, families, rules, this_day(env))
     shown = [one for one in found if not names or one.component in names]
     asked = {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SCHEMA = "toolmatrix.families/1"
 
 # The modules of this package that read a kind of source.
-KINDS = ("index", "listing", "tree", "wheels")
+KINDS = ("index", "listing", "published", "tree", "wheels")
 
 FAMILIES = yamlfile.NodeKind(
     noun="the file of families",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 WAYS = ("answered", "refused", "unknown")
 """What came of asking for a release in one way."""
+PUBLISHED = "published"
+"""The data table that says how many releases are published, with `component`, `releases` and `newest`."""
 
 
 class FamilyCoverage(Document):
@@ -45,10 +47,10 @@ def coverage(
     matrix: Matrix,
     index: Index,
     outcomes: Iterable[ReleaseOutcome],
-    published: Mapping[str, Sequence[str]],
+    published: Mapping[str, tuple[int, str]],
     names: Sequence[str] = (),
 ) -> Iterator[FamilyCoverage]:
-    """Each component that people ask for, in the order of the matrix; `published` are releases by component."""
+    """Each component that people ask for, in the order of the matrix; `published` says how many and the newest."""
     by_component: dict[str, list[ReleaseOutcome]] = {}
     for outcome in outcomes:
         by_component.setdefault(outcome.component, []).append(outcome)
@@ -63,20 +65,32 @@ def coverage(
         if names and name not in names:
             continue
         versions = index.component(name).versions
-        listed = published.get(name, ())
+        count, latest = published.get(name, (None, None))
         own = by_component.get(name, ())
         yield FamilyCoverage(
             component=name,
             title=component.title,
             known=len(versions),
             newest=versions[-1] if versions else None,
-            published=len(listed) or None,
-            newest_published=listed[-1] if listed else None,
+            published=count,
+            newest_published=latest,
             variants=_builds(matrix, index, name),
             targets=_by_target(own),
             facts=_counted(facts.get(name, ())),
             answers=_counted(one for outcome in own for one in outcome.evidence),
         )
+
+
+def harvested(matrix: Matrix) -> dict[str, tuple[int, str]]:
+    """How many releases of a component the index listed when it was harvested, and the newest of them."""
+    found: dict[str, tuple[int, str]] = {}
+    for row in matrix.rows.values():
+        if row.table == PUBLISHED:
+            cells = dict(row.cells)
+            # Of several packages of one component the one with most releases stands for it.
+            told = int(cells["releases"]), cells["newest"]
+            found[cells["component"]] = max(told, found.get(cells["component"], (0, "")))
+    return found
 
 
 def _builds(matrix: Matrix, index: Index, name: str) -> int:

@@ -1,0 +1,58 @@
+"""How many final releases of each component the package index lists, and which is the newest: what coverage is of."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from toolmatrix.harvest import project, settings
+from toolmatrix.harvest.index import THREADS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolmatrix.harvest.families import Errand, Family
+
+COLUMNS = ("component", "package", "releases", "newest")
+"""The columns of the data table `published`."""
+
+
+def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+    """The data table `published`, a row for each package of a component. Raises ToolmatrixError."""
+    fields = family.node.only(f"family `{family.name}`", ("kind", "about", "packages"))
+    own = fields["packages"].mapping("packages") if "packages" in fields else {}
+    packages = {
+        **errand.packages,
+        **{name: node.string("a component") for name, node in own.items()},
+    }
+    where = settings.indexes(errand.env)
+    urls = (errand.place,) if errand.place else where.urls
+    errand.session.trust(where.certificates, where.proxy)
+    known = errand.components or frozenset()
+    asked = sorted((owner, name) for name, owner in packages.items() if owner in known)
+    rows = []
+    with ThreadPoolExecutor(THREADS) as workers:
+        listed = workers.map(lambda one: project.releases(errand.session, urls, one[1]), asked)
+        for done, ((component, package), found) in enumerate(zip(asked, listed, strict=True), 1):
+            rows.append([component, package, str(len(found)), found[0].version])
+            errand.progress(done, len(asked))
+    return {
+        "sources": {
+            "package-index": {
+                "title": "Python package index: file lists",
+                "at": f"packages {asked[0][1]} to {asked[-1][1]}, as the rows name them",
+                "read": errand.day.isoformat(),
+            }
+        },
+        "data": [
+            {
+                "id": family.name,
+                "about": "final releases on the package index",
+                "source": "package-index",
+                "where": "file list of each package",
+                "evidence": "artifact",
+                "columns": list(COLUMNS),
+                "rows": rows,
+            }
+        ],
+    }
