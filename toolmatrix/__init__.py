@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.facts import facts as facts
     from toolmatrix.api.files import render as render
     from toolmatrix.api.locks import lock as lock
+    from toolmatrix.api.plans import plan as plan
     from toolmatrix.api.requests import explain as explain
     from toolmatrix.api.requests import matrix as matrix
     from toolmatrix.api.requests import open_matrix as open_matrix
@@ -43,6 +44,7 @@ _FUNCTIONS = {
     "open_matrix": "toolmatrix.api.requests",
     "show": "toolmatrix.api.components",
     "what": "toolmatrix.api.components",
+    "plan": "toolmatrix.api.plans",
     "facts": "toolmatrix.api.facts",
     "export": "toolmatrix.api.exports",
     "check": "toolmatrix.api.checks",

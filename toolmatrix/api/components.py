@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.request import Request
 
-    class Way(TypedDict):
+    class GivenWay(TypedDict):
         """Where a framework comes from, and what computes."""
 
         from_: str
@@ -90,7 +90,7 @@ def subject_of(index: Index, subject: str) -> str:
     return Names(index).asks(subject)[-1].component
 
 
-def ways(index: Index, from_: str, accelerator: str) -> list[Way]:
+def ways(index: Index, from_: str, accelerator: str) -> list[GivenWay]:
     """Where frameworks come from and what computes: as said, or in every way that there is."""
     return [
         {"from_": source, "accelerator": computes}

@@ -170,6 +170,19 @@ _ALL = (
         ),
     ),
     Command(
+        name="plan",
+        module="survey",
+        summary="the fewest codegen archs for some devices",
+        usage="[REQUEST...]",
+        completer="release",
+        request=True,
+        examples=(
+            "toolmatrix plan --device A100,H100,'RTX 5090'",
+            "toolmatrix plan torch==2.7.1 --device 'GTX 1080 Ti',H100",
+            "toolmatrix plan cuda==12.4 --device A100,'RTX 5090'",
+        ),
+    ),
+    Command(
         name="facts",
         module="reports",
         summary="one fact in full, or a list of them",

@@ -1,10 +1,13 @@
-"""`toolmatrix show` and `what`: a component at a glance, and what goes with a release."""
+"""`toolmatrix show`, `what` and `plan`: a component at a glance, what goes with a release, archs for devices."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolmatrix.cli.context import Context
+    from toolmatrix.solve.request import Request
 
 
 def show(context: Context) -> int:
@@ -29,3 +32,19 @@ def what(context: Context) -> int:
         for way in components.ways(index, options.from_, options.accelerator)
     ]
     return context.give(components.around(index, component, requests, everything=options.all))
+
+
+def plan(context: Context) -> int:
+    """Print which codegen archs to make for devices; exit 1 where no release of the toolkit makes code for all."""
+    from toolmatrix.api import plans
+    from toolmatrix.cli import ask
+
+    index, options = context.index(), context.options
+    if options.arch:
+        raise plans.no_archs()
+
+    def read(devices: Sequence[str], way: str) -> Request:
+        changed = context.replace(options=options.replace(device=tuple(devices), from_=way))
+        return ask.build(changed, index, ("arch", *context.arguments), varied=("arch",))
+
+    return context.give(plans.planned(index, read, options.device, everything=options.all))

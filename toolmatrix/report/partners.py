@@ -76,7 +76,7 @@ def _partner(index: Index, partner: Partner, subject: str) -> Entry:
                 "says": word,
                 "releases": scale.named(mask),
                 "evidence": evidence,
-                "facts": sorted(_facts(index, mask, facts)),
+                "facts": sorted(cited(index, mask, facts)),
             }
             for word in says
             for evidence, mask, facts in partner.by_evidence(word)
@@ -85,13 +85,14 @@ def _partner(index: Index, partner: Partner, subject: str) -> Entry:
     }
 
 
-def _facts(index: Index, mask: int, facts: Iterable[Said]) -> set[str]:
+def cited(index: Index, mask: int, facts: Iterable[Said]) -> set[str]:
+    """The ids of the claims by which facts say something of some releases of a partner."""
     found = set()
     for said in facts:
         # A fact about the partner is cited for the releases that are told, one about the subject for its own.
         own = said.touching & mask if said.touching == said.mask else said.touching
-        cited = [cite for cite in index.cites(said.cites) if cite.touches(own)]
-        found |= {index.claim(cite.record).id for cite in cited}
+        told = [cite for cite in index.cites(said.cites) if cite.touches(own)]
+        found |= {index.claim(cite.record).id for cite in told}
     return found
 
 
@@ -131,7 +132,7 @@ def _head(index: Index, held: Entry, quiet: Collection[str]) -> list[str]:
     named = claims.named_as(index, component)
     of = claims.ranged(index, component, held["releases"]) or "of any release"
     if named != component:
-        of = _releases(index, {"component": component, "builds_of": named}, held["releases"])
+        of = ranges(index, {"component": component, "builds_of": named}, held["releases"])
     ways = [dict.fromkeys(way[name] for way in held["ways"]) for name in _WAYS]
     target, source, accelerator = (terminal.listing([*words], "or") for words in ways)
     lines = [f"{named} {of} on {target}, from {source}, accelerator {accelerator}"]
@@ -148,18 +149,18 @@ def _lines(
 ) -> list[str]:
     lines = [f"{part['builds_of']}, its builds" if part["builds_of"] else part["component"]]
     for said in _merged(part):
-        told = _releases(index, part, said["releases"])
+        told = ranges(index, part, said["releases"])
         most = _REFUSED if said["says"] == "refused" else _RANGES
         sources = dict.fromkeys(index.record(index.number(fact)).source for fact in said["facts"])
         # The releases of a family rest on as many tables: the rest of the sources is in the document.
         marks = notes.mark(list(sources)[: None if everything else _SOURCES])
         word = screen.style(said["says"].ljust(8), _WORDS[said["says"]])
-        ranges = told if everything else _few(told, most)
-        lines += screen.wrap(f"{ranges} {marks}", f"  {word} {said['evidence']:9} ", _INDENT)
+        shown = told if everything else few(told, most)
+        lines += screen.wrap(f"{shown} {marks}", f"  {word} {said['evidence']:9} ", _INDENT)
     if part["unknown"]:
-        told = _releases(index, part, part["unknown"])
+        told = ranges(index, part, part["unknown"])
         word = screen.style("unknown".ljust(18), "unknown")
-        lines += screen.wrap(told if everything else _few(told, _REFUSED), f"  {word} ", _INDENT)
+        lines += screen.wrap(told if everything else few(told, _REFUSED), f"  {word} ", _INDENT)
     return lines
 
 
@@ -176,14 +177,15 @@ def _merged(part: Entry) -> Iterator[Entry]:
         }
 
 
-def _few(told: str, most: int) -> str:
+def few(told: str, most: int) -> str:
+    """At most so many ranges of releases, and how many more there are."""
     ranges = told.split(", ")
     if len(ranges) <= most:
         return told
     return f"{', '.join(ranges[:most])} and {len(ranges) - most} more"
 
 
-def _releases(index: Index, part: Entry, names: Sequence[str]) -> str:
+def ranges(index: Index, part: Entry, names: Sequence[str]) -> str:
     """Releases as ranges; builds by their line, with the releases that are published in it."""
     component, of = part["component"], part["builds_of"]
     if not of:

@@ -73,17 +73,21 @@ def of(resolution: Resolution, target: str) -> Flags:
     return Flags(
         cflags=tuple(host),
         cxxflags=tuple(host),
-        nvcc=tuple(_nvcc(archs, host)),
-        hipcc=tuple(
-            f"--offload-arch={arch}" for arch in dict.fromkeys(archs) if arch.startswith("gfx")
-        ),
+        nvcc=tuple(nvcc(archs, host)),
+        hipcc=tuple(hipcc(archs)),
         env={},
         archspec=version,
         missing=tuple(missing),
     )
 
 
-def _nvcc(archs: Iterable[str], host: Iterable[str]) -> list[str]:
+def hipcc(archs: Iterable[str]) -> list[str]:
+    """The flags of hipcc that make code for archs."""
+    return [f"--offload-arch={arch}" for arch in dict.fromkeys(archs) if arch.startswith("gfx")]
+
+
+def nvcc(archs: Iterable[str], host: Iterable[str] = ()) -> list[str]:
+    """The flags of nvcc that make code for archs, and those that it hands to the host compiler."""
     found = []
     for arch in dict.fromkeys(archs):
         # nvcc takes machine code as `sm_NN` of a virtual arch, and PTX as the virtual arch itself.

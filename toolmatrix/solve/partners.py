@@ -7,6 +7,8 @@ source, and as a wheel) goes where it goes under one of them, and is refused whe
 
 from __future__ import annotations
 
+from copy import copy
+
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.assemble import Reached
 from toolmatrix.value import NamedTuple, Value
@@ -86,7 +88,7 @@ class Partners(Value):
 
 def around(index: Index, component: str, requests: Sequence[Request]) -> Partners:
     """What goes with the releases of a component that some requests for it leave."""
-    ways = [_Way(index, request, component) for request in requests]
+    ways = [Way(index, request, component) for request in requests]
     # A way in which the releases asked about cannot be there says nothing of what goes with them.
     ways = [way for way in ways if way.mask]
     mask = 0
@@ -125,7 +127,9 @@ def _merged(name: str, found: Sequence[Partner]) -> Partner:
     )
 
 
-class _Way:
+class Way:
+    """One request, under which facts about the releases in `mask` of a component are looked at."""
+
     def __init__(self, index: Index, request: Request, component: str) -> None:
         reached = Reached(index, request)
         self.index = index
@@ -133,12 +137,12 @@ class _Way:
         self.component = component
         self.heads = index.header["components"]
         self.left = reached.remaining[request.targets[0]]
-        asked = reached.asked.get((request.targets[0], component), -1)
+        self.asked = reached.asked.get((request.targets[0], component), -1)
         self.floor = words.rank(request.min_evidence or words.UNKNOWN)
         given = [name for name, head in self.heads.items() if head["given"]]
         # Some of what is given goes with nothing else that is, such as an accelerator with a target.
         possible = all(self.usable(name) & self.left[name] for name in given)
-        self.mask = self.usable(component) & asked if possible else 0
+        self.mask = self.usable(component) & self.asked if possible else 0
 
     def certain(self, conditions: Mapping[str, int]) -> bool:
         """True if conditions hold whatever else is chosen; what is not reached is absent."""
@@ -182,6 +186,12 @@ class _Way:
             wanted = binding.kind == "needs" and binding.mask & self.mask
             if wanted and self.certain(binding.conditions):
                 yield binding.alternatives
+
+    def at(self, mask: int) -> Way:
+        """The same for some releases of the component."""
+        found = copy(self)
+        found.mask = self.mask & mask
+        return found
 
     def partner(self, name: str) -> Partner:
         """What is said of the releases of another component."""

@@ -1,0 +1,146 @@
+"""Plans of codegen archs for devices."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from toolmatrix.api import Report, listed
+from toolmatrix.errors import CannotSay, UsageError
+from toolmatrix.request.names import Names
+from toolmatrix.solve import arch_plans, covering
+from toolmatrix.solve.partners import Way
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from typing_extensions import Unpack
+
+    from toolmatrix.api.requests import RequestOptions
+    from toolmatrix.facts.index import Index
+    from toolmatrix.report.arch_plan import Framework, Planned
+    from toolmatrix.solve.covering import Runs
+    from toolmatrix.solve.request import Request
+
+    Reader = Callable[[Sequence[str], str], Request]
+    """The request that is made for some devices, with where frameworks come from."""
+
+
+def plan(*wanted: str, everything: bool = False, **options: Unpack[RequestOptions]) -> Report:
+    """The codegen archs to make for the devices of `device`, and which releases of the toolkit know them.
+
+    A release of the toolkit that is asked for or held narrows the plans; of a framework it is told which releases of
+    the toolkit go with it, and which of its builds run on all of the devices. Raises UsageError without a device, and
+    CannotSay for one of which no fact says what it runs.
+    """
+    from toolmatrix.api.requests import asked, open_matrix
+
+    options["matrix"] = opened = open_matrix(options.get("matrix"))
+
+    def read(devices: Sequence[str], way: str) -> Request:
+        changed: RequestOptions = {**options, "device": devices, "from_": way}
+        return asked(("arch", *wanted), changed, varied=("arch",))[1]
+
+    if options.get("arch"):
+        raise no_archs()
+    return planned(opened.index, read, listed(options.get("device", ())), everything=everything)
+
+
+def planned(
+    index: Index, read: Reader, devices: Sequence[str], *, everything: bool = False
+) -> Report:
+    """`plan` of an open index, where requests are read."""
+    from toolmatrix.report import arch_plan as report
+
+    if not devices:
+        raise UsageError(
+            "no device to plan for",
+            expected="`--device`",
+            help="`toolmatrix plan --device A100,H100,'RTX 5090'`",
+        )
+    names = Names(index)
+    asked = {names.device(name): name for name in devices}
+    by_toolkit: dict[str, list[Runs]] = {}
+    for device, said in asked.items():
+        runs = covering.runs(index, device)
+        toolkit = arch_plans.toolkit_of(index, runs) if runs else ""
+        if runs is None or not toolkit:
+            raise CannotSay(
+                f"no fact says what code {device} runs, or what makes it",
+                expected="a device with facts about codegen archs",
+                found=f"`--device {said}`",
+            )
+        by_toolkit.setdefault(toolkit, []).append(runs)
+    found = [_planned(index, read, toolkit, held, asked) for toolkit, held in by_toolkit.items()]
+    document = report.document(index, found)
+    return Report(
+        words=partial(report.text, index, document, everything=everything),
+        document=lambda: document,
+        exit_code=max(map(_exit_code, found), key=(0, CannotSay.exit_code, 1).index),
+    )
+
+
+def _exit_code(found: Planned) -> int:
+    if found.plans:
+        return 0
+    return CannotSay.exit_code if any(one.open for one in found.missing) else 1
+
+
+def no_archs() -> UsageError:
+    """The error of a plan that is asked for with archs."""
+    return UsageError(
+        "a plan finds the codegen archs",
+        expected="`--device` without `--arch`",
+        found="`--arch`",
+        help="`toolmatrix matrix --rows cuda --cols arch` shows what toolkits know",
+    )
+
+
+def _planned(
+    index: Index, read: Reader, toolkit: str, devices: Sequence[Runs], asked: dict[str, str]
+) -> Planned:
+    from toolmatrix.report.arch_plan import Planned
+
+    names = [device.device for device in devices]
+    request = read(names, "source")
+    plans, missing = arch_plans.Planner(index, request, toolkit, devices).plans()
+    frameworks = dict.fromkeys(
+        ask.component
+        for ask in request.asks
+        if not ask.option and index.header["components"][ask.component]["framework"]
+    )
+    return Planned(
+        toolkit=toolkit,
+        devices=tuple((name, asked[name]) for name in names),
+        plans=tuple(plans),
+        missing=tuple(missing),
+        frameworks=tuple(
+            _framework(index, request, read(names, "wheel"), name, toolkit, devices)
+            for name in frameworks
+        ),
+    )
+
+
+def _framework(
+    index: Index,
+    source: Request,
+    wheel: Request,
+    name: str,
+    toolkit: str,
+    devices: Sequence[Runs],
+) -> Framework:
+    from toolmatrix.report.arch_plan import Framework
+    from toolmatrix.report.profile import builds_of
+
+    way, variant = Way(index, source, name), builds_of(index, name)
+    own = Way(index, wheel, variant) if variant else None
+    if own is not None:
+        # Builds of the releases that were asked for.
+        for binding in index.component(variant).bindings:
+            if binding.component == name and not binding.allowed & way.asked:
+                own.mask &= ~binding.mask
+    return Framework(
+        component=name,
+        toolkit=way.partner(toolkit),
+        builds=None if own is None else arch_plans.builds(index, own, devices),
+    )

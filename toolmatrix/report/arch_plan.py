@@ -1,0 +1,243 @@
+"""Which codegen archs to make for some devices, as a document and for people, with the flags that make them."""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.report import answer, claims, partners, terminal
+from toolmatrix.solve import covering, flags
+from toolmatrix.solve.partners import ALLOWED, TESTED
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.solve.arch_plans import ArchPlan, BuildsOf, NoPlan
+    from toolmatrix.solve.partners import Partner
+
+    Entry = dict[str, Any]
+
+SCHEMA = "toolmatrix.arch-plan/1"
+_TITLES = {
+    "exact": "for each its own",
+    "machine code": "fewest with machine code",
+    "fewest": "fewest of all",
+}
+_RUN = {
+    "native": "machine code for each",
+    "runs": "PTX for some, or code of a kind that is not known",
+    "refused": "none for some",
+    "unknown": "codegen archs unknown",
+}
+# So many ranges and sources are told unless all are asked for.
+_RANGES, _FEW, _SOURCES = 8, 3, 3
+
+
+class Planned(Value):
+    """The plans for the devices of one toolkit, which stand with the names that they were asked for by."""
+
+    toolkit: str
+    devices: tuple[tuple[str, str], ...]
+    plans: tuple[ArchPlan, ...]
+    missing: tuple[NoPlan, ...]
+    frameworks: tuple[Framework, ...] = ()
+
+
+class Framework(Value):
+    """A framework beside the plans of a toolkit: what is said of the releases of the toolkit, and which builds run."""
+
+    component: str
+    toolkit: Partner
+    builds: BuildsOf | None
+
+
+def document(index: Index, found: Sequence[Planned]) -> Entry:
+    """The plans as JSON values, with what each device runs, the releases of the toolkit and the flags."""
+    return {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "devices": [
+            {"device": device, "asked": asked, "toolkit": part.toolkit}
+            for part in found
+            for device, asked in part.devices
+        ],
+        "plans": [_plan(index, part, plan) for part in found for plan in part.plans],
+        "missing": [
+            {
+                "kind": one.kind,
+                "toolkit": part.toolkit,
+                "devices": {
+                    device: index.scale(part.toolkit).named(mask)
+                    for device, mask in one.toolkits.items()
+                },
+                "open": index.scale(part.toolkit).named(one.open),
+            }
+            for part in found
+            for one in part.missing
+        ],
+        "builds": [
+            _builds(index, part.toolkit, one.builds)
+            for part in found
+            for one in part.frameworks
+            if one.builds
+        ],
+    }
+
+
+def _plan(index: Index, part: Planned, plan: ArchPlan) -> Entry:
+    toolkit, archs = part.toolkit, index.scale("arch")
+    scale = index.scale(toolkit)
+    takes = 0
+    for mask in plan.toolkits.values():
+        takes |= mask
+    names = archs.named(plan.archs)
+    return {
+        "toolkit": toolkit,
+        "kinds": list(plan.kinds),
+        "archs": names,
+        "devices": {
+            device: {"arch": archs.named(arch)[0], "how": how}
+            for device, (arch, how) in plan.devices.items()
+        },
+        "also": dict(plan.others),
+        "releases": [
+            {"evidence": word, "releases": scale.named(mask)}
+            for word, mask in plan.toolkits.items()
+        ],
+        "unknown": scale.named(plan.unknown),
+        "frameworks": [
+            {
+                "component": one.component,
+                "says": says,
+                "evidence": word,
+                "releases": scale.named(mask & takes),
+            }
+            for one in part.frameworks
+            for says in (TESTED, ALLOWED)
+            for word, mask, _ in one.toolkit.by_evidence(says)
+            if mask & takes
+        ],
+        "flags": {"nvcc": flags.nvcc(names), "hipcc": flags.hipcc(names)},
+        "runs": _runs(index, [*plan.devices]),
+        "facts": sorted(partners.cited(index, takes, plan.facts)),
+    }
+
+
+def _runs(index: Index, devices: Sequence[str]) -> Entry:
+    """How well it is known what the devices run, and by which facts."""
+    part, found, known = index.component("device"), set(), words.WORDS[0]
+    for device in devices:
+        bit = index.scale("device").bit(device)
+        for binding in part.bindings:
+            if binding.component == "arch" and binding.kind == "limits" and binding.mask & bit:
+                known = words.weaker(known, binding.evidence)
+                cites = [cite for cite in index.cites(binding.cites) if cite.touches(bit)]
+                found |= {index.claim(cite.record).id for cite in cites}
+    return {"evidence": known, "facts": sorted(found)}
+
+
+def _builds(index: Index, toolkit: str, builds: BuildsOf) -> Entry:
+    names = index.scale(builds.component)
+    run = builds.native | builds.runs
+    return {
+        "component": builds.component,
+        "builds_of": index.header["components"][builds.component]["variant_of"],
+        "toolkit": toolkit,
+        # Without a build that runs nothing is known of one.
+        "evidence": words.weakest(word for build, word in builds.evidence.items() if build & run)
+        if run
+        else words.UNKNOWN,
+        **{word: names.named(getattr(builds, word)) for word in _RUN},
+    }
+
+
+def text(index: Index, held: Entry, screen: Terminal, *, everything: bool = False) -> str:
+    """The plans for people: archs, what runs on what, the releases of the toolkit, and the flags."""
+    page = _Page(index, screen, everything)
+    names = [
+        one["device"] if one["asked"] == one["device"] else f"{one['asked']} ({one['device']})"
+        for one in held["devices"]
+    ]
+    blocks = [
+        screen.wrap(f"code for {terminal.listing(names)}"),
+        *(page.plan(plan) for plan in held["plans"]),
+        [line for one in held["missing"] for line in page.missing(one)],
+        *(page.builds(one) for one in held["builds"]),
+        page.notes.lines(screen.width),
+    ]
+    return terminal.blocks(blocks)
+
+
+class _Page:
+    def __init__(self, index: Index, screen: Terminal, everything: bool) -> None:
+        self.index = index
+        self.screen = screen
+        self.everything = everything
+        self.notes = claims.Notes(index)
+
+    def plan(self, plan: Entry) -> list[str]:
+        toolkit = plan["toolkit"]
+        titles = ", ".join(_TITLES[kind] for kind in plan["kinds"])
+        lines = [f"{titles}: {' '.join(plan['archs'])}"]
+        run: dict[str, list[str]] = {}
+        for device, one in plan["devices"].items():
+            code = f"{one['arch']} as PTX" if one["how"] == covering.COMPILED else one["arch"]
+            run.setdefault(code, []).append(device)
+        told = "; ".join(
+            f"{terminal.listing(devices)} {'runs' if len(devices) == 1 else 'run'} {code}"
+            for code, devices in run.items()
+        )
+        lines += self.line("devices", plan["runs"], f"{told} {self.marks(plan['runs']['facts'])}")
+        marks = self.marks(plan["facts"])
+        for one in plan["releases"]:
+            lines += self.line(toolkit, one, f"{self.ranges(toolkit, one['releases'])} {marks}")
+            marks = ""
+        for one in plan["frameworks"]:
+            told = f"{one['says']} with {toolkit} {self.ranges(toolkit, one['releases'])}"
+            lines += self.line(one["component"], one, told)
+        ptx = [name for name, how in plan["also"].items() if how == covering.COMPILED]
+        native = [name for name in plan["also"] if name not in ptx]
+        also = [", ".join(names) for names in (native, ptx) if names]
+        if also:
+            lines += self.line("also on", {}, "; ".join(also) + (" as PTX" if ptx else ""))
+        for tool, said in plan["flags"].items():
+            if said:
+                lines += self.line(tool, {}, " ".join(said))
+        return lines
+
+    def line(self, name: str, known: Entry, told: str) -> list[str]:
+        head = f"  {name:8} {known['evidence']:9} " if known else f"  {name:8} "
+        return self.screen.wrap(told.rstrip(), head, " " * len(head))
+
+    def ranges(self, component: str, releases: Sequence[str], most: int = _RANGES) -> str:
+        of = self.index.header["components"][component]["variant_of"]
+        told = partners.ranges(self.index, {"component": component, "builds_of": of}, releases)
+        return told if self.everything else partners.few(told, most)
+
+    def marks(self, facts: Iterable[str]) -> str:
+        found = dict.fromkeys(self.index.record(self.index.number(fact)).source for fact in facts)
+        return self.notes.mark([*found][: None if self.everything else _SOURCES])
+
+    def missing(self, one: Entry) -> list[str]:
+        toolkit = one["toolkit"]
+        known = [
+            f"that for {device} is in {self.ranges(toolkit, held, _FEW) if held else 'none'}"
+            for device, held in one["devices"].items()
+        ]
+        # Where no fact keeps a release from making it, nobody says no either.
+        word = "is known to make" if one["open"] else "that was asked for makes"
+        said = f"{_TITLES[one['kind']]}: no release of {toolkit} {word} code for all: "
+        return self.screen.wrap(said + "; ".join(known))
+
+    def builds(self, one: Entry) -> list[str]:
+        lines = [f"{one['builds_of']}, its builds for {one['toolkit']}"]
+        for word, told in _RUN.items():
+            if one[word]:
+                known = one if word in ("native", "runs") else {}
+                most = _RANGES if known is one else _FEW
+                ranges = self.ranges(one["component"], one[word], most)
+                lines += self.line(word, known, f"{told}: {ranges}")
+        return lines

@@ -1,0 +1,237 @@
+"""Which codegen archs to make for some devices: each its own, the fewest with machine code, the fewest of all.
+
+A plan holds archs that one release of the toolkit knows all of, by facts about the two, and names every such release.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.solve import covering
+from toolmatrix.solve.partners import ALLOWED, SAYS, TESTED, Way
+from toolmatrix.value import NamedTuple, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.solve.covering import Runs
+    from toolmatrix.solve.partners import Partner, Said
+    from toolmatrix.solve.request import Request
+
+EXACT, MACHINE, FEWEST = "exact", "machine code", "fewest"
+KINDS = (EXACT, MACHINE, FEWEST)
+"""Code for each device itself; the fewest archs with machine code where there can be some; the fewest of all."""
+
+
+class ArchPlan(Value):
+    """Archs for some devices as a mask, and what each device runs of it; `kinds` are those that it is the plan for.
+
+    `toolkits` are the releases that know all archs by how well that is known, `unknown` those of which nobody says.
+    `others` are the further devices that run some of it.
+    """
+
+    kinds: tuple[str, ...]
+    archs: int
+    devices: Mapping[str, tuple[int, str]]
+    toolkits: Mapping[str, int]
+    unknown: int
+    others: Mapping[str, str]
+    facts: tuple[Said, ...]
+
+
+class NoPlan(NamedTuple):
+    """A kind that no release of the toolkit is known to have, and the releases that know code for each device.
+
+    `open` are the releases of which no fact says that they lack code for one, so that there may be a plan with them.
+    """
+
+    kind: str
+    toolkits: Mapping[str, int]
+    open: int
+
+
+class BuildsOf(Value):
+    """The builds of a component by whether they run on all of some devices, as masks.
+
+    `native` have machine code for each, `runs` code of some kind, `refused` lack it for one; the rest is `unknown`.
+    """
+
+    component: str
+    native: int
+    runs: int
+    refused: int
+    unknown: int
+    evidence: Mapping[int, str]
+
+
+class Planner:
+    """Plans for devices that one toolkit makes code for, under a request."""
+
+    def __init__(
+        self, index: Index, request: Request, toolkit: str, devices: Sequence[Runs]
+    ) -> None:
+        self.index = index
+        self.toolkit = toolkit
+        self.devices = devices
+        self._archs = Way(index, request, "arch")
+        own = Way(index, request, toolkit)
+        self._partners: dict[int, Partner] = {}
+        # Without its runtime a device is of no use, whatever the compiler knows.
+        refused = 0
+        boards = Way(index, request, "device")
+        for device in devices:
+            bit = index.scale("device").bit(device.device)
+            refused |= boards.at(bit).partner(toolkit).refused
+        self.releases = own.mask & ~refused
+
+    def known(self, arch: int) -> Partner:
+        """What is said of the releases of the toolkit beside an arch."""
+        if arch not in self._partners:
+            self._partners[arch] = self._archs.at(arch).partner(self.toolkit)
+        return self._partners[arch]
+
+    def takes(self, archs: int) -> int:
+        """The releases of the toolkit that know all archs of a mask."""
+        found = self.releases
+        for arch in _bits(archs):
+            found &= self.known(arch).tested | self.known(arch).allowed
+        return found
+
+    def plans(self) -> tuple[list[ArchPlan], list[NoPlan]]:
+        """The plans, each once, and the kinds that there is none for."""
+        relevant = 0
+        for device in self.devices:
+            relevant |= device.machine | device.ptx
+        # Releases that know the same archs have the same plans.
+        together: dict[int, int] = {}
+        for release in _bits(self.releases):
+            knows = sum(arch for arch in _bits(relevant) if self.takes(arch) & release)
+            together[knows] = together.get(knows, 0) | release
+        found: dict[int, list[str]] = {}
+        missing = []
+        for kind in KINDS:
+            covers = [cover for knows in together if (cover := self._cover(kind, knows))]
+            if covers:
+                best = max(covers, key=lambda cover: self._worth(kind, cover))
+                found.setdefault(best, []).append(kind)
+            else:
+                missing.append(self._missing(kind))
+        return [self._plan(kinds, archs) for archs, kinds in found.items()], missing
+
+    def _cover(self, kind: str, knows: int) -> int:
+        if kind == EXACT:
+            return covering.exact(self.devices, knows) or 0
+        return covering.fewest(self.devices, knows, machine=kind == MACHINE) or 0
+
+    def _worth(self, kind: str, cover: int) -> tuple[int, ...]:
+        how = [device.best(cover)[1] for device in self.devices]
+        native, own = len(how) - how.count(covering.COMPILED), how.count(covering.EXACT)
+        few = -cover.bit_count()
+        return (native, few, own, cover) if kind == MACHINE else (few, native, own, cover)
+
+    def _missing(self, kind: str) -> NoPlan:
+        found, open_ = {}, self.releases
+        for device in self.devices:
+            wanted = device.exact if kind == EXACT else device.machine | device.ptx
+            knows = may = 0
+            for arch in _bits(wanted):
+                knows |= self.takes(arch)
+                may |= self.releases & ~self.known(arch).refused
+            found[device.device] = knows
+            open_ &= may
+        return NoPlan(kind, found, open_)
+
+    def _plan(self, kinds: Sequence[str], archs: int) -> ArchPlan:
+        toolkits: dict[str, int] = {}
+        for release in _bits(self.takes(archs)):
+            word = words.weakest(self._evidence(arch, release) for arch in _bits(archs))
+            toolkits[word] = toolkits.get(word, 0) | release
+        refused = 0
+        for arch in _bits(archs):
+            refused |= self.known(arch).refused
+        asked = {device.device for device in self.devices}
+        others = {}
+        for name in self.index.component("device").versions:
+            found = None if name in asked else covering.runs(self.index, name)
+            if found and (how := found.best(archs)[1]):
+                others[name] = how
+        return ArchPlan(
+            kinds=tuple(kinds),
+            archs=archs,
+            devices={device.device: device.best(archs) for device in self.devices},
+            toolkits={word: toolkits[word] for word in words.WORDS if word in toolkits},
+            unknown=self.releases & ~refused & ~self.takes(archs),
+            others=others,
+            facts=tuple(self._facts(archs)),
+        )
+
+    def _evidence(self, arch: int, release: int) -> str:
+        for says in SAYS:
+            for word, mask, _ in self.known(arch).by_evidence(says):
+                if mask & release:
+                    return word
+        return words.UNKNOWN
+
+    def _facts(self, archs: int) -> Iterator[Said]:
+        takes = self.takes(archs)
+        for arch in _bits(archs):
+            for says in (TESTED, ALLOWED):
+                for _, mask, facts in self.known(arch).by_evidence(says):
+                    yield from (said for said in facts if said.mask & mask & takes)
+
+
+def toolkit_of(index: Index, device: Runs) -> str:
+    """The toolkit that makes the code that a device runs; nothing where facts name none, or several."""
+    made = device.machine | device.ptx
+    found = {
+        binding.component
+        for binding in index.component("arch").bindings
+        if binding.kind == "requires" and binding.mask & made
+    }
+    return found.pop() if len(found) == 1 else ""
+
+
+def builds(index: Index, way: Way, devices: Sequence[Runs]) -> BuildsOf:
+    """Which of the builds that a way leaves run on all of some devices."""
+    asked = way.mask
+    native = runs = asked
+    refused = 0
+    evidence: dict[int, str] = {}
+    for device in devices:
+        can = own = no = 0
+        bit = index.scale("device").bit(device.device)
+        for binding in index.component(way.component).bindings:
+            speaks = binding.kind == "limits" and binding.evidence != words.UNKNOWN
+            if not speaks or binding.component not in ("arch", "device"):
+                continue
+            if binding.component == "device":
+                # What code it is that a device runs is not said.
+                fits, machine = binding.allowed & bit, 0
+            else:
+                fits = binding.allowed & (device.machine | device.ptx)
+                machine = binding.allowed & device.machine
+            can |= binding.mask if fits else 0
+            own |= binding.mask if machine else 0
+            no |= 0 if fits else binding.mask
+            for build in _bits(binding.mask & asked):
+                known = evidence.get(build, binding.evidence)
+                evidence[build] = words.weaker(known, binding.evidence)
+        runs &= can & ~no
+        native &= own & ~no
+        refused |= no & asked
+    return BuildsOf(
+        component=way.component,
+        native=native,
+        runs=runs & ~native,
+        refused=refused,
+        unknown=asked & ~(runs | refused),
+        evidence=evidence,
+    )
+
+
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        bit = mask & -mask
+        mask ^= bit
+        yield bit
