@@ -548,7 +548,7 @@ def test_what_somebody_else_wrote_is_not_replaced(real: Cli, here: Path) -> None
 def test_files_of_an_earlier_render_are_told(real: Cli, here: Path) -> None:
     real("render", *DEBIAN, "--output", "out")
     outcome = real("render", *DEBIAN[:4], "--target", "x86", "--output", "out")
-    assert "left as they were: arm.Dockerfile, arm.check.sh" in outcome.err
+    assert "left as they were: arm.Dockerfile, arm.cdx.json, arm.check.sh" in outcome.err
     (here / "out/notes.env.sh").write_text("mine\n")
     assert "notes" not in real("render", "--output", "out").err
 

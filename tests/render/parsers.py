@@ -245,6 +245,8 @@ PARSERS: Mapping[str, Callable[..., Tree]] = {
     ".Dockerfile": of_dockerfile,
     ".check.sh": shell,
     ".env.sh": shell,
+    # Nothing in it is put into anything: a text is a text.
+    ".cdx.json": json.loads,
     ".def": of_apptainer,
     "docker-bake.json": of_bake,
     "devcontainer.json": lambda text: of_json(text, r"\$\{"),

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 LOCK = "toolmatrix.lock"
 
 # How files end that are called after an image.
-_PER_IMAGE = (".Dockerfile", ".check.sh", ".def", ".constraints.txt", ".environment.yml", ".env.sh")
+_PER_IMAGE = (
+    *(".Dockerfile", ".check.sh", ".def", ".constraints.txt", ".environment.yml", ".env.sh"),
+    *(".cdx.json", ".spack.yaml"),
+)
 
 _FOREIGN = "a file there was not written by toolmatrix"
 _EDITED = "a file there was edited by hand since toolmatrix wrote it"

@@ -1,0 +1,220 @@
+"""Bills of materials in CycloneDX 1.6: what an image is going to hold, each component with its purl and its evidence.
+
+It is made before anything is built, and says so: releases are those of the lock, and what packages bring of their own
+is not in it. It has no date, and its serial number follows from the lock, so that the same lock makes the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from toolmatrix.errors import RenderError
+from toolmatrix.render import around, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from packaging.requirements import Requirement
+
+    from toolmatrix.lock.model import LockedComponent, LockedVariant
+    from toolmatrix.render.model import ImagePlan, Job
+
+    Part = dict[str, Any]
+
+SUMMARY = "a bill of materials for each image, in CycloneDX"
+SPECIFICATION = "1.6"
+_INDEX = "--index-url"
+# A part in front with a dot or a colon is a host, and a digest names one image for ever, as no tag does.
+_REFERENCE = re.compile(
+    r"(?:(?P<host>[^/]*[.:][^/]*|localhost)/)?(?P<path>[^:@]+)"
+    r"(?::(?P<tag>[^@]+))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
+)
+
+
+def files(job: Job) -> dict[str, str]:
+    """`NAME.cdx.json` for each image; raises RenderError for a value that has no place in a package URL."""
+    return {
+        around.file_name(image, ".cdx.json"): json.dumps(_bill(job, image), indent=2) + "\n"
+        for image in job.images
+    }
+
+
+def _bill(job: Job, image: ImagePlan) -> Part:
+    # The module brings a random generator and more, which no other format needs.
+    from uuid import NAMESPACE_OID, uuid5
+
+    root = f"image:{quote.plain('release', image.name)}"
+    lock = quote.plain("digest", job.digest)
+    parts = [*_parts(image)]
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": SPECIFICATION,
+        "serialNumber": f"urn:uuid:{uuid5(NAMESPACE_OID, f'{lock} {image.name}')}",
+        "version": 1,
+        "metadata": {
+            "lifecycles": [{"phase": "pre-build"}],
+            "tools": {
+                "components": [
+                    {"type": "application", "name": "toolmatrix", "version": job.version}
+                ]
+            },
+            "component": {
+                "type": "container",
+                "bom-ref": root,
+                "name": f"{quote.plain('release', image.recipe.name)}-{image.name}",
+            },
+            "properties": _properties(_about(job, image)),
+        },
+        "components": parts,
+        "dependencies": [
+            {"ref": root, "dependsOn": [part["bom-ref"] for part in parts]},
+            *_brought(image),
+        ],
+    }
+
+
+def _about(job: Job, image: ImagePlan) -> Iterator[tuple[str, str]]:
+    yield from (("written", line) for line in around.lines(job))
+    yield "lock", job.digest
+    yield "matrix", job.lock.matrix_digest
+    yield "platform", image.locked.platform
+    yield "evidence", image.locked.evidence
+    there = {*_there(image)}
+    for name, part in sorted(image.locked.components.items()):
+        if part.floor:
+            # It belongs to the machine on which the image runs.
+            yield "host", f"{name} >={part.version}"
+        elif name not in there:
+            yield "not-in-image", f"{name} {part.version}"
+
+
+def _there(image: ImagePlan) -> Iterator[str]:
+    """The components of the answer that an image holds: what its check asks for, its base, and what builds bring."""
+    known = {
+        "base-image",
+        *image.locked.variants,
+        *(name for name, _ in image.probes + image.built),
+    }
+    for name, part in sorted(image.locked.components.items()):
+        if not part.floor and (name in known or part.inside in known):
+            yield name
+
+
+def _parts(image: ImagePlan) -> Iterator[Part]:
+    locked = image.locked
+    wanted = [
+        *image.pip,
+        *(one for build in locked.variants.values() for one in build.requirements),
+    ]
+    packages = {_plain(one.name): one for one in map(_requirement, wanted)}
+    for name in _there(image):
+        part, build = locked.components[name], locked.variants.get(name)
+        own = _requirement(build.requirements[0]) if build and build.requirements else None
+        package = packages.pop(_plain(own.name if own else name), own)
+        made = {"bom-ref": str(quote.plain("release", name)), **_named(image, name, package)}
+        if build is not None and (index := _index(build.options)):
+            made["purl"] += f"?repository_url={index}"
+        yield made | {"properties": _properties(_backed(name, part, build))}
+    # Packages of pip that no component is called after, such as those that hold a library of CUDA.
+    for name, package in sorted(packages.items()):
+        yield {"bom-ref": f"pip:{name}", **_package(package), "properties": []}
+
+
+def _index(options: Sequence[str]) -> str:
+    """The index that a build is taken from instead of the one that pip asks anyway, as a purl has it."""
+    from urllib.parse import quote as encoded
+
+    place = options.index(_INDEX) + 1 if _INDEX in options else len(options)
+    return encoded(quote.plain("url", options[place]), ":/") if place < len(options) else ""
+
+
+def _named(image: ImagePlan, name: str, package: Requirement | None) -> Part:
+    part = image.locked.components[name]
+    if name == "base-image":
+        return _image(image.from_)
+    if name == "distro":
+        system = image.distro
+        return _other("operating-system", system.os, system.os_version)
+    if package is not None:
+        return _package(package, part.version)
+    if any(one == name and probe.run[:1] == ("python",) for one, probe in image.built):
+        return _python(name, part.version)
+    return _other("application", name, part.version)
+
+
+def _package(package: Requirement, version: str = "") -> Part:
+    # A requirement that pins nothing else is `==`, or names an address.
+    pinned = [one.version for one in package.specifier if one.operator == "=="]
+    return _python(package.name, pinned[0] if pinned else version)
+
+
+def _python(name: str, version: str) -> Part:
+    return _purl("library", "pypi", _plain(name), version)
+
+
+def _image(reference: str) -> Part:
+    # A purl of type `oci` needs the digest of an image; one of `docker` may have a tag, and the hub is its default.
+    found = _REFERENCE.fullmatch(quote.plain("reference", reference))
+    if found is None:
+        raise RenderError("an image reference cannot be read", found=f"`{reference}`")
+    version = found["digest"] or found["tag"] or "latest"
+    part = _purl("container", "docker", found["path"], version)
+    if found["host"]:
+        part["name"] = f"{found['host']}/{part['name']}"
+        part["purl"] += f"?repository_url={found['host']}"
+    return part
+
+
+def _other(kind: str, name: str, version: str) -> Part:
+    return _purl(kind, "generic", name, version)
+
+
+def _purl(kind: str, scheme: str, name: str, version: str) -> Part:
+    # Each refuses what has no place in a name or a release. Of what they take a plus alone stands for something else.
+    told = version.replace("+", "%2B")
+    if not version.startswith("sha256:"):
+        quote.plain("release", version)
+    purl = f"pkg:{scheme}/{quote.plain('path', name)}@{told}"
+    return {"type": kind, "name": name, "version": version, "purl": purl}
+
+
+def _backed(
+    name: str, part: LockedComponent, build: LockedVariant | None
+) -> Iterator[tuple[str, str]]:
+    yield "component", name
+    yield "evidence", part.evidence
+    if build is not None:
+        yield "build", build.build
+        yield "install", " ".join(build.install)
+    if part.inside:
+        yield "inside", part.inside
+    yield from (("fact", fact) for fact in part.facts)
+    yield from (("disputed", fact) for fact in part.disputed)
+
+
+def _brought(image: ImagePlan) -> Iterator[Part]:
+    """What the builds of an image bring, by the component that is installed."""
+    held: dict[str, list[str]] = {}
+    for name in _there(image):
+        inside = image.locked.components[name].inside
+        if inside:
+            held.setdefault(inside, []).append(name)
+    return ({"ref": name, "dependsOn": names} for name, names in sorted(held.items()))
+
+
+def _properties(parts: Iterable[tuple[str, str]]) -> list[Part]:
+    return [{"name": f"toolmatrix:{name}", "value": text} for name, text in parts]
+
+
+def _plain(name: str) -> str:
+    # As names of packages are compared (PEP 503).
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _requirement(text: str) -> Requirement:
+    from packaging.requirements import Requirement
+
+    return Requirement(around.requirement(text))
