@@ -83,3 +83,29 @@ def test_a_package_of_tensorrt_is_for_one_major_of_the_toolkit(
     components = resolve(cache, f"{package}==10.15.1.29")
     assert components["cuda"]["version"].startswith(cuda)
     assert components["tensorrt"]["version"] == "10.15.1.29"
+
+
+def test_tensorrt_llm_brings_the_torch_and_the_tensorrt_of_its_metadata(cache: str) -> None:
+    components = resolve(cache, "tensorrt-llm==1.2.1")
+    assert held(components, "torch", "tensorrt", "nvidia-modelopt", "triton") == {
+        "torch": "2.9.1",
+        "tensorrt": "10.14.1.48.post1",
+        "nvidia-modelopt": "0.37.0",
+        "triton": "3.5.1",
+    }
+    assert components["cuda"]["version"].startswith("13.")
+    assert "tensorrt-llm-requires/1.2.1#torch" in components["torch"]["facts"]
+
+
+def test_a_tensorrt_llm_whose_metadata_names_nothing_is_not_vouched_for(cache: str) -> None:
+    resolve(cache, "tensorrt-llm==0.11.0", code=4)
+
+
+def test_torch_tensorrt_ties_torch_to_tensorrt(cache: str) -> None:
+    components = resolve(cache, "torch-tensorrt==2.6.0")
+    assert held(components, "torch", "tensorrt") == {"torch": "2.6.0", "tensorrt": "10.7.0.post1"}
+
+
+def test_what_no_metadata_states_is_unknown(cache: str) -> None:
+    resolve(cache, "pytorch-quantization", code=4)
+    resolve(cache, "transformer-engine", "--from", "wheel", "--device", "9.0", code=4)
