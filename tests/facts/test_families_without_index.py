@@ -48,6 +48,21 @@ FAMILIES = {
         "resolve cutlass==3.5.1 cuda==11.2",
         "resolve cublas --target amd",
     ),
+    # JetPack by L4T in jetson-containers, recipes of meta-tegra at each L4T.
+    "jetson": (
+        "resolve jetpack==6.2 --target arm",
+        "resolve jetpack==6.2 cudnn --target arm --device 8.7",
+        "resolve jetpack==6.0 cudnn --target arm --accelerator cuda",
+        "resolve jetpack --target arm --device 'Jetson AGX Xavier'",
+        "resolve jetpack==7.0 --target arm --device 11.0",
+        "resolve jetpack==7.0 --target arm --device 8.7",
+        "resolve jetpack==4.6 --target arm",
+        "resolve jetpack==5.1.2 cuda==12.2 --target arm --accelerator cuda",
+        "why-not cudnn==9.10 --with jetpack==6.2 --target arm --accelerator cuda",
+        "resolve torch==2.7.0 jetpack==6.2 --from wheel --target arm --device 8.7",
+        "resolve jetpack==6.2 --target arm --device H100",
+        "resolve jetpack --target x86",
+    ),
 }
 
 
@@ -61,9 +76,10 @@ def answer(cache: str, line: str) -> str:
         said = [stderr.getvalue().partition("\n")[0]]
     elif code == 0:
         (target,) = found["targets"].values()
-        said = [f"{name} {part['version']}" for name, part in target["components"].items()]
+        parts = target["components"].items()
+        said = [f"{name} {part.get('version') or '>=' + part['floor']}" for name, part in parts]
     else:
-        lines = found["unread"] if code == 4 else found["cores"][0]["lines"]
+        lines = found["cores"][0]["lines"] if "cores" in found else found["unread"]
         said = list(dict.fromkeys(fact for part in lines for fact in part["facts"]))
     return f"{code}: {', '.join(said)}"
 
