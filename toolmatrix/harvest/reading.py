@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.yamlfile import YamlNode
 
-_READ = ("path", "where", "releases", "grid", "cells")
+_READ = ("path", "paths", "where", "releases", "grid", "cells")
 _OTHER_WAYS = ("match", "column", "date")
 _WAYS = (*ways.WAYS, *_OTHER_WAYS)
-_CELL = (*_WAYS, "is", "several", "nothing", "releases")
+_CELL = (*_WAYS, "is", "words", "several", "nothing", "releases")
 _VALUE = "value"
 # `{major+1}`: what comes before the next major release is written as below it.
 _NAMED = re.compile(r"\{(\w+)(\+1)?\}")
 # What an error shows of a text.
 _SHOWN = 80
+_NOTHING: Mapping[str, str] = {}
 
 
 class CellReading(Value):
@@ -36,6 +37,8 @@ class CellReading(Value):
     node: YamlNode
     match: re.Pattern[str] | None
     template: str
+    # What a value is called here; one that is not among them is refused.
+    words: Mapping[str, str]
     # One value, or several: separated by blanks as in a selector, or as a list.
     several: str
     nothing: tuple[str, ...]
@@ -46,12 +49,17 @@ class CellReading(Value):
         """What is looked for, for people."""
         return self.match.pattern if self.match else f"{self.way} {pieces.printed(self.node)}"
 
-    def values(self, texts: Sequence[str]) -> list[str]:
-        """The values in these texts, each once. Raises Unread where none is, or several are and one was expected."""
+    def values(self, texts: Sequence[str], given: Mapping[str, str] = _NOTHING) -> list[str]:
+        """The values in these texts, each once; `given` are groups that its template may name besides.
+
+        Raises Unread where none is, or several are and one was expected.
+        """
         told = [text for text in texts if text not in self.nothing]
         if texts and not told:
             return []
-        found = dict.fromkeys(self._value(groups) for text in told for groups in self._parts(text))
+        found = dict.fromkeys(
+            self._value({**given, **groups}) for text in told for groups in self._parts(text)
+        )
         if not found:
             raise Unread(repr("; ".join(told)[:_SHOWN]) if told else "nothing")
         if len(found) > 1 and not self.several:
@@ -66,10 +74,13 @@ class CellReading(Value):
             yield {_VALUE: match[0], **match.groupdict(default="")}
 
     def _value(self, groups: Mapping[str, str]) -> str:
-        return _NAMED.sub(
+        value = _NAMED.sub(
             lambda name: str(int(groups[name[1]]) + 1) if name[2] else groups[name[1]],
             self.template,
         )
+        if self.words and value not in self.words:
+            raise Unread(f"`{value[:_SHOWN]}`, and not one of {', '.join(self.words)}")
+        return self.words.get(value, value)
 
 
 class GridReading(Value):
@@ -80,13 +91,21 @@ class GridReading(Value):
     release: CellReading
 
 
+class PathsReading(Value):
+    """Files of one release each: a pattern of their paths, and what names the release of one."""
+
+    match: re.Pattern[str]
+    release: CellReading
+
+
 class FileReading(Value):
-    """One file that is read, the releases that have it, and the cells that come out of it.
+    """One file that is read, or many; the releases that have it, and the cells that come out of it.
 
     Without a path it is the tag that is read.
     """
 
     path: str
+    paths: PathsReading | None
     where: str
     releases: str
     grid: GridReading | None
@@ -97,13 +116,16 @@ class FileReading(Value):
 def file(node: YamlNode) -> FileReading:
     """One item under `read:`. Raises MatrixError."""
     fields = node.only("what is read", _READ, ("cells",))
+    paths = _paths(fields["paths"]) if "paths" in fields else None
+    given = tuple(paths.match.groupindex) if paths else ()
     return FileReading(
         path=_path(fields["path"]) if "path" in fields else "",
+        paths=paths,
         where=pieces.text(fields, "where"),
         releases=_selector(fields),
         grid=_grid(fields["grid"]) if "grid" in fields else None,
         cells={
-            name: [one.text or _cell(one) for one in part.several()]
+            name: [one.text or _cell(one, given) for one in part.several()]
             for name, part in fields["cells"].mapping("cells").items()
         },
     )
@@ -138,7 +160,13 @@ def _grid(node: YamlNode) -> GridReading:
     )
 
 
-def _cell(node: YamlNode) -> CellReading:
+def _paths(node: YamlNode) -> PathsReading:
+    fields = node.only("paths", ("match", "release"), ("match", "release"))
+    match = pattern(fields["match"])
+    return PathsReading(match=match, release=_cell(fields["release"], tuple(match.groupindex)))
+
+
+def _cell(node: YamlNode, given: tuple[str, ...] = ()) -> CellReading:
     fields = node.only("a cell", _CELL)
     named = [way for way in _WAYS if way in fields]
     # A pattern also takes apart what another way has found.
@@ -147,7 +175,7 @@ def _cell(node: YamlNode) -> CellReading:
         node.fail("a cell is read in one way", expected=f"one of {', '.join(_WAYS)}")
     match = pattern(fields["match"]) if "match" in fields else None
     template = pieces.text(fields, "is", f"{{{_VALUE}}}")
-    known = {_VALUE, *(match.groupindex if match else ())}
+    known = {_VALUE, *given, *(match.groupindex if match else ())}
     for name, _ in _NAMED.findall(template):
         if name not in known:
             fields["is"].fail(f"`match` has no group `{name}`", expected=", ".join(sorted(known)))
@@ -156,6 +184,7 @@ def _cell(node: YamlNode) -> CellReading:
         node=fields[way[0]],
         match=match,
         template=template,
+        words={name: one.string("a word") for name, one in pieces.entries(fields, "words").items()},
         several=pieces.choice(fields, "several", ("blanks", "list")),
         nothing=tuple(one.string("a text") for one in pieces.several(fields, "nothing")),
         releases=_selector(fields),

@@ -85,6 +85,14 @@ class UnpackedTree:
         """The tree itself."""
         return Snapshot(ref="", commit="")
 
+    def paths(self, _at: Snapshot) -> list[str]:
+        """The paths of all files, sorted; directories that are links are not entered."""
+        found = []
+        for folder, _, names in os.walk(self.place):
+            inside = os.path.relpath(folder, self.place)
+            found += [os.path.normpath(os.path.join(inside, name)) for name in names]
+        return sorted(found)
+
     def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], Found]:
         """The files at these paths; a link that leaves the directory leads to nothing."""
         return {(at, path): self._file(path) for at, path in wanted}
@@ -137,6 +145,12 @@ class GitTree:
         """The full names of commits, tags or branches; empty for what is none."""
         asked = [f"{revision}^{{commit}}" for revision in revisions]
         return [found.data.decode() if found.data else "" for found in self._objects(asked)]
+
+    def paths(self, at: Snapshot) -> list[str]:
+        """The paths of all files at a commit, sorted; those that are no text are left out."""
+        told = self._git("ls-tree", "-r", "-z", "--name-only", at.commit)
+        names = [name.decode("utf-8", "replace") for name in told.split(b"\0") if name]
+        return sorted(name for name in names if name.isprintable())
 
     def read(self, wanted: Iterable[tuple[Snapshot, str]]) -> dict[tuple[Snapshot, str], Found]:
         """The files at these paths and commits; each content is read once, in however many releases it stands."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.yamlfile import YamlNode
     from toolmatrix.harvest.families import Errand, Family
-    from toolmatrix.harvest.reading import CellReading, FileReading
+    from toolmatrix.harvest.reading import CellReading, FileReading, GridReading
     from toolmatrix.harvest.source_tree import Found
 
 _FAMILY = (
@@ -40,6 +40,16 @@ _HELP = "if its makers changed it, the family has to be changed; what was harves
 class _Release(Value):
     version: str
     at: Snapshot
+
+
+class _Page(Value):
+    # What the cells of one row are read from: a file, a record of a table in it, and groups of its path.
+    at: Snapshot
+    path: str
+    data: bytes = b""
+    text: str = ""
+    record: Mapping[str, list[str]] = {}
+    given: Mapping[str, str] = {}
 
 
 def harvest(family: Family, errand: Errand) -> dict[str, Any]:
@@ -108,13 +118,12 @@ class _Reader:
     def _unpacked(self, fields: Mapping[str, YamlNode]) -> list[_Release]:
         if "version" not in fields:
             self._refuse("this tree does not tell its release", "a clone with its tags")
-        told = reading.file(fields["version"])
-        one = _Release(version="0", at=self.tree.head())
-        text = self._text(one.at, told.path, self.tree.read([(one.at, told.path)]))
-        cells = self._cells(told, one, text, {})
+        told, head = reading.file(fields["version"]), self.tree.head()
+        page = self._page(head, told.path, self.tree.read([(head, told.path)]))
+        cells = self._cells(told, "0", page)
         if "release" not in cells:
             fields["version"].fail("no release is read", expected="`cells: {release: ...}`")
-        return [self._release(told, one.at, cells["release"])]
+        return [_Release(version=self._version(page, cells["release"]), at=head)]
 
     def table(self, node: YamlNode) -> dict[str, Any]:
         """One table of facts."""
@@ -127,6 +136,7 @@ class _Reader:
                 if column not in (*columns, *_OWN_CELLS):
                     part.fail(f"there is no column `{column}`", expected=", ".join(columns))
             rows += self._rows(told, component)
+        rows.sort(key=lambda row: _order(row[component]), reverse=True)
         floor = fields["floor"].integer("floor")
         floor = min(floor, 1) if isinstance(self.tree, UnpackedTree) else floor
         name = fields["id"].string("id")
@@ -141,87 +151,99 @@ class _Reader:
         return {**plain, "source": rows[0]["source"], "rows": rows}
 
     def _rows(self, told: FileReading, component: str) -> list[dict[str, Any]]:
-        chosen = [_Release(version="", at=self.tree.head())]
-        if not told.grid:
-            chosen = [one for one in self.releases if reading.among(one.version, told.releases)]
-        found = self.tree.read([(one.at, told.path) for one in chosen if told.path])
         rows = []
-        for done, one in enumerate(chosen, 1):
-            text = self._text(one.at, told.path, found) if told.path else ""
-            source = self._source(one, told.path, found.get((one.at, told.path)))
-            for release, record in self._records(told, one, text):
-                cells = self._cells(told, release, text, record)
-                where = told.where or told.path
-                if not told.grid and one.at.ref:
-                    kind = "tag" if one.at.ref.startswith("refs/tags/") else "branch"
-                    where = f"{where}, {kind} {one.at.name}".removeprefix(", ")
-                rows.append({component: release.version, **cells, "source": source, "where": where})
-            self.errand.progress(done, len(chosen))
+        pages = list(self._pages(told))
+        for done, (release, page) in enumerate(pages, 1):
+            where = told.where or page.path
+            if told.paths:
+                where = page.path
+            elif not told.grid and page.at.ref:
+                kind = "tag" if page.at.ref.startswith("refs/tags/") else "branch"
+                where = f"{where}, {kind} {page.at.name}".removeprefix(", ")
+            cells = self._cells(told, release, page)
+            source = self._source(release, page, many=told.paths is not None)
+            rows.append({component: release, **cells, "source": source, "where": where})
+            self.errand.progress(done, len(pages))
         return rows
 
-    def _records(
-        self, told: FileReading, one: _Release, text: str
-    ) -> Iterator[tuple[_Release, Mapping[str, list[str]]]]:
-        if not told.grid:
-            yield one, {}
-            return
-        try:
-            grid = ways.grid(text, told.path, columns=told.grid.columns, after=told.grid.after)
-        except Unread as found:
-            self._moved(told, one.at, "a table", str(found))
-        for record in grid:
-            named = self._values(told.grid.release, "release", told, one.at, text, record)
-            for release in (self._release(told, one.at, name) for name in named):
-                if reading.among(release.version, told.releases):
-                    yield release, record
+    def _pages(self, told: FileReading) -> Iterator[tuple[str, _Page]]:
+        head = self.tree.head()
+        if told.paths:
+            matches = list(filter(None, map(told.paths.match.fullmatch, self.tree.paths(head))))
+            found = self.tree.read([(head, match[0]) for match in matches])
+            for match in matches:
+                page = self._page(head, match[0], found, match.groupdict(default=""))
+                for name in self._values(told.paths.release, "release", page):
+                    yield name, page
+        elif told.grid:
+            page = self._page(head, told.path, self.tree.read([(head, told.path)]))
+            yield from self._records(told, told.grid, page)
+        else:
+            chosen = [one for one in self.releases if reading.among(one.version, told.releases)]
+            found = self.tree.read([(one.at, told.path) for one in chosen if told.path])
+            for one in chosen:
+                yield one.version, self._page(one.at, told.path, found)
 
-    def _release(self, told: FileReading, at: Snapshot, version: str) -> _Release:
+    def _records(
+        self, told: FileReading, grid: GridReading, page: _Page
+    ) -> Iterator[tuple[str, _Page]]:
+        try:
+            records = ways.grid(page.text, page.path, columns=grid.columns, after=grid.after)
+        except Unread as found:
+            self._moved(page, "a table", str(found))
+        for record in records:
+            here = _Page(at=page.at, path=page.path, text=page.text, record=record)
+            for name in self._values(grid.release, "release", here):
+                if reading.among(self._version(here, name), told.releases):
+                    yield name, here
+
+    def _version(self, page: _Page, version: str) -> str:
         try:
             versions.key(version)
         except versions.SelectorError:
-            self._moved(told, at, "the version of a release", version)
-        return _Release(version=version, at=at)
+            self._moved(page, "the version of a release", version)
+        return version
 
-    def _cells(
-        self, told: FileReading, one: _Release, text: str, record: Mapping[str, list[str]]
-    ) -> dict[str, Any]:
+    def _cells(self, told: FileReading, release: str, page: _Page) -> dict[str, Any]:
         made: dict[str, Any] = {}
         for name, cells in told.cells.items():
             values, as_list = [], False
             for cell in cells:
                 if isinstance(cell, str):
-                    values.append(cell.replace("{release}", one.version))
-                elif reading.among(one.version, cell.releases):
-                    values += self._values(cell, name, told, one.at, text, record)
+                    values.append(cell.replace("{release}", release))
+                elif cell.releases == "*" or reading.among(release, cell.releases):
+                    values += self._values(cell, name, page)
                     as_list = cell.several == "list"
             if values:
                 made[name] = values if as_list else " ".join(values)
         return made
 
-    def _values(
-        self,
-        cell: CellReading,
-        name: str,
-        told: FileReading,
-        at: Snapshot,
-        text: str,
-        record: Mapping[str, list[str]],
-    ) -> list[str]:
+    def _values(self, cell: CellReading, name: str, page: _Page) -> list[str]:
         try:
             if cell.way == "date":
-                return [at.date] if at.date else []
+                return [page.at.date] if page.at.date else []
             if cell.way == "column":
                 # An empty cell of a table says nothing.
-                texts = ways.column(record, cell.node.string("column"))
+                texts = ways.column(page.record, cell.node.string("column"))
                 return cell.values(texts) if texts else []
             find = ways.WAYS.get(cell.way)
-            return cell.values(find(text, told.path, cell.node) if find else [text])
+            texts = find(page.text, page.path, cell.node) if find else [page.text]
+            return cell.values(texts, page.given)
         except Unread as found:
-            self._moved(told, at, f"{name}: {cell.expected}", str(found))
+            self._moved(page, f"{name}: {cell.expected}", str(found))
 
-    def _text(self, at: Snapshot, path: str, found: Mapping[tuple[Snapshot, str], Found]) -> str:
+    def _page(
+        self,
+        at: Snapshot,
+        path: str,
+        found: Mapping[tuple[Snapshot, str], Found],
+        given: Mapping[str, str] | None = None,
+    ) -> _Page:
+        page = _Page(at=at, path=path, given=given or {})
+        if not path:
+            return page
         data, why = found[at, path]
-        where = Position(self._place(at, path))
+        where = Position(self._place(page))
         if data is None:
             raise HarvestRefused(
                 "a file is not in the tree", where=where, expected=path, found=why, help=_HELP
@@ -232,42 +254,53 @@ class _Reader:
             text = "\0"
         if "\0" in text:
             raise HarvestRefused("a file is no text", where=where, expected="text in UTF-8")
-        return text
+        return _Page(at=at, path=path, data=data, text=text, given=page.given)
 
-    def _moved(self, told: FileReading, at: Snapshot, expected: str, found: str) -> NoReturn:
+    def _moved(self, page: _Page, expected: str, found: str) -> NoReturn:
         raise HarvestRefused(
             "a value does not stand where it did",
-            where=Position(self._place(at, told.path)),
+            where=Position(self._place(page)),
             expected=expected,
             found=found,
             help=_HELP,
         ) from None
 
-    def _source(self, one: _Release, path: str, found: Found | None) -> str:
-        known = one.at.name or one.version
+    def _source(self, release: str, page: _Page, *, many: bool) -> str:
+        # Of many files of one commit the rows name the path.
+        path = "" if many else page.path
+        known = page.at.name or release
         inside = f":{path}" if path else ""
-        if one.at.commit:
-            place = f"{self.repository}{inside}@{one.at.commit}"
+        if page.at.commit:
+            place = f"{self.repository}{inside}@{page.at.commit}"
         else:
             import hashlib
 
-            digest = hashlib.sha256(found.data if found and found.data else b"").hexdigest()
-            place = f"{self.repository}{inside}, release {known} unpacked, sha256 {digest}"
+            digest = hashlib.sha256(page.data).hexdigest()
+            place = f"{self.repository}:{page.path}, release {known} unpacked, sha256 {digest}"
         name = "/".join(part for part in (self.family.name, known, path) if part)
+        kind = path or ("tree" if many else "tag")
         self.sources[name] = {
-            "title": f"{self.title}, {path or 'tag'}" + (f" at {known}" if known != "HEAD" else ""),
+            "title": f"{self.title}, {kind}" + (f" at {known}" if known != "HEAD" else ""),
             "at": place,
             "read": self.errand.day.isoformat(),
         }
         return name
 
-    def _place(self, at: Snapshot, path: str) -> str:
+    def _place(self, page: _Page) -> str:
         # As `git show` takes it.
-        return f"{at.name}:{path}" if at.ref else f"{self.errand.place}/{path}"
+        return f"{page.at.name}:{page.path}" if page.at.ref else f"{self.errand.place}/{page.path}"
 
     def _refuse(self, what: str, expected: str, found: str = "") -> NoReturn:
         where = Position(self.errand.place) if self.errand.place else None
         raise HarvestRefused(what, where=where, expected=expected, found=found, help=_HELP)
+
+
+def _order(release: str) -> tuple[object, ...]:
+    # The newest first; names, which have no order of their own, behind.
+    try:
+        return 1, versions.key(release)
+    except versions.SelectorError:
+        return 0, release
 
 
 def _plain(node: YamlNode) -> Any:
