@@ -333,3 +333,51 @@ def test_an_extension_limits_the_devices_and_not_the_code_of_others(tmp_path: Pa
     assert limited == {"arch"}
     devices = [one for one in result.bindings if one.component == "device"]
     assert [result.scales["device"].named(one.allowed & ~1) for one in devices] == [["8.0", "8.6"]]
+
+
+CONTENTS = {
+    "id": "contents",
+    "source": "later",
+    "where": "members of wheels",
+    "evidence": "artifact",
+    "key": "app-variant",
+    "columns": {"archs": {"component": "arch", "as": "limits", "unreleased": True}},
+}
+
+
+def read_later(*rows: dict[str, Any], **more: Any) -> str:
+    """Builds of which nobody knew what they hold, and what was read out of them."""
+    row = {**ROWS[0], "archs": "unknown"}
+    made = table(id="builds", defines="variants", columns=COLUMNS, rows=[row], evidence="artifact")
+    return facts(channels=CHANNELS, tables=[RUNS, made, {**CONTENTS, "rows": list(rows), **more}])
+
+
+def test_what_was_read_out_of_a_build_takes_the_place_of_what_nobody_knew(tmp_path: Path) -> None:
+    row = {"app-variant": "2.6.0+*@default/x86_64", "archs": "sm_80"}
+    result = small(tmp_path, read_later(row))
+    index = Index("", (writer.write(result, {})))
+    found = answer(index, ask("app", "2.6.0"), device="8.6")
+    assert chosen(found)["arch"] == "sm_80"
+    assert isinstance(found, Resolution)
+    assert not any(choice.disputed for choice in found.targets["x86"])
+    assert isinstance(answer(index, ask("app", "2.6.0"), device="9.0"), Unsatisfiable)
+    # Of the other release nobody read anything yet.
+    left = answer(index, ask("app", "2.7.0"), device="8.0")
+    assert isinstance(left, Resolution)
+    assert left.unread
+    told = result.matrix.releases["app-variant", "2.6.0+cu11@default/x86_64"].attributes
+    assert (told["archs"], "at-least" in told) == ("sm_80", False)
+
+
+def test_a_build_that_was_read_in_part_is_shown_as_that(tmp_path: Path) -> None:
+    row = {"app-variant": "2.6.0+*@default/x86_64", "archs": {"is": "sm_80", "at-least": True}}
+    result = small(tmp_path, read_later(row))
+    told = result.matrix.releases["app-variant", "2.6.0+cu11@default/x86_64"].attributes
+    assert (told["archs"], told["at-least"]) == ("sm_80", "true")
+
+
+def test_contents_of_an_extension_limit_devices(tmp_path: Path) -> None:
+    row = {"app-variant": "2.6.0+*@default/x86_64", "archs": "sm_80"}
+    result = small(tmp_path, read_later(row, extends=True))
+    limited = [one.cites[0][1].claim.id for one in result.bindings if one.component == "device"]
+    assert limited == ["contents/2.6.0+*@default/x86_64#archs"]

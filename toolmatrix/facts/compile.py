@@ -299,7 +299,9 @@ def _settle(
         disputes += [
             CompiledDispute(mask=mask & taken, rival=reading, deciding=deciding)
             for taken, deciding in held
+            # What nobody had read is no rival of what somebody has.
             if mask & taken and _says(deciding) != _says(reading)
+            if reading.evidence != words.UNKNOWN
         ]
         # What is set aside is read for disputes alone: it binds nothing.
         mine = mask & ~covered

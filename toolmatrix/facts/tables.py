@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TABLE = (
     *("id", "about", "source", "where", "evidence", "context", "key", "stands-for", "columns"),
-    *("rows", "defines", "note"),
+    *("rows", "defines", "note", "extends"),
 )
 _COLUMN = (
     *("as", "component", "topic", "context", "rule", "says", "unreleased", "evidence", "rival"),
@@ -102,6 +102,7 @@ def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, .
         context=pieces.conditions(fields.get("context"), recorder.components),
         rules=pieces.stands_for(fields, recorder.rules),
         defines="defines" in fields,
+        by_device=pieces.flag(fields, "extends"),
     )
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ONLY_THESE = "no-other-build"
 """The rule by which what no known channel publishes does not exist."""
 KINDS = ("index", "feed", "releases", "images")
-TABLE = (*tables.TABLE, "install", "matches", "extends")
+TABLE = (*tables.TABLE, "install", "matches")
 _CHANNEL = ("id", "title", "kind", "source", "evidence", "where", "default", "install", "lines")
 # What every row of variants may say beside its columns.
 _OWN = ("line", "channel", "machine", "abi", "install")
@@ -110,7 +110,7 @@ def table(recorder: Recorder, node: YamlNode) -> None:
         for part in pieces.several(fields, "matches")
     )
     # A build beside another one runs by archs of its own.
-    common = common.replace(by_device=bool(matched) or pieces.flag(fields, "extends"))
+    common = common.replace(by_device=common.by_device or bool(matched))
     for part in fields["rows"].sequence("rows"):
         builds = _row(recorder, part, common, scale, usual)
         for claim in _belongs(builds, common, matched):
@@ -273,8 +273,24 @@ def silence(recorder: Recorder) -> None:
     for of in recorder.components.values():
         builds = recorder.releases(name(of.name)) if of.variants else []
         if any((build.component, build.version) in recorder.layer.releases for build in builds):
+            _told(recorder, of.name, builds)
             for claim in _needed(recorder, of.name, builds):
                 recorder.claim(claim)
+
+
+def _told(recorder: Recorder, of: str, builds: list[Release]) -> None:
+    # What a build holds may be read by another than who listed it.
+    scale = Scale("names", sort("names", {build.version: build.rank for build in builds}))
+    by_name = {build.version: build for build in builds}
+    for _, claim in sorted(recorder.layer.claims.items()):
+        if (claim.when[0][0], claim.component, claim.kind) != (name(of), "arch", "limits"):
+            continue
+        for version in scale.named(scale.select(claim.when[0][1])):
+            build = by_name[version]
+            if build.attributes["archs"] == tables.UNKNOWN != claim.evidence:
+                partly = {"at-least": "true"} if claim.least else {}
+                told = {**build.attributes, "archs": str(claim.selector), **partly}
+                recorder.layer.releases[build.component, version] = build.replace(attributes=told)
 
 
 def _needed(recorder: Recorder, of: str, builds: list[Release]) -> Iterator[Claim]:

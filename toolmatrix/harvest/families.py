@@ -103,13 +103,15 @@ def _read(path: str) -> dict[str, YamlNode]:
 
 
 def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
-    """The families that are named, all where none is. Raises NothingMatched."""
+    """The families that are named; where none is, all but those that want to be. Raises NothingMatched."""
     for name in names:
         if name not in known:
             raise NothingMatched(
                 f"there is no family `{name}`", expected="one of " + ", ".join(sorted(known))
             )
-    return [known[name] for name in names] if names else list(known.values())
+    if names:
+        return [known[name] for name in names]
+    return [one for one in known.values() if not pieces.flag(one.fields, "by-name")]
 
 
 def matched(families: Sequence[Family]) -> set[str]:

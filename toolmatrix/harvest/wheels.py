@@ -1,0 +1,154 @@
+"""Kind `wheels`: what is inside the wheels of a package of an index, of one wheel for each release and machine.
+
+What a wheel says is a row about the build that it is, or about its release where that has no builds. It names the file,
+its sha256 and the members that were read.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from toolmatrix.facts import pieces, variants, versions
+from toolmatrix.harvest import contents, project, rows, settings
+from toolmatrix.harvest.project import MACHINES
+from toolmatrix.harvest.wheel import RemoteWheel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.yamlfile import YamlNode
+    from toolmatrix.harvest.contents import Rule, Told
+    from toolmatrix.harvest.families import Errand, Family
+    from toolmatrix.harvest.project import PublishedRelease, Wheel
+
+THREADS = 8
+_NEEDED = ("kind", "about", "package", "component", "of", "columns", "inside")
+_OPTIONAL = ("since", "before", "channel", "extends", "machines", "by-name")
+_OF = ("builds", "releases")
+# Digits of a sha256 that name a file.
+_DIGITS = 16
+
+
+def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+    """What the wheels of a package hold. Raises ToolmatrixError."""
+    fields = family.node.only(f"family `{family.name}`", (*_NEEDED, *_OPTIONAL), _NEEDED)
+    package, component = (fields[name].string(name) for name in ("package", "component"))
+    wanted = contents.rules(fields["inside"].sequence("rules"))
+    where = settings.indexes(errand.env)
+    errand.session.trust(where.certificates, where.proxy)
+    urls = (errand.place,) if errand.place else where.urls
+    releases = _between(project.releases(errand.session, urls, package), fields)
+    machines = [one.string("a machine") for one in pieces.items(fields, "machines")] or MACHINES
+    asked = [
+        (release, machine, wheel)
+        for release in releases
+        for machine in machines
+        if (wheel := _wheel(release, machine)) is not None
+    ]
+    told = _read(errand, [wheel for *_, wheel in asked], wanted)
+    by_build = fields["of"].choice("of", _OF) == "builds"
+    key = variants.name(component) if by_build else component
+    source = f"pypi-{package}-contents"
+    made = [
+        _row(family.name, key, release, machine, pieces.text(fields, "channel", "default"), held)
+        for (release, machine, _), held in zip(asked, told, strict=True)
+        if held[1]
+    ]
+    columns = {name: rows.plain(one) for name, one in fields["columns"].mapping("columns").items()}
+    present = {column for row in made for column in row}
+    table = {
+        "id": family.name,
+        "about": family.about.splitlines()[0],
+        "source": source,
+        "evidence": "artifact",
+        "key": key,
+        **({"extends": True} if pieces.flag(fields, "extends") else {}),
+        "columns": {name: one for name, one in columns.items() if name in present},
+        "rows": made,
+    }
+    ends = [releases[-1].version, releases[0].version] if releases else ["", ""]
+    title = f"Python package index, {package}: members of its wheels, read by ranges"
+    at = f"package {package}, final releases {ends[0]} to {ends[1]}, one wheel for each release and machine"
+    return {
+        "sources": {source: {"title": title, "at": at, "read": errand.day.isoformat()}},
+        "tables": [table],
+    }
+
+
+def _between(
+    found: Sequence[PublishedRelease], fields: Mapping[str, YamlNode]
+) -> list[PublishedRelease]:
+    since, before = (pieces.text(fields, name) for name in ("since", "before"))
+
+    def order(version: str) -> Any:
+        return versions.order(versions.key(version))
+
+    return [
+        one
+        for one in found
+        if not since or order(one.version) >= order(since)
+        if not before or order(one.version) < order(before)
+    ]
+
+
+def _wheel(release: PublishedRelease, machine: str) -> Wheel | None:
+    """The wheel of a machine for the newest Python: what is inside hardly differs from one Python to another."""
+    fit = [
+        (one.major, one.minor, wheel.name, wheel)
+        for wheel in release.wheels
+        for one in wheel.serves
+        if one.machine == machine
+    ]
+    return max(fit, key=lambda one: one[:3])[3] if fit else None
+
+
+def _read(
+    errand: Errand, wheels: Sequence[Wheel], wanted: Sequence[Rule]
+) -> list[tuple[Wheel, dict[str, Told]]]:
+    found = []
+    with ThreadPoolExecutor(THREADS) as workers:
+        read = workers.map(
+            lambda one: contents.read(RemoteWheel(errand.session, one.url, one.sha256), wanted),
+            wheels,
+        )
+        try:
+            for done, (wheel, held) in enumerate(zip(wheels, read, strict=True), 1):
+                found.append((wheel, held))
+                errand.progress(done, len(wheels))
+        except BaseException:
+            workers.shutdown(wait=False, cancel_futures=True)
+            raise
+    return found
+
+
+def _row(
+    table: str,
+    key: str,
+    release: PublishedRelease,
+    machine: str,
+    channel: str,
+    told: tuple[Wheel, Mapping[str, Told]],
+) -> dict[str, Any]:
+    wheel, held = told
+    by_build = key.endswith(variants.name(""))
+    members = dict.fromkeys(name for one in held.values() for name in one.members)
+    subject = f"{release.version}+*@{channel}/{machine}" if by_build else release.version
+    digest = f", sha256 {wheel.sha256[:_DIGITS]}" if wheel.sha256 else ""
+    return {
+        "id": f"{table}/{release.version}-{machine}",
+        key: subject,
+        **({} if by_build else {"machine": machine}),
+        **dict(_cells(held)),
+        "where": f"{wheel.name}{digest}: " + ", ".join([*members][:_SHOWN]),
+    }
+
+
+# Members that a row names.
+_SHOWN = 4
+
+
+def _cells(held: Mapping[str, Told]) -> Iterator[tuple[str, Any]]:
+    for cell, one in held.items():
+        yield cell, {"is": one.text, "at-least": True} if one.partly else one.text
