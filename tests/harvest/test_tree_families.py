@@ -12,6 +12,7 @@ from tests.harvest.gitrepo import DAY, PATH, GitRepo
 from toolmatrix import resources
 from toolmatrix.harvest import families
 from toolmatrix.harvest.families import Errand
+from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ def read(repo: GitRepo, name: str, tmp_path: Path) -> dict[str, list[Cells]]:
     low = tmp_path / "families.yaml"
     text = Path(resources.families_path()).read_text(encoding="utf-8")
     low.write_text(re.sub(r"floor: \d+", "floor: 1", text), encoding="utf-8")
-    errand = Errand(packages={}, day=DAY, place=str(repo.place), env=PATH)
+    errand = Errand(session=Session(), day=DAY, place=str(repo.place), env=PATH)
     tables = families.harvest(families.families(str(low))[name], errand)["tables"]
     return {
         table["id"]: [
