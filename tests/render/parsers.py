@@ -245,6 +245,7 @@ PARSERS: Mapping[str, Callable[..., Tree]] = {
     ".Dockerfile": of_dockerfile,
     ".check.sh": shell,
     ".env.sh": shell,
+    ".spack.yaml": lambda text: of_yaml(text, r"\$"),
     # Nothing in it is put into anything: a text is a text.
     ".cdx.json": json.loads,
     ".def": of_apptainer,

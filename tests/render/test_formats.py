@@ -440,5 +440,6 @@ def test_every_name_of_another_has_a_source() -> None:
         assert set(source) == {"title", "at", "read"}
     assert all("source" in one for runners in read["runners"].values() for one in runners)
     assert all(
-        "source" in one for one in [*read["actions"].values(), *read["conda"], read["engine"]]
+        "source" in one
+        for one in [*read["actions"].values(), *read["conda"], *read["spack"], read["engine"]]
     )

@@ -12,7 +12,9 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
+    from typing import Any, TypeVar
+
+    _Kind = TypeVar("_Kind", "Conda", "Spack")
 
 
 class Action(Value):
@@ -33,6 +35,23 @@ class Conda(Value):
     packages: Sequence[str] = ()
     note: str = ""
     source: str
+
+
+class Spack(Value):
+    """How a component is packaged by Spack; `at` is where, below the folder that the source names.
+
+    `gpu` are the accelerators that it has a variant for; what is `compiled` takes the compiler of the answer.
+    """
+
+    component: str
+    when: str = "*"
+    scheme: str = "pep440"
+    package: str = ""
+    gpu: Sequence[str] = ()
+    compiled: bool = False
+    note: str = ""
+    source: str
+    at: str
 
 
 def runner(service: str, platform: str) -> str:
@@ -60,9 +79,18 @@ def engine() -> tuple[str, str]:
 
 def conda(component: str, version: str) -> Conda | None:
     """How a release is packaged, if conda-forge has anything of its kind."""
-    for entry in _read()["conda"]:
+    return _packaged(Conda, "conda", component, version)
+
+
+def spack(component: str, version: str) -> Spack | None:
+    """How a release is packaged, if Spack has anything of its kind."""
+    return _packaged(Spack, "spack", component, version)
+
+
+def _packaged(kind: type[_Kind], channel: str, component: str, version: str) -> _Kind | None:
+    for entry in _read()[channel]:
         if entry["component"] == component:
-            found = Conda(**entry)
+            found = kind(**entry)
             if Scale(found.scheme, (version,)).select(found.when):
                 return found
     return None

@@ -1,0 +1,78 @@
+"""Environments of Spack: the releases of the answer as specs that are concretized together.
+
+Spack builds from source, also what the answer takes as a wheel; its releases are the same. Which of them its repository
+has is not known here: where one is missing, Spack says so and installs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.lock.model import COMPILERS
+from toolmatrix.render import around, outside, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.render.model import ImagePlan, Job
+
+SUMMARY = "an environment of Spack for each image"
+
+_ARCHS = {"cuda": "cuda_arch", "rocm": "amdgpu_target"}
+_CUDA = re.compile(r"(?:sm|compute)_([0-9]+[a-z]?)")
+
+
+def files(job: Job) -> dict[str, str]:
+    """`NAME.spack.yaml` for each image with anything that Spack packages; raises RenderError for no plain release."""
+    return {
+        around.file_name(image, ".spack.yaml"): around.as_yaml(
+            (
+                *around.lines(job),
+                *_notes(image.locked),
+                "",
+                f"spack env create {image.name} {image.name}.spack.yaml",
+            ),
+            {"spack": {"specs": specs, "concretizer": {"unify": True}}},
+        )
+        for image in job.images
+        if (specs := [*_specs(image)])
+    }
+
+
+def _specs(image: ImagePlan) -> Iterator[str]:
+    locked = image.locked
+    compiler = next((name for name in COMPILERS if name in locked.components), "")
+    for name, part in sorted(locked.components.items()):
+        found = outside.spack(name, part.version)
+        if found is None or not found.package or part.floor:
+            continue
+        words = [f"{found.package}@{quote.plain('release', part.version)}"]
+        words += _gpu(locked, found.gpu)
+        if found.compiled and compiler:
+            version = locked.components[compiler].version
+            words.append(f"%{compiler}@{quote.plain('release', version)}")
+        yield " ".join(words)
+
+
+def _gpu(locked: LockedTarget, known: Sequence[str]) -> Iterator[str]:
+    archs = [quote.plain("arch", arch) for arch in locked.archs]
+    cuda = [one[1] for arch in archs if (one := _CUDA.fullmatch(arch))]
+    gfx = [arch for arch in archs if arch.startswith("gfx")]
+    for accelerator, named in (("cuda", cuda), ("rocm", gfx)):
+        if accelerator not in known:
+            continue
+        # Some packages build for CUDA where nobody says anything: what is not wanted is said as well.
+        yield f"{'+' if locked.accelerator == accelerator else '~'}{accelerator}"
+        if locked.accelerator == accelerator and named:
+            yield f"{_ARCHS[accelerator]}={','.join(dict.fromkeys(named))}"
+
+
+def _notes(locked: LockedTarget) -> Iterator[str]:
+    for name, part in sorted(locked.components.items()):
+        found = outside.spack(name, part.version)
+        if found is not None and found.note:
+            yield f"{name} {part.version}: {found.note}"
+    if locked.accelerator != "none" and not locked.archs:
+        yield "no arch was asked for, and packages of Spack for a GPU want one: `--arch` says which"
