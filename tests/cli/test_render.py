@@ -99,7 +99,7 @@ EVERY_FILE = (
     *(".bazelrc", ".devcontainer/arm/devcontainer.json", ".dockerignore"),
     *(".github/workflows/toolmatrix.yml", "arm.Dockerfile", "arm.check.sh", "arm.def"),
     *("arm.constraints.txt", "arm.env.sh", "arm.environment.yml", "docker-bake.json"),
-    *("toolmatrix.gitlab-ci.yml", "toolmatrix.lock"),
+    *("toolmatrix.gitlab-ci.yml", "toolmatrix.lock", "arm.cdx.json", "arm.spack.yaml"),
 )
 FULL = ("numpy", *DEBIAN)
 """A request that every format has something to say of."""
