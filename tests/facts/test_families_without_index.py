@@ -48,6 +48,25 @@ FAMILIES = {
         "resolve cutlass==3.5.1 cuda==11.2",
         "resolve cublas --target amd",
     ),
+    # Build instructions, CMakeLists.txt and CI images of TVM at its tags; depends_on of spack's packages.
+    "build-tools": (
+        "resolve apache-tvm==0.6.1",
+        "resolve apache-tvm==0.7.0 cmake llvm --target amd",
+        "why-not cmake==4.0 --with apache-tvm==0.8.0",
+        "why-not cmake==3.20 --with apache-tvm==0.20.0",
+        "resolve torch==2.9.0 cmake==3.20",
+        "resolve bazelisk",
+    ),
+    # Install page, jenkinsfile and pyproject.toml of MLC LLM at its tags.
+    "mlc-llm": (
+        "resolve mlc-llm --target amd",
+        "resolve mlc-llm --target amd --from wheel",
+        "resolve mlc-llm --target amd --from wheel --device MI300X",
+        "resolve mlc-llm",
+        "resolve mlc-llm==0.19.0",
+        "resolve mlc-llm==0.19.0 --from wheel",
+        "resolve mlc-llm --from wheel --target arm",
+    ),
     # JetPack by L4T in jetson-containers, recipes of meta-tegra at each L4T.
     "jetson": (
         "resolve jetpack==6.2 --target arm",
@@ -59,7 +78,6 @@ FAMILIES = {
         "resolve jetpack==4.6 --target arm",
         "resolve jetpack==5.1.2 cuda==12.2 --target arm --accelerator cuda",
         "why-not cudnn==9.10 --with jetpack==6.2 --target arm --accelerator cuda",
-        "resolve torch==2.7.0 jetpack==6.2 --from wheel --target arm --device 8.7",
         "resolve jetpack==6.2 --target arm --device H100",
         "resolve jetpack --target x86",
     ),
