@@ -16,7 +16,7 @@ from toolmatrix.harvest import families, written
 from toolmatrix.harvest.families import Errand
 from toolmatrix.harvest.transport import Session
 from toolmatrix.outputs import replace_files, told
-from toolmatrix.value import Value
+from toolmatrix.value import Document, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class HarvestedFile(Value):
     changed: bool
 
 
-class Effort(Value):
+class Effort(Document):
     """What a harvest took: requests and bytes of HTTP, and seconds."""
 
     requests: int
@@ -93,6 +93,7 @@ class Harvested(Outcome):
                 }
                 for file in self.files
             ],
+            "effort": self.effort.to_json(),
         }
 
     def write(self, *, accept: bool = False) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -9,6 +11,14 @@ if TYPE_CHECKING:
 
     Place = tuple[str, str]
     """A machine and a Python series."""
+
+
+_PRE_RELEASE = re.compile(r"==[\d.]+(a|b|rc|\.dev)\d+")
+
+
+def _known(value: str) -> dict[str, Any]:
+    # Final releases alone are read: of what is pinned to another one nobody can say whether it is there.
+    return {"is": value} | ({"evidence": "unknown"} if _PRE_RELEASE.search(value) else {})
 
 
 def series(found: Iterable[str], known: Sequence[str], *, later: bool = False) -> str:
@@ -35,7 +45,8 @@ def _run(first: str, last: str, known: Sequence[str], *, later: bool) -> str:
 def cell(values: Mapping[Place, str], known: Sequence[str], *, later: bool = False) -> Any:
     """The cell that says of each machine and Python what it says of them; "" says nothing, and so does None."""
     if len(set(values.values())) == 1:
-        return next(iter(values.values())) or None
+        value = next(iter(values.values()))
+        return (_known(value) if _PRE_RELEASE.search(value) else value) if value else None
     by_python: dict[str, set[str]] = {}
     for (_, python), value in values.items():
         by_python.setdefault(python, set()).add(value)
@@ -56,8 +67,8 @@ def _parts(
         groups.setdefault(values[python], []).append(python)
     alone = len(groups) == 1
     return [
-        {
-            "is": value,
+        _known(value)
+        | {
             "when": {**when} if alone else {**when, "python": series(held, known, later=later)},
         }
         for value, held in groups.items()

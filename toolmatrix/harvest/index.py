@@ -159,7 +159,7 @@ def _served(release: PublishedRelease, pythons: Sequence[str]) -> Served:
         for python in pythons:
             fit = [
                 (best, wheel)
-                for wheel in release.wheels
+                for wheel in release.files
                 if wheel.allows(python) and (best := wheel.best(machine, python)) is not None
             ]
             if fit:

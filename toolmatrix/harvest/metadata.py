@@ -5,8 +5,11 @@ Raises IndexFailed, and HarvestRefused for a wheel that is damaged or is not the
 
 from __future__ import annotations
 
+import tarfile
+import zlib
+
 from toolmatrix.errors import HarvestRefused, Position
-from toolmatrix.harvest.wheel import RemoteWheel
+from toolmatrix.harvest.wheel import RemoteFile, RemoteWheel
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 
 LARGEST = 4 << 20
 """Bytes; the longest descriptions take some hundred KiB."""
+LARGEST_SOURCE = 64 << 20
+"""Bytes of a packed source archive that are read to find what it says of itself."""
+_SOURCE = ".tar.gz"
 # Lower bounds before upper ones, as people read them.
 _ORDER = (">=", ">", "===", "==", "~=", "<=", "<", "!=")
 _EXACT = ("==", "!=")
@@ -48,8 +54,12 @@ def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metad
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
-    told, _ = parse_email(_text(session, wheel))
-    named = canonicalize_name(wheel.name.partition("-")[0])
+    text = _text(session, wheel)
+    if not text and wheel.name.endswith(_SOURCE):
+        # It fetches a wheel from elsewhere when it is built, or is older than PKG-INFO.
+        return Metadata(wheel=wheel, requires=())
+    told, _ = parse_email(text)
+    named = canonicalize_name(wheel.package)
     if canonicalize_name(told.get("name", "")) != named:
         raise HarvestRefused(
             "METADATA is not that of the wheel",
@@ -65,7 +75,10 @@ def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metad
             unread.append(line)
             continue
         package = canonicalize_name(requirement.name)
-        if package in components and package != named:
+        if package == named and requirement.extras:
+            # An extra that is made of others.
+            requires.append(("", line))
+        elif package in components and package != named:
             requires.append((components[package], line))
     return Metadata(wheel=wheel, requires=tuple(sorted(requires)), unread=tuple(unread))
 
@@ -79,18 +92,47 @@ def _text(session: Session, wheel: Wheel) -> bytes:
     reply = session.whole(f"{wheel.url}.metadata", LARGEST)
     data = reply.data if reply is not None else b""
     if not data.startswith(b"Metadata-Version:"):
-        remote = RemoteWheel(session, wheel.url, wheel.sha256)
-        members = [name for name in remote.names() if _is_metadata(name)]
-        if len(members) != 1:
-            raise HarvestRefused(
-                "the wheel has no METADATA",
-                where=Position(wheel.name),
-                expected="one member NAME.dist-info/METADATA",
-                found=", ".join(members[:3]) or "none",
-            )
-        data = remote.read(members[0], LARGEST)
+        inside = _of_source if wheel.name.endswith(_SOURCE) else _of_wheel
+        data = inside(session, wheel)
     session.keep(wheel.sha256, "METADATA", data)
     return data
+
+
+def _of_wheel(session: Session, wheel: Wheel) -> bytes:
+    remote = RemoteWheel(session, wheel.url, wheel.sha256)
+    members = [name for name in remote.names() if _is_metadata(name)]
+    if len(members) != 1:
+        raise HarvestRefused(
+            "the wheel has no METADATA",
+            where=Position(wheel.name),
+            expected="one member NAME.dist-info/METADATA",
+            found=", ".join(members[:3]) or "none",
+        )
+    return remote.read(members[0], LARGEST)
+
+
+def _of_source(session: Session, wheel: Wheel) -> bytes:
+    """PKG-INFO of a source archive, of which no more is read than stands before it; "" where there is none."""
+    archive = RemoteFile(session, wheel.url, wheel.sha256)
+    archive.rewind()
+    try:
+        with tarfile.open(fileobj=archive, mode="r|gz") as opened:
+            for member in opened:
+                folder, _, last = member.name.partition("/")
+                if folder and last == "PKG-INFO" and member.size <= LARGEST:
+                    held = opened.extractfile(member)
+                    return held.read() if held is not None else b""
+                if archive.tell() > LARGEST_SOURCE:
+                    break
+    except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
+        session.forget(wheel.sha256)
+        raise HarvestRefused(
+            "the source archive is damaged",
+            where=Position(wheel.name),
+            expected="a packed tar archive",
+            found=str(error)[:120],
+        ) from None
+    return b""
 
 
 def _is_metadata(name: str) -> bool:
@@ -115,13 +157,28 @@ def required(
         "python_version": python,
         "sys_platform": "linux",
     }
-    found: dict[str, list[Requirement]] = {}
-    for component, line in metadata.requires:
-        requirement = Requirement(line)
+    lines = [(component, Requirement(line)) for component, line in metadata.requires]
+
+    def holds(requirement: Requirement, wanted: Iterable[str]) -> bool:
         marker = requirement.marker
-        if marker is None or any(
-            marker.evaluate(environment | {"extra": extra}) for extra in ("", *extras)
-        ):
+        return marker is None or any(
+            marker.evaluate(environment | {"extra": extra}) for extra in ("", *wanted)
+        )
+
+    wanted = set(extras)
+    while True:
+        more = {
+            extra
+            for component, requirement in lines
+            if not component and holds(requirement, wanted)
+            for extra in requirement.extras
+        }
+        if more <= wanted:
+            break
+        wanted |= more
+    found: dict[str, list[Requirement]] = {}
+    for component, requirement in lines:
+        if component and holds(requirement, wanted):
             found.setdefault(component, []).append(requirement)
     return {component: _selector(several) for component, several in found.items()}
 

@@ -151,6 +151,8 @@ class _Tables:
             row["source"] = _source(read.package)
         elif required := self.required(read.package, held):
             row |= required | {"where": _where(held)}
+            # A source says what it would make a wheel with; building one decides.
+            row |= {"evidence": "stated"} if release.source is not None else {}
         return {key: value for key, value in row.items() if value}
 
     def installed(self, held: ReleaseRead) -> dict[str, Any]:
@@ -247,13 +249,15 @@ class _Tables:
             "defines": "variants" if builds else "releases",
             "key": self.component,
         }
+        if package.extras and not builds:
+            made["note"] = "what it requires is told with its extras " + ", ".join(package.extras)
         if builds:
             made["install"] = package.install
             if of_another:
                 made["matches"] = [package.line]
                 made["note"] = f"its line is that of the {package.line} that it requires"
         present = {column for row in rows for column in row}
-        plain = {self.component, "where", "source", "line", "channel", "machine", "id"}
+        plain = {self.component, "where", "source", "evidence", "line", "channel", "machine", "id"}
         known = _BUILD_COLUMNS if builds else _COLUMNS
         made["columns"] = {
             **{column: meaning for column, meaning in known.items() if column in present},
@@ -270,7 +274,10 @@ class _Tables:
         return made
 
 
-_WHERE = "file list (upload date, Requires-Python, wheel tags); Requires-Dist in METADATA of the files that rows name"
+_WHERE = (
+    "file list (upload date, Requires-Python, wheel tags); Requires-Dist in METADATA of the wheels, or PKG-INFO of the "
+    "sources, that rows name"
+)
 _WHERE_BUILDS = "file list (wheel tags); METADATA of the files that rows name"
 _COLUMNS: dict[str, dict[str, Any]] = {
     "date": {"as": "attribute"},

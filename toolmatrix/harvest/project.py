@@ -50,13 +50,14 @@ class Serves(NamedTuple):
 
 
 class Wheel(Value):
-    """A wheel for Linux."""
+    """A wheel for Linux, or the source of a release that has none."""
 
     name: str
     url: str
     sha256: str
     requires_python: str
     serves: tuple[Serves, ...]
+    package: str
 
     def best(self, machine: str, python: str) -> Serves | None:
         """What of it serves a machine and a Python series best, None where nothing does."""
@@ -86,11 +87,18 @@ class PublishedRelease(Value):
     yanked: bool
     requires_python: str
     wheels: tuple[Wheel, ...]
+    # The source of a release that has no wheel for Linux.
+    source: Wheel | None = None
+
+    @property
+    def files(self) -> tuple[Wheel, ...]:
+        """The wheels, or the source where there are none."""
+        return self.wheels or ((self.source,) if self.source is not None else ())
 
     @property
     def portable(self) -> bool:
         """Whether a wheel serves any machine."""
-        return any(not one.machine for wheel in self.wheels for one in wheel.serves)
+        return any(not one.machine for wheel in self.files for one in wheel.serves)
 
 
 def releases(session: Session, indexes: Sequence[str], package: str) -> list[PublishedRelease]:
@@ -111,14 +119,17 @@ def releases(session: Session, indexes: Sequence[str], package: str) -> list[Pub
 
 
 def _page(package: str, reply: Reply) -> ProjectPage:
-    from pypi_simple import ProjectPage
+    from pypi_simple import ProjectPage, UnsupportedRepoVersionError
 
     kind = reply.headers.get("Content-Type", "").partition(";")[0]
     try:
         if kind.endswith("json"):
             return ProjectPage.from_json_data(json.loads(reply.data), reply.url)
         return ProjectPage.from_html(package, reply.data.decode(), reply.url)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (
+        *(ValueError, TypeError, KeyError, AttributeError, RecursionError),
+        UnsupportedRepoVersionError,
+    ) as error:
         raise IndexFailed(
             "the package index does not answer as one",
             where=Position(package),
@@ -160,7 +171,20 @@ def _release(version: str, files: list[DistributionPackage]) -> PublishedRelease
         yanked=all(file.is_yanked for file in files),
         requires_python=wanted.pop() if len(wanted) == 1 else "",
         wheels=wheels,
+        source=None if wheels else _source(files),
     )
+
+
+def _source(files: list[DistributionPackage]) -> Wheel | None:
+    """The source archive of a release, as what serves every machine and Python that it allows."""
+    for file in sorted(files, key=lambda one: one.filename):
+        if file.package_type == "sdist" and file.filename.endswith(".tar.gz"):
+            anything = tuple(
+                Serves(machine="", major=major, minor=0, later=True, glibc=(0, 0))
+                for major in (2, 3)
+            )
+            return _file(file, anything)
+    return None
 
 
 def _wheels(files: list[DistributionPackage]) -> Iterator[Wheel]:
@@ -175,13 +199,18 @@ def _wheels(files: list[DistributionPackage]) -> Iterator[Wheel]:
             continue
         serves = tuple(sorted(one for tag in tags if (one := _serves(tag)) is not None))
         if serves:
-            yield Wheel(
-                name=file.filename,
-                url=file.url.partition("#")[0],
-                sha256=file.digests.get("sha256", ""),
-                requires_python=_plain(file.requires_python),
-                serves=serves,
-            )
+            yield _file(file, serves)
+
+
+def _file(file: DistributionPackage, serves: tuple[Serves, ...]) -> Wheel:
+    return Wheel(
+        name=file.filename,
+        package=file.project or "",
+        url=file.url.partition("#")[0],
+        sha256=file.digests.get("sha256", ""),
+        requires_python=_plain(file.requires_python),
+        serves=serves,
+    )
 
 
 def _plain(specifier: str | None) -> str:

@@ -40,6 +40,7 @@ _BUSY = (429, 500, 502, 503, 504)
 _NO_SUFFIX = (400, 405, 416, 501)
 # What requests reads by itself.
 _CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+_JSON, _HTML = "application/vnd.pypi.simple.v1+json", "text/html"
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
@@ -276,13 +277,16 @@ def _path(url: str) -> str:
 
 
 def _file(path: str, url: str, most: int) -> Reply | None:
-    if not os.path.isfile(path):
-        return None
-    with _reading(url):
-        if _size(path, url) > most:
-            raise _failed(url, f"at most {most} bytes", f"{_size(path, url)} bytes")
-        with open(path, "rb") as file:
-            return Reply(status=200, headers={}, data=file.read(), url=url)
+    # What a directory of an index on the disk holds, as its server would answer.
+    for inside, kind in (("", ""), ("index.json", _JSON), ("index.html", _HTML)):
+        named = os.path.join(path, inside) if inside else path
+        if os.path.isfile(named):
+            with _reading(url), open(named, "rb") as file:
+                data = file.read(most + 1)
+            if len(data) > most:
+                raise _failed(url, f"at most {most} bytes", "more than that")
+            return Reply(status=200, headers={"Content-Type": kind}, data=data, url=url)
+    return None
 
 
 def _size(path: str, url: str) -> int:

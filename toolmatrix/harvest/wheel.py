@@ -52,7 +52,7 @@ class RemoteWheel:
         self.name = url.partition("#")[0].rpartition("/")[2]
         self._session = session
         self._digest = digest
-        self._file = _Ranged(session, url, digest)
+        self._file = RemoteFile(session, url, digest)
         self._archive: zipfile.ZipFile | None = None
 
     @property
@@ -109,8 +109,8 @@ class RemoteWheel:
         return HarvestRefused(what, where=Position(self.name), expected=expected, found=found)
 
 
-class _Ranged(io.RawIOBase):
-    """A file at an address, as zipfile wants one: what is not there yet is asked for."""
+class RemoteFile(io.RawIOBase):
+    """A file at an address, as zipfile and tarfile want one: what is not there yet is asked for."""
 
     def __init__(self, session: Session, url: str, digest: str) -> None:
         super().__init__()
@@ -127,9 +127,14 @@ class _Ranged(io.RawIOBase):
         self._next = 0
 
     def until(self, stop: int) -> None:
-        """What is read from now on ends there, and begins with a small piece."""
+        """Say that what is read from now on ends there: it is asked for in pieces that grow."""
         self._stop = stop
         self._next = FIRST_PIECE
+
+    def rewind(self) -> None:
+        """Go to the beginning, to read all of it."""
+        self._place = 0
+        self.until(self._length())
 
     def seekable(self) -> bool:
         return True

@@ -260,8 +260,16 @@ def _codegen_accelerator(names: Names, archs: Sequence[str], devices: Sequence[s
 
 
 def _from(asks: Sequence[Ask], names: Names) -> str:
-    """Source, but for what there is as a wheel alone, and for a build that is named."""
-    if any(names.components[ask.component]["variant_of"] for ask in asks):
+    """Source, but for what there is as a wheel alone, for a build that is named, and for what brings a framework."""
+    asked = [(ask, names.components[ask.component]) for ask in asks]
+    if any(part["variant_of"] for _, part in asked):
+        return "wheel"
+    # Who asks for a package that stands on a framework installs both.
+    if not any(part["framework"] for _, part in asked) and any(
+        binding.kind == "requires" and names.components[binding.component]["framework"]
+        for ask in asks
+        for binding in names.index.component(ask.component).bindings
+    ):
         return "wheel"
     built = all(_admits(ask, "from", "source", names, {}) for ask in asks)
     return "source" if built else "wheel"

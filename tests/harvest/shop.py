@@ -1,0 +1,108 @@
+"""A package index on loopback, with wheels that are made here, which gives ranges as honestly as a test wants."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import zipfile
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tests.images.hostile import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tests.images.hostile import Asked, Server
+
+    Give = Callable[[Asked, bytes], Reply]
+
+JSON = "application/vnd.pypi.simple.v1+json"
+
+
+class File(NamedTuple):
+    """A file of a package: its name, its bytes, and what an index says of it."""
+
+    name: str
+    data: bytes
+    said: Mapping[str, Any] = {}
+
+    @property
+    def sha256(self) -> str:
+        """Its digest as indexes write it."""
+        return hashlib.sha256(self.data).hexdigest()
+
+
+def wheel(
+    name: str,
+    version: str,
+    tags: str,
+    requires: Sequence[str] = (),
+    members: Mapping[str, bytes] | None = None,
+    said: Mapping[str, Any] | None = None,
+) -> File:
+    """A wheel with METADATA at its end, as tools write it."""
+    buffer = io.BytesIO()
+    folder = f"{name.replace('-', '_')}-{version}"
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    lines += [f"Requires-Dist: {one}" for one in requires]
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, data in {
+            **(members or {}),
+            f"{folder}.dist-info/METADATA": "\n".join([*lines, "", "Words."]).encode(),
+        }.items():
+            archive.writestr(zipfile.ZipInfo(path), data, zipfile.ZIP_DEFLATED)
+    return File(f"{folder}-{tags}.whl", buffer.getvalue(), said or {})
+
+
+def page(package: str, files: Sequence[File]) -> bytes:
+    """The list of files as JSON (PEP 691)."""
+    return json.dumps(
+        {
+            "meta": {"api-version": "1.1"},
+            "name": package,
+            "files": [
+                {
+                    "filename": one.name,
+                    "url": f"/files/{one.name}",
+                    "hashes": {"sha256": one.sha256},
+                    "upload-time": "2024-05-06T07:08:09.123456Z",
+                    **one.said,
+                }
+                for one in files
+            ],
+        }
+    ).encode()
+
+
+def html(files: Sequence[File]) -> bytes:
+    """The list of files as HTML (PEP 503)."""
+    links = "".join(
+        f'<a href="/files/{one.name}#sha256={one.sha256}">{one.name}</a><br/>' for one in files
+    )
+    return f"<!DOCTYPE html><html><body>{links}</body></html>".encode()
+
+
+def honest(asked: Asked, data: bytes) -> Reply:
+    """A range as it was asked for, or everything."""
+    wanted = asked.headers.get("Range", "")
+    found = re.fullmatch(r"bytes=(\d*)-(\d*)", wanted)
+    if not found:
+        return Reply(body=data)
+    if found[1]:
+        first, last = int(found[1]), int(found[2] or len(data) - 1)
+    else:
+        first, last = max(0, len(data) - int(found[2])), len(data) - 1
+    last = min(last, len(data) - 1)
+    span = {"Content-Range": f"bytes {first}-{last}/{len(data)}"}
+    return Reply(206, span, data[first : last + 1])
+
+
+def stock(server: Server, package: str, files: Sequence[File], give: Give = honest) -> None:
+    """Put the files of a package on the index of a server."""
+    server.answers[f"/simple/{package}/"] = Reply(
+        headers={"Content-Type": JSON}, body=page(package, files)
+    )
+    for one in files:
+        server.answers[f"/files/{one.name}"] = lambda asked, data=one.data: give(asked, data)

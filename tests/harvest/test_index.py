@@ -1,0 +1,315 @@
+"""Families of packages: an index on loopback with wheels made here, and the facts that come of it."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.harvest import shop
+from tests.images import hostile
+from tests.images.hostile import Reply
+from toolmatrix.errors import HarvestRefused, IndexFailed, MatrixError, NothingMatched
+from toolmatrix.harvest import families, settings, transport, written
+from toolmatrix.harvest.families import Errand
+from toolmatrix.harvest.settings import Indexes
+from toolmatrix.harvest.transport import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from tests.harvest.shop import File
+    from tests.images.hostile import Server
+
+pytestmark = pytest.mark.process
+
+PYTHONS = ("2.7", "3.8", "3.9", "3.10", "3.11", "3.12")
+X86 = "manylinux_2_17_x86_64"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A server that is the index of this machine's user."""
+    monkeypatch.setattr(transport, "BACKOFF", 0)
+    with hostile.running() as found:
+        where = Indexes(urls=(f"{found.url}/simple/",))
+        monkeypatch.setattr(settings, "indexes", lambda _env: where)
+        yield found
+
+
+def document(
+    folder: Path, packages: str, errand: Errand | None = None, **more: Any
+) -> dict[str, Any]:
+    """The facts of one family with these packages."""
+    path = folder / "families.yaml"
+    path.write_text(
+        "schema: toolmatrix.families/1\n"
+        "packages: {torch: torch, numpy: numpy}\n"
+        f"families:\n  app:\n    kind: index\n    about: words\n    packages: {packages}\n"
+    )
+    known = families.families(str(path))
+    given: dict[str, Any] = {
+        "session": Session(),
+        "day": date(2026, 11, 23),
+        "packages": families.packages(str(path)),
+        "pythons": PYTHONS,
+        **more,
+    }
+    return families.harvest(known["app"], errand or Errand(**given))
+
+
+def rows(made: dict[str, Any], table: str = "app-releases") -> list[dict[str, Any]]:
+    """The rows of a table."""
+    found: list[dict[str, Any]] = next(one["rows"] for one in made["tables"] if one["id"] == table)
+    return found
+
+
+def wheels(version: str, *pythons: str, requires: Sequence[str] = ()) -> list[File]:
+    """A wheel for each Python."""
+    return [
+        shop.wheel(
+            "app", version, f"cp{one}-cp{one}-{X86}", requires, said={"requires-python": ">=3.8"}
+        )
+        for one in pythons
+    ]
+
+
+def test_a_release_is_its_dates_pythons_machines_and_requirements(
+    server: Server, tmp_path: Path
+) -> None:
+    files = wheels("1.2", "38", "39", requires=["numpy>=1.17", "nobody"])
+    shop.stock(server, "app", files)
+    made = document(tmp_path, "{app: {title: App}}")
+    low, high = files
+    assert rows(made) == [
+        {
+            "app": "1.2",
+            "date": "2024-05-06",
+            "requires-python": ">=3.8",
+            "python": "3.8-3.9",
+            "glibc": ">=2.17",
+            "numpy": ">=1.17",
+            "where": f"{low.name}, sha256 {low.sha256[:16]}; {high.name}, sha256 {high.sha256[:16]}",
+        }
+    ]
+    assert made["sources"] == {
+        "pypi-app": {
+            "title": "Python package index, app: file list and METADATA",
+            "at": "package app, final releases 1.2 to 1.2",
+            "read": "2026-11-23",
+        }
+    }
+
+
+def test_between_two_ends_that_agree_nothing_is_read(server: Server, tmp_path: Path) -> None:
+    files = wheels("1.0", "38", "39", "310", "311", requires=["numpy"])
+    shop.stock(server, "app", files)
+    document(tmp_path, "{app: {}}")
+    touched = {one.path for one in server.asked if one.path.endswith(".whl")}
+    assert touched == {f"/files/{files[0].name}", f"/files/{files[-1].name}"}
+
+
+def test_where_the_ends_differ_every_wheel_is_read(server: Server, tmp_path: Path) -> None:
+    files = [
+        *wheels("1.0", "38", "39", requires=["numpy>=1.17"]),
+        *wheels("1.0", "310", requires=["numpy>=1.21"]),
+        *wheels("1.0", "311", requires=["numpy>=1.23"]),
+    ]
+    shop.stock(server, "app", files)
+    (row,) = rows(document(tmp_path, "{app: {}}"))
+    assert row["numpy"] == [
+        {"is": ">=1.17", "when": {"python": "3.8-3.9"}},
+        {"is": ">=1.21", "when": {"python": "3.10"}},
+        {"is": ">=1.23", "when": {"python": "3.11"}},
+    ]
+    assert len(row["where"].split("; ")) == 4
+
+
+def test_metadata_beside_a_wheel_spares_the_wheel(server: Server, tmp_path: Path) -> None:
+    (file,) = wheels("1.0", "38", requires=["numpy<2"])
+    shop.stock(server, "app", [file])
+    text = b"Metadata-Version: 2.1\nName: APP\nVersion: 1.0\nRequires-Dist: numpy<1.5\n"
+    server.answers[f"/files/{file.name}.metadata"] = Reply(body=text)
+    (row,) = rows(document(tmp_path, "{app: {}}"))
+    assert row["numpy"] == "<1.5"
+    assert f"/files/{file.name}" not in [one.path for one in server.asked]
+
+
+def test_a_page_in_the_place_of_metadata_is_not_taken_for_it(
+    server: Server, tmp_path: Path
+) -> None:
+    (file,) = wheels("1.0", "38", requires=["numpy<2"])
+    shop.stock(server, "app", [file])
+    server.answers[f"/files/{file.name}.metadata"] = Reply(body=b"<html>sign in</html>")
+    (row,) = rows(document(tmp_path, "{app: {}}"))
+    assert row["numpy"] == "<2"
+
+
+def test_metadata_of_another_package_is_refused(server: Server, tmp_path: Path) -> None:
+    (file,) = wheels("1.0", "38")
+    shop.stock(server, "app", [file])
+    text = b"Metadata-Version: 2.1\nName: other\nVersion: 1.0\n"
+    server.answers[f"/files/{file.name}.metadata"] = Reply(body=text)
+    with pytest.raises(HarvestRefused, match="METADATA is not that of the wheel") as refused:
+        document(tmp_path, "{app: {}}")
+    assert (refused.value.expected, refused.value.found) == ("the name app", "`other`")
+
+
+def test_a_wheel_for_any_platform_leaves_python_and_glibc_unsaid(
+    server: Server, tmp_path: Path
+) -> None:
+    anywhere = shop.wheel("app", "1.0", "py3-none-any", ["numpy"])
+    shop.stock(server, "app", [*wheels("1.0", "38"), anywhere])
+    (row,) = rows(document(tmp_path, "{app: {}}"))
+    assert set(row) == {"app", "date", "numpy", "where"}
+
+
+def test_floors_that_differ_by_python_are_told_by_python(server: Server, tmp_path: Path) -> None:
+    files = [
+        shop.wheel("app", "1.0", "cp38-cp38-manylinux1_x86_64"),
+        shop.wheel("app", "1.0", "cp39-cp39-manylinux_2_28_x86_64"),
+        shop.wheel("app", "1.0", "cp39-cp39-manylinux_2_34_aarch64"),
+    ]
+    shop.stock(server, "app", files)
+    (row,) = rows(document(tmp_path, "{app: {requires: []}}"))
+    assert row["glibc"] == [
+        {"is": ">=2.5", "when": {"python": "3.8"}},
+        {"is": ">=2.28", "when": {"python": "3.9"}},
+    ]
+    assert (row["python"], row["python-aarch64"], row["glibc-aarch64"]) == (
+        "3.8-3.9",
+        "3.9",
+        ">=2.34",
+    )
+
+
+def test_a_withdrawn_release_and_an_older_one_than_wanted(server: Server, tmp_path: Path) -> None:
+    gone = shop.wheel("app", "1.2", "py3-none-any", said={"yanked": "broken"})
+    files = [shop.wheel("app", version, "py3-none-any") for version in ("0.9", "1.0")]
+    shop.stock(server, "app", [gone, *files])
+    made = rows(document(tmp_path, "{app: {since: '1.0', requires: []}}"))
+    assert [(one["app"], one.get("yanked")) for one in made] == [("1.2", True), ("1.0", None)]
+
+
+def test_a_source_says_what_it_requires_where_there_is_no_wheel(
+    server: Server, tmp_path: Path
+) -> None:
+    import io
+    import tarfile
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, text in (
+            ("app-1.0/LICENSE", b"words"),
+            ("app-1.0/PKG-INFO", b"Metadata-Version: 2.1\nName: app\nRequires-Dist: torch\n"),
+        ):
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    file = shop.File("app-1.0.tar.gz", buffer.getvalue())
+    shop.stock(server, "app", [file])
+    (row,) = rows(document(tmp_path, "{app: {}}"))
+    assert (row["torch"], row["evidence"]) == ("*", "stated")
+
+
+def test_packages_of_one_component_are_its_builds(server: Server, tmp_path: Path) -> None:
+    shop.stock(server, "app-cu12", [shop.wheel("app-cu12", "1.0", f"cp38-abi3-{X86}", ["numpy"])])
+    shop.stock(server, "app-cu11", [shop.wheel("app-cu11", "1.0", f"cp38-abi3-{X86}", ["numpy<2"])])
+    made = document(
+        tmp_path,
+        "{app-cu12: {component: app, line: cu12, cuda: '12'},"
+        " app-cu11: {component: app, line: cu11, cuda: '11', beside: true}}",
+    )
+    assert [one["id"] for one in made["tables"]] == [
+        "app-releases",
+        "app-cu12-variants",
+        "app-cu11-variants",
+    ]
+    assert [one["app"] for one in rows(made)] == ["1.0"]
+    (new,), (old,) = rows(made, "app-cu12-variants"), rows(made, "app-cu11-variants")
+    assert (new["line"], new["numpy"], new["archs"], new["cuda-named"], new["python"]) == (
+        *("cu12", "*", "unknown", "12", ">=3.8"),
+    )
+    assert (old["numpy"], old["cuda-beside"]) == ("<2", "11")
+    assert made["statements"][0]["evidence"] == "unknown"
+
+
+def test_the_line_of_a_build_is_that_of_the_torch_it_pins(server: Server, tmp_path: Path) -> None:
+    files = [
+        shop.wheel("app", "1.1", f"cp38-abi3-{X86}", ["torch==2.4"]),
+        shop.wheel("app", "1.0", f"cp38-abi3-{X86}", ["torch>=2.4"]),
+    ]
+    shop.stock(server, "app", files)
+    lines = {"torch": {("2.4.0", "x86_64"): ("cu121", "cuda")}}
+    made = document(tmp_path, "{app: {line: torch}}", lines=lines)
+    (build,) = rows(made, "app-variants")
+    assert (build["app"], build["line"], build["archs"]) == ("1.1", "cu121", "unknown")
+    table = made["tables"][1]
+    assert (table["matches"], table["evidence"]) == (["torch"], "derived")
+    assert [one["torch"] for one in rows(made)] == ["==2.4.0", ">=2.4"]
+
+
+def test_a_harvest_that_was_cut_short_goes_on(server: Server, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    files = [one for version in ("1.0", "1.1", "1.2") for one in wheels(version, "38")]
+    shop.stock(server, "app", files)
+    broken = server.answers.pop(f"/files/{files[1].name}")
+    with pytest.raises(IndexFailed):
+        document(tmp_path, "{app: {}}", session=Session(str(cache)))
+    server.asked.clear()
+    server.answers[f"/files/{files[1].name}"] = broken
+    assert len(rows(document(tmp_path, "{app: {}}", session=Session(str(cache))))) == 3
+    server.asked.clear()
+    again = document(tmp_path, "{app: {}}", session=Session(str(cache)))
+    assert [one.path for one in server.asked] == ["/simple/app/"]
+    assert written.text(again, "x") == written.text(document(tmp_path, "{app: {}}"), "x")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(body=b"<html>sign in</html>", headers={"Content-Type": shop.JSON}),
+        Reply(503),
+        Reply(403),
+        Reply(302, {"Location": "/simple/app/"}),
+        Reply(body=b"x", headers={"Content-Length": str(1 << 40)}),
+        Reply(body=b"half", headers={"Content-Length": "99"}),
+        Reply(raw=[b"\x00\x01\x02"]),
+    ],
+    ids=["garbage", "busy", "forbidden", "circles", "huge", "truncated", "noise"],
+)
+def test_an_index_that_does_not_answer_as_one_is_one_error(
+    server: Server, tmp_path: Path, reply: Reply
+) -> None:
+    server.answers["/simple/app/"] = reply
+    with pytest.raises(IndexFailed) as failed:
+        document(tmp_path, "{app: {}}")
+    assert failed.value.where is not None
+    assert failed.value.where.path == "app"
+
+
+def test_a_package_that_is_not_there_is_named(server: Server, tmp_path: Path) -> None:
+    assert server.answers == {}
+    with pytest.raises(NothingMatched, match="the package index has no `app`"):
+        document(tmp_path, "{app: {}}")
+
+
+@pytest.mark.parametrize(
+    ("packages", "message"),
+    [
+        ("{app: {colour: red}}", "unknown key"),
+        ("{app: {device-code: read}}", "device-code is not a known word"),
+        ("[app]", "packages must be a mapping"),
+        ("{app: {requires: numpy}}", "a list of names must be a list"),
+    ],
+)
+def test_a_family_that_is_not_one_is_an_error_at_its_place(
+    server: Server, tmp_path: Path, packages: str, message: str
+) -> None:
+    assert server.asked == []
+    with pytest.raises(MatrixError, match=message) as refused:
+        document(tmp_path, packages)
+    assert refused.value.where is not None
+    assert refused.value.where.line == 7
