@@ -61,6 +61,8 @@ def test_the_commit_counts_and_a_row_may_name_its_own(repo: GitRepo) -> None:
         asked(repo, "7.7.0", "owner/project:docs/a.txt@v2", "same at commit " + commit)[0] == FOUND
     )
     assert asked(repo, "7.7.0", "owner/project:docs/a.txt", "docs/a.txt, tag v1")[0] == FOUND
+    assert asked(repo, "7.7.0", "owner/project@v1", "docs/a.txt")[0] == FOUND
+    assert asked(repo, "7.7.0", "owner/project@v1", "somewhere")[0] == CANNOT_SAY
 
 
 @pytest.mark.parametrize(

@@ -467,3 +467,63 @@ def test_a_page_whose_table_changed_is_refused(
     said = refusal(page.place, GRID)
     assert f"expected {expected}" in said
     assert f"found {found}" in said
+
+
+PATHS = """
+kind: tree
+about: what recipes put into images
+title: Recipes
+repository: owner/recipes
+marks: [README]
+tables:
+  - id: recipes
+    about: images
+    evidence: artifact
+    key: image
+    columns:
+      toolkit: {as: carries}
+      machine: {as: limits}
+    floor: 1
+    read:
+      paths:
+        match: 'dist/(?P<system>[a-z]+)/(?P<kind>devel)/Dockerfile'
+        release: {dockerfile: FROM, match: 'base:(?P<version>[0-9.]+)', is: "{kind}:{version}-{system}"}
+      cells:
+        toolkit: {dockerfile: FROM, match: '[0-9.]+'}
+        machine: {match: '(?<=# )[0-9a-z]+', words: {amd64: x86_64, arm64: aarch64}, several: blanks}
+"""
+
+
+def test_many_files_of_one_commit_are_read(tmp_path: Path) -> None:
+    made = GitRepo(tmp_path / "recipes")
+    files = {
+        "README": "",
+        "dist/ubuntu/devel/Dockerfile": "FROM base:12.4.1\n# amd64\n# arm64\n",
+        "dist/debian/devel/Dockerfile": "FROM base:11.8\n# amd64\n",
+        "dist/debian/runtime/Dockerfile": "FROM base:9\n",
+    }
+    commit = made.release("any", files)
+    found = harvested(made.place, PATHS)
+    source = "project-source/HEAD"
+    assert found["tables"][0]["rows"] == [
+        {
+            "image": f"devel:{version}-{system}",
+            "toolkit": version,
+            "machine": machine,
+            "source": source,
+            "where": path,
+        }
+        for version, system, machine, path in [
+            ("12.4.1", "ubuntu", "x86_64 aarch64", "dist/ubuntu/devel/Dockerfile"),
+            ("11.8", "debian", "x86_64", "dist/debian/devel/Dockerfile"),
+        ]
+    ]
+    assert found["sources"][source]["at"] == f"owner/recipes@{commit}"
+    made.release("later", {"dist/ubuntu/devel/Dockerfile": "FROM base:12.4.1\n# riscv64\n"})
+    assert refusal(made.place, PATHS) == (
+        "a value does not stand where it did; at HEAD:dist/ubuntu/devel/Dockerfile; "
+        "expected machine: (?<=# )[0-9a-z]+; found `riscv64`, and not one of amd64, arm64"
+    )
+    made.git("rm", "-r", "--quiet", "dist")
+    made.release("last", {})
+    assert refusal(made.place, PATHS).endswith("expected 1 rows at least; found 0")

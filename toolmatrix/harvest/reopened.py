@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 FOUND, NOT_FOUND, CANNOT_SAY = "found", "not found", "cannot say"
 
-_AT = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+):(?P<path>[^@,;*\s]+)(@(?P<revision>[\w./+-]+))?")
+_AT = re.compile(
+    r"(?P<repository>[\w.-]+/[\w.-]+)(:(?P<path>[^@,;*\s]+))?(@(?P<revision>[\w./+-]+))?"
+)
+# Of a source without a path the row names it.
+_PATH = re.compile(r"[^\s,;]*[/.][^\s,;]*")
 # A row that was read at another revision than its source names it.
 _WHERE = re.compile(r"\b(?:tag|branch|commit) (?P<revision>[\w./+-]*[\w+-])")
 _WORD = re.compile(r"(?P<operator>[<>=!~]*)\s*(?P<value>[^\s,|]+)")
@@ -86,7 +90,9 @@ def _named(question: SourceQuestion) -> tuple[str, str]:
     if not match:
         return "", ""
     said = _WHERE.search(question.where)
-    return (said["revision"] if said else match["revision"] or ""), match["path"]
+    inside = _PATH.match(question.where)
+    path = match["path"] or (inside[0] if inside else "")
+    return (said["revision"] if said else match["revision"] or ""), path
 
 
 def _compared(value: str, text: str) -> Reopened:
