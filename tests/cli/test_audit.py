@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from tests import index_server
-from tests.index_server import wheel
+from tests.harvest.shop import stock, wheel
+from tests.images import hostile
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cli.conftest import Cli
-    from tests.index_server import PackageIndex
+    from tests.images.hostile import Server
 
 FRONT = """\
 schema: toolmatrix.matrix/1
@@ -81,18 +81,17 @@ tables:
 """
 
 EPOCH = "1769817600"  # 2026-01-31
-TAGS = "cp311.cp312-abi3-manylinux_2_17_x86_64"
 APPS = (
-    wheel("app-1.0", "cp311-abi3-manylinux_2_17_x86_64", ["tool<2"]),
-    wheel("app-2.0", "cp311-abi3-manylinux_2_17_x86_64", ["tool>=2"]),
+    wheel("app", "1.0", "cp311-abi3-manylinux_2_17_x86_64", ["tool<2"]),
+    wheel("app", "2.0", "cp311-abi3-manylinux_2_17_x86_64", ["tool>=2"]),
 )
-TOOLS = (wheel("tool-1.0", "py3-none-any"), wheel("tool-2.0", "py3-none-any"))
+TOOLS = (wheel("tool", "1.0", "py3-none-any"), wheel("tool", "2.0", "py3-none-any"))
 
 
 class Planted:
     """A matrix, the index that its releases are from, and a clone of what its tree is."""
 
-    def __init__(self, folder: Path, index: PackageIndex) -> None:
+    def __init__(self, folder: Path, index: Server) -> None:
         self.folder = folder
         self.index = index
         self.clone = folder / "clones" / "vendor" / "app"
@@ -103,13 +102,18 @@ class Planted:
         self._git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "versions")
         commit = self._git("rev-parse", "HEAD").strip()
         self.facts = FACTS.replace("COMMIT", commit[:12])
-        index.publish("app", APPS)
-        index.publish("tool", TOOLS)
+        stock(index, "app", APPS)
+        stock(index, "tool", TOOLS)
 
     def _git(self, *words: str) -> str:
         return subprocess.run(
             ["git", "-C", str(self.clone), *words], check=True, capture_output=True, text=True
         ).stdout
+
+    @property
+    def url(self) -> str:
+        """The address that settings name."""
+        return f"{self.index.url}/simple"
 
     def plant(self, old: str, new: str) -> None:
         """Replace a text of the facts."""
@@ -126,7 +130,7 @@ class Planted:
 
 @pytest.fixture
 def planted(tmp_path: Path) -> Iterator[Planted]:
-    with index_server.serving() as index:
+    with hostile.running() as index:
         yield Planted(tmp_path, index)
 
 
@@ -136,7 +140,7 @@ def ask(cli: Cli, planted: Planted, *words: str, epoch: str = EPOCH) -> tuple[in
         *("audit", "--matrix", planted.write(), "--online"),
         *("--from", str(planted.folder / "clones"), "--json", *words),
         SOURCE_DATE_EPOCH=epoch,
-        UV_DEFAULT_INDEX=planted.index.url,
+        UV_DEFAULT_INDEX=planted.url,
         PIP_CONFIG_FILE="/dev/null",
     )
     assert run.err == "", run.err
@@ -160,11 +164,11 @@ def _wrong_pin(planted: Planted) -> None:
 
 
 def _missing_release(planted: Planted) -> None:
-    planted.index.publish("app", (*APPS, wheel("app-3.0", "py3-none-any")))
+    stock(planted.index, "app", (*APPS, wheel("app", "3.0", "py3-none-any")))
 
 
 def _vanished_row(planted: Planted) -> None:
-    planted.index.publish("app", APPS[1:])
+    stock(planted.index, "app", APPS[1:])
 
 
 def _not_at_its_source(planted: Planted) -> None:
@@ -209,18 +213,18 @@ def test_a_stale_source_is_found(cli: Cli, planted: Planted) -> None:
 
 @pytest.mark.process
 def test_a_family_below_its_floor_is_found(cli: Cli, planted: Planted) -> None:
-    newer = tuple(wheel(f"tool-{major}.0", "py3-none-any") for major in range(3, 12))
-    planted.index.publish("tool", (*TOOLS, *newer))
+    newer = tuple(wheel("tool", f"{major}.0", "py3-none-any") for major in range(3, 12))
+    stock(planted.index, "tool", (*TOOLS, *newer))
     _, found = ask(cli, planted)
     assert found["TM320"] == "tool: 2 of 11 published releases are known, 18 %"
 
 
 @pytest.mark.process
 def test_an_index_that_fails_is_told_once(cli: Cli, planted: Planted) -> None:
-    planted.index.pages.clear()
+    planted.index.answers.clear()
     run = cli(
         *("audit", "--matrix", planted.write(), "--online"),
-        UV_DEFAULT_INDEX=planted.index.url,
+        UV_DEFAULT_INDEX=planted.url,
         PIP_CONFIG_FILE="/dev/null",
         SOURCE_DATE_EPOCH=EPOCH,
     )

@@ -105,4 +105,8 @@ def stock(server: Server, package: str, files: Sequence[File], give: Give = hone
         headers={"Content-Type": JSON}, body=page(package, files)
     )
     for one in files:
-        server.answers[f"/files/{one.name}"] = lambda asked, data=one.data: give(asked, data)
+        server.answers[f"/files/{one.name}"] = _answer(give, one.data)
+
+
+def _answer(give: Give, data: bytes) -> Callable[[Asked], Reply]:
+    return lambda asked: give(asked, data)

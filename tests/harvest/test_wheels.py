@@ -53,6 +53,7 @@ def wheel(folder: Path, version: str, python: int, text: str, machine: str = "x8
         sha256=hashlib.sha256((folder / name).read_bytes()).hexdigest(),
         requires_python="",
         serves=(serves,),
+        package="ext",
     )
 
 
