@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.subjects import doctor as doctor
     from toolmatrix.api.subjects import inventory as inventory
     from toolmatrix.api.subjects import validate as validate
+    from toolmatrix.api.upgrades import upgrade as upgrade
 else:
     ModuleType = type(sys)
 
@@ -49,6 +50,7 @@ _FUNCTIONS = {
     "export": "toolmatrix.api.exports",
     "check": "toolmatrix.api.checks",
     "lock": "toolmatrix.api.locks",
+    "upgrade": "toolmatrix.api.upgrades",
     "diff": "toolmatrix.api.differences",
     "render": "toolmatrix.api.files",
     "stages": "toolmatrix.api.stages",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from toolmatrix.api import PLAIN, Printed, listed
 from toolmatrix.errors import CannotSay, NothingMatched
-from toolmatrix.facts.records import ClaimRecord
 from toolmatrix.lock import compare, make, read, write
-from toolmatrix.lock.model import DEFAULT, Lock, LockedTarget
+from toolmatrix.lock.model import DEFAULT, Lock
 from toolmatrix.solve.resolve import Unsatisfiable, resolve
 from toolmatrix.value import Value
 
@@ -161,6 +160,7 @@ def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], 
 
     Raises LockError, NothingMatched.
     """
+    from toolmatrix.request import upgrades
     from toolmatrix.request.names import Names
 
     names = Names(index)
@@ -181,31 +181,9 @@ def keeping(index: Index, path: str, upgrade: Sequence[str]) -> Callable[[str], 
 
     def of(environment: str) -> Kept:
         found = lock.environment(environment)
-        return tuple(
-            (target, component, version)
-            for target, part in (found.targets if found else {}).items()
-            for component, version in part.chosen.items()
-            if component not in _moved(index, part, moving)
-        )
+        return upgrades.letting(index, found, moving) if found else ()
 
     return of
-
-
-def _moved(index: Index, held: LockedTarget, moving: set[str]) -> set[str]:
-    # What a component says of another decided on it: when the one moves, so may the other, and what follows from that.
-    ids = index.ids
-    said_by = {
-        name: {
-            record.subject
-            for fact in part.facts
-            if fact in ids and isinstance(record := index.record(ids[fact]), ClaimRecord)
-        }
-        for name, part in held.components.items()
-    }
-    found = set(moving)
-    while more := {name for name in said_by if name not in found and said_by[name] & found}:
-        found |= more
-    return found
 
 
 def marked(held: Lock, environment: str) -> Kept:

@@ -222,6 +222,14 @@ _ALL = (
         ),
     ),
     Command(
+        name="upgrade",
+        module="survey",
+        summary="what in a lock could move, and what stands in the way",
+        usage="[LOCK]",
+        completer="file",
+        examples=("toolmatrix upgrade", "toolmatrix upgrade old.lock --json"),
+    ),
+    Command(
         name="diff",
         module="subjects",
         does="comparing",

@@ -1,4 +1,4 @@
-"""`toolmatrix show`, `what` and `plan`: a component at a glance, what goes with a release, archs for devices."""
+"""`toolmatrix show`, `what`, `plan`, `upgrade`: a component, what goes with it, archs for devices, newer releases."""
 
 from __future__ import annotations
 
@@ -48,3 +48,18 @@ def plan(context: Context) -> int:
         return ask.build(changed, index, ("arch", *context.arguments), varied=("arch",))
 
     return context.give(plans.planned(index, read, options.device, everything=options.all))
+
+
+def upgrade(context: Context) -> int:
+    """Print what in a lock could move and what stands in the way; exit 1 where its request has no answer any more."""
+    from toolmatrix.api import upgrades
+    from toolmatrix.cli.progress import Progress
+    from toolmatrix.lock.read import read
+
+    # A path is said as it was given, so that the commands that are printed name the same file.
+    path = context.path(context.arguments[0]) if context.arguments else context.options.lock
+    progress = Progress(context, "solving", "components")
+    carried = [word for one in context.options.matrix for word in ("--matrix", one)]
+    found = upgrades.found(context.index(), path, read(path), carried, progress.at)
+    progress.end()
+    return context.give(found)

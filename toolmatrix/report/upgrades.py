@@ -1,0 +1,210 @@
+"""What in a lock could move, as a document and for people: to what, what moves with it, and what stands in the way."""
+
+from __future__ import annotations
+
+from toolmatrix.facts import evidence as words
+from toolmatrix.report import answer, caveats, claims, cores, terminal
+from toolmatrix.solve.resolve import Resolution, Unsatisfiable
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import Lock
+    from toolmatrix.report.terminal import Terminal
+    from toolmatrix.request.upgrades import Moved, Newer, Upgrade, Upgrades
+
+    Entry = dict[str, Any]
+
+SCHEMA = "toolmatrix.upgrades/1"
+# So many changes of a move are told.
+_CHANGES = 6
+_HEADS = (
+    "could move",
+    "could move, as far as hard facts tell: nobody tested it",
+    "stays where it is",
+    "asked for, and would move if it were not",
+)
+
+
+class Examined(Value):
+    """The upgrades of an environment, with the command of each move by component and version where one writes it."""
+
+    upgrades: Upgrades
+    moved: tuple[Moved, ...]
+    commands: Mapping[tuple[str, str], str]
+
+
+def document(index: Index, path: str, lock: Lock, found: Mapping[str, Examined]) -> Entry:
+    """The upgrades of every environment as JSON values."""
+    return {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "lock": {
+            "path": path,
+            "matrix": {"digest": lock.matrix_digest, "date": lock.matrix_date},
+        },
+        "environments": {name: _environment(index, part) for name, part in found.items()},
+    }
+
+
+def _environment(index: Index, part: Examined) -> Entry:
+    held = part.upgrades
+    refused = isinstance(held.answer, Unsatisfiable)
+    return {
+        "request": list(held.words),
+        "answered": not refused,
+        "reasons": _reasons(index, "", held.answer) if refused else [],
+        "moved": [one._asdict() for one in part.moved],
+        "unknown": [one._asdict() for one in held.unknown],
+        "components": [
+            _component(index, part, one, _untested(held.answer)) for one in held.components
+        ],
+    }
+
+
+def _component(index: Index, part: Examined, one: Upgrade, before: Collection[str]) -> Entry:
+    return {
+        "component": one.component,
+        "held": dict(one.held),
+        "newest": one.newest,
+        "asked": one.asked,
+        "moves": [
+            _move(part, one.component, move, before) for move in (one.move, one.further) if move
+        ],
+        "reasons": _reasons(index, one.component, one.refusal),
+    }
+
+
+def _move(part: Examined, component: str, move: Newer, before: Collection[str]) -> Entry:
+    choices = [
+        choice
+        for held in move.resolution.targets.values()
+        for choice in held
+        if choice.component == component
+    ]
+    return {
+        "version": move.version,
+        "evidence": words.weakest(choice.evidence for choice in choices),
+        "untested": [text for text in _untested(move.resolution) if text not in before],
+        "request": list(move.words),
+        "command": part.commands.get((component, move.version), ""),
+        "changes": [one._asdict() for one in move.changes],
+    }
+
+
+def _untested(found: Resolution | Unsatisfiable) -> list[str]:
+    """The pairs of an answer that nobody tested, in words."""
+    if isinstance(found, Unsatisfiable):
+        return []
+    told = [part["text"] for part in caveats.caveats(found) if part["kind"] == "untested"]
+    return list(dict.fromkeys(told))
+
+
+def _reasons(index: Index, component: str, found: Resolution | Unsatisfiable | None) -> list[Entry]:
+    """The facts that refuse, or what nobody knows: each line once, those about the component first."""
+    lines: dict[str, list[str]] = {}
+    if isinstance(found, Unsatisfiable):
+        for core in found.cores:
+            for line in cores.core_document(index, core)["lines"]:
+                if line["facts"]:
+                    lines.setdefault(line["text"], line["facts"])
+            # Where lines of the request contradict each other no fact stands in the way.
+            if not lines:
+                told = [line["text"] for line in cores.core_document(index, core)["lines"]]
+                lines.setdefault(terminal.listing(told), [])
+    elif isinstance(found, Resolution) and found.unread:
+        for part in caveats.unread(found):
+            lines.setdefault(part["text"], part["facts"])
+    told = [{"text": text, "facts": facts} for text, facts in lines.items()]
+    return sorted(told, key=lambda line: f"{component} " not in f"{line['text']} ")
+
+
+def text(index: Index, held: Entry, screen: Terminal) -> str:
+    """The upgrades for people: what could move, what only with another request, what stands still and why."""
+    notes = claims.Notes(index)
+    blocks: list[Iterable[str]] = []
+    several = len(held["environments"]) > 1
+    for name, part in held["environments"].items():
+        told = f"environment `{name}`: " if several else ""
+        told += f"{held['lock']['path']} answers {' '.join(part['request'])}"
+        blocks.append(screen.wrap(told))
+        if not part["answered"]:
+            head = [f"no answer any more with the matrix of {held['matrix']['date']}"]
+            blocks.append([*head, *_because(part["reasons"], notes, screen)])
+        if part["moved"] or part["unknown"]:
+            blocks.append(_stale(held, part))
+        by_head: dict[str, list[str]] = {}
+        for one in part["components"]:
+            if one["newest"]:
+                by_head.setdefault(_head(one), []).extend(_lines(one, notes, screen))
+        blocks += [[head, *by_head[head]] for head in _HEADS if head in by_head]
+        newest = [one["component"] for one in part["components"] if not one["newest"]]
+        if newest:
+            blocks.append(screen.wrap(f"newest already: {', '.join(newest)}"))
+    return terminal.blocks([*blocks, notes.lines(screen.width)])
+
+
+def _head(one: Entry) -> str:
+    tested, untested, stays, asked = _HEADS
+    if one["asked"]:
+        return asked
+    if not one["moves"]:
+        return stays
+    return untested if one["moves"][0]["untested"] else tested
+
+
+def _stale(held: Entry, part: Entry) -> list[str]:
+    before, now = held["lock"]["matrix"]["date"], held["matrix"]["date"]
+    lines = [
+        f"not the answer any more (the lock has the matrix of {before}, this is that of {now})"
+    ]
+    lines += [f"  {_change(one)}" for one in part["moved"]]
+    lines += [f"  {one['component']} {one['old']} is not known" for one in part["unknown"]]
+    return lines
+
+
+def _change(one: Entry) -> str:
+    return f"{one['component']} {one['old'] or 'absent'} -> {one['new'] or 'absent'}"
+
+
+def _lines(one: Entry, notes: claims.Notes, screen: Terminal) -> list[str]:
+    held = ", ".join(dict.fromkeys(one["held"].values()))
+    lines = []
+    for move in one["moves"]:
+        sign = screen.style("~", "~")
+        lines.append(f"  {sign} {one['component']} {held} -> {move['version']}  {move['evidence']}")
+        told = list(dict.fromkeys(map(_change, move["changes"])))
+        if told:
+            lines += screen.wrap(terminal.some(told, _CHANGES), "      with ", " " * 11)
+        for said in move["untested"][:1]:
+            lines += screen.wrap(said, " " * 6, " " * 8)
+        if move["command"]:
+            lines.append(f"      $ {move['command']}")
+    if not one["moves"]:
+        sign = screen.style("-", "no")
+        lines.append(f"  {sign} {one['component']} {held}, newest {one['newest']}")
+    if one["reasons"]:
+        reached = [move["version"] for move in one["moves"]]
+        until = one["newest"] if reached and one["newest"] not in reached else ""
+        lines += _because(one["reasons"], notes, screen, until, beside=len(reached) > 1)
+    return lines
+
+
+def _because(
+    reasons: Sequence[Entry],
+    notes: claims.Notes,
+    screen: Terminal,
+    until: str = "",
+    *,
+    beside: bool = False,
+) -> list[str]:
+    """The first of some reasons, against a release or against leaving the rest where it is."""
+    first, *rest = reasons
+    more = f" and {terminal.plural(len(rest), 'fact')} more" if rest else ""
+    head = f"not {until}: " if until else "no less moves with it: " if beside else ""
+    told = f"{head}{first['text']} {notes.cite(first['facts'])}".rstrip()
+    return screen.wrap(told + more, " " * 6, " " * 8)

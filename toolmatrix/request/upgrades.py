@@ -1,0 +1,248 @@
+"""What in a lock could move to a newer release, what would move with it, and what stands in the way.
+
+Each move is a request that was solved: the words of the answer with one release more, or with another in the place of
+the one that they name, and all other releases preferred as they were held. Components of names have no newer ones.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.facts.records import ClaimRecord
+from toolmatrix.request.fields import Fields, given
+from toolmatrix.request.names import Names
+from toolmatrix.request.read import read
+from toolmatrix.solve.resolve import Resolution, Unsatisfiable, possible, resolve
+from toolmatrix.value import NamedTuple, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import LockedEnvironment, LockedTarget
+    from toolmatrix.solve.request import Kept
+
+    Seen = Callable[[int, int], None]
+    """Is told how many components are done, and of how many."""
+
+
+class Moved(NamedTuple):
+    """A component of a target that another release takes the place of; empty where it was not or is no more."""
+
+    target: str
+    component: str
+    old: str
+    new: str
+
+
+class Newer(Value):
+    """A release that a component can have, by the words of which request, and what moves with it."""
+
+    version: str
+    words: tuple[str, ...]
+    resolution: Resolution
+    changes: tuple[Moved, ...]
+
+
+class Upgrade(Value):
+    """What can become of one component: `held` are its releases by target, `newest` the newest that there is.
+
+    `move` is the newest that components decided before it let it have, `further` the newest with these moving, and
+    `refusal` why it cannot have the newest at all; `asked` are the words of the request that keep it where it is, and
+    without which moves were looked for.
+    """
+
+    component: str
+    held: Mapping[str, str]
+    newest: str
+    asked: str = ""
+    move: Newer | None = None
+    further: Newer | None = None
+    refusal: Unsatisfiable | Resolution | None = None
+
+
+class Upgrades(Value):
+    """All of an environment: `answer` is what its words are answered with today where what is held is preferred."""
+
+    words: tuple[str, ...]
+    answer: Resolution | Unsatisfiable
+    components: tuple[Upgrade, ...]
+    unknown: tuple[Moved, ...]
+
+
+def upgrades(index: Index, held: LockedEnvironment, seen: Seen = lambda *_: None) -> Upgrades:
+    """The upgrades of an environment of a lock. Raises ToolmatrixError where its words cannot be asked any more."""
+    return _Environment(index, held).upgrades(seen)
+
+
+class _Environment:
+    def __init__(self, index: Index, held: LockedEnvironment) -> None:
+        self.index = index
+        self.held = held
+        self.names = Names(index)
+        self.fields = Fields(**given(held.request))
+        self.keep: Kept = tuple(
+            (target, component, version)
+            for target, part in held.targets.items()
+            for component, version in part.chosen.items()
+        )
+        self.answer = resolve(index, read(index, self.fields, keep=self.keep))
+
+    def upgrades(self, seen: Seen) -> Upgrades:
+        known, unknown = self._held()
+        found = []
+        movable = known if isinstance(self.answer, Resolution) else {}
+        for done, (component, versions) in enumerate(movable.items()):
+            seen(done, len(movable))
+            found.append(self.upgrade(component, versions))
+        return Upgrades(
+            words=self.held.request,
+            answer=self.answer,
+            components=tuple(found),
+            unknown=tuple(unknown),
+        )
+
+    def _held(self) -> tuple[dict[str, dict[str, str]], list[Moved]]:
+        """The releases of each component that has an order, by target, and what the matrix does not know."""
+        heads = self.index.header["components"]
+        known: dict[str, dict[str, str]] = {}
+        unknown = []
+        for target, part in self.held.targets.items():
+            for name, one in part.components.items():
+                head = heads.get(name)
+                if head is None:
+                    unknown.append(Moved(target, name, one.version, ""))
+                elif head["scheme"] != "names" and not one.floor:
+                    known.setdefault(name, {})[target] = one.version
+        return {name: known[name] for name in heads if name in known}, unknown
+
+    def upgrade(self, component: str, held: dict[str, str]) -> Upgrade:
+        scale, part = self.index.scale(component), self.index.component(component)
+        at = self.fields.at
+        newer = ~part.yanked
+        for version in held.values():
+            newer &= scale.select(f">{version}")
+        for place, date in enumerate(part.dates) if at else ():
+            newer &= -1 if not date or date <= at else ~(2 << place)
+        if not newer:
+            return Upgrade(component=component, held=held, newest="")
+        newest = part.versions[newer.bit_length() - 2]
+        fields, asked = self._freed(component, newer)
+        # Components that are decided before it keep what they have, unless they cannot.
+        bound = f">={scale.named(newer)[0]}"
+        looked = _with(fields, component, bound).replace(prefer="newest")
+        # With another release of what was asked for, what follows from it is what its facts say and not what was held.
+        keep = letting(self.index, self.held, {component}) if asked else self.keep
+        reached = possible(self.index, read(self.index, looked, keep=_but(keep, component)))
+        move = further = refusal = None
+        if reached is not None:
+            move = self._move(component, fields, _chosen(reached, component), keep)
+        if move is None or move.version != newest:
+            further = self._move(component, fields, newest, keep)
+            refusal = self._refusal(component, fields, newest, further)
+        return Upgrade(
+            component=component,
+            held=held,
+            newest=newest,
+            asked=asked,
+            move=move,
+            further=further,
+            refusal=refusal,
+        )
+
+    def _refusal(
+        self, component: str, fields: Fields, newest: str, further: Newer | None
+    ) -> Unsatisfiable | Resolution:
+        """Why the newest cannot be had: at all, or with what would have to move for it where it is."""
+        wanted = _with(fields, component, f"=={newest}")
+        kept = {one.component: one.old for one in (further.changes if further else ()) if one.old}
+        for name, version in kept.items():
+            wanted = wanted.replace(with_=(*wanted.with_, f"{name}=={version}"))
+        return resolve(self.index, read(self.index, wanted, keep=_but(self.keep, component)))
+
+    def _freed(self, component: str, newer: int) -> tuple[Fields, str]:
+        """The words without those that keep a component where it is, and these; it stays asked for."""
+        held = {word: self.names.asks(word) for word in (*self.fields.wanted, *self.fields.with_)}
+        pins = [
+            word
+            for word, asks in held.items()
+            if asks[0].component == component
+            and not newer & self.index.scale(component).select(asks[0].selector)
+        ]
+        if not pins:
+            return self.fields, ""
+        wanted = tuple(component if word in pins else word for word in self.fields.wanted)
+        with_ = tuple(word for word in self.fields.with_ if word not in pins)
+        return self.fields.replace(wanted=wanted, with_=with_), " ".join(pins)
+
+    def _move(self, component: str, fields: Fields, version: str, keep: Kept) -> Newer | None:
+        asked = _with(fields, component, f"=={version}")
+        found = possible(self.index, read(self.index, asked, keep=keep))
+        # What rests on what nobody knows cannot be written down.
+        if found is None or found.unread:
+            return None
+        return Newer(
+            version=version,
+            words=asked.words(),
+            resolution=found,
+            changes=tuple(self._changes(found, component)),
+        )
+
+    def _changes(self, found: Resolution, component: str) -> Iterator[Moved]:
+        before = self.answer
+        if isinstance(before, Unsatisfiable):
+            return
+        heads = self.index.header["components"]
+        for target in found.targets:
+            old, new = before.chosen(target), found.chosen(target)
+            for name in heads:
+                # The bound of a driver follows from the rest; a build is of its release.
+                told = name != component and not heads[name]["variant_of"]
+                if told and old.get(name, "") != new.get(name, ""):
+                    yield Moved(target, name, old.get(name, ""), new.get(name, ""))
+
+
+def _but(keep: Kept, component: str) -> Kept:
+    # A build is of its release, and goes with it.
+    return tuple(one for one in keep if one[1] not in (component, f"{component}-variant"))
+
+
+def _with(fields: Fields, component: str, selector: str) -> Fields:
+    """The words with a bound more, in the place of the bare name of what is wanted."""
+    said = f"{component}{selector}"
+    if component in fields.wanted:
+        wanted = tuple(said if word == component else word for word in fields.wanted)
+        return fields.replace(wanted=wanted)
+    return fields.replace(with_=(*fields.with_, said))
+
+
+def _chosen(found: Resolution, component: str) -> str:
+    return next(
+        version for target in found.targets if (version := found.chosen(target).get(component, ""))
+    )
+
+
+def letting(index: Index, held: LockedEnvironment, moving: set[str]) -> Kept:
+    """The releases of an environment, but for components that may move and what follows from them."""
+    return tuple(
+        (target, component, version)
+        for target, part in held.targets.items()
+        for component, version in part.chosen.items()
+        if component not in _moved(index, part, moving)
+    )
+
+
+def _moved(index: Index, held: LockedTarget, moving: set[str]) -> set[str]:
+    # What a component says of another decided on it: when the one moves, so may the other, and what follows from that.
+    ids = index.ids
+    said_by = {
+        name: {
+            record.subject
+            for fact in part.facts
+            if fact in ids and isinstance(record := index.record(ids[fact]), ClaimRecord)
+        }
+        for name, part in held.components.items()
+    }
+    found = set(moving)
+    while more := {name for name in said_by if name not in found and said_by[name] & found}:
+        found |= more
+    return found
