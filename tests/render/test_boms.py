@@ -50,7 +50,8 @@ def test_a_bill_is_valid_and_has_one_root(name: str, recipe: str) -> None:
     for bill in found.values():
         refs = [part["bom-ref"] for part in bill["components"]]
         root, *_ = bill["dependencies"]
-        assert root == {"ref": bill["metadata"]["component"]["bom-ref"], "dependsOn": refs}
+        stays = [one["bom-ref"] for one in bill["components"] if one.get("scope") != "excluded"]
+        assert root == {"ref": bill["metadata"]["component"]["bom-ref"], "dependsOn": stays}
         assert len({*refs}) == len(refs)
         assert properties(bill["metadata"], "lock") == [held.digest]
         assert "timestamp" not in bill["metadata"]
@@ -81,7 +82,29 @@ def test_what_is_built_and_what_is_not_there() -> None:
         "wrapt": "pkg:pypi/wrapt@1.12.1",
     }
     assert purls(tools) == expected
-    assert purls(built) == expected | {"tensorflow": "pkg:pypi/tensorflow@2.6.5"}
+    assert purls(built) == expected | {
+        "tensorflow": "pkg:pypi/tensorflow@2.6.5",
+        "runtime-image": "pkg:docker/nvidia/cuda@11.2.2-cudnn8-runtime-ubuntu20.04",
+    }
+
+
+def test_what_the_last_stage_leaves_behind_is_excluded() -> None:
+    """The label of the image names the same components as the bill does."""
+    held = job(lock("tensorflow"), recipe="tensorflow", targets=("x86",))
+    (bill,) = bills(held).values()
+    excluded = [one["bom-ref"] for one in bill["components"] if one.get("scope") == "excluded"]
+    assert excluded == ["base-image", "bazel", "gcc"]
+    _, *brought = bill["dependencies"]
+    assert brought == []
+    (root,) = (one["dependsOn"] for one in bill["dependencies"])
+    labelled = held.images[0].labels["io.github.toolmatrix.components"].split()
+    assert {*root} == {*labelled, "runtime-image"}
+
+
+def test_tools_alone_leave_nothing_behind() -> None:
+    for name in LOCKS:
+        for bill in bills(job(lock(name))).values():
+            assert not [one for one in bill["components"] if "scope" in one]
 
 
 def test_a_component_names_its_evidence_and_facts() -> None:

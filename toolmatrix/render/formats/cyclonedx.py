@@ -1,5 +1,7 @@
 """Bills of materials in CycloneDX 1.6: what an image is going to hold, each component with its purl and its evidence.
 
+What the build of an image takes and its last stage leaves behind, such as a compiler, has the scope `excluded`.
+
 It is made before anything is built, and says so: releases are those of the lock, and what packages bring of their own
 is not in it. It has no date, and its serial number follows from the lock, so that the same lock makes the same bytes.
 """
@@ -70,7 +72,7 @@ def _bill(job: Job, image: ImagePlan) -> Part:
         },
         "components": parts,
         "dependencies": [
-            {"ref": root, "dependsOn": [part["bom-ref"] for part in parts]},
+            {"ref": root, "dependsOn": [one["bom-ref"] for one in parts if "scope" not in one]},
             *_brought(image),
         ],
     }
@@ -82,7 +84,7 @@ def _about(job: Job, image: ImagePlan) -> Iterator[tuple[str, str]]:
     yield "matrix", job.lock.matrix_digest
     yield "platform", image.locked.platform
     yield "evidence", image.locked.evidence
-    there = {*_there(image)}
+    there = _there(image)
     for name, part in sorted(image.locked.components.items()):
         if part.floor:
             # It belongs to the machine on which the image runs.
@@ -91,16 +93,21 @@ def _about(job: Job, image: ImagePlan) -> Iterator[tuple[str, str]]:
             yield "not-in-image", f"{name} {part.version}"
 
 
-def _there(image: ImagePlan) -> Iterator[str]:
-    """The components of the answer that an image holds: what its check asks for, its base, and what builds bring."""
-    known = {
-        "base-image",
-        *image.locked.variants,
-        *(name for name, _ in image.probes + image.built),
+def _there(image: ImagePlan) -> dict[str, bool]:
+    """The components that an image or its build holds: true for those that its last stage holds.
+
+    It is what the check of the image asks for, its base, what is built, and what builds bring.
+    """
+    tools = not image.artifacts
+    held = {"base-image": image.from_ == image.runtime.from_}
+    for name, probe in image.probes:
+        held[name] = held.get(name, False) or probe.runtime or tools
+    held |= dict.fromkeys((*(name for name, _ in image.built), *image.locked.variants), True)
+    return {
+        name: held.get(name, False) or held.get(part.inside, False)
+        for name, part in sorted(image.locked.components.items())
+        if not part.floor and (name in held or part.inside in held)
     }
-    for name, part in sorted(image.locked.components.items()):
-        if not part.floor and (name in known or part.inside in known):
-            yield name
 
 
 def _parts(image: ImagePlan) -> Iterator[Part]:
@@ -110,14 +117,18 @@ def _parts(image: ImagePlan) -> Iterator[Part]:
         *(one for build in locked.variants.values() for one in build.requirements),
     ]
     packages = {_plain(one.name): one for one in map(_requirement, wanted)}
-    for name in _there(image):
+    for name, stays in _there(image).items():
         part, build = locked.components[name], locked.variants.get(name)
         own = _requirement(build.requirements[0]) if build and build.requirements else None
         package = packages.pop(_plain(own.name if own else name), own)
         made = {"bom-ref": str(quote.plain("release", name)), **_named(image, name, package)}
+        if not stays:
+            made["scope"] = "excluded"
         if build is not None and (index := _index(build.options)):
             made["purl"] += f"?repository_url={index}"
         yield made | {"properties": _properties(_backed(name, part, build))}
+    if image.runtime.from_ != image.from_:
+        yield {"bom-ref": "runtime-image", **_image(image.runtime.from_), "properties": []}
     # Packages of pip that no component is called after, such as those that hold a library of CUDA.
     for name, package in sorted(packages.items()):
         yield {"bom-ref": f"pip:{name}", **_package(package), "properties": []}
