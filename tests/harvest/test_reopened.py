@@ -69,6 +69,7 @@ def test_the_commit_counts_and_a_row_may_name_its_own(repo: GitRepo) -> None:
     ("at", "state", "why"),
     [
         ("owner/project:docs/b.txt@v1", NOT_FOUND, "docs/b.txt: no such file"),
+        ("owner/project:docs@v1", CANNOT_SAY, "docs: a directory"),
         ("owner/project:docs/a.txt@v3", CANNOT_SAY, "v3 is not in the clone"),
         ("owner/project:docs/a.txt", CANNOT_SAY, "the source names no file and commit"),
         (

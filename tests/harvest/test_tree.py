@@ -278,7 +278,7 @@ def test_a_directory_and_a_path_through_a_file_are_no_files(repo: GitRepo) -> No
     repo.release("v1.11.0", {"version/bazel": "7.0.0\n"})
     text = FAMILY.replace("      cells:", "      releases: '1.11'\n      cells:")
     assert refusal(repo.place, text.replace("path: .bazelversion", "path: version")).endswith(
-        "found no file"
+        "found a directory"
     )
     through = text.replace("path: .bazelversion", "path: setup.py/x")
     assert refusal(repo.place, through).endswith("found a path through a file")

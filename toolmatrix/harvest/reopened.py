@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from toolmatrix.harvest.source_tree import Found
+
 FOUND, NOT_FOUND, CANNOT_SAY = "found", "not found", "cannot say"
 
 _AT = re.compile(
@@ -76,12 +78,7 @@ def reopened(
         elif not at.commit:
             answers.append(Reopened(state=CANNOT_SAY, why=f"{at.ref} is not in the clone"))
         else:
-            data, why = texts[at, path]
-            answers.append(
-                Reopened(state=NOT_FOUND, why=f"{path}: {why}")
-                if data is None
-                else _compared(question.value, data.decode("utf-8", "replace"))
-            )
+            answers.append(_compared(question.value, path, texts[at, path]))
     return answers
 
 
@@ -95,7 +92,11 @@ def _named(question: SourceQuestion) -> tuple[str, str]:
     return (said["revision"] if said else match["revision"] or ""), path
 
 
-def _compared(value: str, text: str) -> Reopened:
+def _compared(value: str, path: str, found: Found) -> Reopened:
+    if found.data is None:
+        state = CANNOT_SAY if found.why == source_tree.DIRECTORY else NOT_FOUND
+        return Reopened(state=state, why=f"{path}: {found.why}")
+    text = found.data.decode("utf-8", "replace")
     tokens = list(_tokens(value))
     # `<8` beside `>=7.7` is how the next major release is read out of 7.7, and seldom in the text.
     told = [token for operator, token in tokens if operator != "<"] or [

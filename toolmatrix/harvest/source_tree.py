@@ -31,6 +31,7 @@ _NAMES_LIMIT = 64 << 20
 _PATIENCE = 600
 # What `git cat-file --follow-symlinks` says of a path, with the bytes of what it says behind.
 _STRAYED = re.compile(rb"(symlink|dangling|loop|notdir) (\d{1,9})")
+DIRECTORY = "a directory"
 # Of a link that leaves the tree the name is told and nothing more.
 _SHOWN = 80
 
@@ -108,8 +109,9 @@ class UnpackedTree:
         except OSError as error:
             return Found(None, (error.strerror or "no such file").lower())
         try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return Found(None, "no regular file")
+            mode = os.fstat(handle).st_mode
+            if not stat.S_ISREG(mode):
+                return Found(None, DIRECTORY if stat.S_ISDIR(mode) else "no regular file")
             with open(handle, "rb", closefd=False) as file:
                 data = file.read(FILE_LIMIT + 1)
         finally:
@@ -183,9 +185,8 @@ class GitTree:
             # A name may hold blanks, and stands first where there is nothing.
             words = line.split(b" ")
             if len(words) != 3 or words[1] not in (b"blob", b"commit"):
-                found.append(
-                    Found(None, "no such file" if line.endswith(b" missing") else "no file")
-                )
+                missing = line.endswith(b" missing")
+                found.append(Found(None, "no such file" if missing else DIRECTORY))
             elif words[1] == b"blob" and int(words[2]) > FILE_LIMIT:
                 found.append(Found(None, _too_large()))
             else:
