@@ -88,11 +88,14 @@ def family(text: str = FAMILY, name: str = "project-source") -> Family:
     return Family(name=name, kind="tree", about="", node=node)
 
 
+def errand(place: Path | str, env: Mapping[str, str] = PATH) -> Errand:
+    """What a harvester of trees is given."""
+    return Errand(session=Session(), day=DAY, place=str(place), env=env)
+
+
 def harvested(place: Path | str, text: str = FAMILY) -> dict[str, Any]:
     """The document that a tree gives."""
-    return tree.harvest(
-        family(text), Errand(session=Session(), day=DAY, place=str(place), env=PATH)
-    )
+    return tree.harvest(family(text), errand(place))
 
 
 def refusal(place: Path | str, text: str = FAMILY) -> str:

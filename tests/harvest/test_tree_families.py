@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harvest.gitrepo import DAY, PATH, GitRepo
+from tests.harvest.gitrepo import GitRepo, errand
 from toolmatrix import resources
 from toolmatrix.harvest import families
-from toolmatrix.harvest.families import Errand
-from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +25,7 @@ def read(repo: GitRepo, name: str, tmp_path: Path) -> dict[str, list[Cells]]:
     low = tmp_path / "families.yaml"
     text = Path(resources.families_path()).read_text(encoding="utf-8")
     low.write_text(re.sub(r"floor: \d+", "floor: 1", text), encoding="utf-8")
-    errand = Errand(session=Session(), day=DAY, place=str(repo.place), env=PATH)
-    tables = families.harvest(families.families(str(low))[name], errand)["tables"]
+    tables = families.harvest(families.families(str(low))[name], errand(repo.place))["tables"]
     return {
         table["id"]: [
             {key: cell for key, cell in row.items() if key not in ("source", "where")}
@@ -153,3 +150,9 @@ def test_llvm(tmp_path: Path) -> None:
             {"clang": "15.0.7", "gfx": ["gfx90a", "gfx1030"]},
         ]
     }
+
+
+def test_a_family_of_trees_is_read_when_it_is_named() -> None:
+    known = families.families()
+    assert not [one.name for one in families.chosen(known, []) if one.kind == "tree"]
+    assert [one.name for one in families.chosen(known, ["jax-source"])] == ["jax-source"]

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harvest.gitrepo import DAY, FAMILY, family, harvested, refusal
+from tests.harvest.gitrepo import FAMILY, errand, family, harvested, refusal
 from toolmatrix.api.harvests import Effort, Harvested
 from toolmatrix.api.harvests import harvested as beside
 from toolmatrix.errors import HarvestRefused
 from toolmatrix.harvest import source_tree
-from toolmatrix.harvest.families import Errand
-from toolmatrix.harvest.transport import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,11 +100,10 @@ NONE = Effort(requests=0, bytes=0, seconds=0)
 
 
 def test_one_release_does_not_take_the_place_of_all(folder: Path, tmp_path: Path) -> None:
-    errand = Errand(session=Session(), day=DAY, place=str(folder))
     written = tmp_path / "project-source.yaml"
-    first = beside(family(UNPACKED), errand, str(tmp_path))
+    first = beside(family(UNPACKED), errand(folder), str(tmp_path))
     text = first.text.replace("1.9.0", "1.8.0")
     written.write_text(text)
     with pytest.raises(HarvestRefused, match="1 rows are not at their source any more"):
-        Harvested([beside(family(UNPACKED), errand, str(tmp_path))], NONE).write()
+        Harvested([beside(family(UNPACKED), errand(folder), str(tmp_path))], NONE).write()
     assert written.read_text() == text

@@ -20,6 +20,8 @@ SCHEMA = "toolmatrix.families/1"
 
 # The modules of this package that read a kind of source.
 KINDS = ("index", "listing", "published", "tree", "wheels")
+# Those of them that are read at a place which somebody names.
+PLACED = ("listing", "tree")
 
 FAMILIES = yamlfile.NodeKind(
     noun="the file of families",
@@ -111,7 +113,11 @@ def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
             )
     if names:
         return [known[name] for name in names]
-    return [one for one in known.values() if not pieces.flag(one.fields, "by-name")]
+    return [
+        one
+        for one in known.values()
+        if one.kind not in PLACED and not pieces.flag(one.fields, "by-name")
+    ]
 
 
 def matched(families: Sequence[Family]) -> set[str]:
