@@ -105,7 +105,7 @@ def _read(path: str) -> dict[str, YamlNode]:
 
 
 def chosen(known: Mapping[str, Family], names: Sequence[str]) -> list[Family]:
-    """The families that are named; where none is, all but those that want to be. Raises NothingMatched."""
+    """The families that are named; where none is, all that need no place and no such call. Raises NothingMatched."""
     for name in names:
         if name not in known:
             raise NothingMatched(
