@@ -40,8 +40,8 @@ FACTS = """\
 schema: toolmatrix.facts/1
 sources:
   conventions: {title: Conventions, at: "issue 1 of vendor/app", read: 2026-01-01}
-  index-app: {title: "Package index, app", at: "package app", read: 2026-01-01}
-  index-tool: {title: "Package index, tool", at: "package tool", read: 2026-01-01}
+  index-app: {title: "Package index, app", at: "package app, final releases 1.0 to 2.0", read: 2026-01-01}
+  index-tool: {title: "Package index, tool", at: "package tool, final releases 1.0 to 2.0", read: 2026-01-01}
   tree: {title: App, at: "vendor/app:versions.txt@COMMIT", read: 2026-01-01}
 releases:
   - {id: targets, component: target, source: conventions, evidence: stated, where: list, versions: {x86: {rank: 1}}}
@@ -220,16 +220,24 @@ def test_a_family_below_its_floor_is_found(cli: Cli, planted: Planted) -> None:
 
 
 @pytest.mark.process
+def test_a_package_that_is_gone_is_withdrawn_as_a_whole(cli: Cli, planted: Planted) -> None:
+    del planted.index.answers["/simple/tool/"]
+    ended, found = ask(cli, planted)
+    assert ended == 1
+    assert found["TM323"] == "the index does not list tool any more, which was read there"
+
+
+@pytest.mark.process
 def test_an_index_that_fails_is_told_once(cli: Cli, planted: Planted) -> None:
-    planted.index.answers.clear()
+    planted.index.answers["/simple/app/"] = hostile.Reply(500)
     run = cli(
         *("audit", "--matrix", planted.write(), "--online"),
         UV_DEFAULT_INDEX=planted.url,
         PIP_CONFIG_FILE="/dev/null",
         SOURCE_DATE_EPOCH=EPOCH,
     )
-    assert run.code == 3
-    assert run.err.startswith("error[TM110]: the package index has no `")
+    assert run.code == 5
+    assert run.err.startswith("error[TM512]: ")
 
 
 def test_a_component_nobody_knows_is_refused(cli: Cli) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from itertools import chain
 
 from toolmatrix.api import Report, pins, this_day
 from toolmatrix.api.checks import Workers, files, loaded, told
@@ -18,7 +19,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.api import Path
     from toolmatrix.api.pins import Pins
@@ -144,15 +145,19 @@ def audited(
     if sources:
         wanted = {name: held for name, held in own.items() if not names or name in names}
         listed = _listed(sources, wanted, index.component("python").versions)
-        found += published.releases(index, wanted, listed)
+        read = {name: set(chain(*held.values())) for name, held in own.items()}
+        found += published.releases(index, {name: read[name] for name in wanted}, listed)
         for name in wanted:
+            # Of what nobody asks for by itself no answer is judged.
             if components[name]["framework"]:
                 found += published.refused(index, name, listed[name].wheels)
-        found += _unresolved(index, sources, rules, own, work, progress)
+        found += _unresolved(index, sources, rules, read, work, progress)
     if clones:
         found += reopened(matrix, clones, env)
     counts = harvested(matrix) | {
-        name: (len(held.releases), held.releases[-1]) for name, held in listed.items()
+        name: (len(held.releases), held.releases[-1])
+        for name, held in listed.items()
+        if held.releases
     }
     families = list(coverage(matrix, index, outcomes, counts, names))
     found += judge.findings(matrix, index, families, rules, this_day(env))
@@ -168,33 +173,43 @@ def audited(
 
 
 def _listed(
-    sources: Sources, wanted: Iterable[str], pythons: Sequence[str]
+    sources: Sources, wanted: Mapping[str, Iterable[str]], pythons: Sequence[str]
 ) -> dict[str, Published]:
     from concurrent.futures import ThreadPoolExecutor
 
-    names = list(wanted)
+    packages = list(dict.fromkeys(chain(*wanted.values())))
     with ThreadPoolExecutor(sources.parallel) as pool:
-        found = pool.map(sources.releases, names)
-        return {name: _published(held, pythons) for name, held in zip(names, found, strict=True)}
+        found = dict(zip(packages, pool.map(partial(_asked, sources), packages), strict=True))
+    return {
+        name: _published([one for package in held for one in found[package]], pythons)
+        for name, held in wanted.items()
+    }
+
+
+def _asked(sources: Sources, package: str) -> Sequence[project.PublishedRelease]:
+    try:
+        return sources.releases(package)
+    # All that was read of a package that is not there any more is withdrawn.
+    except NothingMatched:
+        return ()
 
 
 def _published(releases: Sequence[project.PublishedRelease], pythons: Sequence[str]) -> Published:
-    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
     from toolmatrix.harvest import project
 
     return Published(
-        releases=tuple(one.version for one in reversed(releases)),
+        # Of several packages each has its own order.
+        releases=tuple(sorted({one.version for one in releases}, key=Version)),
         wheels=tuple(
             PublishedWheel(one.version, python, machine)
             for one in releases
+            # What was withdrawn is known, and never an answer unless it is named exactly.
             if not one.yanked
             for python in pythons
             for machine in project.MACHINES
-            if any(
-                wheel.best(machine, python) and python in SpecifierSet(wheel.requires_python)
-                for wheel in one.wheels
-            )
+            if any(wheel.best(machine, python) and wheel.allows(python) for wheel in one.wheels)
         ),
     )
 
@@ -203,7 +218,7 @@ def _unresolved(
     index: Index,
     sources: Sources,
     rules: judge.AuditRules,
-    own: Mapping[str, Sequence[str]],
+    own: Mapping[str, Collection[str]],
     work: Sequence[Release],
     progress: Callable[[int, int], None],
 ) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import BuildVariant
@@ -32,7 +32,7 @@ class Pins(Value):
     glibc: str = ""
 
 
-def answers(index: Index, release: Release, own: Mapping[str, Sequence[str]]) -> Iterator[Pins]:
+def answers(index: Index, release: Release, own: Mapping[str, Collection[str]]) -> Iterator[Pins]:
     """The packages of each answer for a release from wheels of the default channel, the same ones once."""
     seen = set()
     for way in sweep.ways(index, release[0]):
@@ -52,7 +52,7 @@ def _pins(
     release: Release,
     way: BuildVariant,
     found: Resolution,
-    own: Mapping[str, Sequence[str]],
+    own: Mapping[str, Collection[str]],
 ) -> Pins | None:
     builds = list(variants.of(index, found.targets[way.target]))
     # Other channels than the default one are not the index that is asked.

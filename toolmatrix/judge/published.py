@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from toolmatrix.codes.audit import RefusedWheel, UnknownRelease, WithdrawnRelease
 from toolmatrix.finding import BuildVariant, merged
 from toolmatrix.judge import sweep
@@ -12,7 +14,7 @@ from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
@@ -34,18 +36,27 @@ class Published(Value):
     wheels: tuple[PublishedWheel, ...] = ()
 
 
-def packages(matrix: Matrix) -> dict[str, tuple[str, ...]]:
-    """Components with releases that were read at an index of packages, and these releases."""
-    found: dict[str, list[str]] = {}
+# What sources of a list of files say: `package numpy, final releases 1.13.0 to 2.5.5`.
+_LISTED = re.compile(
+    r"package ([\w.-]+), (?:final )?releases |packages ([\w.-]+(?:, [\w.-]+)*), each "
+)
+
+
+def packages(matrix: Matrix) -> dict[str, dict[str, list[str]]]:
+    """Releases that were read in the list of files of a package, by component and by package."""
+    found: dict[str, dict[str, list[str]]] = {}
     for (component, version), release in matrix.releases.items():
-        own = matrix.components[component]
-        if not own.variant_of and matrix.sources[release.source].at.startswith("package"):
-            found.setdefault(component, []).append(version)
-    return {component: tuple(held) for component, held in found.items()}
+        at = _LISTED.match(matrix.sources[release.source].at)
+        # A build is published with its release.
+        if at and not matrix.components[component].variant_of:
+            names = (at[1] or at[2]).split(", ")
+            package = component if component in names else names[0]
+            found.setdefault(component, {}).setdefault(package, []).append(version)
+    return found
 
 
 def releases(
-    index: Index, own: Mapping[str, Sequence[str]], listed: Mapping[str, Published]
+    index: Index, own: Mapping[str, Collection[str]], listed: Mapping[str, Published]
 ) -> Iterator[Finding]:
     """Releases that the index lists and the matrix does not know, and the other way round.
 
@@ -55,6 +66,7 @@ def releases(
     for component, published in listed.items():
         scale = index.scale(component)
         known = set(index.component(component).versions)
+        # A package of many years has releases that no Python of today installs.
         first = next((at for at, one in enumerate(published.releases) if scale.bit(one)), 0)
         missing = tuple(one for one in published.releases[first:] if one not in known)
         if missing:
@@ -93,6 +105,7 @@ def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str,
     bit = index.scale(component).bit(wheel.release)
     if not bit or not index.scale("python").select(wheel.python):
         return ()
+    # One way is enough: a wheel for CUDA is refused where nothing is to compute but the CPU.
     last: Finding | None = None
     for way in sweep.ways(index, component):
         if way.from_ != "wheel" or machine(index, way) != wheel.machine:
@@ -105,6 +118,7 @@ def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str,
         if not isinstance(found, Assembly):
             return ()
         last = last or sweep.refusal((component, wheel.release), way, found)
+    # Wheels are those of a build where the component has several.
     own = (component, f"{component}-variant")
     return tuple(
         fact
