@@ -67,6 +67,24 @@ FAMILIES = {
         "resolve mlc-llm==0.19.0 --from wheel",
         "resolve mlc-llm --from wheel --target arm",
     ),
+    # Install pages of PaddlePaddle and MindSpore by branch, names and METADATA of the packages of MXNet, DGL, MNN and
+    # ncnn on the package index, README of pyg-lib at its tags.
+    "frameworks": (
+        "resolve paddlepaddle-gpu==2.6.2 cuda==12.0 --from wheel",
+        "resolve paddlepaddle-gpu==2.6.1 --from wheel",
+        "resolve paddlepaddle --from wheel --target arm",
+        "resolve mindspore==2.2.0 --accelerator cuda",
+        "resolve mindspore==2.5.0 --accelerator cuda",
+        "resolve mxnet==1.9.1 cuda==11.2 --from wheel",
+        "resolve mxnet==1.9.1 cuda==12.0 --from wheel",
+        "resolve dgl==0.6.1 --from wheel --accelerator cuda",
+        "resolve dgl==2.2.1 --from wheel",
+        "resolve dgl==2.4.0 --target amd",
+        "resolve pyg-lib==0.5.0 torch==2.8.0 --from wheel --accelerator cuda",
+        "resolve pyg-lib==0.8.0 torch==2.8.0 --from wheel",
+        "resolve mnn --from wheel --target arm",
+        "resolve ncnn --from wheel",
+    ),
     # JetPack by L4T in jetson-containers, recipes of meta-tegra at each L4T.
     "jetson": (
         "resolve jetpack==6.2 --target arm",

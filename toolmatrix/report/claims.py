@@ -255,6 +255,8 @@ def nobody_knows(index: Index, ground: Incompatibility, *, offered: bool) -> str
 
 def silence(index: Index, ground: Incompatibility) -> str:
     """`nobody_knows` by the kind of the fact that says so."""
+    if not ground.facts:
+        return nobody_knows(index, ground, offered=False)
     record = index.claim(index.number(ground.facts[0]))
     words = nobody_knows(index, ground, offered=record.kind == "offers")
     # What was read in part is known as well as any other fact.
