@@ -17,6 +17,7 @@ from toolmatrix.harvest.families import Errand
 from toolmatrix.harvest.transport import Session
 from toolmatrix.outputs import replace_files, told
 from toolmatrix.value import Document, Value
+from toolmatrix.wording import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ _SIGNS = {"gone": "-", "new": "+", "changed": "~"}
 
 
 def _file(file: HarvestedFile) -> str:
-    lines = [f"{file.path}: {file.rows} rows, " + ("" if file.changed else "as before")]
+    lines = [f"{file.path}: {plural(file.rows, 'row')}, " + ("" if file.changed else "as before")]
     if file.changed:
         counts = dict.fromkeys(_SIGNS, 0)
         for one in file.differences:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from toolmatrix.facts import pieces, versions
 from toolmatrix.harvest import metadata, package_facts, project, settings
@@ -28,9 +29,7 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
     family.node.only(f"family `{family.name}`", ("kind", "about", "packages"), ("packages",))
     named = family.fields["packages"].mapping("packages")
     packages = [_package(name, node) for name, node in named.items()]
-    where = settings.indexes(errand.env)
-    urls = (errand.place,) if errand.place else where.urls
-    errand.session.trust(where.certificates, where.proxy)
+    urls = _urls(errand)
     with ThreadPoolExecutor(THREADS) as workers:
         try:
             listed = workers.map(
@@ -43,6 +42,14 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
             workers.shutdown(wait=False, cancel_futures=True)
             raise
     return package_facts.document(read, errand)
+
+
+def _urls(errand: Errand) -> tuple[str, ...]:
+    if errand.place:
+        return (Path(errand.place).absolute().as_uri(),)
+    where = settings.indexes(errand.env)
+    errand.session.trust(where.certificates, where.proxy)
+    return where.urls
 
 
 def _package(name: str, node: YamlNode) -> Package:

@@ -9,6 +9,7 @@ import os.path
 import shlex
 import subprocess
 import sys
+from functools import lru_cache
 
 from toolmatrix.harvest.transport import missing
 from toolmatrix.value import Value
@@ -35,7 +36,7 @@ def indexes(env: Mapping[str, str]) -> Indexes:
         from pypi_simple import PYPI_SIMPLE_ENDPOINT
     except ImportError:
         raise missing("pypi-simple") from None
-    pip = _pip(env)
+    pip = _pip(tuple(sorted(env.items())))
     first = (
         env.get("PIP_INDEX_URL", "")
         or env.get("UV_DEFAULT_INDEX", "")
@@ -60,7 +61,8 @@ def _is_named(word: str) -> bool:
     return "=" in word.partition("://")[0]
 
 
-def _pip(env: Mapping[str, str]) -> dict[str, str]:
+@lru_cache(maxsize=1)
+def _pip(env: tuple[tuple[str, str], ...]) -> dict[str, str]:
     """The settings of pip, its variables before its files; nothing where there is no pip."""
     try:
         ran = subprocess.run(

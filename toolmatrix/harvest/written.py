@@ -10,6 +10,7 @@ from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.facts import yamlfile
 from toolmatrix.facts.load import FACTS
 from toolmatrix.value import Value
+from toolmatrix.wording import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,7 +141,9 @@ def refuse_vanished(path: str, found: Sequence[FactDifference]) -> None:
     if gone:
         more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
         raise HarvestRefused(
-            f"{len(gone)} rows are not at their source any more",
+            f"{plural(len(gone), 'row')} "
+            + ("is not at its" if len(gone) == 1 else "are not at their")
+            + " source any more",
             where=Position(path),
             expected="every row that was read before",
             found="nothing of " + ", ".join(gone[:_SHOWN]) + more,
