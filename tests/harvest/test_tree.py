@@ -163,8 +163,9 @@ def test_a_clone_without_tags_is_refused(repo: GitRepo, tmp_path: Path) -> None:
 
 def test_a_repository_without_a_commit_is_refused(tmp_path: Path) -> None:
     empty = GitRepo(tmp_path / "empty")
-    assert refusal(empty.place).startswith(
-        f"a source tree cannot be read: it has no commit; at {empty.place}/.git; expected"
+    assert refusal(empty.place).startswith("none of its tags is a release; ")
+    assert refusal(empty.place, GRID) == (
+        f"a source tree cannot be read: it has no commit; at {empty.place}/.git; expected a commit at HEAD"
     )
 
 
@@ -297,14 +298,24 @@ def test_a_clone_without_its_objects_is_refused(repo: GitRepo) -> None:
     assert refusal(repo.place).endswith("expected .bazelversion; found no such file")
 
 
-def test_a_half_copied_repository_is_refused(repo: GitRepo) -> None:
-    shutil.rmtree(repo.place / ".git" / "refs" / "heads")
-    (repo.place / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    assert refusal(repo.place).startswith("a source tree cannot be read: it has no commit")
+@pytest.mark.parametrize("lost", ["v1.9.0", "v1.9.0^{tree}"])
+def test_a_half_copied_repository_is_refused(repo: GitRepo, lost: str) -> None:
+    name = repo.git("rev-parse", lost)
+    (repo.place / ".git" / "objects" / name[:2] / name[2:]).unlink()
+    assert "1.9.0" in refusal(repo.place)
+    shutil.rmtree(repo.place / ".git" / "objects")
+    (repo.place / ".git" / "objects").mkdir()
+    assert refusal(repo.place).startswith(
+        f"a source tree cannot be read: git cannot read it; at {repo.place}/.git; expected a whole git repository; "
+        "found fatal: missing object "
+    )
+
+
+def test_what_git_takes_for_no_repository_is_refused(repo: GitRepo) -> None:
     (repo.place / ".git" / "HEAD").unlink()
     assert refusal(repo.place).startswith(
         f"a source tree cannot be read: git cannot read it; at {repo.place}/.git; expected a whole git repository; "
-        "found fatal: "
+        "found fatal: not a git repository"
     )
 
 

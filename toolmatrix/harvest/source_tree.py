@@ -32,8 +32,8 @@ _PATIENCE = 600
 # What `git cat-file --follow-symlinks` says of a path, with the bytes of what it says behind.
 _STRAYED = re.compile(rb"(symlink|dangling|loop|notdir) (\d{1,9})")
 DIRECTORY = "a directory"
-# Of a link that leaves the tree the name is told and nothing more.
-_SHOWN = 80
+# What an error shows of what git says.
+_SHOWN = 160
 
 
 class Snapshot(Value):

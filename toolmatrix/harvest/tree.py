@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.yamlfile import YamlNode
     from toolmatrix.harvest.families import Errand, Family
     from toolmatrix.harvest.reading import CellReading, FileReading, GridReading
-    from toolmatrix.harvest.source_tree import Found
+    from toolmatrix.harvest.source_tree import Found, GitTree
 
 _FAMILY = (
     *("kind", "about", "title", "repository", "tags", "branches", "marks", "version", "tables"),
@@ -75,24 +75,29 @@ class _Reader:
             self._refuse("no source tree is named", f"`--from PATH`, a clone of {self.repository}")
         self.tree = source_tree.opened(errand.place, errand.env)
         marks = [node.string("a mark") for node in fields["marks"].sequence("marks")]
-        head = self.tree.head()
-        found = self.tree.read([(head, mark) for mark in marks])
-        missing = [mark for mark in marks if found[head, mark].data is None]
+        if isinstance(self.tree, UnpackedTree):
+            self._check(self.tree.head(), marks)
+            self.releases = self._unpacked(fields)
+        else:
+            self.releases = self._releases(fields, self.tree)
+            # A repository that was given up may have an empty tree at HEAD.
+            self._check(self.releases[0].at if self.releases else self.tree.head(), marks)
+
+    def _check(self, at: Snapshot, marks: list[str]) -> None:
+        found = self.tree.read([(at, mark) for mark in marks])
+        missing = [mark for mark in marks if found[at, mark].data is None]
         if missing:
             self._refuse(
                 f"this is no tree of {self.repository}",
                 ", ".join(marks),
                 f"no {', '.join(missing)}",
             )
-        self.releases = self._releases(fields)
 
-    def _releases(self, fields: Mapping[str, YamlNode]) -> list[_Release]:
-        if isinstance(self.tree, UnpackedTree):
-            return self._unpacked(fields)
+    def _releases(self, fields: Mapping[str, YamlNode], tree: GitTree) -> list[_Release]:
         kind = next((word for word in ("tags", "branches") if word in fields), "")
         if not kind:
             return []
-        known = self.tree.snapshots("refs/tags" if kind == "tags" else "refs/heads")
+        known = tree.snapshots("refs/tags" if kind == "tags" else "refs/heads")
         found: dict[str, _Release] = {}
         # Of several patterns the first that has a release tells of it.
         for node in fields[kind].several():
