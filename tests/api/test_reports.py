@@ -88,6 +88,7 @@ def test_the_machine_is_checked() -> None:
     ("ask", "error"),
     [
         (lambda: toolmatrix.facts("no-such"), NothingMatched),
+        (lambda: toolmatrix.export("no-such"), NothingMatched),
         (lambda: toolmatrix.doctor(only=["no-such"]), NothingMatched),
         (lambda: toolmatrix.check(only="no-such"), UsageError),
         (lambda: toolmatrix.diff(LOGS / "xeon.json"), UsageError),

@@ -26,7 +26,8 @@ SPEC = re.compile(
 
 def specs(held: Job) -> dict[str, str]:
     """The specs of the one image of a job by the name of the package."""
-    (text,) = spack.files(held).values()
+    ((path, text),) = spack.files(held).items()
+    assert path == f"{held.images[0].name}.spack.yaml"
     found: list[str] = yaml.safe_load(text)["spack"]["specs"]
     assert [one for one in found if not SPEC.fullmatch(one)] == []
     return {one.partition("@")[0]: one for one in found}
