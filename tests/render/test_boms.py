@@ -147,6 +147,22 @@ def test_a_build_of_another_package_has_its_name() -> None:
     assert found["pip:helper"] == "pkg:pypi/helper@1.0"
 
 
+def test_a_build_that_pins_nothing_has_the_release_of_the_lock() -> None:
+    assert purls(bills(with_wheel("torch>=2"))["arm.cdx.json"])["torch"] == "pkg:pypi/torch@2.7.1"
+
+
+def test_two_builds_may_come_in_one_package() -> None:
+    held = with_wheel("torch==2.7.1")
+    (image,) = held.images
+    part = LockedComponent(evidence="artifact", version="3.3.1")
+    locked = image.locked.replace(
+        components={**image.locked.components, "triton": part},
+        variants={**image.locked.variants, "triton": image.locked.variants["torch"]},
+    )
+    found = purls(bills(held.replace(images=(image.replace(locked=locked),)))["arm.cdx.json"])
+    assert found["torch"] == found["triton"] == "pkg:pypi/torch@2.7.1"
+
+
 @pytest.mark.parametrize(
     ("reference", "purl"),
     [

@@ -98,10 +98,9 @@ def _there(image: ImagePlan) -> dict[str, bool]:
 
     It is what the check of the image asks for, its base, what is built, and what builds bring.
     """
-    tools = not image.artifacts
+    stay = {name for name, probe in image.probes if probe.runtime or not image.artifacts}
     held = {"base-image": image.from_ == image.runtime.from_}
-    for name, probe in image.probes:
-        held[name] = held.get(name, False) or probe.runtime or tools
+    held |= {name: name in stay for name, _ in image.probes}
     held |= dict.fromkeys((*(name for name, _ in image.built), *image.locked.variants), True)
     return {
         name: held.get(name, False) or held.get(part.inside, False)
