@@ -127,3 +127,50 @@ def test_a_list_that_nobody_read_refuses_nothing(real: Cli) -> None:
     line = "matrix --rows distro --cols clang --where 'distro==centos7' --all --json"
     row = real(*shlex.split(line)).json()["grid"][0]
     assert {cell["value"] for cell in row["cells"].values()} == {"unknown"}
+
+
+BUILDS = "matrix --rows torch-variant --cols device --where torch==2.7.1"
+
+
+def test_a_grid_of_builds_and_devices_says_what_resolve_says(real: Cli) -> None:
+    """What a build runs on follows from the archs that it holds and those that a device runs."""
+    where = "--where 'device==6.1 8.0 9.0 12.0' --all --json"
+    rows = real(*shlex.split(f"{BUILDS} {where}")).json()["grid"]
+    # Those of the machine and the accelerator that were asked for, by line.
+    assert [row["releases"] for row in rows] == [
+        ["2.7.1+cu118@pytorch/x86_64"],
+        ["2.7.1+cu126@default/x86_64"],
+        ["2.7.1+cu126@pytorch/x86_64"],
+        ["2.7.1+cu128@pytorch/x86_64"],
+    ]
+    for row in rows:
+        (build,) = row["releases"]
+        for device, cell in row["cells"].items():
+            line = f"resolve torch=={build.partition('@')[0]} --device {device}"
+            assert real(*line.split()).code == (0 if cell["value"] == "yes" else 1), line
+            about = {fact.partition("/")[0] for fact in cell["facts"]}
+            assert "device-runs" in about
+            assert about & {"torch-variants-default", "torch-variants-pytorch-cuda"}
+
+
+def test_builds_of_one_line_share_a_row_where_they_say_the_same(real: Cli) -> None:
+    outcome = real(*shlex.split("matrix --rows torch-variant --cols arch --where torch==2.7"))
+    assert [line.partition("  ")[0] for line in outcome.out.splitlines()[1:5]] == [
+        "torch cu118 (pytorch) of 2.7.0-2.7.1",
+        "torch cu126 of 2.7.0-2.7.1",
+        "torch cu126 (pytorch) of 2.7.0-2.7.1",
+        "torch cu128 (pytorch) of 2.7.0-2.7.1",
+    ]
+
+
+def test_a_grid_of_builds_is_that_of_the_target(real: Cli) -> None:
+    for options, machine, lines in (
+        ("--target arm --accelerator cuda", "aarch64", {"cu128"}),
+        ("--target amd", "x86_64", {"rocm6.3", "rocm6.2.4"}),
+        ("--accelerator none", "x86_64", {"cpu", "cu118", "cu126", "cu128"}),
+    ):
+        line = f"matrix --rows torch-variant --cols python --where torch==2.7.1 {options} --json"
+        rows = real(*line.split()).json()["grid"]
+        builds = [name for row in rows for name in row["releases"]]
+        assert {name.rpartition("/")[2] for name in builds} == {machine}
+        assert {name.partition("+")[2].partition("@")[0] for name in builds} == lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import answer, claims, cores, terminal
+from toolmatrix.report import answer, claims, cores, partners, terminal, variants
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -47,10 +47,13 @@ def lay_out(
     groups: list[list[str]] = []
     cells: list[tuple[GridCell, ...]] = []
     last = None
-    for release, line in zip(found.rows, found.cells, strict=True):
+    series = _lines(assembly, rows) if assembly.header["components"][rows]["variant_of"] else {}
+    lines = zip(found.rows, found.cells, strict=True)
+    # Builds of one line stand together, in the order of their releases.
+    for release, line in sorted(lines, key=lambda row: series[row[0]]) if series else lines:
         picked = tuple(line[place] for place in keep)
         # Releases that say something else keep a row of their own, or the table would hide it.
-        says = _minor(release), [cell.word for cell in picked]
+        says = series[release][:2] if series else _minor(release), [cell.word for cell in picked]
         if says == last:
             groups[-1].append(release)
         else:
@@ -59,13 +62,20 @@ def lay_out(
         last = says
     # A row is called by its minor series when no other row shares it.
     minors = [_minor(group[0]) for group in groups]
+    named = [
+        minor if minors.count(minor) == 1 else " ".join(group)
+        for minor, group in zip(minors, groups, strict=True)
+    ]
+    if series:
+        part = {
+            "component": rows,
+            "builds_of": assembly.header["components"][rows]["variant_of"],
+        }
+        named = [partners.ranges(assembly.index, part, group) for group in groups]
     return Layout(
         row_component=rows,
         column_component=columns,
-        rows=tuple(
-            (minor if minors.count(minor) == 1 else " ".join(group), tuple(group))
-            for minor, group in zip(minors, groups, strict=True)
-        ),
+        rows=tuple((name, tuple(group)) for name, group in zip(named, groups, strict=True)),
         columns=tuple(found.columns[place] for place in keep),
         cells=tuple(cells),
         hidden=len(found.columns) - len(keep),
@@ -85,6 +95,19 @@ def _telling(assembly: Assembly, found: Grid, columns: str, *, brief: bool) -> l
         and found.spoken[place]
         and not (brief and all(line[place].word == "no" for line in found.cells))
     ]
+
+
+def _lines(assembly: Assembly, builds: str) -> dict[str, tuple[int, str, int]]:
+    """Where each build stands: by the order of its line, its channel, and its release."""
+    index = assembly.index
+    found = {}
+    order: dict[str, int] = {}
+    for name in assembly.component(builds).versions:
+        build = variants.build(index, builds, name)
+        release = index.scale(build.component).versions.index(build.release)
+        line = order.setdefault(build.line, len(order))
+        found[name] = line, build.channel, release
+    return found
 
 
 def _minor(release: str) -> str:
@@ -129,7 +152,8 @@ def text(index: Index, laid: Layout, form: str, screen: Terminal) -> str:
     corner = "" if plain else f"{laid.row_component} \\ {laid.column_component}"
     table = [[corner, *laid.columns]]
     for (label, _), line in zip(laid.rows, laid.cells, strict=True):
-        name = f"{laid.row_component} {label}" if plain else label
+        of = claims.named_as(index, laid.row_component)
+        name = f"{of} {label}" if plain else label
         table.append([name, *(cell.word for cell in line)])
     return _plain(index, laid, table, screen) if plain else _FORMS[form](table)
 

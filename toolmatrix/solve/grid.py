@@ -2,17 +2,18 @@
 
 A cell is `yes`, `no` or `unknown` (no fact speaks), with the evidence and the records that say so.
 Conditions on further components must hold for all of their releases that the request admits, or
-the fact is left out.
+the fact is left out. What a build runs on follows from the codegen archs that it holds and those that a device runs.
 """
 
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
+from toolmatrix.solve.preferences import limits
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from toolmatrix.solve.assemble import Assembly
 
@@ -47,12 +48,12 @@ def grid(assembly: Assembly, target: str, rows: str, columns: str) -> Grid:
 
 
 class _Statement(NamedTuple):
-    """A fact or row about the pair, as masks of its subject and the other; `turned`: columns are its subject."""
+    """Facts or a row about the pair, as masks of their subject and the other; `turned`: columns are the subject."""
 
     mask: int
     allowed: int
     evidence: str
-    cites: int
+    cites: tuple[int, ...]
     turned: bool
 
     def speaks(self, row: int, column: int) -> bool:
@@ -83,8 +84,10 @@ class _Grid:
         for fact in part.bindings:
             binds = fact.component == other and fact.kind in ("requires", "limits")
             if binds and self.certain(fact.conditions):
-                held = _Statement(fact.mask, fact.allowed, fact.evidence, fact.cites, turned)
+                held = _Statement(fact.mask, fact.allowed, fact.evidence, (fact.cites,), turned)
                 self.hard.append(held)
+        if other == "device" and self.of(subject):
+            self.hard += self.running(subject, turned=turned)
         for group in part.row_groups:
             if other in group.components[1:] and self.certain(group.conditions):
                 place = group.components.index(other, 1)
@@ -92,11 +95,49 @@ class _Grid:
                 for mask, allowed, cites in zip(
                     group.subjects, group.columns[place], group.cites, strict=True
                 ):
-                    self.soft.append(_Statement(mask, allowed, known, cites, turned))
+                    self.soft.append(_Statement(mask, allowed, known, (cites,), turned))
+
+    def of(self, component: str) -> str:
+        """The component that the releases of another are builds of."""
+        return self.assembly.header["components"][component]["variant_of"]
+
+    def running(self, builds: str, *, turned: bool) -> Iterator[_Statement]:
+        """What facts say of builds and devices by way of the archs that the one holds and the other runs."""
+        index, devices = self.assembly.index, self.assembly.component("device")
+        runs = [
+            limits(index, "device", "arch", 2 << place) for place in range(len(devices.versions))
+        ]
+        known = [
+            fact for fact in devices.bindings if (fact.component, fact.kind) == ("arch", "limits")
+        ]
+        worst = words.weakest(fact.evidence for fact in known)
+        for fact in self.assembly.component(builds).bindings:
+            if fact.component == "arch" and fact.kind == "limits" and self.certain(fact.conditions):
+                # Bit 0 is no arch, and a device of which no fact says what it runs runs nothing that is known.
+                held = fact.allowed & ~1
+                fits = sum(2 << at for at, mask in enumerate(runs) if mask > 0 and mask & held)
+                cites = fact.cites, *(one.cites for one in known)
+                evidence = words.weaker(fact.evidence, worst)
+                yield _Statement(fact.mask, fits, evidence, cites, turned)
+
+    def possible(self, builds: str) -> int:
+        """The builds of the releases asked for that are for the machine and accelerator of the target."""
+        heads, of, found = self.assembly.header["components"], self.of(builds), -1
+        asked = self.assembly.asked.get((self.target, of), -1)
+        left = {**self.assembly.remaining[self.target], of: asked}
+        for fact in self.assembly.component(builds).bindings:
+            about = fact.component
+            # What else a build requires is a question of the cells.
+            given = fact.kind != "needs" and (about == of or heads[about]["given"])
+            if given and self.certain(fact.conditions) and not fact.allowed & left[about]:
+                found &= ~fact.mask
+        return found
 
     def admitted(self, component: str) -> list[int]:
         part = self.assembly.component(component)
         asked = self.assembly.asked.get((self.target, component), -1)
+        if self.of(component):
+            asked &= self.possible(component)
         # As in an answer: nothing withdrawn, and nothing that was not out on the day of `--at`.
         usable = asked & ~part.yanked
         at = self.assembly.request.at
@@ -119,7 +160,9 @@ class _Grid:
         if refusing:
             # That something was not read refuses nothing: it only leaves open what others allow.
             best = max(refusing, key=lambda said: words.rank(said.evidence))
-            records = self.cited(best.cites, column if best.turned else row)
+            # What follows from facts about both is cited for both.
+            both = (row, column) if len(best.cites) > 1 else (column if best.turned else row,)
+            records = self.cited(best.cites, *both)
             word = "unknown" if best.evidence == words.UNKNOWN else "no"
             return GridCell(word=word, evidence=best.evidence, records=records)
         allowing = [said for said in allowing if said.evidence != words.UNKNOWN]
@@ -132,9 +175,9 @@ class _Grid:
         records = self.cited(best.cites, row, column)
         return GridCell(word="yes", evidence=best.evidence, records=records)
 
-    def cited(self, number: int, *places: int) -> tuple[int, ...]:
+    def cited(self, numbers: Iterable[int], *places: int) -> tuple[int, ...]:
         bits = 0
         for place in places:
             bits |= 2 << place
-        cites = self.assembly.index.cites(number)
+        cites = [cite for number in numbers for cite in self.assembly.index.cites(number)]
         return tuple(cite.record for cite in cites if cite.touches(bits))
