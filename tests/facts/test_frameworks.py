@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import toolmatrix
 from tests import matrix
 from toolmatrix.facts.versions import Scale
 from toolmatrix.finding import BuildVariant
@@ -107,3 +108,30 @@ def test_the_comparison_can_fail(index: Index) -> None:
         "cuda": "12.4.1",
         "gcc": "absent",
     }
+
+
+# torch 2.6.0 is published with the old C++ ABI (cu118, cu124) and with the new one (cu126). Wheels of flash-attn 2.8
+# were compiled beside the latter, whatever their names say (flash-attention, issue 1783).
+EXTENSIONS = [
+    ("2.6.0+cu124", "8.9", "flash_attn-2.7.4.post1+cu12torch2.6cxx11abiFALSE-cp311-cp311-linux_x86_64.whl"),
+    ("2.6.0+cu126", "8.9", "flash_attn-2.8.3+cu12torch2.6cxx11abiTRUE-cp311-cp311-linux_x86_64.whl"),
+    ("2.6.0+cu118", "8.0", "flash_attn-2.7.3+cu11torch2.6cxx11abiFALSE-cp311-cp311-linux_x86_64.whl"),
+    ("2.8.0+cu128", "12.0", "flash_attn-2.8.3+cu12torch2.8cxx11abiTRUE-cp311-cp311-linux_x86_64.whl"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("torch", "device", "file"), EXTENSIONS)
+def test_an_extension_is_the_file_for_this_torch_and_its_abi(
+    torch: str, device: str, file: str
+) -> None:
+    found = toolmatrix.resolve(
+        "flash-attn", f"torch=={torch}", from_="wheel", device=device, with_="python==3.11"
+    )
+    told = found.to_json()["targets"]["x86"]["components"]["flash-attn"]["variant"]
+    assert told["requirements"][0].rpartition("/")[2] == file
+
+
+def test_a_wheel_whose_name_says_the_wrong_abi_is_not_offered() -> None:
+    assert not toolmatrix.resolve(
+        "flash-attn==2.8.2", "torch==2.6.0+cu124", from_="wheel", with_="python==3.11"
+    )

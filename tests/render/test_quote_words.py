@@ -36,6 +36,8 @@ HEREDOC = "a word of shell without `<<` that does not end with a backslash"
         ("digest", "0" * 64, "a digest"),
         ("condition", "a;b", "a condition of the preprocessor"),
         ("requirement", "numpy >", "a requirement of pip"),
+        ("requirement", "a@https://x.example/a.whl;rm", "a requirement of pip"),
+        ("requirement", "a@file:///a.whl", "a requirement of pip"),
     ],
 )
 def test_a_place_says_what_it_takes(place: str, text: str, expected: str) -> None:
