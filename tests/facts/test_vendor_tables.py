@@ -1,0 +1,97 @@
+"""Every row of a vendor's table comes back when it is asked for, or the answer disputes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.facts import vendor_tables
+from tests.facts.vendor_tables import apart, ask, copied, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.facts.vendor_tables import Row
+
+ROWS = list(rows())
+COPIED = list(copied())
+# PyTorch's table lists a Python for which the release has no wheel; its files decide.
+DISPUTED = {"torch-release-python/2.13", "torch-release-python/2.14"}
+# AMD supports UBI, of which the matrix has no image; on CentOS 7 a toolkit takes a Clang whose packages nobody read.
+UNTOLD = {"distro==ubi8", "distro==ubi9", "distro==centos7"}
+# What images of 2018 held and no release of the matrix is called.
+LACKING = {("ngc-tensorrt", "18.10"): "cuDNN 7.4.0", ("ngc-mxnet", "18.06"): "TensorRT 4.0.1"}
+
+
+@pytest.fixture(autouse=True)
+def _one_index(_opened_once: None) -> None:
+    """Questions share one index."""
+
+
+def found(asked: Iterable[Row]) -> dict[str, str]:
+    """What does not come back, by row: `disputed`, or what was asked and answered instead."""
+    index = vendor_tables.index()
+    other = {}
+    for row in asked:
+        outcome = ask(index, row)
+        if outcome.verdict != "holds":
+            differs = outcome.verdict == "differs"
+            other[row.id] = f"{outcome.asked}\n{outcome.found}" if differs else outcome.verdict
+    return other
+
+
+def known(row: Row) -> bool:
+    """Whether the matrix has a name for all that a copied row prints."""
+    return (row.subject, row.release) not in LACKING
+
+
+def test_every_vendor_has_rows() -> None:
+    subjects = Counter(row.subject for row in ROWS)
+    few = {
+        subject: subjects[subject]
+        for subject, floor in (
+            ("tensorflow", 50),
+            ("torch", 60),
+            ("onnxruntime", 10),
+            ("tensorrt", 90),
+            ("cudnn", 35),
+            ("rocm", 100),
+            ("apache-tvm", 25),
+            ("ngc-tritonserver-trtllm", 28),
+        )
+        if subjects[subject] < floor
+    }
+    assert few == {}
+    assert len(COPIED) > 550
+
+
+def test_rows_of_the_matrix_come_back() -> None:
+    assert found(ROWS[::6]) == {row.id: "disputed" for row in ROWS[::6] if row.id in DISPUTED}
+
+
+def test_copied_rows_come_back() -> None:
+    assert found(filter(known, COPIED[::12])) == {}
+
+
+@pytest.mark.long
+def test_all_rows_of_the_matrix_come_back() -> None:
+    assert found(ROWS) == dict.fromkeys(DISPUTED, "disputed")
+
+
+@pytest.mark.long
+def test_all_copied_rows_come_back() -> None:
+    assert found(filter(known, COPIED)) == {}
+
+
+@pytest.mark.long
+def test_each_value_of_a_row_comes_back() -> None:
+    index = vendor_tables.index()
+    asked = [one for row in ROWS for one in apart(index, row)]
+    outcomes = [ask(index, one) for one in asked]
+    differing = [one.asked for one in outcomes if one.verdict == "differs"]
+    assert [words for words in differing if words.split()[-1] not in UNTOLD] == []
+    # Pythons of which a release has no wheel, and systems that a later row takes back.
+    disputed = Counter(one.verdict for one in outcomes)["disputed"]
+    assert disputed < len(asked) / 25
