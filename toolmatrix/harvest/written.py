@@ -7,7 +7,7 @@ import os.path
 import yaml
 
 from toolmatrix.errors import HarvestRefused, Position
-from toolmatrix.facts import yamlfile
+from toolmatrix.facts import pieces, yamlfile
 from toolmatrix.facts.load import FACTS
 from toolmatrix.value import Value
 from toolmatrix.wording import plural
@@ -84,15 +84,26 @@ def _flow(value: Any) -> str:
 
 
 def rows(node: YamlNode) -> dict[str, dict[str, str]]:
-    """The cells of each row of a fact file as text, by the id of the row."""
+    """The cells of each row of a fact file as text, by the id of the row; of a data table by its first two cells."""
     found = {}
-    for table in (node.fields or {}).get("tables", node).items or []:
-        fields = table.fields or {}
-        name, key = (_plain(fields[word]) if word in fields else "" for word in ("id", "key"))
-        for row in fields["rows"].items or [] if "rows" in fields else []:
+    for name, fields in _tables(node, "tables"):
+        key = _plain(fields["key"]) if "key" in fields else ""
+        for row in pieces.items(fields, "rows"):
             cells = {column: _plain(cell) for column, cell in (row.fields or {}).items()}
             found[cells.pop("id", f"{name}/{cells.get(key, '')}")] = cells
+    for name, fields in _tables(node, "data"):
+        columns = [_plain(one) for one in pieces.items(fields, "columns")]
+        for row in pieces.items(fields, "rows"):
+            held = [_plain(cell) for cell in row.items or []]
+            # By its place every row behind a new one would have changed.
+            found[f"{name}/{' '.join(held[:2])}"] = dict(zip(columns, held, strict=False))
     return found
+
+
+def _tables(node: YamlNode, kind: str) -> Iterator[tuple[str, Mapping[str, YamlNode]]]:
+    for table in pieces.items(node.fields or {}, kind):
+        fields = table.fields or {}
+        yield (_plain(fields["id"]) if "id" in fields else ""), fields
 
 
 def _plain(node: YamlNode) -> str:
