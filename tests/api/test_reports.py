@@ -44,6 +44,20 @@ def command(cache: str, *words: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
+        (lambda: toolmatrix.show("torch==2.7.1"), ("show", "torch==2.7.1")),
+        (
+            lambda: toolmatrix.show("cuda", everything=True, at="2024-01-01"),
+            ("show", "cuda", "--all", "--at", "2024-01-01"),
+        ),
+        (
+            lambda: toolmatrix.what("gcc==12", target="arm", with_="python==3.11"),
+            ("what", "gcc==12", "--target", "arm", "--with", "python==3.11"),
+        ),
+        (
+            lambda: toolmatrix.plan("torch", device=["A100", "MI300X"]),
+            ("plan", "torch", "--device", "A100,MI300X"),
+        ),
+        (lambda: toolmatrix.upgrade("two.lock"), ("upgrade", "two.lock")),
         (toolmatrix.facts, ("facts",)),
         (lambda: toolmatrix.facts("bazel==3.7.2", "gcc"), ("facts", "bazel==3.7.2", "gcc")),
         (lambda: toolmatrix.facts(source="bazel-spack"), ("facts", "--source", "bazel-spack")),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("_opened_once")
 
 OPERATORS = ("==", "===", ">=", "<=", "<", ">", "~=", "!=")
-COMMANDS = ("resolve", "explain", "why-not", "matrix", "lock", "facts")
+COMMANDS = ("resolve", "explain", "why-not", "matrix", "lock", "facts", "show", "what", "plan")
 NUMBERS = st.sampled_from(("0", "1", "2", "5"))
 DAYS = st.sampled_from(("1990-01-01", "2021-06-01", "2024-02-29", "2026-11-20"))
 CPUS = st.sampled_from(("zen3", "haswell", "neoverse-n1", "nobody"))
@@ -118,7 +118,7 @@ def lines(draw: Any, front: str, cache: str) -> list[str]:
             found += ["--where", where]
     else:
         found += draw(st.lists(words(known), min_size=1, max_size=3))
-    if command == "facts":
+    if command in ("facts", "show"):
         return found
     if command == "lock":
         found += ["--lock", "-"]
