@@ -86,7 +86,9 @@ def written(part: Document) -> list[Any]:
         return [*common, part["row"], *own]
     if "cells" in part:
         return [*common, part["table"], part["about"], part["note"], part["cells"]]
-    when = [[one["component"], one["is"]] for one in (part["subject"], *part["when"], part["says"])]
+    # Of what needs one of several the index names the first.
+    says = part["says"] or {"component": part["any_of"][0], "is": "*"}
+    when = [[one["component"], one["is"]] for one in (part["subject"], *part["when"], says)]
     own = [part[name] for name in ("row", "kind", "any_of", "note", "exact", "beside")]
     return [*common, when, *own]
 
@@ -123,7 +125,9 @@ def test_what_an_answer_is_solved_from_is_read_back(index: Index, whole: Documen
     hard, soft, disputes = [], [], []
     for one in whole["hard"]:
         bound = (mask(one["subject"], one["releases"]), masks(one["when"]))
-        to = (one["component"], mask(one["component"], one["allowed"]), one["any_of"])
+        component = one["component"] or one["any_of"][0]
+        allowed = releases[component] if one["allowed"] is None else one["allowed"]
+        to = (component, mask(component, allowed), one["any_of"])
         hard.append(
             (one["subject"], one["kind"], *bound, *to, one["evidence"], cited(one["subject"], one))
         )
@@ -220,7 +224,9 @@ def test_a_family_is_closed(index: Index, whole: Document, name: str) -> None:
     assert claims >= {
         claim["id"]
         for claim in whole["claims"]
-        if {claim["subject"]["component"], claim["says"]["component"], *claim["any_of"]} & family
+        if {claim["subject"]["component"], (claim["says"] or claim["subject"])["component"]}
+        & family
+        or family & {*claim["any_of"]}
     }
     assert {one["component"] for one in part["releases"]} == family & {*whole["components"]}
     for one in (*part["hard"], *part["soft"]):
@@ -233,7 +239,9 @@ def test_a_family_is_closed(index: Index, whole: Document, name: str) -> None:
     for section in ("components", "sources", "channels"):
         assert whole[section].items() >= part[section].items(), section
     named = {one["component"] for claim in part["claims"] for one in claim["when"]}
-    named |= {claim[side]["component"] for claim in part["claims"] for side in ("subject", "says")}
+    named |= {claim["subject"]["component"] for claim in part["claims"]}
+    named |= {claim["says"]["component"] for claim in part["claims"] if claim["says"]}
+    named |= {name for claim in part["claims"] for name in claim["any_of"]}
     assert {*part["components"]} >= named | family & {*whole["components"]}
     assert {*part["sources"]} >= {
         one["source"] for section in ("releases", "claims", "data") for one in part[section]
@@ -285,6 +293,21 @@ def test_a_small_matrix_in_full(small: Index) -> None:
             ],
         }
     ]
+
+
+def test_one_of_several_is_no_statement_about_the_first(index: Index) -> None:
+    part = read(Extract(index, ["clang"]))
+    told = [one for one in part["claims"] if one["any_of"] == ["clang", "gcc"]]
+    assert told
+    assert {(one["kind"], one["says"]) for one in told} == {("needs", None)}
+    bound = [one for one in part["hard"] if one["any_of"] == ["clang", "gcc"]]
+    assert bound
+    assert {(one["kind"], one["component"], one["allowed"]) for one in bound} == {
+        ("needs", None, None)
+    }
+    row = next(row for row in rows(Extract(index, ["clang"])) if row["id"] == told[0]["id"])
+    assert (row["component"], row["is"], row["releases"]) == ("", "", "")
+    assert row["any_of"] == "clang gcc"
 
 
 def test_a_release_of_a_row_is_no_finer_one(tmp_path: Path) -> None:

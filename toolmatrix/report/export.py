@@ -32,6 +32,7 @@ COLUMNS = (
     *("attributes", "note", "table", "where", "source", "title", "at", "read", "matrix"),
 )
 """The columns of the CSV: others may follow them one day, these stay."""
+_UNSAID = {"component": "", "is": "", "releases": ()}
 # Letters that are written at a time.
 _CHUNK = 1 << 16
 
@@ -231,6 +232,8 @@ class Extract:
         number = self.pages.ids[record.id]
         standing = self.pages.standing(record.subject)
         when = [self._selected(*condition) for condition in record.conditions]
+        # One of several: whoever reads that of the first alone would be wrong.
+        any_of = list(record.alternatives)
         return {
             "id": record.id,
             "row": record.row,
@@ -239,8 +242,8 @@ class Extract:
             "strength": "soft" if record.kind == "tested" else "hard",
             "subject": self._selected(record.subject, record.releases, exact=record.exact),
             "when": when,
-            "says": self._selected(record.component, record.selector),
-            "any_of": list(record.alternatives),
+            "says": None if any_of else self._selected(record.component, record.selector),
+            "any_of": any_of,
             "exact": record.exact,
             "beside": record.beside,
             "text": self.pages.text_of(record),
@@ -257,14 +260,15 @@ class Extract:
         return told | {"subject": self.pages.subject(row), "cells": dict(row.cells)} | _origin(row)
 
     def _binding(self, subject: str, binding: Binding) -> Entry:
+        any_of = list(binding.alternatives)
         return {
             "kind": binding.kind,
             "subject": subject,
             "releases": self._named(subject, binding.mask),
             "when": self._all_named(binding.conditions),
-            "component": binding.component,
-            "allowed": self._named(binding.component, binding.allowed),
-            "any_of": list(binding.alternatives),
+            "component": None if any_of else binding.component,
+            "allowed": None if any_of else self._named(binding.component, binding.allowed),
+            "any_of": any_of,
             "evidence": binding.evidence,
             "cites": self._cited(subject, binding.cites),
         }
@@ -349,7 +353,7 @@ def _of_release(entry: Entry) -> Entry:
 
 
 def _of_claim(entry: Entry) -> Entry:
-    subject, says = entry["subject"], entry["says"]
+    subject, says = entry["subject"], entry["says"] or _UNSAID
     told = {name: entry[name] for name in ("id", "kind", "strength", "note", "table")}
     return (
         told
