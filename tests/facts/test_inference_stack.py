@@ -114,3 +114,25 @@ def test_torch_tensorrt_ties_torch_to_tensorrt(cache: str) -> None:
 def test_what_no_metadata_states_is_unknown(cache: str) -> None:
     resolve(cache, "pytorch-quantization", code=4)
     resolve(cache, "transformer-engine", "--from", "wheel", "--device", "9.0", code=4)
+
+
+def test_onnxruntime_for_cuda_12_with_cudnn_8_is_on_the_feed(cache: str) -> None:
+    components = resolve(cache, "onnxruntime-gpu", "cuda==12.1", "cudnn==8.9")
+    assert held(components, "onnxruntime", "base-image") == {
+        "onnxruntime": "1.18.0",
+        "base-image": "nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04",
+    }
+    assert components["cudnn"]["version"].startswith("8.9.")
+
+
+def test_two_frameworks_in_one_environment_share_what_both_require(cache: str) -> None:
+    components = resolve(cache, "torch==2.6.*", "tensorflow==2.18.*", "--device", "9.0")
+    shared = held(components, "torch", "tensorflow", "cuda", "cudnn", "numpy", "protobuf")
+    assert shared == {
+        "torch": "2.6.0",
+        "tensorflow": "2.18.1",
+        "cuda": "12.4.1",
+        "cudnn": "9.1.0.70",
+        "numpy": "2.0.2",
+        "protobuf": "5.29.6",
+    }
