@@ -158,7 +158,7 @@ ERRORS = {
     ),
     "resolve torch latest": (
         "error[TM110]: no component is called `latest`\n"
-        "  expected: perhaps `gast`, `tensorrt`, `ml-dtypes`\n"
+        "  expected: perhaps `gast`, `ml-dtypes`, `hipblaslt`\n"
         "  found: `latest`\n"
         "help: a component alone is at its newest release that fits\n"
     ),
@@ -170,7 +170,7 @@ ERRORS = {
     ),
     "resolve scikit-learn": (
         "error[TM110]: no component is called `scikit-learn`\n"
-        "  expected: perhaps `tensorrt-lean`\n"
+        "  expected: a known name\n"
         "  found: `scikit-learn`\n"
         f"help: {ADDED}\n"
     ),
