@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 
+from tests.golden import assert_golden
 from tests.harvest.shop import stock, wheel
 from tests.images import hostile
+from toolmatrix import resources
 from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.cli.conftest import Cli
     from tests.images.hostile import Server
@@ -244,3 +246,22 @@ def test_a_component_nobody_knows_is_refused(cli: Cli) -> None:
     run = cli("audit", "nothing-like-it")
     assert run.code == 3
     assert run.err.startswith("error[TM110]: no component is called `nothing-like-it`")
+
+
+HEAD = """\
+# What the matrix covers
+
+Made by `toolmatrix audit --format md`, which [audit.md](audit.md) describes: releases that are known and that the
+package index listed when it was last harvested, builds, ways with an answer, without one and undecided on each target,
+and how well the answers are known (of what is no framework: its facts).
+
+"""
+
+
+@pytest.mark.long
+@pytest.mark.process
+def test_the_page_of_coverage_is_what_the_command_finds(real: Cli) -> None:
+    run = real("audit", "--format", "md")
+    table = run.out.partition("\n\n")[0] + "\n"
+    # A path from the root stands for itself.
+    assert_golden(str(resources.matrix_root() / Path("docs/coverage.md")), HEAD + table)
