@@ -144,6 +144,8 @@ class Claim(Value):
     by_device: bool = False
     least: bool = False
     carried: bool = False
+    # A row of its table that has no cell of its column wants none of it.
+    complete: bool = False
     unreleased: bool = False
     node: YamlNode
 

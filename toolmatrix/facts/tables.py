@@ -24,6 +24,7 @@ TABLE = (
 _COLUMN = (
     *("as", "component", "topic", "context", "rule", "says", "unreleased", "evidence", "rival"),
     "beside",
+    "complete",
 )
 UNKNOWN = "unknown"
 """A cell that says that nobody read it."""
@@ -45,6 +46,7 @@ class Column(Value):
     unreleased: bool
     rival: bool
     beside: bool
+    complete: bool
     evidence: str
 
 
@@ -128,6 +130,7 @@ def _column(recorder: Recorder, named: YamlNode, node: YamlNode, place: int) -> 
         unreleased=pieces.flag(fields, "unreleased"),
         rival=pieces.flag(fields, "rival"),
         beside=pieces.flag(fields, "beside"),
+        complete=pieces.flag(fields, "complete"),
         evidence=pieces.choice(fields, "evidence", words.WORDS),
     )
 
@@ -264,7 +267,9 @@ class PrintedRow:
             least=_least(fields, column),
             unreleased=column.unreleased or pieces.flag(fields, "unreleased"),
             node=fields["is"],
-            **column.as_dict("kind", "component", "topic", "says", "rule", "rival", "beside"),
+            **column.as_dict(
+                "kind", "component", "topic", "says", "rule", "rival", "beside", "complete"
+            ),
             **origin.as_dict("source", "where", "note"),
         )
 

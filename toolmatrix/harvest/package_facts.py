@@ -259,6 +259,7 @@ class _Tables:
         present = {column for row in rows for column in row}
         plain = {self.component, "where", "source", "evidence", "line", "channel", "machine", "id"}
         known = _BUILD_COLUMNS if builds else _COLUMNS
+        whole = all(held.release.wheels for one in self.read for held in one.releases)
         made["columns"] = {
             **{column: meaning for column, meaning in known.items() if column in present},
             **{
@@ -266,6 +267,8 @@ class _Tables:
                     "as": "requires",
                     "says": "requires {component} {value}",
                     "unreleased": True,
+                    # Wheels say all that they require; a source may find out when it is built.
+                    **({"complete": True} if whole else {}),
                 }
                 for column in sorted(present - plain - set(known))
             },

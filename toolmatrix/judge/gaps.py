@@ -117,8 +117,8 @@ def cells(matrix: Matrix, index: Index, builds: Iterable[Release]) -> Iterator[F
     inside = set()
     for claim in matrix.claims.values():
         named.setdefault(claim.row, {}).setdefault(claim.component, claim.id)
-        if claim.carried:
-            # What no cell names is not inside.
+        if claim.carried or claim.complete:
+            # What no cell names is not inside, or not wanted.
             inside.add((matrix.rows[claim.row].table, claim.component))
     # Rows for the CPU lack no toolkit, so that they are compared among themselves.
     for (table, accelerator), rows in groups.items():
