@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from toolmatrix.errors import HarvestRefused, UsageError
+from toolmatrix.errors import HarvestRefused, MatrixError, UsageError
 from toolmatrix.facts.load import load
 from toolmatrix.harvest import families, written
 from toolmatrix.harvest.families import Errand
@@ -218,3 +218,51 @@ def test_what_is_written_can_be_loaded(tmp_path: Path) -> None:
     assert found.attributes["install"] == (
         f"ext@{PAGE}/v2.7.4.post1/ext-2.7.4.post1+cu12torch2.6cxx11abiFALSE-{{python}}-{{abitag}}-linux_x86_64.whl"
     )
+
+
+INDEX = {
+    "file": "ext-{release}+{line}-{python}-{abitag}-{platform}.whl",
+    "install": "ext=={release}",
+    "channel": {"id": "maker"},
+    "line": "(?:cpu|cu[0-9]+|rocm[0-9.]+)",
+    "cells": {},
+    "skip": ["-(win|macosx)_", "cp3[0-9]+t-"],
+}
+
+
+def indexed(folder: Path, text: str) -> dict[str, Any]:
+    """What a saved page of a vendor's index gives."""
+    listing = folder / "assets"
+    listing.write_text(text)
+    file = folder / "families.yaml"
+    told = {name: value for name, value in FAMILY.items() if name != "address"} | INDEX
+    file.write_text(yaml.safe_dump({"schema": families.SCHEMA, "families": {"ext-index": told}}))
+    errand = Errand(session=Session(), day=date(2026, 11, 23), place=str(listing))
+    return families.harvest(families.families(str(file))["ext-index"], errand)
+
+
+def test_a_saved_page_of_an_index_tells_lines_machines_and_pythons(tmp_path: Path) -> None:
+    names = [
+        "ext-2.6.0%2Bcu126-cp311-cp311-manylinux_2_28_x86_64.whl",
+        "ext-2.6.0%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl",
+        "ext-2.6.0%2Bcu126-cp312-cp312-linux_aarch64.whl",
+        "ext-2.6.0%2Bcu126-cp313-cp313t-linux_aarch64.whl",
+        "ext-2.6.0%2Brocm6.2.4-cp312-cp312-manylinux1_x86_64.manylinux_2_17_x86_64.whl",
+        "ext-2.6.0%2Bcu126-cp312-cp312-win_amd64.whl",
+    ]
+    page = "".join(f'<a href="/whl/{name}#sha256=00">{name}</a><br>' for name in names)
+    document = indexed(tmp_path, page)
+    table = document["tables"][0]
+    assert [(row["line"], row["machine"], row["python"]) for row in table["rows"]] == [
+        ("cu126", "aarch64", "3.12"),
+        ("cu126", "x86_64", "3.11-3.12"),
+        ("rocm6.2.4", "x86_64", "3.12"),
+    ]
+    assert table["install"] == "ext=={release}"
+    # The channel is declared where its other builds are.
+    assert document["channels"] == []
+
+
+def test_a_build_is_installed_in_one_way(tmp_path: Path) -> None:
+    with pytest.raises(MatrixError, match="nothing says what installs a build"):
+        harvested(tmp_path, place=str(tmp_path), install="ext=={release}")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 LARGEST = 64 << 20
 """Bytes of one listing; that of the largest release page known has one."""
 MOST_FILES = 10_000
-_NEEDED = ("component", "listings", "channel", "file", "address", "line", "columns", "cells")
-_OPTIONAL = ("skip", "known", "sources", "extends", "accelerator")
+_NEEDED = ("component", "listings", "channel", "file", "line", "columns", "cells")
+_OPTIONAL = ("address", "install", "skip", "known", "sources", "extends", "accelerator", "by-name")
 _SHOWN = 5
 # The places of a file name, with what may stand there.
 _PLACES = {
@@ -37,6 +37,7 @@ _PLACES = {
     "python": r"(?P<python>cp3\d+)",
     "abitag": r"(?P<abitag>(?P=python)m?)",
     "machine": r"(?P<machine>x86_64|aarch64)",
+    "platform": r"(?:manylinux\w*\.)*(?:manylinux\w*|linux)_(?P<machine>x86_64|aarch64)",
 }
 
 
@@ -56,7 +57,9 @@ class _Page(Value):
     title: str
     accelerator: str
     file: str
+    # Where one lies, or what installs it from an index.
     address: str
+    requirement: str
     line: str
     skip: Sequence[str]
     cells: Mapping[str, str]
@@ -64,7 +67,7 @@ class _Page(Value):
     def install(self, tag: str) -> str:
         """The requirement that installs a build of a release with that tag, of which places are left."""
         address = self.address.replace("{tag}", tag).replace("{file}", self.file)
-        return f"{self.component}@{address}"
+        return self.requirement or f"{self.component}@{address}"
 
 
 def harvest(family: Family, errand: Errand) -> dict[str, Any]:
@@ -96,13 +99,20 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
     }
     return {
         "sources": {**said, **read},
-        "channels": [_channel(page, listings[0].source, builds)],
+        # One without a title is another file's.
+        "channels": [_channel(page, listings[0].source, builds)] if page.title else [],
         "tables": [table],
     }
 
 
 def _page(fields: Mapping[str, YamlNode]) -> _Page:
-    channel = fields["channel"].only("a channel", ("id", "title"), ("id", "title"))
+    channel = fields["channel"].only("a channel", ("id", "title"), ("id",))
+    if ("address" in fields) == ("install" in fields):
+        fields["file"].fail(
+            "nothing says what installs a build",
+            expected="`address:` of a release page, or `install:` for an index",
+            found="both" if "address" in fields else "neither",
+        )
     return _Page(
         component=pieces.text(fields, "component"),
         channel=pieces.text(channel, "id"),
@@ -110,6 +120,7 @@ def _page(fields: Mapping[str, YamlNode]) -> _Page:
         accelerator=pieces.text(fields, "accelerator", "cuda"),
         file=pieces.text(fields, "file"),
         address=pieces.text(fields, "address"),
+        requirement=pieces.text(fields, "install"),
         line=_pattern(fields["line"]),
         skip=[_pattern(one) for one in pieces.items(fields, "skip")],
         cells={
@@ -226,7 +237,7 @@ def _builds(page: _Page, listings: Sequence[Listing]) -> Iterator[Build]:
                 continue
             build = match["release"], match["line"], match["machine"]
             tag = f"v{match['release']}"
-            if found["address"]:
+            if found["address"] and page.address:
                 tag = _tag(page, listing, unquote(found[0]), file)
             told[build] = {**match.groupdict(), "tag": tag}
             # What two listings name is known by the first of them.
