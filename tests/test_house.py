@@ -238,6 +238,7 @@ def test_the_package_imports_what_it_depends_on_and_nothing_else() -> None:
     called = {
         "yaml": "pyyaml",
         "elftools": "pyelftools",
+        "debian": "python-debian",
         "pypi_simple": "pypi-simple",
         "typing_extensions": "",
     }

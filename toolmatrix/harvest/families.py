@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 SCHEMA = "toolmatrix.families/1"
 
 # The modules of this package that read a kind of source.
-KINDS = ("index", "listing", "published", "tree", "wheels")
+KINDS = (
+    *("compilers", "distributions", "index", "listing"),
+    *("published", "toolkits", "tree", "wheels"),
+)
 # Those of them that are read at a place which somebody names.
-PLACED = ("listing", "tree")
+PLACED = ("compilers", "distributions", "listing", "tree")
 
 FAMILIES = yamlfile.NodeKind(
     noun="the file of families",

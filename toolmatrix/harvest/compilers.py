@@ -1,0 +1,286 @@
+"""Families of kind `compilers`: what compilers take and define, found by running them.
+
+A place is one compiler, the root of a distribution, or a directory of such roots; docs/harvest-tools.md describes the
+keys. Series alone do not tell: a distribution packages one point release of each, and names came late into some.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from toolmatrix.errors import HarvestRefused, Position, UsageError
+from toolmatrix.facts import pieces
+from toolmatrix.harvest import programs
+from toolmatrix.harvest.series import series
+from toolmatrix.processors import processors
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.harvest.families import Errand, Family
+
+_NAME = re.compile(
+    r"(?:(?P<machine>aarch64|x86_64)-linux-gnu-)?(?P<compiler>gcc|clang)(?:-[\d.]+)?"
+)
+_VERSION = re.compile(r"^[^\n]*?(?:version )?(\d+)\.(\d+)\.(\d+)\b[^\n]*", re.MULTILINE)
+_TARGET = re.compile(r"(x86_64|aarch64)\S*linux\S*")
+_OS_RELEASE = re.compile(r"^(ID|VERSION_ID)=[\"']?([^\"'\n]*)", re.MULTILINE)
+_LISTED = re.compile(r"note: valid arguments (?:to '-march=' switch )?are:([^;\n]*)")
+_CPU = re.compile(r"^\t(\S+)$", re.MULTILINE)
+_FOLDERS = ("usr/bin", "usr/local/bin", "bin")
+_NO_NAME = "no-such-name"
+# The option that takes the name of a CPU, and the macro that says that CRC32 instructions may be used.
+_MACHINES = {
+    "x86_64": (("march",), "__SSE4_2__"),
+    "aarch64": (("mcpu", "march"), "__ARM_FEATURE_CRC32"),
+}
+_COLUMNS: Mapping[str, Any] = {
+    "machine": {"as": "when"},
+    **{
+        name: {"as": "attribute"}
+        for name in (
+            "compiler",
+            "series",
+            "version",
+            "printed",
+            "char",
+            "crc32",
+            "mcpu",
+            "march",
+        )
+    },
+}
+
+
+class _Program(Value):
+    """A compiler that makes code for one machine."""
+
+    distro: str
+    # What it is started with, the way into the root of its distribution in front.
+    argv: tuple[str, ...]
+    compiler: str
+    machine: str
+    version: tuple[int, int, int]
+    printed: str
+
+    @property
+    def shown(self) -> str:
+        return " ".join(self.argv)
+
+    def asked(self, *words: str) -> programs.Said:
+        return programs.ask([*self.argv, *words, "-E", "-dM", "-x", "c", os.devnull])
+
+
+def harvest(family: Family, errand: Errand) -> dict[str, Any]:
+    """The document of facts about the compilers of a place. Raises ToolmatrixError."""
+    fields = family.node.only(
+        f"family `{family.name}`", ("kind", "about", "rolling", "asked"), ("kind", "about")
+    )
+    rolling = {name: node.string(name) for name, node in pieces.entries(fields, "rolling").items()}
+    more = {
+        option: [one.string("a name") for one in node.several()]
+        for option, node in pieces.entries(fields, "asked").items()
+    }
+    if not errand.place:
+        raise UsageError(
+            f"family `{family.name}` is read from compilers on the disk",
+            expected="`--from PATH` of a compiler, or of a distribution's root (`/` for this machine)",
+        )
+    found = list(_programs(errand.place, rolling))
+    if not found:
+        raise HarvestRefused(
+            "there is no compiler",
+            where=Position(errand.place),
+            expected="a program gcc or clang, a distribution's root with one, or a directory of roots",
+        )
+    # The same rows come in the same order, whatever the directories are called.
+    found.sort(key=lambda one: (one.distro, one.machine, one.compiler, one.version))
+    names = _names(found, more)
+    rows = []
+    with ThreadPoolExecutor(processors()) as pool:
+        for row in pool.map(lambda one: _row(one, names), found):
+            rows.append(row)
+            errand.progress(len(rows), len(found))
+    return {
+        "sources": {
+            f"compilers-{distro}": {
+                "title": f"compilers that {distro} packages, run",
+                "at": f"packages of {distro}, as each compiler prints them with --version",
+                "read": errand.day,
+            }
+            for distro in sorted({one.distro for one in found})
+        },
+        "tables": [
+            {
+                "id": "compiler-names",
+                "about": "what compilers define without a flag, and the names of CPUs that they take",
+                "source": rows[0]["source"],
+                "where": "-E -dM without a flag, and with each of the names",
+                "evidence": "ran",
+                "key": "distro",
+                "columns": dict(_COLUMNS),
+                "rows": rows,
+            }
+        ],
+    }
+
+
+def _programs(place: str, rolling: Mapping[str, str]) -> Iterator[_Program]:
+    if os.path.isfile(place):
+        yield from _targets([place], _distro("/", rolling), os.path.basename(place))
+        return
+    roots = [place] if _release(place) else _roots(place)
+    for root in roots:
+        distro = _distro(root, rolling)
+        seen = set()
+        for name in _named(root):
+            inside = [] if os.path.realpath(root) == "/" else _entered(root)
+            for program in _targets([*inside, name], distro, name):
+                # One program has several names.
+                key = (program.compiler, program.machine, program.version)
+                if key not in seen:
+                    seen.add(key)
+                    yield program
+
+
+def _roots(place: str) -> list[str]:
+    try:
+        below = sorted(entry.path for entry in os.scandir(place) if entry.is_dir())
+    except OSError as error:
+        raise HarvestRefused(
+            "the compilers cannot be read", where=Position(place), found=error.strerror or ""
+        ) from None
+    return [path for path in below if _release(path)]
+
+
+def _release(root: str) -> dict[str, str]:
+    # The link in etc is often absolute, and would lead to this machine's own.
+    for path in ("usr/lib/os-release", "etc/os-release"):
+        with suppress(OSError), open(os.path.join(root, path), "rb") as file:
+            return dict(_OS_RELEASE.findall(file.read(1 << 16).decode("utf-8", "replace")))
+    return {}
+
+
+def _distro(root: str, rolling: Mapping[str, str]) -> str:
+    """The distribution of a root as the matrix calls it. One without a version is the rolling one of its family."""
+    fields = _release(root)
+    # Debian's unstable has no number, and takes that of the release to come when it becomes one.
+    name, version = fields.get("ID", ""), fields.get("VERSION_ID", "")
+    if not name or (not version and name not in rolling):
+        raise HarvestRefused(
+            "the distribution does not say its name and version",
+            where=Position(os.path.join(root, "usr/lib/os-release")),
+            expected="ID= and VERSION_ID=",
+        )
+    return name + version if version else rolling[name]
+
+
+def _named(root: str) -> list[str]:
+    """The names of programs below a root that compilers have."""
+    found: set[str] = set()
+    for folder in _FOLDERS:
+        with suppress(OSError):
+            found.update(os.listdir(os.path.join(root, folder)))
+    return sorted(name for name in found if _NAME.fullmatch(name))
+
+
+def _entered(root: str) -> list[str]:
+    """How a program below a root is started, so that it finds its own libraries and not this machine's."""
+    way = ["chroot", root]
+    return way if os.geteuid() == 0 else ["unshare", "--map-root-user", *way]
+
+
+def _targets(argv: Sequence[str], distro: str, name: str) -> Iterator[_Program]:
+    """The machines that a compiler makes code for: GCC for one, Clang for all."""
+    said = programs.ask([*argv, "--version"])
+    version = _VERSION.search(said.text)
+    if said.status or version is None:
+        raise HarvestRefused(
+            "the compiler does not say its version",
+            where=Position(" ".join(argv)),
+            expected="`--version` that prints three numbers",
+            found=said.text.strip().partition("\n")[0][:120] or f"status {said.status}",
+        )
+    compiler = "clang" if "clang" in name or "clang version" in said.text else "gcc"
+    numbers = (int(version[1]), int(version[2]), int(version[3]))
+    printed = version[0].strip()
+
+    def program(machine: str, *words: str) -> _Program:
+        return _Program(
+            distro=distro,
+            argv=(*argv, *words),
+            compiler=compiler,
+            machine=machine,
+            version=numbers,
+            printed=printed,
+        )
+
+    if compiler == "clang":
+        for machine in _MACHINES:
+            yield program(machine, f"--target={machine}-linux-gnu")
+        return
+    target = _TARGET.search(programs.ask([*argv, "-dumpmachine"]).text)
+    if target:
+        yield program(target[1])
+
+
+def _names(
+    found: Iterable[_Program], more: Mapping[str, Sequence[str]]
+) -> dict[tuple[str, str], list[str]]:
+    """The names for each machine and option that some of the compilers lists, and those that are asked for besides."""
+    names: dict[tuple[str, str], set[str]] = {}
+    for one in found:
+        for option in _MACHINES[one.machine][0]:
+            listed = names.setdefault((one.machine, option), set())
+            listed.update(_listed(one, option))
+            if one.machine == "aarch64":
+                listed.update(more.get(option, ()))
+    return {key: sorted(listed) for key, listed in names.items()}
+
+
+def _listed(one: _Program, option: str) -> list[str]:
+    """The names that a compiler lists, which old ones do not."""
+    if one.compiler == "clang":
+        # What Clang lists are CPUs: of x86 by -march, of ARM by -mcpu.
+        cpus = option == _MACHINES[one.machine][0][0]
+        return _CPU.findall(one.asked("--print-supported-cpus").text) if cpus else []
+    listed = _LISTED.search(one.asked(f"-{option}={_NO_NAME}").text)
+    return [name for name in listed[1].split() if name != "native"] if listed else []
+
+
+def _row(one: _Program, names: Mapping[tuple[str, str], Sequence[str]]) -> dict[str, Any]:
+    options, macro = _MACHINES[one.machine]
+    said = one.asked()
+    if said.status:
+        raise HarvestRefused(
+            "the compiler does not preprocess an empty file",
+            where=Position(one.shown),
+            found=said.text.strip().partition("\n")[0][:120],
+        )
+    defined = {line.split()[1] for line in said.text.splitlines() if line.startswith("#define ")}
+    taken = {
+        option: [
+            name for name in names[one.machine, option] if not one.asked(f"-{option}={name}").status
+        ]
+        for option in options
+    }
+    which = series(one.compiler, *one.version[:2])
+    return {
+        "id": f"compiler-names/{one.distro}/{one.compiler}-{which}/{one.machine}",
+        "distro": one.distro,
+        "machine": one.machine,
+        "compiler": one.compiler,
+        "series": which,
+        "version": ".".join(map(str, one.version)),
+        "printed": one.printed,
+        "char": "unsigned" if "__CHAR_UNSIGNED__" in defined else "signed",
+        "crc32": macro in defined,
+        **{option: " ".join(found) for option, found in taken.items() if found},
+        "source": f"compilers-{one.distro}",
+    }

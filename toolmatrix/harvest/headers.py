@@ -1,0 +1,254 @@
+"""What the headers of a CUDA toolkit take: the compilers that their guards let pass, and the glibc they compile beside.
+
+g++ is asked, as any other host compiler by its macros; the text of the headers is not read for it. What the system
+would bring is left out, so that the answer is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+
+from toolmatrix.errors import HarvestRefused, Position
+from toolmatrix.harvest import programs
+from toolmatrix.harvest.series import counted, series
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+COMPILER = "g++"
+OVERRIDE = "-allow-unsupported-compiler"
+"""The option of nvcc by which the guard is not asked: it defines what `_UNGUARDED` does."""
+_UNGUARDED = "-D__NV_NO_HOST_COMPILER_CHECK=1"
+_NVCC = ("-D__CUDACC__", "-D__CUDA_INCLUDE_COMPILER_INTERNAL_HEADERS__")
+_LINUX = (*_NVCC, "-D__linux__", "-D__LP64__")
+_WINDOWS = (*_NVCC, "-D_WIN32")
+_SYSTEM = ("features.h", "crtdefs.h", "corecrt.h", "cstdarg")
+"""The headers of the system that host_config.h includes; nothing in them counts for its guard."""
+_NEVER = 99
+"""A series that no guard lets pass, because it is far from being there."""
+_GNU = counted("gcc", 4, _NEVER)
+_CLANG = counted("clang", 3, _NEVER)
+_MICROSOFT = [*range(1200, 3000, 10), 10 * _NEVER**2]
+_ERROR = re.compile(r":(\d+):\d+: (?:fatal )?error: (.*)")
+_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[<\"]([\w./+-]+)[>\"]", re.MULTILINE)
+_QUALIFIERS = ("__host__", "__device__", "__device_builtin__", "__cudart_builtin__")
+# What glibc's <features.h> defines: with _GNU_SOURCE, which g++ always has, the functions of C23 are declared.
+_FEATURES = """\
+#define __GLIBC__ {0}
+#define __GLIBC_MINOR__ {1}
+#define __GLIBC_PREREQ(major, minor) \\
+    ((__GLIBC__ << 16) + __GLIBC_MINOR__ >= ((major) << 16) + (minor))
+#define __GLIBC_USE_ISOC23 1
+#define __GNUC_PREREQ(major, minor) \\
+    ((__GNUC__ << 16) + __GNUC_MINOR__ >= ((major) << 16) + (minor))
+#define __THROW noexcept (true)
+"""
+
+
+class HostCompilers(Value):
+    """The host compilers that a guard lets pass, as selectors; "" where it says nothing."""
+
+    gcc: str = ""
+    clang: str = ""
+    # The first Clang that passes, as the guard knows it: what is documented may be later.
+    clang_oldest: str = ""
+    msvc: str = ""
+    # The condition that the first GCC which is refused meets, as printed.
+    guard: str = ""
+    override: str = ""
+
+
+class GlibcCeiling(Value):
+    """The glibc that the headers compile beside, as a selector, and the functions that they declare as it does."""
+
+    glibc: str
+    guards: tuple[str, ...]
+
+
+def host_compilers(text: bytes, machine: str, shown: str) -> HostCompilers:
+    """What crt/host_config.h takes on Linux, and of Microsoft's compiler on Windows.
+
+    Raises HarvestRefused for a header that lets everything pass or nothing, or that is not whole, and ToolMissing.
+    """
+    with tempfile.TemporaryDirectory(prefix="toolmatrix-") as folder:
+        guard = _Guard(folder, text, shown)
+        gnu = (*_LINUX, f"-D__{machine}__")
+
+        def gcc(version: tuple[int, int]) -> tuple[str, ...]:
+            return (*gnu, f"-D__GNUC__={version[0]}", f"-D__GNUC_MINOR__={version[1]}")
+
+        def clang(version: tuple[int, int]) -> tuple[str, ...]:
+            # Clang says that it is GCC 4.2, whatever its own version.
+            own = (f"-D__clang_major__={version[0]}", f"-D__clang_minor__={version[1]}")
+            return (*gcc((4, 2)), "-D__clang__", *own)
+
+        def microsoft(version: int) -> tuple[str, ...]:
+            return (*_WINDOWS, f"-D_MSC_VER={version}")
+
+        # What a header says of Clang stands beside the guard for the GCC that Clang says it is.
+        gccs = guard.passing(gcc, _GNU)
+        if not gccs:
+            raise HarvestRefused(
+                "the header is no guard against host compilers",
+                where=Position(shown),
+                expected="one that lets some GCC pass and refuses later ones",
+                found="all that pass, or none",
+            )
+        refused = _GNU[_GNU.index(gccs[-1]) + 1]
+        clangs = guard.passing(clang, _CLANG)
+        versions = guard.passing(microsoft, _MICROSOFT)
+        return HostCompilers(
+            gcc="<=" + series("gcc", *gccs[-1]),
+            clang="<=" + series("clang", *clangs[-1]) if clangs else "",
+            clang_oldest=series("clang", *clangs[0]) if clangs and clangs[0] != _CLANG[0] else "",
+            msvc=f">={versions[0]},<{versions[-1] + 10}" if versions else "",
+            guard=guard.condition(gcc(refused)),
+            override=OVERRIDE if guard.passes((*gcc(refused), _UNGUARDED)) else "",
+        )
+
+
+def glibc_ceiling(text: bytes, declared: Mapping[str, Sequence[str]], shown: str) -> GlibcCeiling:
+    """The first glibc whose functions the header of CUDA's functions declares in another way.
+
+    `declared` has the functions of one double that each version of glibc brought, the oldest version first. Raises
+    HarvestRefused for a header that declares none of them, and ToolMissing.
+    """
+    with tempfile.TemporaryDirectory(prefix="toolmatrix-") as folder:
+        _put(folder, "crt/math_functions.h", text)
+        for name in set(_INCLUDE.findall(text)) - {b"features.h"}:
+            _put(folder, os.path.normpath("/" + name.decode())[1:], b"")
+        guards: list[str] = []
+        ceiling = ""
+        for version, functions in declared.items():
+            _put(folder, "features.h", _FEATURES.format(*version.split(".")).encode())
+            _refuse_unread(folder, shown)
+            before = _complaints(folder, "")
+            for function in functions:
+                if not re.search(rb"\bdouble\s+%s\s*\(" % function.encode(), text):
+                    raise HarvestRefused(
+                        f"the header does not declare `{function}`",
+                        where=Position(shown),
+                        expected="crt/math_functions.h of a CUDA toolkit",
+                    )
+                if _complaints(folder, function) - before:
+                    ceiling = ceiling or version
+                else:
+                    guards.append(function)
+    return GlibcCeiling(glibc=f"<{ceiling}" if ceiling else "*", guards=tuple(guards))
+
+
+class _Guard:
+    """A host_config.h alone in a directory, and what the preprocessor says of it."""
+
+    def __init__(self, folder: str, text: bytes, shown: str) -> None:
+        self._folder = folder
+        self._lines = text.decode("utf-8", "replace").splitlines()
+        self._shown = shown
+        _put(folder, "host_config.h", text)
+        for name in _SYSTEM:
+            _put(folder, f"system/{name}", b"")
+
+    def passing(
+        self, words: Callable[[_Version], tuple[str, ...]], versions: Sequence[_Version]
+    ) -> list[_Version]:
+        """The versions that pass, which follow one upon the other; none where there is no guard or nothing passes."""
+        newest_passes = self.passes(words(versions[-1]))
+        found = []
+        for version in versions:
+            if self.passes(words(version)):
+                found.append(version)
+            elif found:
+                break
+        # What comes later than all that is there yet is refused by every guard.
+        if newest_passes and len(found) < len(versions):
+            raise HarvestRefused(
+                "the header is no guard against host compilers",
+                where=Position(self._shown),
+                expected="one that refuses compilers which came later",
+                found=f"`{' '.join(words(versions[-1])[-2:])}` passes",
+            )
+        return [] if newest_passes else found
+
+    def passes(self, words: Iterable[str]) -> bool:
+        return not self._errors(words)
+
+    def condition(self, words: Iterable[str]) -> str:
+        """The condition above the `#error` that stops these words, as it is printed."""
+        line = self._errors(words)[0]
+        above = (one.strip() for one in reversed(self._lines[:line]))
+        return next((one for one in above if one.startswith("#if")), "")
+
+    def _errors(self, words: Iterable[str]) -> list[int]:
+        """The lines of the directives `#error` that are met."""
+        said = _compile(self._folder, "-E", "-undef", "-isystem", "system", *words, "host_config.h")
+        found = _ERROR.findall(said.text)
+        other = [text for _, text in found if not text.startswith("#error")]
+        if other or bool(said.status) != bool(found):
+            raise HarvestRefused(
+                "the header cannot be read",
+                where=Position(self._shown),
+                expected="crt/host_config.h of a CUDA toolkit, and what it includes of the toolkit",
+                found=other[0] if other else said.text.strip()[:200],
+            )
+        return [int(line) for line, _ in found]
+
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Version = TypeVar("_Version")
+
+
+def _refuse_unread(folder: str, shown: str) -> None:
+    said = _compile(folder, "-E", "-w", "-I.", *_NVCC, "crt/math_functions.h")
+    found = _ERROR.findall(said.text)
+    if found or said.status:
+        raise HarvestRefused(
+            "the header cannot be read",
+            where=Position(shown),
+            expected="crt/math_functions.h of a CUDA toolkit",
+            found=found[0][1] if found else said.text.strip()[:200],
+        )
+
+
+def _complaints(folder: str, function: str) -> set[tuple[str, str]]:
+    """What g++ has against the header, where the C library declares a function of one double, and one of one float."""
+    declared = (
+        f'extern "C" double {function}(double) __THROW;\n'
+        f'extern "C" float {function}f(float) __THROW;\n'
+        if function
+        else "\n\n"
+    )
+    start = f"#include <features.h>\n{declared}"
+    _put(folder, "asked.cc", f'{start}#include "crt/math_functions.h"\n'.encode())
+    # Words that headers define which are not there; a function's declaration is the same without them.
+    empty = [f"-D{word}=" for word in (*_QUALIFIERS, "_CRTIMP", "_ACRTIMP")]
+    said = _compile(
+        folder,
+        "-fsyntax-only",
+        "-w",
+        "-fmax-errors=0",
+        "-I.",
+        *_NVCC,
+        *empty,
+        "-D__forceinline__=inline",
+        "asked.cc",
+    )
+    return set(_ERROR.findall(said.text))
+
+
+def _compile(folder: str, *words: str) -> programs.Said:
+    # No header of this machine is found, and none of it counts.
+    sink = ("-o", os.devnull)
+    return programs.ask([COMPILER, "-x", "c++", "-nostdinc", *sink, *words], folder)
+
+
+def _put(folder: str, name: str, data: bytes) -> None:
+    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)

@@ -1,0 +1,73 @@
+"""Programs that harvesters ask: run with a list of arguments, bounded in time and in what they print."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+
+from toolmatrix.errors import ToolMissing
+from toolmatrix.stages.drivers.dry_run import end_group
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PATIENCE: float = 20
+"""Seconds that one question may take."""
+LONGEST = 4 << 20
+"""Bytes that one answer may have."""
+
+
+class Said(Value):
+    """How a program ended, and all that it printed."""
+
+    status: int
+    text: str
+
+
+def ask(argv: Sequence[str], folder: str = "", env: Mapping[str, str] = os.environ) -> Said:
+    """What a program says, stderr among it; it gets no input and speaks English.
+
+    Raises ToolMissing where it cannot be started, takes longer than `PATIENCE` or prints more than `LONGEST`.
+    """
+    name = os.path.basename(argv[0])
+    try:
+        child = subprocess.Popen(  # noqa: S603 - a compiler or a tool of a toolkit, as a list of arguments
+            list(argv),
+            cwd=folder or None,
+            env={**env, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolMissing(
+            f"`{name}` cannot be started", found=f"{argv[0]}: {error.strerror}"
+        ) from None
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        end_group(child)
+
+    timer = threading.Timer(PATIENCE, end)
+    timer.start()
+    with child:
+        try:
+            data = child.stdout.read(LONGEST + 1) if child.stdout else b""
+            if len(data) > LONGEST:
+                end_group(child)
+            # A program may close its output and go on.
+            child.wait()
+        except BaseException:
+            end_group(child)
+            raise
+        finally:
+            timer.cancel()
+    if late.is_set() or len(data) > LONGEST:
+        bound = f"{PATIENCE:g} seconds" if late.is_set() else f"{LONGEST >> 20} MiB"
+        raise ToolMissing(f"`{name}` does not come to an end", expected=f"an answer within {bound}")
+    return Said(status=child.returncode, text=data.decode("utf-8", "replace"))
