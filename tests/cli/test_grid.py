@@ -174,3 +174,11 @@ def test_a_grid_of_builds_is_that_of_the_target(real: Cli) -> None:
         builds = [name for row in rows for name in row["releases"]]
         assert {name.rpartition("/")[2] for name in builds} == {machine}
         assert {name.partition("+")[2].partition("@")[0] for name in builds} == lines
+
+
+def test_that_a_toolkit_has_to_be_there_is_no_yes_for_each_of_its_releases(real: Cli) -> None:
+    """Code for gfx803 is made by ROCm, and nobody says that it is by ROCm 4.0 still."""
+    where = "--where 'rocm>=3.10,<4.1' --where arch==gfx803 --target amd --all --json"
+    rows = real(*shlex.split(f"matrix --rows rocm --cols arch {where}")).json()["grid"]
+    cells = {row["row"]: row["cells"]["gfx803"]["value"] for row in rows}
+    assert cells == {"3.10": "yes", "4.0": "unknown"}

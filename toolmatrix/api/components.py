@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from toolmatrix.api import Report
-from toolmatrix.errors import CannotSay, NothingMatched
+from toolmatrix.errors import CannotSay, NothingMatched, UsageError
 from toolmatrix.request.names import Names
 
 TYPE_CHECKING = False
@@ -86,8 +86,16 @@ def what(subject: str, *, everything: bool = False, **options: Unpack[RequestOpt
 
 
 def subject_of(index: Index, subject: str) -> str:
-    """The component that a word names: that of builds, where it names some."""
-    return Names(index).asks(subject)[-1].component
+    """The component that a word names: that of builds, where it names some. Raises UsageError for what is given."""
+    component = Names(index).asks(subject)[-1].component
+    if index.header["components"][component]["given"]:
+        raise UsageError(
+            f"`{subject}` is where a result runs, and no component to look around",
+            expected="a component such as `cuda` or `python`",
+            found=f"`{subject}`",
+            help="`toolmatrix help what` shows the options that say where",
+        )
+    return component
 
 
 def ways(index: Index, from_: str, accelerator: str) -> list[GivenWay]:

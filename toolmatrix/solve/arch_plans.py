@@ -83,6 +83,7 @@ class Planner:
         for device in devices:
             bit = index.scale("device").bit(device.device)
             refused |= boards.at(bit).partner(toolkit).refused
+        self.asked = own.mask
         self.releases = own.mask & ~refused
 
     def known(self, arch: int) -> Partner:
@@ -136,7 +137,8 @@ class Planner:
             wanted = device.exact if kind == EXACT else device.machine | device.ptx
             knows = may = 0
             for arch in _bits(wanted):
-                knows |= self.takes(arch)
+                # Of all releases that were asked for, those too that another device keeps from being taken.
+                knows |= self.asked & (self.known(arch).tested | self.known(arch).allowed)
                 may |= self.releases & ~self.known(arch).refused
             found[device.device] = knows
             open_ &= may

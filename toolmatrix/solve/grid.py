@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import Binding
     from toolmatrix.solve.assemble import Assembly
 
 
@@ -45,6 +47,15 @@ def grid(assembly: Assembly, target: str, rows: str, columns: str) -> Grid:
         cells=tuple(tuple(maker.cell(row, column) for column in across) for row in down),
         spoken=tuple(bool(maker.ever >> column + 1 & 1) for column in across),
     )
+
+
+def joins(index: Index, binding: Binding) -> bool:
+    """True if a hard fact speaks of releases: that one has to be there, whichever, joins no two of them."""
+    everything = (2 << len(index.component(binding.component).versions)) - 2
+    if binding.kind == "limits" or binding.allowed & everything != everything:
+        return True
+    cited = index.cites(binding.cites)
+    return any(index.claim(cite.record).selector != "*" for cite in cited)
 
 
 class _Statement(NamedTuple):
@@ -83,7 +94,7 @@ class _Grid:
         part = self.assembly.component(subject)
         for fact in part.bindings:
             binds = fact.component == other and fact.kind in ("requires", "limits")
-            if binds and self.certain(fact.conditions):
+            if binds and self.certain(fact.conditions) and joins(self.assembly.index, fact):
                 held = _Statement(fact.mask, fact.allowed, fact.evidence, (fact.cites,), turned)
                 self.hard.append(held)
         if other == "device" and self.of(subject):

@@ -11,6 +11,7 @@ from copy import copy
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.solve.assemble import Reached
+from toolmatrix.solve.grid import joins
 from toolmatrix.value import NamedTuple, Value
 
 TYPE_CHECKING = False
@@ -173,13 +174,6 @@ class Way:
             if binding.kind != "needs" and known and self.certain(binding.conditions):
                 yield binding
 
-    def joins(self, binding: Binding, everything: int) -> bool:
-        """True if a fact speaks of releases: that one has to be there, whichever, joins no two of them."""
-        if binding.kind == "limits" or binding.allowed & everything != everything:
-            return True
-        cited = self.index.cites(binding.cites)
-        return any(self.index.claim(cite.record).selector != "*" for cite in cited)
-
     def needs(self) -> Iterator[Sequence[str]]:
         """The components that the subject needs at any version, alternatives together."""
         for binding in self.index.component(self.component).bindings:
@@ -225,7 +219,7 @@ class Way:
         everything = (2 << len(self.index.component(name).versions)) - 2
         for binding in self.hard(self.index.component(self.component)):
             of, inside = binding.mask & self.mask, binding.allowed & everything
-            if binding.component == name and of and self.joins(binding, everything):
+            if binding.component == name and of and joins(self.index, binding):
                 for says, mask in _sides(binding, inside, everything):
                     yield Said(says, mask, of, binding.evidence, binding.cites, of)
 
@@ -234,7 +228,7 @@ class Way:
         everything = (2 << len(self.index.component(self.component).versions)) - 2
         for binding in self.hard(self.index.component(name)):
             mask, inside = binding.mask, binding.allowed & everything
-            if binding.component == self.component and self.joins(binding, everything):
+            if binding.component == self.component and joins(self.index, binding):
                 for says, of in _sides(binding, inside, everything):
                     if of & self.mask:
                         yield Said(says, mask, of, binding.evidence, binding.cites, mask)
