@@ -264,7 +264,15 @@ def test_a_rule_says_one_thing_that_is_read(rule: dict[str, str]) -> None:
         rules({"cell": "x", **rule})
 
 
-@pytest.mark.parametrize("rule", [{"names": "("}, {"member": "a", "json": "a", "match": "["}])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"names": "("},
+        {"names": "a(b)", "form": r"\2"},
+        {"member": "a", "json": "a", "match": "["},
+        {"member": "a", "json": "a", "match": "(a)", "form": r"\1.\2"},
+    ],
+)
 def test_a_pattern_is_judged_before_a_wheel_is_read(rule: dict[str, str]) -> None:
     with pytest.raises(MatrixError, match="a pattern cannot be read"):
         rules({"cell": "x", **rule})

@@ -110,14 +110,22 @@ def _rule(node: YamlNode) -> Rule:
     )
     for key in ("match", *(key for key in named if key in _PATTERNS)):
         _compiled(pieces.text(fields, key), fields.get(key, node))
+    if made.form and made.form not in _FORMS:
+        taken = made.what if made.how == "names" else made.match
+        # Nothing is matched by the empty alternative: it shows whether the groups are there.
+        _compiled(f"(?:{taken})|", fields["form"], made.form)
     return made
 
 
-def _compiled(pattern: str, node: YamlNode) -> None:
+def _compiled(pattern: str, node: YamlNode, form: str = "") -> None:
     try:
-        re.compile(pattern)
-    except re.error as error:
-        node.fail("a pattern cannot be read", expected="a regular expression", found=str(error))
+        re.sub(pattern, form, "")
+    except (re.error, IndexError) as error:
+        node.fail(
+            "a pattern cannot be read",
+            expected="a regular expression, and a form of its groups",
+            found=str(error),
+        )
 
 
 def read(wheel: Archive, wanted: Sequence[Rule]) -> dict[str, Told]:
@@ -255,19 +263,22 @@ def _text(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
     """The first place of a member, text or not, at which a regular expression matches."""
     pattern = re.compile(rule.what.encode())
     for name in _members(rule, names):
-        before = b""
-        for piece in _within(wheel.stream(name), rule.mebibytes * MEBIBYTE):
-            before = before[-_OVERLAP:] + piece
-            match = pattern.search(before)
-            # What ends with the piece may go on in the next one.
-            if match and (match.end() < len(before) or len(piece) < _OVERLAP):
-                taken = match[1] if pattern.groups else match[0]
-                return Told(text=_taken(rule, [taken.decode("utf-8", "replace")]), members=(name,))
-        match = pattern.search(before)
-        if match:
+        match = _first(pattern, _within(wheel.stream(name), rule.mebibytes * MEBIBYTE))
+        if match is not None:
             taken = match[1] if pattern.groups else match[0]
             return Told(text=_taken(rule, [taken.decode("utf-8", "replace")]), members=(name,))
     return None
+
+
+def _first(pattern: re.Pattern[bytes], pieces: Iterable[bytes]) -> re.Match[bytes] | None:
+    held = b""
+    for piece in pieces:
+        held = held[-_OVERLAP:] + piece
+        match = pattern.search(held)
+        # What ends with the piece may go on in the next one.
+        if match is not None and match.end() < len(held):
+            return match
+    return pattern.search(held)
 
 
 def _within(stream: Iterable[bytes], budget: int) -> Iterator[bytes]:
