@@ -153,9 +153,7 @@ def of_its_time(assembly: Assembly) -> Iterator[Support]:
         return
     for target in assembly.request.targets:
         parts = assembly.parts(target)
-        first = next(
-            (name for name in assembly.request.wanted if components[name]["framework"]), ""
-        )
+        first = _leading(assembly)
         if first not in parts:
             continue
         days: dict[str, int] = {}
@@ -174,6 +172,19 @@ def of_its_time(assembly: Assembly) -> Iterator[Support]:
                             # What nothing needs stays away.
                             by_then = facts.since_masks[place - 1] | 1
                             yield _support(parts[first], variable, by_then, weight, Fallback, mask)
+
+
+def _leading(assembly: Assembly) -> str:
+    """What others are taken for: the framework that was asked for, else what stands on one."""
+    components, wanted = assembly.header["components"], assembly.request.wanted
+    frameworks = (name for name in wanted if components[name]["framework"])
+    standing = (
+        name
+        for name in wanted
+        for binding in assembly.component(name).bindings
+        if binding.kind == "requires" and components[binding.component]["framework"]
+    )
+    return next(frameworks, "") or next(standing, "")
 
 
 def _a_year_later(day: str) -> str:
