@@ -107,3 +107,11 @@ def test_one_release_does_not_take_the_place_of_all(folder: Path, tmp_path: Path
     with pytest.raises(HarvestRefused, match="1 rows are not at their source any more"):
         Harvested([beside(family(UNPACKED), errand(folder), str(tmp_path))], NONE).write()
     assert written.read_text() == text
+
+
+def test_a_table_that_says_nothing_of_the_release_is_left_out(folder: Path) -> None:
+    late = UNPACKED.replace("      cells:", "      releases: '>=2'\n      cells:")
+    assert harvested(folder, late) == {"tables": [], "sources": {}}
+    item = "    read: {cells: {date: {date: tag}}}\n"
+    dated = UNPACKED[: UNPACKED.index("    read:")] + item + UNPACKED[UNPACKED.index("version:") :]
+    assert harvested(folder, dated) == {"tables": [], "sources": {}}

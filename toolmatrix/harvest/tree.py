@@ -59,7 +59,9 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
     fewer rows than its floors; MatrixError where the family is wrong; ToolMissing without git.
     """
     reader = _Reader(family, errand)
-    return {"tables": [reader.table(node) for node in reader.tables], "sources": reader.sources}
+    tables = [reader.table(node) for node in reader.tables]
+    # Of one unpacked release not every table says something.
+    return {"tables": [table for table in tables if table["rows"]], "sources": reader.sources}
 
 
 class _Reader:
@@ -143,9 +145,9 @@ class _Reader:
             rows += self._rows(told, component)
         rows.sort(key=lambda row: _order(row[component]), reverse=True)
         floor = fields["floor"].integer("floor")
-        floor = min(floor, 1) if isinstance(self.tree, UnpackedTree) else floor
+        floor = 0 if isinstance(self.tree, UnpackedTree) else max(floor, 1)
         name = fields["id"].string("id")
-        if len(rows) < max(floor, 1):
+        if len(rows) < floor:
             self._refuse(f"rows of `{name}` are lost", f"{floor} rows at least", f"{len(rows)}")
         names = [row.get("id", row[component]) for row in rows]
         twice = dict.fromkeys(one for one in names if names.count(one) > 1)
@@ -153,7 +155,7 @@ class _Reader:
             self._refuse(f"rows of `{name}` stand twice", "each once", ", ".join(twice))
         plain = {key: _plain(fields[key]) for key in _FACTS if key in fields}
         # Every row has a source of its own; that of the table is one of them, as each table has one.
-        return {**plain, "source": rows[0]["source"], "rows": rows}
+        return {**plain, "source": rows[0]["source"] if rows else "", "rows": rows}
 
     def _rows(self, told: FileReading, component: str) -> list[dict[str, Any]]:
         rows = []
@@ -187,7 +189,9 @@ class _Reader:
             chosen = [one for one in self.releases if reading.among(one.version, told.releases)]
             found = self.tree.read([(one.at, told.path) for one in chosen if told.path])
             for one in chosen:
-                yield one.version, self._page(one.at, told.path, found)
+                # An unpacked tree has no tag that tells anything.
+                if told.path or one.at.ref:
+                    yield one.version, self._page(one.at, told.path, found)
 
     def _records(
         self, told: FileReading, grid: GridReading, page: _Page
