@@ -91,10 +91,11 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
         "sources": {
             f"packages-{distro}": {
                 "title": f"package lists of {distro}",
-                "at": "the lists below dists that the row names with their sha256",
+                "at": f"Packages of {_suites(found, codename)}, each with its sha256 in the row",
                 "read": errand.day,
             }
-            for distro in sorted({names[one.codename] for one in found})
+            for codename, distro in sorted(names.items())
+            if any(one.codename == codename for one in found)
         },
         "tables": [
             {
@@ -105,6 +106,12 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
             },
         ],
     }
+
+
+def _suites(found: Iterable[PackageList], codename: str) -> str:
+    """Where an archive has the lists of a distribution."""
+    places = {"/".join(one.name.split("/")[:2]) for one in found if one.codename == codename}
+    return " and ".join(sorted(places))
 
 
 def _of(fields: Mapping[str, yamlfile.YamlNode], name: str) -> list[tuple[str, yamlfile.YamlNode]]:
