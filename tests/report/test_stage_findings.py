@@ -67,7 +67,7 @@ error[TM210]: cuda 11.8.0 does not take gcc 12.2.0 as host compiler, only gcc
   --> nvcc-11.8.89__deprecated-arch.log:14 (stage 2)
   help: name another with `-ccbin` (gcc <=11), or switch the check off with
         `--allow-unsupported-compiler`
-warning[TM202]: cuda 11.8.0 will drop `compute_35` and `sm_35` (ran) [1]
+warning[TM202]: cuda 11.8.0 will drop `compute_35` and `sm_35` (ran) [2]
   --> nvcc-11.8.89__deprecated-arch.log:13 (stage 1)
   help: leave it out, or keep PTX of it for old devices as long as the toolkit
         takes it"""
