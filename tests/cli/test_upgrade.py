@@ -115,6 +115,27 @@ def test_what_was_asked_for_moves_only_by_another_request(real: Cli) -> None:
     assert move["untested"] == []
 
 
+def test_what_came_out_after_the_framework_is_no_tested_move(real: Cli) -> None:
+    """What METADATA admits of later packages nobody can have tried when the framework was released."""
+    real("lock", "tensorflow-rocm", "--target", "amd")
+    h5py = told(real("upgrade", "--json"))["h5py"]
+    (move,) = h5py["moves"]
+    (said,) = move["untested"]
+    assert said.startswith(f"h5py {move['version']} came out after tensorflow-rocm ")
+
+
+def test_no_move_takes_a_lower_release_of_what_was_asked_for(real: Cli) -> None:
+    """The newest NumPy would go with a TensorFlow of years before, which is no upgrade."""
+    real("lock", "tensorflow-rocm", "--target", "amd")
+    found = told(real("upgrade", "--json"))
+    for one in found.values():
+        for move in one["moves"]:
+            lowered = {change["component"] for change in move["changes"]}
+            assert "tensorflow-rocm" not in lowered, one["component"]
+    assert found["numpy"]["moves"] == []
+    assert any("tensorflow-rocm" in reason["text"] for reason in found["numpy"]["reasons"])
+
+
 def test_a_lock_of_an_older_matrix_is_asked_of_this_one(small: Cli, here: Path) -> None:
     small("lock", "app==2.1.0")
     (here / "later.yaml").write_text(LATER)

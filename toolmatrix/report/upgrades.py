@@ -73,13 +73,17 @@ def _component(index: Index, part: Examined, one: Upgrade, before: Collection[st
         "newest": one.newest,
         "asked": one.asked,
         "moves": [
-            _move(part, one.component, move, before) for move in (one.move, one.further) if move
+            _move(index, part, one.component, move, before)
+            for move in (one.move, one.further)
+            if move
         ],
         "reasons": _reasons(index, one.component, one.refusal),
     }
 
 
-def _move(part: Examined, component: str, move: Newer, before: Collection[str]) -> Entry:
+def _move(
+    index: Index, part: Examined, component: str, move: Newer, before: Collection[str]
+) -> Entry:
     choices = [
         choice
         for held in move.resolution.targets.values()
@@ -89,7 +93,10 @@ def _move(part: Examined, component: str, move: Newer, before: Collection[str]) 
     return {
         "version": move.version,
         "evidence": words.weakest(choice.evidence for choice in choices),
-        "untested": [text for text in _untested(move.resolution) if text not in before],
+        "untested": [
+            *(text for text in _untested(move.resolution) if text not in before),
+            *_later(index, component, move.resolution),
+        ],
         "request": list(move.words),
         "command": part.commands.get((component, move.version), ""),
         "changes": [one._asdict() for one in move.changes],
@@ -102,6 +109,31 @@ def _untested(found: Resolution | Unsatisfiable) -> list[str]:
         return []
     told = [part["text"] for part in caveats.caveats(found) if part["kind"] == "untested"]
     return list(dict.fromkeys(told))
+
+
+def _later(index: Index, component: str, found: Resolution) -> list[str]:
+    """That a release came out after the framework that it is held beside, where no row vouches for it all the same."""
+    heads = index.header["components"]
+    frameworks = [name for name in found.request.wanted if heads[name]["framework"]]
+    told: dict[str, None] = {}
+    for choices in found.targets.values():
+        chosen = {choice.component: choice for choice in choices}
+        choice = chosen.get(component)
+        if choice is None or component in frameworks:
+            continue
+        if any(index.statement(cite.record).kind == "tested" for cite in choice.cites):
+            continue
+        for name in frameworks:
+            day = _date(index, name, chosen[name].version) if name in chosen else ""
+            if day and _date(index, component, choice.version) > day:
+                text = f"{component} {choice.version} came out after {name} {chosen[name].version}"
+                told[f"{text}, which nobody can have tested with it (rule released-later)"] = None
+    return list(told)
+
+
+def _date(index: Index, component: str, version: str) -> str:
+    part = index.component(component)
+    return part.dates[part.versions.index(version)]
 
 
 def _reasons(index: Index, component: str, found: Resolution | Unsatisfiable | None) -> list[Entry]:
@@ -120,7 +152,11 @@ def _reasons(index: Index, component: str, found: Resolution | Unsatisfiable | N
         for part in caveats.unread(found):
             lines.setdefault(part["text"], part["facts"])
     told = [{"text": text, "facts": facts} for text, facts in lines.items()]
-    return sorted(told, key=lambda line: f"{component} " not in f"{line['text']} ")
+    # What names the component says more than what is needed at any version.
+    return sorted(
+        told,
+        key=lambda line: (f"{component} " not in f"{line['text']} ", " needs " in line["text"]),
+    )
 
 
 def text(index: Index, held: Entry, screen: Terminal) -> str:

@@ -129,7 +129,7 @@ class _Environment:
         fields, asked = self._freed(component, newer)
         # Components that are decided before it keep what they have, unless they cannot.
         bound = f">={scale.named(newer)[0]}"
-        looked = _with(fields, component, bound).replace(prefer="newest")
+        looked = self._floored(_with(fields, component, bound), component).replace(prefer="newest")
         # With another release of what was asked for, what follows from it is what its facts say and not what was held.
         keep = letting(self.index, self.held, {component}) if asked else self.keep
         reached = possible(self.index, read(self.index, looked, keep=_but(keep, component)))
@@ -153,7 +153,7 @@ class _Environment:
         self, component: str, fields: Fields, newest: str, further: Newer | None
     ) -> Unsatisfiable | Resolution:
         """Why the newest cannot be had: at all, or with what would have to move for it where it is."""
-        wanted = _with(fields, component, f"=={newest}")
+        wanted = self._floored(_with(fields, component, f"=={newest}"), component)
         kept = {one.component: one.old for one in (further.changes if further else ()) if one.old}
         for name, version in kept.items():
             wanted = wanted.replace(with_=(*wanted.with_, f"{name}=={version}"))
@@ -177,8 +177,8 @@ class _Environment:
     def _move(self, component: str, fields: Fields, version: str, keep: Kept) -> Newer | None:
         asked = _with(fields, component, f"=={version}")
         found = possible(self.index, read(self.index, asked, keep=keep))
-        # What rests on what nobody knows cannot be written down.
-        if found is None or found.unread:
+        # What rests on what nobody knows cannot be written down, and a move is none that takes away what was asked for.
+        if found is None or found.unread or self._lowers(found, component):
             return None
         return Newer(
             version=version,
@@ -186,6 +186,29 @@ class _Environment:
             resolution=found,
             changes=tuple(self._changes(found, component)),
         )
+
+    def _others(self, component: str) -> dict[str, str]:
+        """The lowest releases that are held of what else was asked for."""
+        wanted = {self.names.asks(word)[0].component for word in self.fields.wanted}
+        known = self._held()[0]
+        return {
+            name: min(known[name].values(), key=self.index.component(name).versions.index)
+            for name in known
+            if name in wanted and name != component
+            if set(known[name].values()) <= {*self.index.component(name).versions}
+        }
+
+    def _floored(self, fields: Fields, component: str) -> Fields:
+        floors = [f"{name}>={held}" for name, held in self._others(component).items()]
+        return fields.replace(with_=(*fields.with_, *floors))
+
+    def _lowers(self, found: Resolution, component: str) -> bool:
+        for name, held in self._others(component).items():
+            order = self.index.component(name).versions.index
+            chosen = [found.chosen(target).get(name, "") for target in found.targets]
+            if any(version and order(version) < order(held) for version in chosen):
+                return True
+        return False
 
     def _changes(self, found: Resolution, component: str) -> Iterator[Moved]:
         before = self.answer
