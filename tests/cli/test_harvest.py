@@ -191,6 +191,12 @@ def test_two_at_once_are_one_too_many(cli: Cli, saved: Path, here: Path) -> None
     assert harvest(cli, "--output", "out").code == 0
 
 
+def test_a_check_leaves_no_trace(cli: Cli, saved: Path, here: Path) -> None:
+    assert saved.is_dir()
+    assert harvest(cli, "--output", "out", "--check").code == 1
+    assert not (here / "out").exists()
+
+
 def test_a_full_disk_keeps_the_file(
     cli: Cli, saved: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,20 +116,20 @@ def harvest(*names: str, place: Path = "", output: Path = "") -> Harvested:
     """
     from toolmatrix.api.requests import open_matrix
 
-    wanted = families.chosen(families.families(), names)
-    return gathered(wanted, open_matrix().index, os.fspath(place), os.fspath(output), os.environ)
+    folder = folder_of(os.fspath(output))
+    return gathered(names, open_matrix().index, os.fspath(place), folder, os.environ)
 
 
 def gathered(
-    wanted: Sequence[Family],
+    names: Sequence[str],
     index: Index,
     place: str,
-    output: str,
+    folder: str,
     env: Mapping[str, str],
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Harvested:
     """Those families; `progress` hears the name of each, how much of it was read, and of how much."""
-    folder = folder_of(output)
+    wanted = families.chosen(families.families(), names)
     session = Session(_cache(env))
     began = time.monotonic()
     errand = Errand(
@@ -181,8 +181,8 @@ def _lines(index: Index, component: str) -> dict[tuple[str, str], tuple[str, str
 
 
 @contextmanager
-def locked(folder: str) -> Iterator[str]:
-    """A directory that nobody else harvests into meanwhile. Raises OutputError, and UsageError where somebody does."""
+def locked(folder: str) -> Iterator[None]:
+    """While nobody else harvests into a directory. Raises OutputError, and UsageError where somebody does."""
     import fcntl
 
     path = os.path.join(folder, ".lock")
@@ -199,7 +199,7 @@ def locked(folder: str) -> Iterator[str]:
                 found=folder,
                 help="wait for it, or name another directory by `--output`",
             ) from None
-        yield folder
+        yield
 
 
 def harvested(family: Family, errand: Errand, folder: str) -> HarvestedFile:

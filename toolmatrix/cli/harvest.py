@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from toolmatrix.api import harvests
 from toolmatrix.cli.progress import Progress
-from toolmatrix.harvest import families
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,16 +15,17 @@ if TYPE_CHECKING:
 def run(context: Context) -> int:
     """Read families and write what changed; 1 with `--check` when something would."""
     options = context.options
-    wanted = families.chosen(families.families(), context.arguments)
     output = "" if options.output == "-" else options.output
     # A setting or variable says how frameworks get there, and no path.
     said = context.origins["from_"].kind == "flag"
     place = context.path(options.from_) if said else ""
-    with harvests.locked(harvests.folder_of(output)) as folder:
+    folder = harvests.folder_of(output)
+    # What is only looked at may be written meanwhile.
+    with nullcontext() if options.check else harvests.locked(folder):
         progress = Progress(context, "reading", "wheels")
         try:
             found = harvests.gathered(
-                wanted, context.index(), place, folder, context.env, progress.of
+                context.arguments, context.index(), place, folder, context.env, progress.of
             )
         finally:
             progress.end()
