@@ -57,6 +57,17 @@ FAMILIES = {
         "resolve torch==2.9.0 cmake==3.20",
         "resolve bazelisk",
     ),
+    # tensorflow/tensorflow#36892, #41020 and #33758, tensorflow/ngraph-bridge#492: what a build was seen to fail with.
+    "tensorflow-builds": (
+        "why-not gcc==4.8 --with tensorflow==1.15.3 --from source",
+        "why-not gcc==4.9 --with tensorflow==1.15.3 --from source",
+        "why-not gcc==5.3 --with tensorflow==1.15.3 --from source",
+        "why-not gcc==7.3.1 --with tensorflow==1.15.3 --from source",
+        "why-not gcc==4.8 --with tensorflow==1.14.0 --from source",
+        "why-not distro==ubuntu20.04 --with tensorflow==1.15.0 --from source",
+        "why-not distro==ubuntu18.04 --with tensorflow==1.15.3 --from source",
+        "resolve tensorflow==2.0.1 --from source --with distro==ubuntu22.04",
+    ),
     # Install page, jenkinsfile and pyproject.toml of MLC LLM at its tags.
     "mlc-llm": (
         "resolve mlc-llm --target amd",
