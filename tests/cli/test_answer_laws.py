@@ -299,7 +299,7 @@ class TestEveryBuild:
 def test_the_rows_name_the_package_that_is_installed(builds: list[Build]) -> None:
     """`install` of a table or a row, as the files have it."""
     told: dict[tuple[str, str], set[str]] = {}
-    for name in ("torch-family", *(f"{name}-variants" for name in FAMILIES)):
+    for name in ("torch-family", "tensorrt", *(f"{name}-variants" for name in FAMILIES)):
         for table in load(name)["tables"]:
             if table.get("defines") == "variants":
                 for row in table["rows"]:

@@ -52,7 +52,7 @@ MESSAGES = {
     "resolve tensorflo==2.6.5": nearest(
         "no component is called `tensorflo`",
         "tensorflo",
-        "`tensorflow`, `tensorflow-gpu`, `tensorflow-cpu`",
+        "`tensorflow`, `tensorflow-io`, `tensorflow-gpu`",
     )
     + "help: `toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own\n",
     "resolve tensorflow==2.6.55": (
@@ -138,7 +138,7 @@ MESSAGES = {
     )
     + "help: a compute capability (8.6), a gfx (gfx90a) or a product (RTX 3090, MI300X)\n",
     "resolve tensorflow --align pithon": nearest(
-        "no component is called `pithon`", "pithon", "`python`, `triton`, `distro`"
+        "no component is called `pithon`", "pithon", "`python`, `triton`, `cuda-python`"
     )
     + "help: `toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own\n",
     "resolve tensorflow --target amr": (

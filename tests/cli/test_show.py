@@ -97,7 +97,7 @@ def test_every_component_can_be_shown() -> None:
         found = toolmatrix.show(name)
         validated(found.to_json(), "component")
         # By default it fits: some lines of releases, some of facts, and those of the builds of one release.
-        assert len(str(found).partition("\n\n[1]")[0].splitlines()) <= 60, name
+        assert len(str(found).partition("\n\n[1]")[0].splitlines()) <= 64, name
         assert head["title"] in str(found)
 
 

@@ -37,6 +37,8 @@ LINES = {
     "upgrade": ["upgrade", "one.lock"],
     "diff": ["diff", "one.lock", "other.lock"],
     "check": ["check"],
+    "audit": ["audit", "app"],
+    "harvest": ["harvest", "--help"],
     "render": ["render", "--list-formats"],
     "build": ["build"],
     "stages": ["stages", "--from-log", str(ROOT / "docs/logs/cuda-13.0.log")],

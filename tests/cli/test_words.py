@@ -140,7 +140,7 @@ def test_the_same_is_said_of_what_one_holds(real: Cli, line: str) -> None:
 ERRORS = {
     "resolve tensorflow@2.6.5": (
         "error[TM110]: no component is called `tensorflow@2.6.5`\n"
-        "  expected: perhaps `tensorflow`, `tensorflow-gpu`, `tensorflow-cpu`\n"
+        "  expected: perhaps `tensorflow`, `tensorflow-io`, `tensorflow-gpu`\n"
         "  found: `tensorflow@2.6.5`\n"
         "help: did you mean `tensorflow==2.6.5`?\n"
     ),
@@ -158,7 +158,7 @@ ERRORS = {
     ),
     "resolve torch latest": (
         "error[TM110]: no component is called `latest`\n"
-        "  expected: perhaps `gast`, `ml-dtypes`, `hipblaslt`\n"
+        "  expected: perhaps `gast`, `tensorrt`, `ml-dtypes`\n"
         "  found: `latest`\n"
         "help: a component alone is at its newest release that fits\n"
     ),
@@ -170,7 +170,7 @@ ERRORS = {
     ),
     "resolve scikit-learn": (
         "error[TM110]: no component is called `scikit-learn`\n"
-        "  expected: a known name\n"
+        "  expected: perhaps `tensorrt-lean`\n"
         "  found: `scikit-learn`\n"
         f"help: {ADDED}\n"
     ),

@@ -104,7 +104,7 @@ def test_one_release_does_not_take_the_place_of_all(folder: Path, tmp_path: Path
     first = beside(family(UNPACKED), errand(folder), str(tmp_path))
     text = first.text.replace("1.9.0", "1.8.0")
     written.write_text(text)
-    with pytest.raises(HarvestRefused, match="1 rows are not at their source any more"):
+    with pytest.raises(HarvestRefused, match="1 row is not at its source any more"):
         Harvested([beside(family(UNPACKED), errand(folder), str(tmp_path))], NONE).write()
     assert written.read_text() == text
 

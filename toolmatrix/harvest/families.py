@@ -94,8 +94,11 @@ def packages(path: str = "") -> dict[str, str]:
         for name, node in pieces.entries(fields, "packages").items()
     }
     for family in fields["families"].mapping("families").values():
-        for name, node in pieces.entries(family.fields or {}, "packages").items():
-            found[name] = pieces.text(node.fields or {}, "component", name)
+        own = family.fields or {}
+        # Of other kinds packages are what they read, and no component's own.
+        if "kind" in own and own["kind"].text == "index":
+            for name, node in pieces.entries(own, "packages").items():
+                found[name] = pieces.text(node.fields or {}, "component", name)
     return found
 
 

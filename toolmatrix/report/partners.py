@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
-    from toolmatrix.solve.partners import Partner, Partners, Said
+    from toolmatrix.solve.partners import PairFact, Partner, Partners
 
     Entry = dict[str, Any]
 
@@ -85,7 +85,7 @@ def _partner(index: Index, partner: Partner, subject: str) -> Entry:
     }
 
 
-def cited(index: Index, mask: int, facts: Iterable[Said]) -> set[str]:
+def cited(index: Index, mask: int, facts: Iterable[PairFact]) -> set[str]:
     """The ids of the claims by which facts say something of some releases of a partner."""
     found = set()
     for said in facts:

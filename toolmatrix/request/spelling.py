@@ -217,7 +217,13 @@ def _version(names: Names, component: str, text: str) -> str:
 
 def _build(names: Names, line: str, component: str = "") -> str:
     """The newest release, of a component or of any, that has builds of a line: `cu124` is torch 2.6.0."""
-    for name, part in names.components.items():
+    # What is a framework in its own right before what stands on one.
+    parts = names.components
+    order = sorted(
+        parts, key=lambda name: not parts[parts[name]["variant_of"] or name]["framework"]
+    )
+    for name in order:
+        part = parts[name]
         if part["variant_of"] and part["variant_of"] == (component or part["variant_of"]):
             for build in reversed(names.scale(name).versions):
                 if build.partition("@")[0].endswith(f"+{line}"):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.covering import Runs
-    from toolmatrix.solve.partners import Partner, Said
+    from toolmatrix.solve.partners import PairFact, Partner
     from toolmatrix.solve.request import Request
 
 EXACT, MACHINE, FEWEST = "exact", "machine code", "fewest"
@@ -37,7 +37,7 @@ class ArchPlan(Value):
     toolkits: Mapping[str, int]
     unknown: int
     others: Mapping[str, str]
-    facts: tuple[Said, ...]
+    facts: tuple[PairFact, ...]
 
 
 class NoPlan(NamedTuple):
@@ -175,7 +175,7 @@ class Planner:
                     return word
         return words.UNKNOWN
 
-    def _facts(self, archs: int) -> Iterator[Said]:
+    def _facts(self, archs: int) -> Iterator[PairFact]:
         takes = self.takes(archs)
         for arch in _bits(archs):
             for says in (TESTED, ALLOWED):

@@ -29,7 +29,7 @@ _UNREAD = "unread"
 """What a fact says that records that nobody looked: with it nobody can say, whatever others allow."""
 
 
-class Said(NamedTuple):
+class PairFact(NamedTuple):
     """A fact about a pair: what it says of the releases in `mask` of the partner, for the subjects in `of`.
 
     `touching` are the releases of the fact's own subject that it says it of, by which its claims are cited.
@@ -54,14 +54,14 @@ class Partner(Value):
     tested: int = 0
     allowed: int = 0
     refused: int = 0
-    facts: tuple[Said, ...] = ()
+    facts: tuple[PairFact, ...] = ()
 
     @property
     def unknown(self) -> int:
         """The releases of which nobody speaks."""
         return self.usable & ~(self.tested | self.allowed | self.refused)
 
-    def by_evidence(self, says: str) -> Iterator[tuple[str, int, list[Said]]]:
+    def by_evidence(self, says: str) -> Iterator[tuple[str, int, list[PairFact]]]:
         """The releases of which one thing is said by the best evidence that says it, and the facts that do."""
         left = getattr(self, says)
         for word in words.WORDS:
@@ -214,16 +214,16 @@ class Way:
             facts=tuple(found),
         )
 
-    def _own(self, name: str) -> Iterator[Said]:
+    def _own(self, name: str) -> Iterator[PairFact]:
         """What hard facts about the subject say of a partner."""
         everything = (2 << len(self.index.component(name).versions)) - 2
         for binding in self.hard(self.index.component(self.component)):
             of, inside = binding.mask & self.mask, binding.allowed & everything
             if binding.component == name and of and joins(self.index, binding):
                 for says, mask in _sides(binding, inside, everything):
-                    yield Said(says, mask, of, binding.evidence, binding.cites, of)
+                    yield PairFact(says, mask, of, binding.evidence, binding.cites, of)
 
-    def _others(self, name: str) -> Iterator[Said]:
+    def _others(self, name: str) -> Iterator[PairFact]:
         """What hard facts about a partner say of the subject."""
         everything = (2 << len(self.index.component(self.component).versions)) - 2
         for binding in self.hard(self.index.component(name)):
@@ -231,9 +231,9 @@ class Way:
             if binding.component == self.component and joins(self.index, binding):
                 for says, of in _sides(binding, inside, everything):
                     if of & self.mask:
-                        yield Said(says, mask, of, binding.evidence, binding.cites, mask)
+                        yield PairFact(says, mask, of, binding.evidence, binding.cites, mask)
 
-    def _rows(self, name: str) -> Iterator[Said]:
+    def _rows(self, name: str) -> Iterator[PairFact]:
         """What tested rows of one of the two say of the other."""
         for subject, other in ((self.component, name), (name, self.component)):
             for group in self.index.component(subject).row_groups:
@@ -241,7 +241,7 @@ class Way:
                 if other in group.components[1:] and not group.carried:
                     yield from self._tested(group, group.components.index(other, 1), subject)
 
-    def _tested(self, group: RowGroup, place: int, subject: str) -> Iterator[Said]:
+    def _tested(self, group: RowGroup, place: int, subject: str) -> Iterator[PairFact]:
         known = words.weaker(group.evidence, group.evidences[place])
         if words.rank(known) < max(self.floor, 1) or not self.certain(group.conditions):
             return
@@ -250,7 +250,7 @@ class Way:
         ):
             of, mask = (own, beside) if subject == self.component else (beside, own)
             if of & self.mask:
-                yield Said(TESTED, mask & ~1, of, known, cites, own)
+                yield PairFact(TESTED, mask & ~1, of, known, cites, own)
 
 
 def _sides(binding: Binding, inside: int, everything: int) -> tuple[tuple[str, int], ...]:
