@@ -57,6 +57,7 @@ def audit(
 
     opened = open_matrix(matrix)
     sources = asked_online(os.environ) if online else None
+    # One process: the others would run the script again that calls this, as they import its main module.
     return audited(
         opened.index, opened.paths, names, os.environ, sources, clones=clones, processes=1
     )
@@ -74,10 +75,12 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
         at = matrix.sources[claim.source].at
         question = SourceQuestion(at=at, value=claim.selector, where=claim.where)
         # What follows by a rule does not stand in a source.
+        # What was set aside never decides, and its note says why.
         if question.repository and not claim.rule and claim.decides:
             asked.setdefault(question.repository, []).append((claim, question))
     places = {name: os.path.join(clones, *name.split("/")) for name in asked}
     there = [name for name in asked if os.path.isdir(places[name])]
+    # Otherwise a path with a slip in it would read as if every value stood in its source.
     if not there:
         raise NothingMatched(
             f"no clone of a source lies in {clones}",
@@ -87,9 +90,11 @@ def reopened(matrix: Matrix, clones: str, env: Mapping[str, str]) -> Iterator[Fi
     for name in there:
         answers = reopened([question for _, question in asked[name]], places[name], env)
         for (claim, question), answer in zip(asked[name], answers, strict=True):
+            # A source that names no file or commit, or a clone that lacks it, says nothing against a fact.
             if answer.state == NOT_FOUND:
                 component, selector = claim.when[0]
                 yield ValueNotThere(
+                    # A value is looked for as text, and may be written in another form: that is for people to look at.
                     severity="warning",
                     component=matrix.components[component].variant_of or component,
                     value=answer.why,
@@ -224,6 +229,7 @@ def _unresolved(
 ) -> Iterator[Finding]:
     from concurrent.futures import ThreadPoolExecutor
 
+    # All of them before the first is asked about, as progress wants to know how many there are.
     asked = [one for release in work for one in pins.answers(index, release, own)]
 
     def refusal(one: Pins) -> str:

@@ -47,6 +47,7 @@ def shown(index: Index, text: str, *, everything: bool = False, at: str = "") ->
     first, *builds = [
         (ask, names.scale(ask.component).select(ask.selector)) for ask in names.asks(text)
     ]
+    # Before anything is collected: a release that was not out yet is another error than one that nobody knows.
     if at:
         names.known_at(first[0], at)
     subject = profile.Shown(
@@ -76,6 +77,7 @@ def what(subject: str, *, everything: bool = False, **options: Unpack[RequestOpt
     """
     from toolmatrix.api.requests import asked, open_matrix
 
+    # Opened once, for there are as many requests as ways.
     options["matrix"] = opened = open_matrix(options.get("matrix"))
     component = subject_of(opened.index, subject)
     requests = [
@@ -100,6 +102,7 @@ def subject_of(index: Index, subject: str) -> str:
 
 def ways(index: Index, from_: str, accelerator: str) -> list[GivenWay]:
     """Where frameworks come from and what computes: as said, or in every way that there is."""
+    # Releases of `from` and `accelerator` have the one that is preferred last.
     return [
         {"from_": source, "accelerator": computes}
         for source in ([from_] if from_ else reversed(index.component("from").versions))

@@ -102,6 +102,7 @@ class Harvested(Outcome):
 
         Raises HarvestRefused where rows have vanished, unless that is to be `accept`ed, and OutputError.
         """
+        # Every file is judged before the first is written, or a refusal would leave one half of a harvest.
         if not accept:
             for file in self.files:
                 written.refuse_vanished(file.path, file.differences)
@@ -183,6 +184,7 @@ def _lines(index: Index, component: str) -> dict[tuple[str, str], tuple[str, str
 @contextmanager
 def locked(folder: str) -> Iterator[None]:
     """While nobody else harvests into a directory. Raises OutputError, and UsageError where somebody does."""
+    # Windows has no such module, and what only reads or checks does not lock.
     import fcntl
 
     path = os.path.join(folder, ".lock")
@@ -191,6 +193,8 @@ def locked(folder: str) -> Iterator[None]:
         file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - held open as long as the lock
     with file:
         try:
+            # The system lets go of it with the process, however that ends. The file stays: were it removed, who had
+            # it open already and who makes it anew would both hold a lock.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UsageError(

@@ -39,6 +39,7 @@ def answers(index: Index, release: Release, own: Mapping[str, Collection[str]]) 
         if way.from_ != "wheel":
             continue
         found = attempt(index, sweep.request(index, release, way))
+        # An answer that rests on what nobody knows promises nothing that a resolver could prove wrong.
         if isinstance(found, Assembly) or found.unread:
             continue
         made = _pins(index, release, way, found, own)
@@ -64,10 +65,12 @@ def _pins(
     held += [
         f"{name}=={version}"
         for name, version in chosen.items()
+        # What was not read at the index, such as a driver or a compiler, is no package that could be pinned there.
         if name not in built and version in own.get(name, ())
     ]
     python = chosen.get("python", "")
     machine = machine_of(index, way)
+    # uv resolves for one Python, which it has to be told.
     if not held or not python:
         return None
     return Pins(
@@ -76,6 +79,7 @@ def _pins(
         requirements=tuple(dict.fromkeys(held)),
         python=python,
         machine=machine,
+        # Answers do not show it, and it decides which wheels uv may take.
         glibc=next((pin.release for pin in found.hidden if pin.component == "glibc"), ""),
     )
 

@@ -59,7 +59,9 @@ def planned(
             help="`toolmatrix plan --device A100,H100,'RTX 5090'`",
         )
     names = Names(index)
+    # A device that is named twice, as a product and by its capability, is one device.
     asked = {names.device(name): name for name in devices}
+    # Devices of two makers have two toolkits, each with plans of its own.
     by_toolkit: dict[str, list[Runs]] = {}
     for device, said in asked.items():
         runs = covering.runs(index, device)
@@ -76,6 +78,7 @@ def planned(
     return Report(
         words=partial(report.text, index, document, everything=everything),
         document=lambda: document,
+        # A sure no outweighs what nobody can say, and that a yes; the codes themselves have another order.
         exit_code=max(map(_exit_code, found), key=(0, CannotSay.exit_code, 1).index),
     )
 
@@ -83,6 +86,7 @@ def planned(
 def _exit_code(found: Planned) -> int:
     if found.plans:
         return 0
+    # Where no fact keeps a release from making the code it may do so: nobody says no.
     return CannotSay.exit_code if any(one.open for one in found.missing) else 1
 
 
@@ -102,6 +106,7 @@ def _planned(
     from toolmatrix.report.arch_plan import Planned
 
     names = [device.device for device in devices]
+    # Archs are chosen where code is compiled: the plan is that of a build, and wheels are looked at as they are.
     request = read(names, "source")
     plans, missing = arch_plans.Planner(index, request, toolkit, devices).plans()
     frameworks = dict.fromkeys(

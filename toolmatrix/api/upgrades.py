@@ -72,6 +72,7 @@ def _moved(held: LockedEnvironment, found: Upgrades) -> list[Moved]:
         asking.Moved(target, name, one.version, new)
         for target, part in held.targets.items()
         for name, one in part.components.items()
+        # A floor, such as that of a driver, follows from the rest; what this matrix does not know is told by itself.
         if not one.floor
         and (target, name) not in known
         and (new := found.answer.chosen(target).get(name, "")) != one.version
@@ -93,8 +94,10 @@ def _commands(
             if move is None:
                 continue
             words = ["toolmatrix", "lock", *move.words, "--keep", path]
+            # `--keep` would hold what follows from what was asked for, too; `--upgrade` lets go of it.
             if one.asked:
                 words = ["toolmatrix", "lock", *move.words, "--upgrade", one.component]
+            # The shortest command that writes the move, and the one that leaves the request as it is.
             elif _upgrades_to(index, held, one.component, move):
                 words = ["toolmatrix", "lock", "--upgrade", one.component]
             words += ["--lock", path] if path != "toolmatrix.lock" else []
@@ -109,5 +112,6 @@ def _upgrades_to(index: Index, held: LockedEnvironment, component: str, move: Ne
     alone = possible(index, reading(index, fields, keep=keep))
     if alone is None:
         return False
+    # Of the answer as a whole: the same release with others beside it is another move.
     wanted = move.resolution
     return all(alone.chosen(target) == wanted.chosen(target) for target in wanted.targets)

@@ -33,4 +33,5 @@ def run(context: Context) -> int:
             found.write(accept=options.accept)
     context.say_after(str(found.effort))
     code = context.give(found)
+    # A check answers whether anything changed; otherwise that it did is what was asked for.
     return code if options.check else 0

@@ -59,6 +59,7 @@ def upgrade(context: Context) -> int:
     # A path is said as it was given, so that the commands that are printed name the same file.
     path = context.path(context.arguments[0]) if context.arguments else context.options.lock
     progress = Progress(context, "solving", "components")
+    # A command that is printed has to ask the same files for the same move.
     carried = [word for one in context.options.matrix for word in ("--matrix", one)]
     found = upgrades.found(context.index(), path, read(path), carried, progress.at)
     progress.end()

@@ -9,7 +9,7 @@ from os.path import basename, dirname
 from toolmatrix.codes import audit as codes
 from toolmatrix.errors import MatrixError
 from toolmatrix.facts import yamlfile
-from toolmatrix.judge.lints import disputes
+from toolmatrix.judge.lints import cited, disputes
 from toolmatrix.resources import audit_path
 from toolmatrix.value import Value
 
@@ -55,6 +55,8 @@ class AuditRules(Value):
 
     def platform(self, machine: str, glibc: str) -> str:
         """The platform as uv names it: the newest whose glibc is not younger, the oldest where none is."""
+        # Wheels for an older glibc run on a newer one and not the other way round: a name above that of the answer
+        # would let uv take wheels that do not start there.
         fits = [one for one in self.glibc if not glibc or _numbers(one) <= _numbers(glibc)]
         return f"{machine}-manylinux_{(fits or self.glibc)[-1 if fits else 0].replace('.', '_')}"
 
@@ -73,6 +75,7 @@ def rules(path: str = "") -> AuditRules:
     for node in fields["ages"].sequence("ages"):
         own = node.only("an age", ("kind", "at", "days"), ("kind", "at", "days"))
         try:
+            # Not `string`, which refuses an empty text: that is the pattern of any other source.
             pattern = re.compile(own["at"].text or "")
         except re.error as error:
             own["at"].fail(
@@ -117,15 +120,12 @@ def uncovered(families: Iterable[FamilyCoverage], held: AuditRules) -> Iterator[
 
 def aged(matrix: Matrix, held: AuditRules, today: date) -> Iterator[Finding]:
     """Sources that were read longer ago than their kind may be."""
-    cited: dict[str, list[str]] = {}
-    for claim in matrix.claims.values():
-        cited.setdefault(claim.source, []).append(claim.id)
-    for (component, version), release in matrix.releases.items():
-        cited.setdefault(release.source, []).append(f"{component}=={version}")
+    read = cited(matrix)
     for name, source in sorted(matrix.sources.items()):
         limit = next((one for one in held.ages if one.at.search(source.at)), None)
         days = (today - date.fromisoformat(source.read)).days
-        if limit and limit.days and days > limit.days and name in cited:
+        # That nothing is read in a source is a finding of `check`.
+        if limit and limit.days and days > limit.days and name in read:
             yield codes.AgedReading(
                 severity="warning",
                 source=name,
@@ -133,7 +133,7 @@ def aged(matrix: Matrix, held: AuditRules, today: date) -> Iterator[Finding]:
                 days=days,
                 expected=f"read in the last {limit.days} days",
                 actual=source.read,
-                facts=tuple(cited[name]),
+                facts=tuple(read[name]),
             )
 
 
@@ -147,6 +147,7 @@ def otherwise(matrix: Matrix, index: Index) -> Iterator[Finding]:
     for found in disputes(matrix, index):
         tables = found.rival, found.deciding
         harvested = [name for name in tables if _is_harvested(files.get(name, ""))]
+        # Two that were harvested, or two that were reviewed, are disputes like any other, which `check` tells.
         if len(harvested) == 1:
             curated = next(name for name in tables if name not in harvested)
             yield codes.HarvestedOtherwise(

@@ -40,6 +40,7 @@ class FamilyCoverage(Document):
     @property
     def share(self) -> int:
         """The share of the published releases that is known, in percent; 100 where nobody knows how many there are."""
+        # More may be known than the index lists now, as of releases that are gone. Rounded down, so that 100 is all.
         return 100 * min(self.known, self.published) // self.published if self.published else 100
 
 

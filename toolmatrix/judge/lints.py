@@ -116,22 +116,28 @@ def aged(matrix: Matrix, today: date, stale: int) -> Iterator[Finding]:
             expected=f"reviewed in the last {stale} days",
             actual=matrix.date,
         )
-    cited: dict[str, list[str]] = {}
-    for claim in matrix.claims.values():
-        cited.setdefault(claim.source, []).append(claim.id)
-    for (component, version), release in matrix.releases.items():
-        cited.setdefault(release.source, []).append(f"{component}=={version}")
+    read = cited(matrix)
     for name, source in sorted(matrix.sources.items()):
         age = (today - date.fromisoformat(source.read)).days
-        if age > stale and name in cited:
+        if age > stale and name in read:
             yield codes.StaleSource(
                 severity="warning",
                 source=name,
                 days=age,
                 expected=f"read in the last {stale} days",
                 actual=source.read,
-                facts=tuple(cited[name]),
+                facts=tuple(read[name]),
             )
+
+
+def cited(matrix: Matrix) -> dict[str, list[str]]:
+    """The ids of the claims and releases that were read in each source that has any."""
+    found: dict[str, list[str]] = {}
+    for claim in matrix.claims.values():
+        found.setdefault(claim.source, []).append(claim.id)
+    for (component, version), release in matrix.releases.items():
+        found.setdefault(release.source, []).append(f"{component}=={version}")
+    return found
 
 
 def disputes(matrix: Matrix, index: Index) -> Iterator[codes.Disputed]:

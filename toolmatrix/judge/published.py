@@ -69,6 +69,7 @@ def releases(
         # A package of many years has releases that no Python of today installs.
         first = next((at for at, one in enumerate(published.releases) if scale.bit(one)), 0)
         missing = tuple(one for one in published.releases[first:] if one not in known)
+        # Not to know a release makes no answer wrong; one that is gone makes answers that nobody can install.
         if missing:
             yield UnknownRelease(severity="warning", component=component, listed=missing)
         gone = tuple(one for one in own.get(component, ()) if one not in published.releases)
@@ -103,6 +104,7 @@ def refused(index: Index, component: str, wheels: Iterable[PublishedWheel]) -> I
 
 def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str, ...]:
     bit = index.scale(component).bit(wheel.release)
+    # What is not known cannot be refused: `releases` tells of it.
     if not bit or not index.scale("python").select(wheel.python):
         return ()
     # One way is enough: a wheel for CUDA is refused where nothing is to compute but the CPU.
