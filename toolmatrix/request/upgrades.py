@@ -85,11 +85,13 @@ class _Environment:
             for target, part in held.targets.items()
             for component, version in part.chosen.items()
         )
+        # What is held is preferred and not asked for: a lock of an older matrix may hold what facts refuse today.
         self.answer = resolve(index, read(index, self.fields, keep=self.keep))
 
     def upgrades(self, seen: Seen) -> Upgrades:
         known, unknown = self._held()
         found = []
+        # Without an answer to the words alone every release would be refused, and for reasons that are not its own.
         movable = known if isinstance(self.answer, Resolution) else {}
         for done, (component, versions) in enumerate(movable.items()):
             seen(done, len(movable))
@@ -119,6 +121,7 @@ class _Environment:
         scale, part = self.index.scale(component), self.index.component(component)
         at = self.fields.at
         newer = ~part.yanked
+        # Newer than what each target holds: otherwise one would move, and another go back.
         for version in held.values():
             newer &= scale.select(f">{version}")
         for place, date in enumerate(part.dates) if at else ():
@@ -129,6 +132,7 @@ class _Environment:
         fields, asked = self._freed(component, newer)
         # Components that are decided before it keep what they have, unless they cannot.
         bound = f">={scale.named(newer)[0]}"
+        # By itself a request prefers what is known best, and not the newest that the component can have.
         looked = self._floored(_with(fields, component, bound), component).replace(prefer="newest")
         # With another release of what was asked for, what follows from it is what its facts say and not what was held.
         keep = letting(self.index, self.held, {component}) if asked else self.keep
@@ -154,6 +158,7 @@ class _Environment:
     ) -> Unsatisfiable | Resolution:
         """Why the newest cannot be had: at all, or with what would have to move for it where it is."""
         wanted = self._floored(_with(fields, component, f"=={newest}"), component)
+        # What would come anew was not held at any release.
         kept = {one.component: one.old for one in (further.changes if further else ()) if one.old}
         for name, version in kept.items():
             wanted = wanted.replace(with_=(*wanted.with_, f"{name}=={version}"))
@@ -170,12 +175,14 @@ class _Environment:
         ]
         if not pins:
             return self.fields, ""
+        # Of what is wanted the bare name stays, or an answer without the component would do.
         wanted = tuple(component if word in pins else word for word in self.fields.wanted)
         with_ = tuple(word for word in self.fields.with_ if word not in pins)
         return self.fields.replace(wanted=wanted, with_=with_), " ".join(pins)
 
     def _move(self, component: str, fields: Fields, version: str, keep: Kept) -> Newer | None:
         asked = _with(fields, component, f"=={version}")
+        # Why it cannot be is looked for once, by `_refusal`: a reason takes many more solves than an answer.
         found = possible(self.index, read(self.index, asked, keep=keep))
         # What rests on what nobody knows cannot be written down, and a move is none that takes away what was asked for.
         if found is None or found.unread or self._lowers(found, component):
@@ -195,14 +202,18 @@ class _Environment:
             name: min(known[name].values(), key=self.index.component(name).versions.index)
             for name in known
             if name in wanted and name != component
+            # A lock of another matrix may hold releases that this one does not know: they have no place in its order.
             if set(known[name].values()) <= {*self.index.component(name).versions}
         }
 
     def _floored(self, fields: Fields, component: str) -> Fields:
+        # The newest NumPy goes with a TensorFlow of years before, which would be no upgrade of either.
         floors = [f"{name}>={held}" for name, held in self._others(component).items()]
         return fields.replace(with_=(*fields.with_, *floors))
 
     def _lowers(self, found: Resolution, component: str) -> bool:
+        # The words of a move become those of the next lock, which floors would bind from then on: so what was
+        # answered is looked at instead of asking with them.
         for name, held in self._others(component).items():
             order = self.index.component(name).versions.index
             chosen = [found.chosen(target).get(name, "") for target in found.targets]
@@ -212,6 +223,7 @@ class _Environment:
 
     def _changes(self, found: Resolution, component: str) -> Iterator[Moved]:
         before = self.answer
+        # Nothing can be said to change where nothing is answered today.
         if isinstance(before, Unsatisfiable):
             return
         heads = self.index.header["components"]

@@ -76,6 +76,7 @@ class Planner:
         self.devices = devices
         self._archs = Way(index, request, "arch")
         own = Way(index, request, toolkit)
+        # Every plan asks for the same archs again, and each answer is a pass over the claims.
         self._partners: dict[int, Partner] = {}
         # Without its runtime a device is of no use, whatever the compiler knows.
         refused = 0
@@ -121,6 +122,7 @@ class Planner:
         return [self._plan(kinds, archs) for archs, kinds in found.items()], missing
 
     def _cover(self, kind: str, knows: int) -> int:
+        # Where there is no cover 0 is told, which is no set of archs either: it serves no device.
         if kind == EXACT:
             return covering.exact(self.devices, knows) or 0
         return covering.fewest(self.devices, knows, machine=kind == MACHINE) or 0
@@ -129,6 +131,8 @@ class Planner:
         how = [device.best(cover)[1] for device in self.devices]
         native, own = len(how) - how.count(covering.COMPILED), how.count(covering.EXACT)
         few = -cover.bit_count()
+        # A toolkit that makes machine code for more of the devices is worth further archs where machine code was asked
+        # for. The mask comes last: it is greater where archs of higher rank are in it, and makes the choice certain.
         return (native, few, own, cover) if kind == MACHINE else (few, native, own, cover)
 
     def _missing(self, kind: str) -> NoPlan:
@@ -147,6 +151,7 @@ class Planner:
     def _plan(self, kinds: Sequence[str], archs: int) -> ArchPlan:
         toolkits: dict[str, int] = {}
         for release in _bits(self.takes(archs)):
+            # One release has to make all of the archs, so that it is known as well as the arch that is known worst.
             word = words.weakest(self._evidence(arch, release) for arch in _bits(archs))
             toolkits[word] = toolkits.get(word, 0) | release
         refused = 0
@@ -191,6 +196,7 @@ def toolkit_of(index: Index, device: Runs) -> str:
         for binding in index.component("arch").bindings
         if binding.kind == "requires" and binding.mask & made
     }
+    # Plans name releases of one toolkit: where several make the code, none of them is meant.
     return found.pop() if len(found) == 1 else ""
 
 
@@ -204,9 +210,12 @@ def builds(index: Index, way: Way, devices: Sequence[Runs]) -> BuildsOf:
         can = own = no = 0
         bit = index.scale("device").bit(device.device)
         for binding in index.component(way.component).bindings:
+            # A limit that records that nobody looked refuses nothing.
             speaks = binding.kind == "limits" and binding.evidence != words.UNKNOWN
             if not speaks or binding.component not in ("arch", "device"):
                 continue
+            # A build that runs beside a framework, such as one of its extensions, limits devices and not the code that
+            # the framework holds.
             if binding.component == "device":
                 # What code it is that a device runs is not said.
                 fits, machine = binding.allowed & bit, 0
@@ -219,6 +228,7 @@ def builds(index: Index, way: Way, devices: Sequence[Runs]) -> BuildsOf:
             for build in _bits(binding.mask & asked):
                 known = evidence.get(build, binding.evidence)
                 evidence[build] = words.weaker(known, binding.evidence)
+        # A build has to run on every device, and one that a single fact refuses does not, whatever another one admits.
         runs &= can & ~no
         native &= own & ~no
         refused |= no & asked

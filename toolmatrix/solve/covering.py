@@ -43,10 +43,12 @@ class Runs(NamedTuple):
 def runs(index: Index, device: str) -> Runs | None:
     """What a device runs; None where no fact says."""
     found = limits(index, "device", "arch", index.scale("device").bit(device))
+    # -1 is every arch, those included that the matrix does not know: no fact limits the device.
     if found < 0:
         return None
     names = index.component("arch").versions
     ptx = sum(2 << place for place, name in enumerate(names) if name.startswith(PTX))
+    # Bit 0 would be that there is no arch at all.
     machine = found & ~ptx & ~1
     # Code for the device itself ranks above what it runs besides.
     return Runs(device, machine, highest(machine), found & ptx)
@@ -78,12 +80,15 @@ def fewest(devices: Sequence[Runs], known: int, *, machine: bool) -> int | None:
         native, any_code = device.machine & known, (device.machine | device.ptx) & known
         if not any_code:
             return None
+        # A device that no known arch is machine code for is not left out of a plan: PTX may serve it.
         options.append(native if machine and native else any_code)
     found = 0
     # Devices that share no arch have nothing to do with each other.
     for group in _apart(options):
         own = [devices[place] for place in group]
         wanted = [options[place] for place in group]
+        # By growing counts: a smallest set that meets each of several sets has no quick way to it, and all that are as
+        # small have to be compared. Devices of a group share archs, so that few are enough.
         count = 1
         while not (covers := [*_covers(wanted, count)]):
             count += 1
@@ -96,6 +101,7 @@ def _apart(options: Sequence[int]) -> list[list[int]]:
     for place, mask in enumerate(options):
         joined, places = mask, [place]
         rest = []
+        # One device may join groups that had nothing in common until then.
         for other, held in groups:
             if other & joined:
                 joined |= other

@@ -65,6 +65,7 @@ class Partner(Value):
         """The releases of which one thing is said by the best evidence that says it, and the facts that do."""
         left = getattr(self, says)
         for word in words.WORDS:
+            # A release belongs to the first word that has it: worse evidence for the same adds nothing.
             found = [said for said in self.facts if said.says == says and said.evidence == word]
             mask = 0
             for said in found:
@@ -96,6 +97,7 @@ def around(index: Index, component: str, requests: Sequence[Request]) -> Partner
     for way in ways:
         mask |= way.mask
     heads = index.header["components"]
+    # What is given says where a result runs: it is a condition of the question, and no answer to it.
     names = [name for name, head in heads.items() if name != component and not head["given"]]
     found = [_merged(name, [way.partner(name) for way in ways]) for name in names]
     needs = {tuple(names): None for way in ways for names in way.needs()}
@@ -110,6 +112,7 @@ def around(index: Index, component: str, requests: Sequence[Request]) -> Partner
 
 def _merged(name: str, found: Sequence[Partner]) -> Partner:
     usable = tested = allowed = 0
+    # Refused is what every way refuses: it begins with everything, and each way takes away from it.
     refused = -1
     for part in found:
         usable |= part.usable
@@ -152,8 +155,10 @@ class Way:
     def usable(self, component: str) -> int:
         """The releases that are out, not withdrawn, and possible where the result runs."""
         part, at = self.index.component(component), self.request.at
+        # Bit 0 of a mask stands for a component that is absent, and no release.
         mask = ((2 << len(part.versions)) - 2) & ~part.yanked
         for place, date in enumerate(part.dates) if at else ():
+            # An empty date comes before every day: a release without one counts as out.
             if date > at:
                 mask &= ~(2 << place)
         given = {name for name, head in self.heads.items() if head["given"]}
@@ -195,12 +200,14 @@ class Way:
         refused = usable
         left = self.mask
         while left:
+            # Each release of the subject by itself: what one of them refuses another may allow.
             bit = left & -left
             left ^= bit
             masks = dict.fromkeys((*SAYS, _UNREAD), 0)
             for said in found:
                 if said.of & bit:
                     masks[said.says] |= said.mask
+            # Whatever else speaks for a pair, a fact that refuses it, or a list that nobody read, leaves no yes.
             free = ~masks[REFUSED] & ~masks[_UNREAD]
             tested |= masks[TESTED] & free
             allowed |= masks[ALLOWED] & free
@@ -219,6 +226,7 @@ class Way:
         everything = (2 << len(self.index.component(name).versions)) - 2
         for binding in self.hard(self.index.component(self.component)):
             of, inside = binding.mask & self.mask, binding.allowed & everything
+            # That a toolkit has to be there, whichever, is no yes for each of its releases.
             if binding.component == name and of and joins(self.index, binding):
                 for says, mask in _sides(binding, inside, everything):
                     yield PairFact(says, mask, of, binding.evidence, binding.cites, of)
@@ -243,6 +251,7 @@ class Way:
 
     def _tested(self, group: RowGroup, place: int, subject: str) -> Iterator[PairFact]:
         known = words.weaker(group.evidence, group.evidences[place])
+        # Rank 0 is what no fact says: a row of which nobody knows anything vouches for nothing.
         if words.rank(known) < max(self.floor, 1) or not self.certain(group.conditions):
             return
         for own, beside, cites in zip(
@@ -250,6 +259,7 @@ class Way:
         ):
             of, mask = (own, beside) if subject == self.component else (beside, own)
             if of & self.mask:
+                # A row may vouch for the absence of a component, which is no release that goes with anything.
                 yield PairFact(TESTED, mask & ~1, of, known, cites, own)
 
 
@@ -257,5 +267,6 @@ def _sides(binding: Binding, inside: int, everything: int) -> tuple[tuple[str, i
     """What a fact says of the releases it admits, and of all others."""
     outside = everything & ~inside
     if binding.evidence == words.UNKNOWN:
+        # What a list that nobody read leaves out it does not refuse, and what it admits it does not promise.
         return ((_UNREAD, outside),)
     return (ALLOWED, inside), (REFUSED, outside)
