@@ -191,6 +191,7 @@ class _Page:
             for code, devices in run.items()
         )
         lines += self.line("devices", plan["runs"], f"{told} {self.marks(plan['runs']['facts'])}")
+        # The facts are those of the plan as a whole: their marks stand beside the first of its releases.
         marks = self.marks(plan["facts"])
         for one in plan["releases"]:
             lines += self.line(toolkit, one, f"{self.ranges(toolkit, one['releases'])} {marks}")
@@ -236,6 +237,7 @@ class _Page:
         lines = [f"{one['builds_of']}, its builds for {one['toolkit']}"]
         for word, told in _RUN.items():
             if one[word]:
+                # The evidence is that of the builds that run, and says nothing of the others.
                 known = one if word in ("native", "runs") else {}
                 most = _RANGES if known is one else _FEW
                 ranges = self.ranges(one["component"], one[word], most)

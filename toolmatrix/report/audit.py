@@ -67,6 +67,7 @@ class AuditReport(MatrixReport):
             _shown(family["published"]),
             _shown(family["variants"]),
             *("/".join(map(str, ways.values())) if ways else _UNASKED for ways in held),
+            # What is no framework is not asked for by itself, and has facts alone.
             _shares(family["answers"]) or _shares(family["facts"]),
         )
 

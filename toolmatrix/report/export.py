@@ -87,6 +87,8 @@ class Extract:
     def _json(self) -> Iterator[str]:
         import json
 
+        # The module writes a document as one line, or each value on its own. Tools that compare texts, and version
+        # control, want a fact a line.
         encode = json.JSONEncoder(sort_keys=True).encode
         opening = "{\n"
         for name, part in self._sections():
@@ -105,6 +107,8 @@ class Extract:
         import csv
         import io
 
+        # The module writes into a file and nowhere else: the stream is emptied after each row, or all of the
+        # table would be held. By default its lines would end in CR LF.
         stream = io.StringIO()
         writer = csv.DictWriter(stream, COLUMNS, restval="", lineterminator="\n")
         writer.writeheader()
@@ -125,6 +129,7 @@ class Extract:
     def _bindings(self) -> Iterator[tuple[str, Binding]]:
         for name in sorted(self.components):
             for binding in self.index.component(name).bindings:
+                # What others say of a component decides as much as what it says of others.
                 if not self.family.isdisjoint((name, *binding.named)):
                     yield name, binding
 
@@ -150,6 +155,7 @@ class Extract:
     @cached_property
     def _claims(self) -> list[ClaimRecord]:
         cited = {self.index.claim(number).id for number in self._decisive}
+        # Of a dispute both sides are told: who has one of them alone does not see that it is disputed.
         cited |= {
             self.index.claim(number).id
             for _, dispute in self._disputes()
@@ -302,6 +308,7 @@ class Extract:
     def _selected(self, component: str, selector: str, *, exact: bool = False) -> Entry:
         """A component with a selector, and the releases that it admits: null for every one, known or to come."""
         scale = self.index.scale(component)
+        # A row of a table of releases speaks of 3.0 and not of 3.0.1, though the selector 3.0 admits both.
         mask = scale.bit(selector) if exact else scale.select(selector)
         releases = None if selector == "*" else self._named(component, mask)
         return {"component": component, "is": selector, "releases": releases}
@@ -318,6 +325,7 @@ class Extract:
         return [
             {
                 "fact": self.index.claim(cite.record).id,
+                # A binding joins releases of which several facts say the same: ids alone do not tell whose they are.
                 "releases": [name for place, name in enumerate(versions) if cite.covers(place)],
                 "rules": list(cite.rules),
             }

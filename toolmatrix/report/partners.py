@@ -42,6 +42,7 @@ def document(index: Index, found: Partners) -> Entry:
         "request": {
             name: value
             for name, value in ways[0].items()
+            # They stand in the ways, which differ in nothing else.
             if name not in ("from", "accelerator", "targets")
         },
         "ways": [
@@ -67,6 +68,7 @@ def document(index: Index, found: Partners) -> Entry:
 def _partner(index: Index, partner: Partner, subject: str) -> Entry:
     scale = index.scale(partner.component)
     builds_of = index.header["components"][partner.component]["variant_of"]
+    # Every build requires its own release: the builds of all others would be told as refused.
     says = [word for word in SAYS if word != "refused" or builds_of != subject]
     return {
         "component": partner.component,
@@ -167,6 +169,7 @@ def _lines(
 def _merged(part: Entry) -> Iterator[Entry]:
     """What is said of a component, all that is refused in one line, which is worth its weakest fact."""
     yield from (said for said in part["said"] if said["says"] != "refused")
+    # Which of the facts refuses which release helps nobody who looks for what goes.
     refused = [said for said in part["said"] if said["says"] == "refused"]
     if refused:
         yield {
@@ -200,6 +203,7 @@ def ranges(index: Index, part: Entry, names: Sequence[str]) -> str:
         line = build.line if default else f"{build.line} ({build.channel})"
         by_line.setdefault(line, []).append(build.release)
     return ", ".join(
+        # `few` tells ranges apart by their commas: within those of one line there is to be none.
         f"{line} of {claims.ranged(index, of, releases) or 'any release'}".replace(", ", " ")
         for line, releases in by_line.items()
     )

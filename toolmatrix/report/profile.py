@@ -47,6 +47,7 @@ def document(index: Index, asked: Shown) -> Entry:
     places = [
         place
         for place in reversed(range(len(part.versions)))
+        # Bit 0 is that the component is absent: releases begin with bit 1. One without a date counts as out.
         if asked.releases >> place + 1 & 1 and not (asked.at and part.dates[place] > asked.at)
     ]
     name = builds_of(index, asked.component)
@@ -128,6 +129,7 @@ def _build(index: Index, name: str, place: int) -> Entry:
         **variants.document(variant),
         "release": variant.release,
         "channel_title": variant.channel_title,
+        # That there is a build and what is in it are facts of their own, and the line tells all of them.
         "evidence": words.weakest([record.evidence, *(entry["evidence"] for entry in holds)]),
         "fact": f"{record.component}=={record.selector}",
         "holds": holds,
@@ -220,6 +222,7 @@ def _builds(
     for build in held["builds"]:
         arguments = index.channel(build["channel"]).install
         command = " ".join(["pip install", *build["requirements"], *arguments])
+        # The line stays a word of the command until here, so that the builds of a channel have one in common.
         by_command.setdefault((build["channel_title"], command), []).append(build)
     for (title, command), found in by_command.items():
         told = command.replace("{line}", found[0]["line"] if len(found) == 1 else "LINE")
@@ -234,6 +237,7 @@ def _build_row(build: Entry, notes: claims.Notes, *, everything: bool) -> list[s
     inside = [holds.get(name) for name in ("python", build["accelerator"])]
     archs = [*(build["sass"] or ()), *(build["ptx"] or ())]
     code = " ".join(archs) if everything else claims.shortened(" ".join(archs))
+    # None is that nobody looked; an empty list, that there is no such code.
     if build["sass"] is None:
         code = "codegen archs unknown"
     marks = notes.cite(dict.fromkeys([build["fact"], *(entry["fact"] for entry in build["holds"])]))
@@ -257,6 +261,7 @@ def _claims(index: Index, held: Entry, notes: claims.Notes, *, everything: bool)
     ]
     by_words: dict[tuple[str, ...], list[Entry]] = {}
     for entry in told:
+        # Of a single release the title of the block says which it is.
         head = (entry["release"],) if len(held["focus"]) > 1 else ()
         value = claims.shortened(entry["selector"])
         value = value if everything else terminal.cut(value, _WIDE)

@@ -94,6 +94,7 @@ def _move(
         "version": move.version,
         "evidence": words.weakest(choice.evidence for choice in choices),
         "untested": [
+            # What nobody tested of the answer as it stands is no reason against the move.
             *(text for text in _untested(move.resolution) if text not in before),
             *_later(index, component, move.resolution),
         ],
@@ -121,8 +122,10 @@ def _later(index: Index, component: str, found: Resolution) -> list[str]:
         choice = chosen.get(component)
         if choice is None or component in frameworks:
             continue
+        # A row that vouches for the release beside others is of somebody who had them all.
         if any(index.statement(cite.record).kind == "tested" for cite in choice.cites):
             continue
+        # METADATA of a framework admits packages to come, which nobody can have tried when the framework was released.
         for name in frameworks:
             day = _date(index, name, chosen[name].version) if name in chosen else ""
             if day and _date(index, component, choice.version) > day:
@@ -216,6 +219,7 @@ def _lines(one: Entry, notes: claims.Notes, screen: Terminal) -> list[str]:
         told = list(dict.fromkeys(map(_change, move["changes"])))
         if told:
             lines += screen.wrap(terminal.some(told, _CHANGES), "      with ", " " * 11)
+        # One pair is enough to say that a move is untested; the document has all of them.
         for said in move["untested"][:1]:
             lines += screen.wrap(said, " " * 6, " " * 8)
         if move["command"]:

@@ -57,6 +57,7 @@ def _bill(job: Job, image: ImagePlan) -> Part:
         "serialNumber": f"urn:uuid:{uuid5(NAMESPACE_OID, f'{lock} {image.name}')}",
         "version": 1,
         "metadata": {
+            # So that nobody takes it for what was found in an image.
             "lifecycles": [{"phase": "pre-build"}],
             "tools": {
                 "components": [
@@ -72,6 +73,7 @@ def _bill(job: Job, image: ImagePlan) -> Part:
         },
         "components": parts,
         "dependencies": [
+            # What the last stage leaves behind was needed to build the image, which does not depend on it any more.
             {"ref": root, "dependsOn": [one["bom-ref"] for one in parts if "scope" not in one]},
             *_brought(image),
         ],
@@ -119,6 +121,7 @@ def _parts(image: ImagePlan) -> Iterator[Part]:
     for name, stays in _there(image).items():
         part, build = locked.components[name], locked.variants.get(name)
         own = _requirement(build.requirements[0]) if build and build.requirements else None
+        # Taken out, so that what is left are the packages that no component stands for.
         package = packages.pop(_plain(own.name if own else name), own)
         made = {"bom-ref": str(quote.plain("release", name)), **_named(image, name, package)}
         if not stays:
@@ -170,6 +173,7 @@ def _image(reference: str) -> Part:
     found = _REFERENCE.fullmatch(quote.plain("reference", reference))
     if found is None:
         raise RenderError("an image reference cannot be read", found=f"`{reference}`")
+    # `latest` is what Docker takes where a reference says neither.
     version = found["digest"] or found["tag"] or "latest"
     part = _purl("container", "docker", found["path"], version)
     if found["host"]:
@@ -179,12 +183,14 @@ def _image(reference: str) -> Part:
 
 
 def _other(kind: str, name: str, version: str) -> Part:
+    # The type of package URLs for what comes from no registry that has a type of its own.
     return _purl(kind, "generic", name, version)
 
 
 def _purl(kind: str, scheme: str, name: str, version: str) -> Part:
     # Each refuses what has no place in a name or a release. Of what they take a plus alone stands for something else.
     told = version.replace("+", "%2B")
+    # A digest was read by the pattern of references; its colon has no place in a release.
     if not version.startswith("sha256:"):
         quote.plain("release", version)
     purl = f"pkg:{scheme}/{quote.plain('path', name)}@{told}"
@@ -216,6 +222,7 @@ def _brought(image: ImagePlan) -> Iterator[Part]:
 
 
 def _properties(parts: Iterable[tuple[str, str]]) -> list[Part]:
+    # CycloneDX asks for a namespace of its own in front of the names that a tool gives its properties.
     return [{"name": f"toolmatrix:{name}", "value": text} for name, text in parts]
 
 

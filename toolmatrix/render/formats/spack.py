@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 SUMMARY = "an environment of Spack for each image"
 
+# Variants that Spack's build systems `cuda` and `rocm` give to packages.
 _ARCHS = {"cuda": "cuda_arch", "rocm": "amdgpu_target"}
+# The values of `cuda_arch` are numbers alone: machine code and PTX of a capability are the same one to Spack.
 _CUDA = re.compile(r"(?:sm|compute)_([0-9]+[a-z]?)")
 
 
@@ -34,6 +36,7 @@ def files(job: Job) -> dict[str, str]:
                 "",
                 f"spack env create {image.name} {image.name}.spack.yaml",
             ),
+            # Otherwise each spec may get packages of other releases than the next one.
             {"spack": {"specs": specs, "concretizer": {"unify": True}}},
         )
         for image in job.images
@@ -46,6 +49,7 @@ def _specs(image: ImagePlan) -> Iterator[str]:
     compiler = next((name for name in COMPILERS if name in locked.components), "")
     for name, part in sorted(locked.components.items()):
         found = outside.spack(name, part.version)
+        # What is a floor, such as a driver, belongs to the machine and is not installed.
         if found is None or not found.package or part.floor:
             continue
         words = [f"{found.package}@{quote.plain('release', part.version)}"]
