@@ -11,7 +11,7 @@ from tests.harvest import shop
 from tests.images import hostile
 from tests.images.hostile import Reply
 from toolmatrix.errors import HarvestRefused, IndexFailed, MatrixError, NothingMatched
-from toolmatrix.harvest import families, settings, transport, written
+from toolmatrix.harvest import families, settings, written
 from toolmatrix.harvest.families import Errand
 from toolmatrix.harvest.settings import Indexes
 from toolmatrix.harvest.transport import Session
@@ -32,7 +32,7 @@ X86 = "manylinux_2_17_x86_64"
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that is the index of this machine's user."""
-    monkeypatch.setattr(transport, "BACKOFF", 0)
+    monkeypatch.setattr("toolmatrix.images.transport.BACKOFF", 0)
     with hostile.running() as found:
         where = Indexes(urls=(f"{found.url}/simple/",))
         monkeypatch.setattr(settings, "indexes", lambda _env: where)

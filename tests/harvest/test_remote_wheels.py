@@ -37,7 +37,7 @@ WHEEL = shop.wheel("app", "1.0", "cp311-cp311-manylinux_2_17_x86_64", members=ME
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(transport, "BACKOFF", 0)
+    monkeypatch.setattr(bounds, "BACKOFF", 0)
     monkeypatch.setattr(bounds, "LONGEST_PAUSE", 1)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import threading
 
 from toolmatrix.errors import ToolMissing
-from toolmatrix.stages.drivers.dry_run import end_group
+from toolmatrix.stages.drivers.dry_run import end_group, start_group
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -34,19 +33,13 @@ def ask(argv: Sequence[str], folder: str = "", env: Mapping[str, str] = os.envir
     """
     name = os.path.basename(argv[0])
     try:
-        child = subprocess.Popen(  # noqa: S603 - a compiler or a tool of a toolkit, as a list of arguments
-            list(argv),
-            cwd=folder or None,
-            env={**env, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        child = start_group(argv, {**env, "LC_ALL": "C"}, folder or None)
     except OSError as error:
         raise ToolMissing(
             f"`{name}` cannot be started", found=f"{argv[0]}: {error.strerror}"
         ) from None
+    # Not `communicate`, which keeps whatever comes. A plain read knows no time, so a timer ends the program and all
+    # that it started, any of which would hold the pipe open.
     late = threading.Event()
 
     def end() -> None:

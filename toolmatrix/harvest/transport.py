@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from urllib.parse import unquote, urlsplit
 
 from toolmatrix.errors import IndexFailed, Position, ToolMissing
-from toolmatrix.images.transport import BROKEN, BoundedRetry, PauseTooLong, reason
+from toolmatrix.images.transport import BROKEN, PauseTooLong, reason, retries
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -29,13 +29,10 @@ _TIMEOUT: tuple[float, float] = (10, 30)
 PATIENCE: float = 60
 SLOWEST = 8 << 10
 """Seconds that one answer may take, and bytes that buy another second."""
-RETRIES = 3
-BACKOFF = 0.5
 MOST_REDIRECTS = 5
 LARGEST_WHOLE = 64 << 20
 """Bytes of a file that is read whole where its server does not give ranges."""
 _STEP = 64 << 10
-_BUSY = (429, 500, 502, 503, 504)
 # What servers answer that do not know a range counted from the end.
 _NO_SUFFIX = (400, 405, 416, 501)
 # What requests reads by itself.
@@ -129,6 +126,7 @@ class Session:
             size = _size(path, url)
             start = max(0, size - count)
             return start, self._range(url, start, size)
+        # Counted from the end, so that the size of the file comes with its last bytes and is no request of its own.
         reply = self._send(url, {"Range": f"bytes=-{count}"}, count)
         if reply.status in _NO_SUFFIX:
             known = _RANGE.fullmatch(
@@ -174,10 +172,13 @@ class Session:
         ):
             with self._lock:
                 self.requests += 1 + len(response.history)
+            # requests follows a redirect out of encryption like any other.
             if url.startswith("https:") and not response.url.startswith("https:"):
                 raise _failed(url, "to be sent on to HTTPS alone", "plain HTTP")
+            # A server that knows no ranges sends the whole file: the length of what was asked for is no bound to it.
             whole = ranged and response.status_code == 200
             bound = max(most, LARGEST_WHOLE) if whole else most
+            # The page of an error is not read, of whatever size it is.
             data = b"" if response.status_code >= 400 else self._body(response, url, bound, began)
             return Reply(
                 status=response.status_code, headers=response.headers, data=data, url=response.url
@@ -194,6 +195,7 @@ class Session:
             count += len(part)
             if count > most:
                 raise _failed(url, f"at most {most} bytes", "more than that")
+            # The timeout of requests is that between two pieces: an answer that drips would never come to an end.
             passed = time.monotonic() - began
             if passed > PATIENCE + count / SLOWEST:
                 expected = f"at least {SLOWEST >> 10} KiB a second after {PATIENCE:.0f} seconds"
@@ -217,6 +219,8 @@ class Session:
         if not self._cache or not digest:
             return
         path = os.path.join(self._folder(digest), name)
+        # Threads and other runs may keep the same piece at once. Each writes a file of its own, and a reader never sees
+        # half of one; whichever is renamed last has the same bytes.
         beside = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -246,15 +250,7 @@ def _session(threads: int) -> requests.Session:
     made = requests.Session()
     made.max_redirects = MOST_REDIRECTS
     made.headers["User-Agent"] = "toolmatrix"
-    retries = BoundedRetry(
-        total=RETRIES,
-        read=1,
-        other=1,
-        status_forcelist=_BUSY,
-        backoff_factor=BACKOFF,
-        raise_on_status=False,
-    )
-    adapter = HTTPAdapter(pool_maxsize=threads, max_retries=retries)
+    adapter = HTTPAdapter(pool_maxsize=threads, max_retries=retries())
     for scheme in ("http://", "https://"):
         made.mount(scheme, adapter)
     return made

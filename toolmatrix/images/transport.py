@@ -82,6 +82,19 @@ class BoundedRetry(Retry):
         return seconds
 
 
+def retries() -> BoundedRetry:
+    """How often one question is asked, and how long apart."""
+    # A broken answer may have cost the other side work, so it is asked for once more and not thrice.
+    return BoundedRetry(
+        total=RETRIES,
+        read=1,
+        other=1,
+        status_forcelist=_BUSY,
+        backoff_factor=BACKOFF,
+        raise_on_status=False,
+    )
+
+
 class Answer:
     """The answer of a host: status, headers, and a body that is read piece by piece."""
 
@@ -215,15 +228,6 @@ class Transport:
     def _send(
         self, method: str, url: str, headers: Mapping[str, str], body: str | None = None
     ) -> Answer:
-        # A broken answer may have cost the registry work, so it is asked for once more and not thrice.
-        retries = BoundedRetry(
-            total=RETRIES,
-            read=1,
-            other=1,
-            status_forcelist=_BUSY,
-            backoff_factor=BACKOFF,
-            raise_on_status=False,
-        )
         with self.in_time(url):
             response = self._manager(url).urlopen(
                 method,
@@ -231,7 +235,7 @@ class Transport:
                 headers={"User-Agent": "toolmatrix", **headers},
                 body=body,
                 redirect=False,
-                retries=retries,
+                retries=retries(),
                 timeout=Timeout(**_TIMEOUT),
                 preload_content=False,
                 decode_content=False,

@@ -320,17 +320,8 @@ def _names_meet(words: Sequence[str]) -> bool:
 def _finish(
     command: Sequence[str], env: Mapping[str, str], cwd: Path | None, limit: float
 ) -> tuple[int, str]:
-    # What a driver has started goes on when it alone is ended, so it gets a group of processes.
     try:
-        child = subprocess.Popen(  # noqa: S603 - the driver that the user asked for, as a list of arguments
-            list(command),
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        child = start_group(command, env, cwd)
     except OSError as error:
         raise ToolMissing(f"`{_name(command[0])}` cannot be started", found=str(error)) from error
     try:
@@ -347,6 +338,25 @@ def _finish(
             help="give it more time with --timeout, or read a saved log with --from-log",
         ) from error
     return child.returncode, said.decode("utf-8", "replace")
+
+
+def start_group(
+    command: Sequence[str], env: Mapping[str, str], cwd: Path | str | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a program that leads a group of its own, without input, and read both its streams in one.
+
+    Raises OSError.
+    """
+    # What a program has started goes on when it alone is ended, so it gets a group of processes.
+    return subprocess.Popen(  # noqa: S603 - the program that the user asked for, as a list of arguments
+        list(command),
+        cwd=cwd,
+        env=dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
 
 
 def end_group(child: subprocess.Popen[bytes]) -> None:
