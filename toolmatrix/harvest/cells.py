@@ -26,6 +26,7 @@ def series(found: Iterable[str], known: Sequence[str], *, later: bool = False) -
 
     With `later` what reaches the newest one goes on.
     """
+    # By the places among those that there are: next after 2.7 may come 3.8, and after 3.9 comes 3.10.
     places = sorted(map(known.index, found))
     runs: list[list[int]] = []
     for place in places:
@@ -47,6 +48,7 @@ def cell(values: Mapping[Place, str], known: Sequence[str], *, later: bool = Fal
     if len(set(values.values())) == 1:
         value = next(iter(values.values()))
         return (_known(value) if _PRE_RELEASE.search(value) else value) if value else None
+    # Machines are named only where they make a difference: a condition more is one more that an answer depends on.
     by_python: dict[str, set[str]] = {}
     for (_, python), value in values.items():
         by_python.setdefault(python, set()).add(value)

@@ -111,10 +111,13 @@ class _Reader:
             if package.requires != ()
             for by_place in several
         ]
+        # METADATA hardly differs between the Pythons of a release, so that two of its wheels mostly speak for all.
+        # Those of all packages are asked for in one go, or threads would wait for the last wheel of each.
         self.read(
             wheel
             for one in asked
             for wheels in _ladders(one)
+            # This step takes the first and the last, or the only one.
             for wheel in wheels[:: len(wheels) - 1 or 1]
         )
         # What two ends have in common holds between them; where they differ every wheel is read.
@@ -164,6 +167,7 @@ def _served(release: PublishedRelease, pythons: Sequence[str]) -> Served:
     found = {}
     for machine in MACHINES:
         for python in pythons:
+            # Requires-Python counts beside the tags: `py3` and abi3 also name Pythons that their release left behind.
             fit = [
                 (best, wheel)
                 for wheel in release.files

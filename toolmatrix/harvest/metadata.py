@@ -60,6 +60,8 @@ def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metad
         return Metadata(wheel=wheel, requires=())
     told, _ = parse_email(text)
     named = canonicalize_name(wheel.package)
+    # METADATA that was read apart from its wheel has no digest here to be held against: its name is all that tells
+    # whether it is the right file.
     if canonicalize_name(told.get("name", "")) != named:
         raise HarvestRefused(
             "METADATA is not that of the wheel",
@@ -91,6 +93,7 @@ def _text(session: Session, wheel: Wheel) -> bytes:
     # Indexes that have it do not always say so.
     reply = session.whole(f"{wheel.url}.metadata", LARGEST)
     data = reply.data if reply is not None else b""
+    # A page to sign in is an answer too, and comes with status 200.
     if not data.startswith(b"Metadata-Version:"):
         inside = _of_source if wheel.name.endswith(_SOURCE) else _of_wheel
         data = inside(session, wheel)
@@ -137,6 +140,7 @@ def _of_source(session: Session, wheel: Wheel) -> bytes:
 
 def _is_metadata(name: str) -> bool:
     folder, _, last = name.partition("/")
+    # At the top alone: what a wheel carries along has a .dist-info of its own further down.
     return folder.endswith(".dist-info") and last == "METADATA"
 
 
@@ -160,6 +164,7 @@ def required(
     lines = [(component, Requirement(line)) for component, line in metadata.requires]
 
     def holds(requirement: Requirement, wanted: Iterable[str]) -> bool:
+        # A marker compares `extra` with one name (PEP 508): each is put to it alone, and none for what always holds.
         marker = requirement.marker
         return marker is None or any(
             marker.evaluate(environment | {"extra": extra}) for extra in ("", *wanted)
@@ -167,6 +172,7 @@ def required(
 
     wanted = set(extras)
     while True:
+        # An extra may be made of others (`app[more]; extra == "all"`), and these again, so that one pass is not enough.
         more = {
             extra
             for component, requirement in lines
@@ -194,6 +200,7 @@ def joined(specifiers: Iterable[Specifier]) -> str:
     found: dict[str, list[str]] = {}
     for one in specifiers:
         found.setdefault(one.operator, []).append(_written(one.operator, one.version))
+    # Several lines may be about one package, and all of them hold.
     for operator, decides in _BOUNDS:
         if operator in found:
             found[operator] = [decides(found[operator], key=Version)]
@@ -225,6 +232,7 @@ def _written(operator: str, version: str) -> str:
         read = Version(version)
     except InvalidVersion:
         return version
+    # A local version stands for one build of a release: `==2.1.0+cu121` pins what the matrix calls 2.1.0.
     numbers = read.release
     if operator in _EXACT and not (read.is_prerelease or read.is_postrelease):
         numbers += (0,) * (_NUMBERS - len(numbers))

@@ -158,6 +158,7 @@ class _Tables:
     def installed(self, held: ReleaseRead) -> dict[str, Any]:
         """The Pythons and the glibc of the wheels of each machine; nothing where one serves any machine."""
         row: dict[str, Any] = {}
+        # A wheel for any machine serves where the others do not, so that what these ask for limits nobody.
         if held.release.portable:
             return row
         for machine in MACHINES:
@@ -215,6 +216,8 @@ class _Tables:
                 "python": pythons,
                 "glibc": self.glibc(held, machine),
                 **(requires if len(self.read) > 1 else {}),
+                # Said and not left out, as people ask first what a build runs on. What reads the code inside takes
+                # the place of this.
                 "archs": "" if accelerator == "none" else "unknown",
                 "where": _where(held, machine),
             }
@@ -245,6 +248,8 @@ class _Tables:
             + ("builds on the default index" if builds else "releases, and what their wheels say"),
             "source": _source(package),
             "where": _WHERE_BUILDS if builds else _WHERE,
+            # The line that another component has is in no name of a file: it follows from what that release was
+            # built for.
             "evidence": "derived" if builds and of_another else "artifact",
             "defines": "variants" if builds else "releases",
             "key": self.component,
@@ -266,6 +271,7 @@ class _Tables:
                 column: {
                     "as": "requires",
                     "says": "requires {component} {value}",
+                    # What a package asks for need not be there: it may be yet to come, or may have been withdrawn.
                     "unreleased": True,
                     # Wheels say all that they require; a source may find out when it is built.
                     **({"complete": True} if whole else {}),

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 LARGEST_PAGE = 64 << 20
 """Bytes; the longest pages of the public index have 20 MiB."""
 MACHINES = ("x86_64", "aarch64")
+# Requires-Python may begin or end within a series (`>=3.8.1`): what takes its first or its last release serves it.
 _LAST_PATCH = 99
+# musllinux (PEP 656) is left out: it is another C library, whose version says nothing about glibc.
 _PLATFORM = re.compile(rf"(?P<policy>manylinux\w*|linux)_(?P<machine>{'|'.join(MACHINES)})")
 _INTERPRETER = re.compile(r"(?P<kind>cp|py)(?P<major>\d)(?P<minor>\d*)")
 _GLIBC = re.compile(r"manylinux_(\d+)_(\d+)")
@@ -127,6 +129,7 @@ def _page(package: str, reply: Reply) -> ProjectPage:
             return ProjectPage.from_json_data(json.loads(reply.data), reply.url)
         return ProjectPage.from_html(package, reply.data.decode(), reply.url)
     except (
+        # JSON of another shape is found out wherever pypi-simple happens to look something up in it.
         *(ValueError, TypeError, KeyError, AttributeError, RecursionError),
         UnsupportedRepoVersionError,
     ) as error:
@@ -144,6 +147,7 @@ def _releases(page: ProjectPage, package: str) -> list[PublishedRelease]:
     grouped: dict[Version, list[DistributionPackage]] = {}
     for file in page.packages:
         try:
+            # An index may list anything beside releases, and versions from before PEP 440: neither can be asked for.
             version = Version(file.version or "")
         except InvalidVersion:
             continue
@@ -168,6 +172,7 @@ def _release(version: str, files: list[DistributionPackage]) -> PublishedRelease
     return PublishedRelease(
         version=version,
         date=min(days, default=""),
+        # Files are yanked one by one (PEP 592): a release is withdrawn when none of them is left.
         yanked=all(file.is_yanked for file in files),
         requires_python=wanted.pop() if len(wanted) == 1 else "",
         wheels=wheels,
@@ -179,6 +184,7 @@ def _source(files: list[DistributionPackage]) -> Wheel | None:
     """The source archive of a release, as what serves every machine and Python that it allows."""
     for file in sorted(files, key=lambda one: one.filename):
         if file.package_type == "sdist" and file.filename.endswith(".tar.gz"):
+            # No tag says what a source is for: it serves every Python that its Requires-Python allows.
             anything = tuple(
                 Serves(machine="", major=major, minor=0, later=True, glibc=(0, 0))
                 for major in (2, 3)
@@ -206,6 +212,7 @@ def _file(file: DistributionPackage, serves: tuple[Serves, ...]) -> Wheel:
     return Wheel(
         name=file.filename,
         package=file.project or "",
+        # Behind it stands the digest (PEP 503), which is no part of the address of METADATA beside the file.
         url=file.url.partition("#")[0],
         sha256=file.digests.get("sha256", ""),
         requires_python=_plain(file.requires_python),
@@ -229,6 +236,7 @@ def _serves(tag: Tag) -> Serves | None:
     """What a tag of a wheel serves, None for what is not for CPython on Linux, or free-threaded."""
     interpreter = _INTERPRETER.fullmatch(tag.interpreter)
     platform = _PLATFORM.fullmatch(tag.platform)
+    # `cp313t` is the ABI of the free-threaded interpreter, which wheels of that name serve and no other one.
     if interpreter is None or tag.abi.endswith("t") or (platform is None and tag.platform != "any"):
         return None
     glibc = (0, 0)

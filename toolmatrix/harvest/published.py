@@ -32,6 +32,7 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
     asked = sorted((owner, name) for name, owner in packages.items() if owner in known)
     rows = []
     with ThreadPoolExecutor(THREADS) as workers:
+        # It gives answers back in the order of the questions, whichever came first: rows have to stand as they did.
         listed = workers.map(lambda one: project.releases(errand.session, urls, one[1]), asked)
         for done, ((component, package), found) in enumerate(zip(asked, listed, strict=True), 1):
             rows.append([component, package, str(len(found)), found[0].version])

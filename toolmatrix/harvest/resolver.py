@@ -20,6 +20,7 @@ PATIENCE = 180
 """Seconds for one answer."""
 
 _ARGUMENTS = (
+    # A pyproject.toml or uv.toml where it happens to be started would add constraints of its own to the question.
     *("pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", "--no-config"),
     # A source archive says what it needs by running its own program.
     *("--only-binary", ":all:"),

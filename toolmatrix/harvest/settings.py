@@ -58,6 +58,7 @@ def indexes(env: Mapping[str, str]) -> Indexes:
 
 
 def _is_named(word: str) -> bool:
+    # Behind it an address may have `=` in its query without being named.
     return "=" in word.partition("://")[0]
 
 
@@ -84,5 +85,6 @@ def _pip(env: tuple[tuple[str, str], ...]) -> dict[str, str]:
             section, _, name = key.rpartition(".")
             if section == wanted:
                 # Written by Python's repr, which a shell reads the same where it holds no quote.
+                # Several addresses stand on lines of their own, of which repr makes `\n`.
                 found.setdefault(name, " ".join(shlex.split(value.replace("\\n", " "))))
     return found

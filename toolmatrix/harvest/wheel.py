@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
     from toolmatrix.harvest.transport import Session
 
+# PEP 427 recommends that .dist-info stands at the end of a wheel. Of 339 wheels 269 needed no more than this and
+# METADATA itself; those of torch and TensorFlow have ten thousand members, and a directory of 1.3 MB.
 TAIL = 64 << 10
 """Bytes at the end that are asked for first: most wheels have their directory there, and METADATA just before it."""
 LARGEST_DIRECTORY = 64 << 20
 """Bytes; a hundred thousand members take 16 MiB."""
+# Some streams stop near their beginning, and others go on for hundreds of MiB: pieces that grow serve both, where
+# one size would cost the ones bytes or the others requests.
 FIRST_PIECE = 256 << 10
 LARGEST_PIECE = 8 << 20
 """Bytes of the first piece of a member, and of the largest: each is twice the one before."""
@@ -83,6 +87,8 @@ class RemoteWheel:
         """
         archive = self._opened()
         member = archive.getinfo(name)
+        # The header in front of a member is as long as it likes, and the directory does not tell: where the next one
+        # begins is the only place that is sure to be behind the end of this one.
         begins = [one.header_offset for one in archive.infolist()]
         after = (one for one in begins if one > member.header_offset)
         self._file.until(min(after, default=archive.start_dir))
@@ -176,6 +182,7 @@ class RemoteFile(io.RawIOBase):
 
     def _here(self, wanted: int) -> bytes:
         """Some of the bytes at this place, one at least."""
+        # zipfile asks for a few bytes at a time, of a header and what follows it, and each would be a request.
         for start, data in (self._tail, self._piece):
             if start <= self._place < start + len(data):
                 return data[self._place - start :][:wanted]

@@ -94,7 +94,8 @@ def _between(
 
 
 def _wheel(release: PublishedRelease, machine: str) -> Wheel | None:
-    """The wheel of a machine for the newest Python: what is inside hardly differs from one Python to another."""
+    """The wheel of a machine for the newest Python."""
+    # One is enough: what is inside hardly differs from one Python to another, and a wheel may have hundreds of MiB.
     fit = [
         (one.major, one.minor, wheel.name, wheel)
         for wheel in release.wheels
@@ -151,4 +152,5 @@ _SHOWN = 4
 
 def _cells(held: Mapping[str, Told]) -> Iterator[tuple[str, Any]]:
     for cell, one in held.items():
+        # As a whole list of archs a part of it would refuse devices that the rest is for.
         yield cell, {"is": one.text, "at-least": True} if one.partly else one.text
