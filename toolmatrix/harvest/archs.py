@@ -72,6 +72,7 @@ def _taken(folder: str) -> list[str]:
     with open(os.path.join(folder, "nothing.ptx"), "w", encoding="ascii") as file:
         file.write(_NOTHING)
     named = dict.fromkeys(name for name, _ in _NAME.findall(programs.ask([program, "--help"]).text))
+    # With nothing to compile it is the name that fails, and never an instruction which an arch does not have.
     asked = [program, "nothing.ptx", "-o", os.devnull, "-arch"]
     return [name for name in named if not programs.ask([*asked, name], folder).status]
 
@@ -82,5 +83,6 @@ def _list(folder: str, option: str) -> tuple[str, ...]:
 
 
 def _order(name: str) -> tuple[int, str]:
+    # By numbers, as in the order of letters `sm_100` stands before `sm_75`.
     found = _ARCH.fullmatch(name)
     return (int(found[2]), found[3]) if found else (0, name)

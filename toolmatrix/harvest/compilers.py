@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(
     r"(?:(?P<machine>aarch64|x86_64)-linux-gnu-)?(?P<compiler>gcc|clang)(?:-[\d.]+)?"
 )
+# Three numbers, as distributions put their own in front: `gcc-16 (Ubuntu 16-20260322-1ubuntu1) 16.0.1 20260322`.
 _VERSION = re.compile(r"^[^\n]*?(?:version )?(\d+)\.(\d+)\.(\d+)\b[^\n]*", re.MULTILINE)
 _TARGET = re.compile(r"(x86_64|aarch64)\S*linux\S*")
 _OS_RELEASE = re.compile(r"^(ID|VERSION_ID)=[\"']?([^\"'\n]*)", re.MULTILINE)
@@ -74,6 +75,7 @@ class _Program(Value):
         return " ".join(self.argv)
 
     def asked(self, *words: str) -> programs.Said:
+        # Preprocessing is enough: a name that is not known is refused before anything is read, and macros are set.
         return programs.ask([*self.argv, *words, "-E", "-dM", "-x", "c", os.devnull])
 
 
@@ -192,6 +194,7 @@ def _named(root: str) -> list[str]:
 
 def _entered(root: str) -> list[str]:
     """How a program below a root is started, so that it finds its own libraries and not this machine's."""
+    # chroot is for root alone, which anybody is in a namespace of users of their own.
     way = ["chroot", root]
     return way if os.geteuid() == 0 else ["unshare", "--map-root-user", *way]
 
@@ -207,6 +210,7 @@ def _targets(argv: Sequence[str], distro: str, name: str) -> Iterator[_Program]:
             expected="`--version` that prints three numbers",
             found=said.text.strip().partition("\n")[0][:120] or f"status {said.status}",
         )
+    # A file that is named with --from may be called anything, and is known by what it prints.
     compiler = "clang" if "clang" in name or "clang version" in said.text else "gcc"
     numbers = (int(version[1]), int(version[2]), int(version[3]))
     printed = version[0].strip()
@@ -235,10 +239,12 @@ def _names(
 ) -> dict[tuple[str, str], list[str]]:
     """The names for each machine and option that some of the compilers lists, and those that are asked for besides."""
     names: dict[tuple[str, str], set[str]] = {}
+    # Old compilers list none, and point releases of one series differ: what one of them lists is put to all.
     for one in found:
         for option in _MACHINES[one.machine][0]:
             listed = names.setdefault((one.machine, option), set())
             listed.update(_listed(one, option))
+            # With an extension behind (`generic+crc`) a name is in no list, and names of x86 have none.
             if one.machine == "aarch64":
                 listed.update(more.get(option, ()))
     return {key: sorted(listed) for key, listed in names.items()}
@@ -251,6 +257,7 @@ def _listed(one: _Program, option: str) -> list[str]:
         cpus = option == _MACHINES[one.machine][0][0]
         return _CPU.findall(one.asked("--print-supported-cpus").text) if cpus else []
     listed = _LISTED.search(one.asked(f"-{option}={_NO_NAME}").text)
+    # `native` is the machine that happens to be asked, and rows are about all.
     return [name for name in listed[1].split() if name != "native"] if listed else []
 
 

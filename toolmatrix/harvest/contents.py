@@ -141,6 +141,7 @@ def read(wheel: Archive, wanted: Sequence[Rule]) -> dict[str, Told]:
 
 
 def _checked(wheel: Archive, rule: Rule, told: Told) -> Told:
+    # Anybody may publish a wheel: what it says is bounded before it gets into a file of facts.
     if len(told.text) > _LONGEST or not _VALUE.fullmatch(told.text):
         raise _refusal(wheel, rule, "a value of a fact", repr(told.text[:80]))
     return told
@@ -217,6 +218,7 @@ def _assigned(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
     for member, text in _texts(wheel, rule, names):
         try:
             value = _literal(ast.parse(text), name)
+        # Deep nesting ends Python's own parser in three of these ways.
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise _refusal(
                 wheel, rule, f"a literal that `{name}` is given", type(error).__name__
@@ -291,6 +293,7 @@ def _within(stream: Iterable[bytes], budget: int) -> Iterator[bytes]:
 
 def _names(_wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
     """Names of members that a regular expression matches."""
+    # Some wheels say it nowhere else: bitsandbytes has a library for each toolkit, and only names tell which.
     fitting = [name for name in names if re.search(rule.what, name)][:_MOST_MEMBERS]
     found = _taken(rule.replace(match=rule.what), sorted(fitting))
     return Told(text=found, members=tuple(fitting[:1])) if fitting else None
@@ -302,6 +305,8 @@ def _archs(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
     read = _members(rule, names)
     partly = False
     for name in read:
+        # Mostly all archs of a library stand near its beginning, but some kernels are for one arch alone: `_moe_C` of
+        # vllm shows sm_120f at 7.9 MB, and seven others before 1.3. What an early stop has seen is a lower bound.
         scan = offload.Scan()
         count = 0
         for piece in _within(wheel.stream(name), rule.mebibytes * MEBIBYTE):
@@ -333,6 +338,7 @@ def _wants(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
         found = re.findall(
             rb"\0" + re.escape(family.encode()) + rb"_(\d{1,3}(?:\.\d{1,3})*)(?=\0)", data
         )
+        # By numbers: as text `2.9` comes after `2.17`.
         if found:
             yield max((one.decode() for one in found), key=_numbers)
 
@@ -352,6 +358,7 @@ def _compilers(wheel: Archive, rule: Rule, names: Sequence[str]) -> Told | None:
         from elftools.elf.elffile import ELFFile
 
         try:
+            # Static libraries leave the names of their compilers here as well: the pattern says which one counts.
             section = ELFFile(io.BytesIO(data)).get_section_by_name(".comment")
         except (ELFError, ValueError, KeyError, OverflowError):
             return

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 _TWO = re.compile(r"\d+\.\d+")
+# A snapshot of GCC has its day in the version of upstream (`16-20260322-1ubuntu1`), and a candidate its `~rc`; what
+# else stands behind a dash is the distribution's.
 _UPSTREAM = re.compile(r"(?:\d+:)?(\d[\w.]*(?:-\d{8}|~rc\d+|~beta\d+)?)")
 _OFFERS: Mapping[str, Any] = {
     "id": "distro-packages",
@@ -184,6 +186,7 @@ def _newest(found: Iterable[PackageList]) -> tuple[dict[str, str], str]:
     for one in found:
         codename = one.codename
         for name, version in one.versions.items():
+            # In dpkg's order, where `~rc1` comes before the release: it decides which of two packages is installed.
             if name not in versions or Version(versions[name]) < Version(version):
                 versions[name] = version
     return versions, codename

@@ -139,6 +139,7 @@ def matched(families: Sequence[Family]) -> set[str]:
 def harvest(family: Family, errand: Errand) -> dict[str, Any]:
     """The document of facts of one family. Raises ToolmatrixError."""
     name = f"toolmatrix.harvest.{family.kind}"
+    # Only what is asked for is imported. `kind` is one of KINDS, so that a file of families can name nothing else.
     module = __import__(name, fromlist=["harvest"])
     document: dict[str, Any] = module.harvest(family, errand)
     return document

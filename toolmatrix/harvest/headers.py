@@ -32,11 +32,13 @@ _NEVER = 99
 """A series that no guard lets pass, because it is far from being there."""
 _GNU = counted("gcc", 4, _NEVER)
 _CLANG = counted("clang", 3, _NEVER)
+# By tens, as these guards bound it (`>= 1950`): one that stops between two of them would be told up to the next.
 _MICROSOFT = [*range(1200, 3000, 10), 10 * _NEVER**2]
 _ERROR = re.compile(r":(\d+):\d+: (?:fatal )?error: (.*)")
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[<\"]([\w./+-]+)[>\"]", re.MULTILINE)
 _QUALIFIERS = ("__host__", "__device__", "__device_builtin__", "__cudart_builtin__")
 # What glibc's <features.h> defines: with _GNU_SOURCE, which g++ always has, the functions of C23 are declared.
+# A released toolkit asks __GNUC_PREREQ for the version of glibc, so that one is there too.
 _FEATURES = """\
 #define __GLIBC__ {0}
 #define __GLIBC_MINOR__ {1}
@@ -119,6 +121,7 @@ def glibc_ceiling(text: bytes, declared: Mapping[str, Sequence[str]], shown: str
     """
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as folder:
         _put(folder, "crt/math_functions.h", text)
+        # Joined with the root and taken off it again, so that no `..` of a header leads out of the folder.
         for name in set(_INCLUDE.findall(text)) - {b"features.h"}:
             _put(folder, os.path.normpath("/" + name.decode())[1:], b"")
         guards: list[str] = []
@@ -126,6 +129,7 @@ def glibc_ceiling(text: bytes, declared: Mapping[str, Sequence[str]], shown: str
         for version, functions in declared.items():
             _put(folder, "features.h", _FEATURES.format(*version.split(".")).encode())
             _refuse_unread(folder, shown)
+            # Without what it includes the header is not right by itself: only what a declaration adds is a clash.
             before = _complaints(folder, "")
             for function in functions:
                 if not re.search(rb"\bdouble\s+%s\s*\(" % function.encode(), text):
@@ -184,8 +188,10 @@ class _Guard:
 
     def _errors(self, words: Iterable[str]) -> list[int]:
         """The lines of the directives `#error` that are met."""
+        # -undef takes the macros of g++ itself away: what a compiler says that it is are these words alone.
         said = _compile(self._folder, "-E", "-undef", "-isystem", "system", *words, "host_config.h")
         found = _ERROR.findall(said.text)
+        # A header that is not there is an error as well. Taken for the guard it would refuse every compiler.
         other = [text for _, text in found if not text.startswith("#error")]
         if other or bool(said.status) != bool(found):
             raise HarvestRefused(
@@ -217,6 +223,8 @@ def _refuse_unread(folder: str, shown: str) -> None:
 
 def _complaints(folder: str, function: str) -> set[tuple[str, str]]:
     """What g++ has against the header, where the C library declares a function of one double, and one of one float."""
+    # A guard may be right for one of the two alone. Without a function as many lines are there, so that complaints
+    # about the same place stay the same.
     declared = (
         f'extern "C" double {function}(double) __THROW;\n'
         f'extern "C" float {function}f(float) __THROW;\n'

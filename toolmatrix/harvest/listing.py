@@ -35,8 +35,10 @@ _SHOWN = 5
 _PLACES = {
     "release": r"(?P<release>\d[0-9a-z.]*)",
     "python": r"(?P<python>cp3\d+)",
+    # CPython 3.7 and those before it had an `m` there.
     "abitag": r"(?P<abitag>(?P=python)m?)",
     "machine": r"(?P<machine>x86_64|aarch64)",
+    # Tags of several platforms stand with dots between them (PEP 425).
     "platform": r"(?:manylinux\w*\.)*(?:manylinux\w*|linux)_(?P<machine>x86_64|aarch64)",
 }
 
@@ -186,6 +188,7 @@ def _tree(place: str, pattern: str) -> tuple[list[tuple[str, bytes]], str]:
     cloned = any(os.path.exists(os.path.join(place, name)) for name in (".git", "objects"))
     commit = _git(place, "rev-parse", "--verify", "HEAD").decode().strip() if cloned else ""
     if commit:
+        # Not the files that are checked out: they may have been changed, and the source will name the commit.
         names = _git(place, "ls-tree", "-r", "--name-only", "-z", commit).decode().split("\0")
         fitting = [name for name in names if fnmatchcase(name, pattern)]
         return [(name, _git(place, "show", f"{commit}:{name}")) for name in fitting], commit
@@ -229,6 +232,7 @@ def _builds(page: _Page, listings: Sequence[Listing]) -> Iterator[Build]:
     told: dict[tuple[str, str, str], dict[str, str]] = {}
     for listing in listings:
         for found in wheels.finditer(listing.text):
+            # An address has `%2B` where the name has the `+` of a local version.
             file = unquote(found["file"])
             match = name.fullmatch(file)
             if match is None:
@@ -246,6 +250,7 @@ def _builds(page: _Page, listings: Sequence[Listing]) -> Iterator[Build]:
         _refuse(page, listings, list(odd))
     for (release, line, machine), pythons in tags.items():
         cells: dict[str, Any] = {
+            # Names say `cxx11abiTRUE`, and the matrix `true`.
             column: template.format_map(told[release, line, machine]).lower()
             for column, template in page.cells.items()
         }

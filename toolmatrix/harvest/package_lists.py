@@ -124,6 +124,7 @@ def _lz4(data: bytes) -> bytes:
         raise missing("lz4") from None
     frame = lz4.frame.LZ4FrameDecompressor()
     unpacked: bytes = frame.decompress(data, _LARGEST + 1)
+    # Of a frame that was cut off lz4 unpacks what there is and says nothing.
     if not frame.eof and len(unpacked) <= _LARGEST:
         raise EOFError("it ends early")
     return unpacked
@@ -131,6 +132,7 @@ def _lz4(data: bytes) -> bytes:
 
 def _compare(path: str, named: re.Match[str], inside: str, sha256: str) -> None:
     """Hold a list against the checksums of its archive, where they lie beside it."""
+    # What stands behind the suite separates all parts of this path: `/` in an archive, `_` where apt keeps lists.
     slash = path[named.end("codename") + len(named["pocket"] or "")]
     start = path[: named.end("codename") + len(named["pocket"] or "")]
     for release in _RELEASES:
@@ -165,6 +167,7 @@ def _versions(data: bytes, path: str, wanted: re.Pattern[str]) -> dict[str, str]
         if absent:
             raise _damaged(path, f"{name} without {absent[0]}")
         version = str(fields["Version"])
+        # A list may have one package in several versions; `0~` sorts before any of them.
         if wanted.fullmatch(name) and Version(found.get(name, "0~")) < Version(version):
             found[name] = version
     if data[end:].strip():

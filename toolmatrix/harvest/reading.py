@@ -54,6 +54,7 @@ class CellReading(Value):
 
         Raises Unread where none is, or several are and one was expected.
         """
+        # `N/A` is told, and is nothing: it must not be refused like a value that is missing.
         told = [text for text in texts if text not in self.nothing]
         if texts and not told:
             return []
@@ -141,6 +142,7 @@ def pattern(node: YamlNode) -> re.Pattern[str]:
 
 def among(version: str, selector: str) -> bool:
     """Whether a selector admits a version. Raises SelectorError for what is no version."""
+    # The lowest bit is that of `absent`, which is no version.
     return versions.Scale("pep440", [version]).select(selector) > 1
 
 

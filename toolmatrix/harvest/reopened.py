@@ -94,6 +94,7 @@ def _named(question: SourceQuestion) -> tuple[str, str]:
 
 def _compared(value: str, path: str, found: Found) -> Reopened:
     if found.data is None:
+        # A source may name a directory: in which of its files somebody read is not known.
         state = CANNOT_SAY if found.why == source_tree.DIRECTORY else NOT_FOUND
         return Reopened(state=state, why=f"{path}: {found.why}")
     text = found.data.decode("utf-8", "replace")

@@ -89,6 +89,7 @@ def rows(table: str, key: str, builds: Iterable[Build]) -> list[dict[str, Any]]:
     for group in alike.values():
         releases = in_order(one.release for one in group)
         first = group[0]
+        # By the oldest release, so that a row keeps its name when a later one joins it and is not taken for lost.
         identity = f"{table}/{releases[0]}+{first.line}@{first.channel}/{first.machine}"
         found.append(
             {
@@ -122,5 +123,6 @@ def line_order(line: str) -> tuple[tuple[int, str], ...]:
     """A sort key of lines: CUDA 11.8 before 12 (`cu118`, `cu12`), torch 2.9 before 2.10."""
     import re
 
+    # As numbers 118 would come behind 12: the digits of `cu` are compared as text.
     parts = re.findall(r"(cu\d+|\D+)|(\d+)", line)
     return tuple((int(number or -1), word) for word, number in parts)

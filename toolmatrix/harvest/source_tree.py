@@ -105,6 +105,7 @@ class UnpackedTree:
             return Found(None, "a link that leaves the tree")
         try:
             # Opening a pipe waits for somebody who writes.
+            # Where links lead was judged above; one that was put there since is not followed.
             handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         except OSError as error:
             return Found(None, (error.strerror or "no such file").lower())
@@ -128,6 +129,7 @@ class GitTree:
 
     def snapshots(self, under: str = "refs/tags") -> list[Snapshot]:
         """What its tags, or its branches, name, in the order of git; what names no commit is left out."""
+        # By their full names, as a branch may be called like a tag and would be read instead.
         told = self._git("for-each-ref", "--format=%(refname) %(creatordate:short)", under)
         days = dict(line.split(" ", 1) for line in _lines(told))
         return [
@@ -145,6 +147,7 @@ class GitTree:
 
     def commits(self, revisions: Iterable[str]) -> list[str]:
         """The full names of commits, tags or branches; empty for what is none."""
+        # A tag may be annotated, or be one of a file or a tree: the first is its commit, and the others are none.
         asked = [f"{revision}^{{commit}}" for revision in revisions]
         return [found.data.decode() if found.data else "" for found in self._objects(asked)]
 
@@ -158,6 +161,7 @@ class GitTree:
         """The files at these paths and commits; each content is read once, in however many releases it stands."""
         asked = list(dict.fromkeys(wanted))
         found = self._objects([f"{at.commit}:{path}" for at, path in asked])
+        # Asked for in a second question, when it is known which are the same and which are too large to be read.
         texts = self._contents(dict.fromkeys(one.data for one in found if one.data))
         return {
             key: Found(texts[one.data], "") if one.data else one
@@ -217,6 +221,7 @@ class GitTree:
         program = shutil.which("git", path=self.env.get("PATH"))
         if not program:
             raise ToolMissing("git is not installed", help="install git, or name an unpacked tree")
+        # git refuses a clone of another user's for what its settings could start; these commands start none of it.
         line = [program, f"--git-dir={self.place}", "-c", "safe.directory=*", command, *arguments]
         # A file, as two pipes would wait for each other.
         with tempfile.TemporaryFile() as questions, tempfile.TemporaryFile() as complaints:

@@ -157,6 +157,7 @@ def _toolkit(files: _Files, bare: ToolkitFiles) -> list[ToolkitFiles]:
     if not host_config and PTXAS not in held:
         return []
 
+    # Called where they can be run and nowhere else: ptxas alone takes 5 to 12 MB of a wheel.
     def programs() -> dict[str, bytes]:
         return {name: files.read(path, _LARGEST_PROGRAM) for name, path in held.items()}
 
@@ -210,6 +211,7 @@ def _unpacked(place: str) -> list[ToolkitFiles]:
     version = next((name for name in names if os.path.basename(name) == "version.json"), "")
     if not program:
         return []
+    # e_machine of the ELF header. Files are read before a program is asked, which may be one for another machine.
     machine = _ELF_MACHINES.get(
         int.from_bytes(files.read(program, _LARGEST_PROGRAM)[18:20], "little"), ""
     )

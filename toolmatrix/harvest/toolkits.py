@@ -175,10 +175,9 @@ def _known_releases(path: str) -> dict[str, tuple[str, ...]]:
 def _named(
     toolkits: Iterable[ToolkitFiles], known: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """What the releases of each nvcc are called: those that are known, else the series of the nvcc.
-
-    A wheel does not say which update it is of.
-    """
+    """What the releases of each nvcc are called: those that are known, else the series of the nvcc."""
+    # A wheel does not say which update of CUDA it is of. Its nvcc does, as updates of one series differ in it
+    # and in what they take (12.3.52 and 12.3.103).
     named = dict(known)
     for one in toolkits:
         series = _SERIES.match(one.nvcc)

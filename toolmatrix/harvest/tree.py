@@ -145,6 +145,7 @@ class _Reader:
             rows += self._rows(told, component)
         rows.sort(key=lambda row: _order(row[component]), reverse=True)
         floor = fields["floor"].integer("floor")
+        # One release has few rows, and may have none of a table; a clone with none was read wrongly.
         floor = 0 if isinstance(self.tree, UnpackedTree) else max(floor, 1)
         name = fields["id"].string("id")
         if len(rows) < floor:
@@ -187,6 +188,7 @@ class _Reader:
             yield from self._records(told, told.grid, page)
         else:
             chosen = [one for one in self.releases if reading.among(one.version, told.releases)]
+            # All releases in one question to git, which starts once and not for each of them.
             found = self.tree.read([(one.at, told.path) for one in chosen if told.path])
             for one in chosen:
                 # An unpacked tree has no tag that tells anything.
@@ -258,6 +260,7 @@ class _Reader:
                 "a file is not in the tree", where=where, expected=path, found=why, help=_HELP
             )
         try:
+            # A byte order mark would stand in front of the first value.
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             text = "\0"
@@ -284,6 +287,7 @@ class _Reader:
         else:
             import hashlib
 
+            # Nobody knows its commit: the digest says which file was read.
             digest = hashlib.sha256(page.data).hexdigest()
             place = f"{self.repository}:{page.path}, release {known} unpacked, sha256 {digest}"
         name = "/".join(part for part in (self.family.name, known, path) if part)

@@ -43,6 +43,7 @@ def key(text: str, path: str, words: YamlNode) -> list[str]:
 
 def _document(text: str, path: str) -> Any:
     if path.endswith((".yaml", ".yml")):
+        # As the texts that stand there: PyYAML's own values would make 3.1 of Python 3.10.
         return _plain(yamlfile.parse(text.encode(), path, _YAML))
     if path.endswith((".toml", ".lock")):
         return toml.parse(text, path, HarvestRefused, path)
@@ -100,9 +101,11 @@ def dockerfile(text: str, _path: str, word: YamlNode) -> list[str]:
     found = []
     for told, rest in _instructions(text):
         if told == instruction == "FROM":
+            # `--platform=...` may stand before the image, and `AS name` behind it.
             found += [part for part in rest.split() if not part.startswith("--")][:1]
         elif told == instruction:
             pairs = re.findall(r"([\w.-]+)=(\"[^\"]*\"|'[^']*'|\S*)", rest)
+            # The older form, `ENV NAME value`, has no `=`.
             if told == "ENV" and not pairs:
                 pairs = [tuple(rest.split(None, 1))]
             found += [value.strip("\"'") for left, value in pairs if left == name]

@@ -80,6 +80,7 @@ def _flow(value: Any) -> str:
         width=_WIDEST,
         allow_unicode=True,
     )
+    # PyYAML without libyaml ends a document of one plain word with `...`.
     return dumped.removesuffix("\n").removesuffix("\n...")
 
 
