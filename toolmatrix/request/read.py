@@ -266,13 +266,23 @@ def _from(asks: Sequence[Ask], names: Names) -> str:
         return "wheel"
     # Who asks for a package that stands on a framework installs both.
     if not any(part["framework"] for _, part in asked) and any(
-        binding.kind == "requires" and names.components[binding.component]["framework"]
-        for ask in asks
-        for binding in names.index.component(ask.component).bindings
+        _stands_on_framework(ask.component, names) for ask in asks
     ):
         return "wheel"
     built = all(_admits(ask, "from", "source", names, {}) for ask in asks)
     return "source" if built else "wheel"
+
+
+def _stands_on_framework(component: str, names: Names) -> bool:
+    facts = names.index.component(component)
+    # An image holds its framework: nobody installs that.
+    held = {name for group in facts.row_groups if group.carried for name in group.components[1:]}
+    return any(
+        binding.kind == "requires"
+        and binding.component not in held
+        and names.components[binding.component]["framework"]
+        for binding in facts.bindings
+    )
 
 
 def _admits(ask: Ask, component: str, release: str, names: Names, given: Mapping[str, str]) -> bool:
