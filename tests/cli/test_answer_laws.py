@@ -351,8 +351,8 @@ def test_an_answer_from_a_wheel_has_no_flags_of_a_compiler(real: Cli, line: str)
 REFUSED = [
     "torch==1.12.1 --from wheel --device 9.0 --target x86 --accelerator cuda",
     "torch==2.4.1 --from wheel --device 12.0 --target x86 --accelerator cuda",
-    "torch==2.6.0 --from wheel --target arm --accelerator cuda",
-    "torch==2.6.0 --from wheel --target arm --device 9.0 --accelerator cuda",
+    "torch==2.3.0 --from wheel --target arm --accelerator cuda",
+    "torch==2.3.0 --from wheel --target arm --device 9.0 --accelerator cuda",
     "torch --from wheel --target arm --device orin --accelerator cuda",
     "torch==2.0.0 --from wheel --target amd --device gfx942",
     "torch==2.7.1+cu126 --from wheel --target x86 --device 12.0",

@@ -103,19 +103,23 @@ def _of_table(table: dict[str, Any]) -> Iterator[Row]:
         evidence = row.get("evidence", table["evidence"])
         if (evidence != "tested" and table["id"] not in PRINTED) or row.get("decides") is False:
             continue
-        cells, context = {}, {name: str(value) for name, value in table.get("context", {}).items()}
+        common = {name: str(value) for name, value in table.get("context", {}).items()}
+        told: list[tuple[str, str, dict[str, str]]] = []
         for name in row.keys() & meanings.keys():
             for meaning in meanings[name]:
                 component = meaning.get("component", name)
                 text = _text(row[name])
                 if meaning["as"] == "when":
-                    context[component] = text
+                    common[component] = text
                 elif meaning["as"] in ("tested", "carries") and text:
-                    cells[component] = text
-                    context |= {k: str(v) for k, v in meaning.get("context", {}).items()}
-        if cells:
-            identity = row.get("id", f"{table['id']}/{row[key]}")
-            yield Row(identity, key, str(row[key]), cells, context)
+                    own = meaning.get("context", {})
+                    told.append((component, text, {k: str(v) for k, v in own.items()}))
+        identity = row.get("id", f"{table['id']}/{row[key]}")
+        # What a row says of one accelerator or machine alone is not asked for together with what it says of another.
+        for own in [own for _, _, own in told if own] or [{}]:
+            cells = {name: text for name, text, where in told if not where or where == own}
+            if cells:
+                yield Row(identity, key, str(row[key]), cells, common | own)
 
 
 def _text(cell: object) -> str:
@@ -152,8 +156,9 @@ def ask(index: Index, row: Row) -> Outcome:
             return Outcome("holds", " ".join((subject, *with_)), "")
     alone = _resolve(row, subject)
     # Of its own accord an answer says which rows it does not follow.
-    told = json.dumps(alone.to_json()["targets"]) if alone.ok else ""
-    verdict = "disputed" if f'"{row.id}#' in told else "differs"
+    targets = alone.to_json()["targets"].values() if alone.ok else ()
+    disputes = [part["disputed"] for target in targets for part in target["components"].values()]
+    verdict = "disputed" if f'"{row.id}#' in json.dumps(disputes) else "differs"
     return Outcome(verdict, " ".join((subject, *with_)), str(found))
 
 
