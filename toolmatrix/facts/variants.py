@@ -270,21 +270,23 @@ def silence(recorder: Recorder) -> None:
     """Record what follows from all rows together: an installed release is one of its builds; of one without builds
     in the matrix nobody knows what is inside.
     """
+    holding: dict[str, list[Claim]] = {}
+    for _, claim in sorted(recorder.layer.claims.items()):
+        if (claim.component, claim.kind) == ("arch", "limits"):
+            holding.setdefault(claim.when[0][0], []).append(claim)
     for of in recorder.components.values():
         builds = recorder.releases(name(of.name)) if of.variants else []
         if any((build.component, build.version) in recorder.layer.releases for build in builds):
-            _told(recorder, of.name, builds)
+            _told(recorder, holding.get(name(of.name), []), builds)
             for claim in _needed(recorder, of.name, builds):
                 recorder.claim(claim)
 
 
-def _told(recorder: Recorder, of: str, builds: list[Release]) -> None:
+def _told(recorder: Recorder, holding: list[Claim], builds: list[Release]) -> None:
     # What a build holds may be read by another than who listed it.
     scale = Scale("names", sort("names", {build.version: build.rank for build in builds}))
     by_name = {build.version: build for build in builds}
-    for _, claim in sorted(recorder.layer.claims.items()):
-        if (claim.when[0][0], claim.component, claim.kind) != (name(of), "arch", "limits"):
-            continue
+    for claim in holding:
         for version in scale.named(scale.select(claim.when[0][1])):
             build = by_name[version]
             if build.attributes["archs"] == tables.UNKNOWN != claim.evidence:
