@@ -313,18 +313,18 @@ class TestInsideWheels:
             outcome = real(
                 *f"resolve torch=={release} --target arm --accelerator cuda --from wheel --json".split()
             )
-            assert outcome.code == 0 or minor < (2, 7), release
+            assert outcome.code == 0 or minor < (2, 6), release
             if outcome.code:
-                assert outcome.code == 1, release
+                # Threads name files of two of the releases that have such builds for CUDA 12.4.
+                assert outcome.code in ((1, 4) if minor in {(2, 4), (2, 5)} else (1,)), release
                 continue
             answer = Answer(outcome.json())
             build = answer.build("torch")
             assert build["channel"] == ("default" if minor >= (2, 11) else "pytorch"), release
             assert answer["cuda"].replace(".", "").startswith(build["line"][2:]), release
             assert answer.components["cuda"]["inside"] == "torch"
-            assert answer.word == "derived", (
-                "Ubuntu's packages of aarch64 are taken to be those of amd64"
-            )
+            # Ubuntu's packages of aarch64 are taken to be those of amd64.
+            assert answer.word == ("derived" if minor > (2, 5) else "reported"), release
 
     @pytest.mark.parametrize(
         ("release", "cudnn", "cuda"),

@@ -63,10 +63,12 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(json.loads(Path(schema_path("export")).read_text()))
 
 
+@pytest.mark.long
 def test_the_text_is_the_document(index: Index, whole: Document) -> None:
     assert whole == Extract(index).document()
 
 
+@pytest.mark.long
 def test_every_fact_of_the_index_is_read_back(index: Index, whole: Document) -> None:
     told = {part["id"]: part for name in ("claims", "releases", "data") for part in whole[name]}
     assert len(whole["claims"]) + len(whole["releases"]) == index.header["facts"]
@@ -108,6 +110,7 @@ def fields(record: FactRecord) -> list[Any]:
     return [*common, when, *own, record.exact, record.beside]
 
 
+@pytest.mark.long
 def test_what_an_answer_is_solved_from_is_read_back(index: Index, whole: Document) -> None:
     """Masks made of the releases in the document are those of the index: bindings, tested rows and disputes."""
     releases = {name: part["releases"] for name, part in whole["components"].items()}
@@ -187,6 +190,7 @@ def cites_of(index: Index, number: int) -> list[tuple[str, int, list[str]]]:
     return found
 
 
+@pytest.mark.long
 def test_the_table_has_a_row_for_every_fact(index: Index, whole: Document) -> None:
     table = rows(Extract(index))
     told = [part["id"] for name in ("releases", "claims", "data") for part in whole[name]]
@@ -198,6 +202,7 @@ def test_the_table_has_a_row_for_every_fact(index: Index, whole: Document) -> No
         assert row["evidence"], row["id"]
 
 
+@pytest.mark.long
 def test_facts_that_decide_are_those_that_bind_or_vouch(whole: Document) -> None:
     listed = [part for name in ("hard", "soft") for one in whole[name] for part in one["cites"]]
     assert {part["fact"] for part in listed} == {
@@ -206,6 +211,7 @@ def test_facts_that_decide_are_those_that_bind_or_vouch(whole: Document) -> None
     assert any(not claim["decides"] for claim in whole["claims"])
 
 
+@pytest.mark.long
 def test_the_same_facts_make_the_same_bytes(index: Index, cache: str) -> None:
     again = open_index([], {"XDG_CACHE_HOME": cache})
     for form in ("json", "csv"):
@@ -213,6 +219,7 @@ def test_the_same_facts_make_the_same_bytes(index: Index, cache: str) -> None:
         assert "".join(one) == "".join(other)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bazel", "cudnn", "jax"])
 def test_a_family_is_closed(index: Index, whole: Document, name: str) -> None:
     """What the facts about a component name is in the same document, and each is as in the whole one."""
