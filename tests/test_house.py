@@ -45,7 +45,7 @@ FLOORS = (
     {"facts", "images"},
     {"codes"},
     {"resources", "finding", "lines", "outputs", "pack", "toml"},
-    {"errors", "processors", "value", "wording", "__init__"},
+    {"errors", "garbage", "processors", "value", "wording", "__init__"},
 )
 
 # Modules that may import what stands above them, with the reason.

@@ -55,17 +55,18 @@ def compile_matrix(matrix: Matrix) -> Compiled:
 def digest(matrix: Matrix) -> str:
     """The digest of what a matrix says: equal for equal facts in whatever order, file or spacing they stand."""
     text = hashlib.sha256()
+    encoder = json.JSONEncoder(sort_keys=True)
     named = matrix.components, matrix.targets, matrix.rules, matrix.sources, matrix.channels
     groups: list[Mapping[Any, Value]] = [*named, matrix.releases, matrix.claims, matrix.rows]
     for group in groups:
         for name, value in sorted(group.items()):
             # A node is the place in a file, which says nothing about versions.
             fields = value.as_dict(*(field for field in value._fields if field != "node"))
-            text.update(json.dumps([name, fields], sort_keys=True).encode())
+            text.update(encoder.encode([name, fields]).encode())
     # Sorted above, so the order of preference is told apart: answers depend on it.
     text.update(matrix.date.encode())
-    text.update(json.dumps([list(matrix.components), list(matrix.targets)]).encode())
-    text.update(json.dumps(dict(matrix.aliases), sort_keys=True).encode())
+    text.update(encoder.encode([list(matrix.components), list(matrix.targets)]).encode())
+    text.update(encoder.encode(dict(matrix.aliases)).encode())
     return "sha256:" + text.hexdigest()
 
 

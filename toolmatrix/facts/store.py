@@ -123,8 +123,10 @@ def build(paths: Sequence[str], files: States | None = None) -> bytes:
     """Parse, check and compile the matrices at `paths`. Raises MatrixError."""
     from toolmatrix.facts import load, writer
     from toolmatrix.facts.compile import compile_matrix
+    from toolmatrix.garbage import uncollected
 
-    return writer.write(compile_matrix(load.load(paths)), files or {})
+    with uncollected():
+        return writer.write(compile_matrix(load.load(paths)), files or {})
 
 
 def _keep(path: str, data: bytes) -> None:

@@ -303,5 +303,8 @@ def _entries(parts: Mapping[str, Any]) -> bytes:
     return b"{" + told + BREAK.encode() + b"}"
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def _dump(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return _JSON.encode(value).encode()

@@ -6,10 +6,10 @@ prose. Both are undone before a reader sees a line.
 
 from __future__ import annotations
 
-import gc
 import re
 from itertools import chain
 
+from toolmatrix.garbage import uncollected
 from toolmatrix.lines import MARK, clean
 from toolmatrix.stages.model import Diagnostic, Log
 
@@ -81,14 +81,8 @@ def parse_log(lines: Iterable[str]) -> Log:
     first = next(rest, "")
     if not isinstance(first, str):
         raise TypeError(f"the lines of a log are str, not {type(first).__name__}: {_LINES}")
-    # Nothing of what is read is a cycle, and the cyclic collector would go through all of it again and again.
-    collects = gc.isenabled()
-    gc.disable()
-    try:
+    with uncollected():
         return _read(chain((first,), rest), [NvccReader(), ClangReader()])
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _read(lines: Iterable[str], readers: list[Reader]) -> Log:
