@@ -17,7 +17,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 COMPILER = "g++"
 OVERRIDE = "-allow-unsupported-compiler"
@@ -32,9 +32,12 @@ _NEVER = 99
 """A series that no guard lets pass, because it is far from being there."""
 _GNU = counted("gcc", 4, _NEVER)
 _CLANG = counted("clang", 3, _NEVER)
-# By tens, as these guards bound it (`>= 1950`): one that stops between two of them would be told up to the next.
-_MICROSOFT = [*range(1200, 3000, 10), 10 * _NEVER**2]
+_MICROSOFT = [*range(1200, 3000), 10 * _NEVER**2]
 _ERROR = re.compile(r":(\d+):\d+: (?:fatal )?error: (.*)")
+_FROM = re.compile(r"from asked\.cc:(\d+)")
+_ASKED = "asked.cc"
+_ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+_DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[<\"]([\w./+-]+)[>\"]", re.MULTILINE)
 _QUALIFIERS = ("__host__", "__device__", "__device_builtin__", "__cudart_builtin__")
 # What glibc's <features.h> defines: with _GNU_SOURCE, which g++ always has, the functions of C23 are declared.
@@ -107,7 +110,7 @@ def host_compilers(text: bytes, machine: str, shown: str) -> HostCompilers:
             gcc="<=" + series("gcc", *gccs[-1]),
             clang="<=" + series("clang", *clangs[-1]) if clangs else "",
             clang_oldest=series("clang", *clangs[0]) if clangs and clangs[0] != _CLANG[0] else "",
-            msvc=f">={versions[0]},<{versions[-1] + 10}" if versions else "",
+            msvc=f">={versions[0]},<{versions[-1] + 1}" if versions else "",
             guard=guard.condition(gcc(refused)),
             override=OVERRIDE if guard.passes((*gcc(refused), _UNGUARDED)) else "",
         )
@@ -150,6 +153,9 @@ class _Guard:
 
     def __init__(self, folder: str, text: bytes, shown: str) -> None:
         self._folder = folder
+        # Included once for each compiler, it begins anew: no macro of its own is there, and no pragma keeps it out.
+        text = _ONCE.sub(b"", text)
+        self._macros = {name.decode() for name in _DEFINE.findall(text)}
         self._lines = text.decode("utf-8", "replace").splitlines()
         self._shown = shown
         _put(folder, "host_config.h", text)
@@ -160,47 +166,69 @@ class _Guard:
         self, words: Callable[[_Version], tuple[str, ...]], versions: Sequence[_Version]
     ) -> list[_Version]:
         """The versions that pass, which follow one upon the other; none where there is no guard or nothing passes."""
-        newest_passes = self.passes(words(versions[-1]))
-        found = []
-        for version in versions:
-            if self.passes(words(version)):
+        met = self._errors([words(version) for version in versions])
+        found: list[_Version] = []
+        for version, lines in zip(versions, met, strict=True):
+            if not lines:
                 found.append(version)
             elif found:
                 break
         # What comes later than all that is there yet is refused by every guard.
-        if newest_passes and len(found) < len(versions):
+        if not met[-1] and len(found) < len(versions):
             raise HarvestRefused(
                 "the header is no guard against host compilers",
                 where=Position(self._shown),
                 expected="one that refuses compilers which came later",
                 found=f"`{' '.join(words(versions[-1])[-2:])}` passes",
             )
-        return [] if newest_passes else found
+        return [] if not met[-1] else found
 
-    def passes(self, words: Iterable[str]) -> bool:
-        return not self._errors(words)
+    def passes(self, words: tuple[str, ...]) -> bool:
+        return not self._errors([words])[0]
 
-    def condition(self, words: Iterable[str]) -> str:
+    def condition(self, words: tuple[str, ...]) -> str:
         """The condition above the `#error` that stops these words, as it is printed."""
-        line = self._errors(words)[0]
+        line = self._errors([words])[0][0]
         above = (one.strip() for one in reversed(self._lines[:line]))
         return next((one for one in above if one.startswith("#if")), "")
 
-    def _errors(self, words: Iterable[str]) -> list[int]:
-        """The lines of the directives `#error` that are met."""
+    def _errors(self, asked: Sequence[tuple[str, ...]]) -> list[list[int]]:
+        """The lines of the directives `#error` that are met with the words of each, all in one run."""
+        said_of_one = {name for words in asked for name, _ in map(_defined, words)}
+        forget = [f"#undef {name}" for name in sorted(self._macros | said_of_one)]
+        lines: list[str] = []
+        places: dict[int, list[int]] = {}
+        for words in asked:
+            lines += forget
+            lines += [f"#define {name} {value or 1}" for name, value in map(_defined, words)]
+            lines.append('#include "host_config.h"')
+            places[len(lines)] = []
+        _put(self._folder, _ASKED, "\n".join([*lines, ""]).encode())
         # -undef takes the macros of g++ itself away: what a compiler says that it is are these words alone.
-        said = _compile(self._folder, "-E", "-undef", "-isystem", "system", *words, "host_config.h")
-        found = _ERROR.findall(said.text)
-        # A header that is not there is an error as well. Taken for the guard it would refuse every compiler.
-        other = [text for _, text in found if not text.startswith("#error")]
-        if other or bool(said.status) != bool(found):
+        said = _compile(self._folder, "-E", "-undef", "-isystem", "system", _ASKED)
+        met: list[int] = []
+        as_told = bool(said.status) == bool(_ERROR.search(said.text))
+        other = [] if as_told else [said.text.strip()[:200]]
+        for line in said.text.splitlines():
+            if place := _FROM.search(line):
+                met = places[int(place[1])]
+            elif error := _ERROR.search(line):
+                met.append(int(error[1]))
+                # A header that is not there is an error as well. Taken for the guard it would refuse every compiler.
+                other += [] if error[2].startswith("#error") else [error[2]]
+        if other:
             raise HarvestRefused(
                 "the header cannot be read",
                 where=Position(self._shown),
                 expected="crt/host_config.h of a CUDA toolkit, and what it includes of the toolkit",
-                found=other[0] if other else said.text.strip()[:200],
+                found=other[0],
             )
-        return [int(line) for line, _ in found]
+        return [*places.values()]
+
+
+def _defined(word: str) -> tuple[str, str]:
+    name, _, value = word.removeprefix("-D").partition("=")
+    return name, value
 
 
 if TYPE_CHECKING:
@@ -232,7 +260,7 @@ def _complaints(folder: str, function: str) -> set[tuple[str, str]]:
         else "\n\n"
     )
     start = f"#include <features.h>\n{declared}"
-    _put(folder, "asked.cc", f'{start}#include "crt/math_functions.h"\n'.encode())
+    _put(folder, _ASKED, f'{start}#include "crt/math_functions.h"\n'.encode())
     # Words that headers define which are not there; a function's declaration is the same without them.
     empty = [f"-D{word}=" for word in (*_QUALIFIERS, "_CRTIMP", "_ACRTIMP")]
     said = _compile(
@@ -244,7 +272,7 @@ def _complaints(folder: str, function: str) -> set[tuple[str, str]]:
         *_NVCC,
         *empty,
         "-D__forceinline__=inline",
-        "asked.cc",
+        _ASKED,
     )
     return set(_ERROR.findall(said.text))
 
