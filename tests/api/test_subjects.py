@@ -79,7 +79,7 @@ def test_a_matrix_is_one_that_is_open_or_files(folder: Path) -> None:
     assert subjects.validate("good.json", expect=expect, matrix=toolmatrix.open_matrix())
     (folder / "more.yaml").write_text("schema: toolmatrix.facts/1\nstatements: []\n")
     assert subjects.validate("good.json", expect=expect, matrix=folder / "more.yaml")
-    assert subjects.validate("good.json", expect=expect, matrix=["more.yaml"])
+    assert subjects.validate("good.json", expect=expect, matrix=[str(folder / "more.yaml")])
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,12 @@ def versions(here: Path, target: str = "x86", name: str = "toolmatrix.lock") -> 
     return held(here, name).targets[target].chosen
 
 
-def ours(here: Path) -> str:
-    (here / "ours.yaml").write_text(OURS)
-    return "ours.yaml"
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file on top, for which the matrix is compiled once."""
+    path = tmp_path_factory.mktemp("ours") / "ours.yaml"
+    path.write_text(OURS)
+    return str(path)
 
 
 def document(outcome: Outcome, code: int = 0) -> dict[str, Any]:
@@ -180,10 +183,10 @@ def test_a_refusal_writes_nothing(lock: Cli, here: Path) -> None:
     assert (here / "toolmatrix.lock").read_bytes() == before
 
 
-def test_a_check_tells_what_moved(lock: Cli, here: Path) -> None:
+def test_a_check_tells_what_moved(lock: Cli, here: Path, ours: str) -> None:
     assert lock(TF).code == 0
     before = (here / "toolmatrix.lock").read_bytes()
-    outcome = lock("--check", "--matrix", ours(here))
+    outcome = lock("--check", "--matrix", ours)
     lines = outcome.out.splitlines()
     assert outcome.code == 1
     assert lines[0] == "toolmatrix.lock is stale"
@@ -193,17 +196,17 @@ def test_a_check_tells_what_moved(lock: Cli, here: Path) -> None:
         "hint: `toolmatrix lock` writes it anew; `--upgrade NAME` lets only NAME move\n"
     )
     assert (here / "toolmatrix.lock").read_bytes() == before
-    assert lock("--check", "--matrix", "ours.yaml", "--exit-zero").code == 0
-    found = document(lock("--check", "--matrix", "ours.yaml", "--json"), 1)
+    assert lock("--check", "--matrix", ours, "--exit-zero").code == 0
+    found = document(lock("--check", "--matrix", ours, "--json"), 1)
     assert found["status"] == "stale"
     assert found["matrix"] != found["present_matrix"]
     assert [part["component"] for part in found["differences"]] == ["numpy"]
     assert document(lock("--check", "--json"))["status"] == "fresh"
 
 
-def test_another_matrix_with_the_same_answer_is_fresh(lock: Cli, here: Path) -> None:
+def test_another_matrix_with_the_same_answer_is_fresh(lock: Cli, here: Path, ours: str) -> None:
     assert lock("tensorflow==2.16.1").code == 0
-    outcome = lock("--check", "--matrix", ours(here))
+    outcome = lock("--check", "--matrix", ours)
     assert outcome.code == 0
     assert outcome.out.startswith("toolmatrix.lock is up to date: 1 target, ")
     date = held(here).matrix_date
@@ -362,10 +365,10 @@ def test_a_written_lock_is_told_as_a_document(lock: Cli, here: Path) -> None:
     assert json.loads((here / "told.json").read_text())["status"] == "written"
 
 
-def test_quiet_leaves_the_file_and_the_exit_code(lock: Cli, here: Path) -> None:
+def test_quiet_leaves_the_file_and_the_exit_code(lock: Cli, here: Path, ours: str) -> None:
     assert lock(TF, "-qq") == (0, "", "")
     assert (here / "toolmatrix.lock").exists()
-    assert lock("--check", "-qq", "-m", ours(here)) == (1, "", "")
+    assert lock("--check", "-qq", "-m", ours) == (1, "", "")
 
 
 def test_a_lock_that_cannot_be_written_stays_as_it_was(

@@ -165,12 +165,17 @@ def test_a_changed_file_takes_the_place_of_what_was_made_of_it(home: Home) -> No
     assert len(home.cached()) == 1
 
 
-def test_old_indexes_are_removed(home: Home, tmp_path: Path) -> None:
+def test_old_indexes_are_removed_and_never_that_of_the_matrix_alone(
+    home: Home, tmp_path: Path
+) -> None:
+    home.gcc()
+    (alone,) = home.cached()
     for number in range(12):
         own = tmp_path / f"own{number}.yaml"
         own.write_text(GCC_9)
         home.gcc(str(own))
-    assert len(home.cached()) == store._KEPT
+    assert alone in home.cached()
+    assert len(home.cached()) == 1 + store._KEPT
 
 
 def damage(path: Path, place: int) -> bytes:

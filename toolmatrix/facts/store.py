@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 # Seconds by which a file of an installed wheel may be younger than its index: installers write in any order.
 _SLACK = 600
-# Indexes in a cache: one for each set of files on top that somebody works with, of some 14 MB each.
-_KEPT = 8
+# Indexes in a cache that are with files on top, one for each set that somebody works with, and as many without, which
+# those must not push out: some 34 MB each.
+_KEPT = 4
+_WITH, _WITHOUT = "index-with-", "index-"
 
 
 def open_index(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
@@ -92,7 +94,8 @@ def _name(paths: Sequence[str]) -> str:
     made_by = [f"{name} {state}" for name, state in _states(code).items()]
     text = "\n".join([*made_by, *map(os.path.abspath, paths)])
     data = text.encode("utf-8", "surrogateescape")
-    return f"index-{zlib.crc32(data):08x}{zlib.adler32(data):08x}.bin"
+    kind = _WITH if len(paths) > 1 else _WITHOUT
+    return f"{kind}{zlib.crc32(data):08x}{zlib.adler32(data):08x}.bin"
 
 
 def _states(names: Iterable[str]) -> States:
@@ -134,12 +137,15 @@ def _keep(path: str, data: bytes) -> None:
     # of the old name stays behind: the oldest go.
     if not pack.replace(path, data):
         return
+    with_files = os.path.basename(path).startswith(_WITH)
     try:
         with os.scandir(os.path.dirname(path)) as entries:
             old = sorted(
                 (entry.stat().st_mtime, entry.path)
                 for entry in entries
-                if entry.name.startswith("index-") and entry.name.endswith(".bin")
+                if entry.name.startswith(_WITHOUT)
+                and entry.name.endswith(".bin")
+                and entry.name.startswith(_WITH) == with_files
             )
         for _, superseded in old[:-_KEPT]:
             os.remove(superseded)
