@@ -20,6 +20,7 @@ from toolmatrix.facts.model import (
     Matrix,
     Target,
 )
+from toolmatrix.garbage import uncollected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _FACT_KEYS = (
 _FLAGS = ("given", "framework", "hidden", "floor", "open", "flag", "variants")
 
 
+@uncollected()
 def load(paths: Sequence[str]) -> Matrix:
     """Load the matrices at `paths`, each on top of the ones before.
 
