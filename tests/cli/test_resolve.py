@@ -199,3 +199,11 @@ def test_what_an_option_did_not_do_is_said(small: Cli) -> None:
     )
     text = small(*line, "--min-evidence", "derived", COLUMNS="200").out
     assert text.endswith(f"\n{told['text']}\n")
+
+
+@pytest.mark.parametrize("name", ["numpy", "h5py"])
+def test_a_package_is_as_new_where_its_old_releases_have_no_wheel(real: Cli, name: str) -> None:
+    # What needs no Python is not preferred to what does: nobody asked for none.
+    found = real("resolve", name, "--target", "arm,x86", "--json").json()["targets"]
+    versions = {held["components"][name]["version"] for held in found.values()}
+    assert len(versions) == 1

@@ -202,8 +202,15 @@ def _arranged(reached: Reached) -> list[Variable]:
     # Of what was asked for, frameworks come first: their rows name all else, and speak from the first component on.
     asked = sorted(reached.request.wanted, key=lambda name: not components[name]["framework"])
     # A device that was asked for comes before what the front page has behind it: it chooses its toolkit. So do hidden
-    # components, which tell where something comes from.
-    sooner = [name for name, part in components.items() if part["hidden"]]
+    # components, which tell where what needs them comes from; before others they would be best absent.
+    needed = {
+        name
+        for other in asked
+        for binding in reached.component(other).bindings
+        if binding.kind != "limits"
+        for name in binding.named
+    }
+    sooner = [name for name, part in components.items() if part["hidden"] and name in needed]
     sooner += ["device"] * bool(reached.request.devices)
     for name in sooner:
         behind = [
