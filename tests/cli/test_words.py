@@ -172,7 +172,7 @@ ERRORS = {
         "error[TM110]: no component is called `scikit-learn`\n"
         "  expected: perhaps `tensorrt-lean`\n"
         "  found: `scikit-learn`\n"
-        f"help: {ADDED}\n"
+        f"help: {ADDED}, and `toolmatrix resolve scikit-learn --online` a package of the index\n"
     ),
     "resolve torch==2.6.0+cu999": (
         "error[TM110]: the matrix knows no build of torch that `torch==2.6.0+cu999` names\n"

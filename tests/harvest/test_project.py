@@ -44,6 +44,7 @@ def test_final_releases_are_listed_newest_first(tmp_path: Path) -> None:
         "app-1.11rc1-py3-none-any.whl",
         "app-1.12.dev0.tar.gz",
         "app-1.10.0+cu118-py3-none-any.whl",
+        "app-1!1.0-py3-none-any.whl",
         "app-1.10.0.post1.tar.gz",
         "notes.txt",
     )

@@ -27,15 +27,23 @@ if TYPE_CHECKING:
         accelerator: str
 
 
-def show(subject: str, *, everything: bool = False, at: str = "", matrix: Matrix = None) -> Report:
+def show(
+    subject: str,
+    *,
+    everything: bool = False,
+    at: str = "",
+    online: bool = False,
+    matrix: Matrix = None,
+) -> Report:
     """A component at a glance, all of it or those of its releases or builds that `subject` names: `torch==2.7`.
 
     The text has the newest releases, and the builds of the newest that has some, unless `everything` is asked for.
     Raises NothingMatched for what nobody knows.
     """
-    from toolmatrix.api.requests import open_matrix
+    from toolmatrix.api.requests import reached
 
-    return shown(open_matrix(matrix).index, subject, everything=everything, at=at)
+    opened = reached((subject,), {"matrix": matrix, "online": online})
+    return shown(opened.index, subject, everything=everything, at=at)
 
 
 def shown(index: Index, text: str, *, everything: bool = False, at: str = "") -> Report:
@@ -75,10 +83,10 @@ def what(subject: str, *, everything: bool = False, **options: Unpack[RequestOpt
     looked at that the target has.
     Raises NothingMatched where these releases cannot be.
     """
-    from toolmatrix.api.requests import asked, open_matrix
+    from toolmatrix.api.requests import asked, reached
 
     # Opened once, for there are as many requests as ways.
-    options["matrix"] = opened = open_matrix(options.get("matrix"))
+    opened = reached((subject,), options)
     component = subject_of(opened.index, subject)
     requests = [
         asked((subject,), {**options, **way}, varied=(component,))[1]

@@ -131,7 +131,7 @@ def gathered(
 ) -> Harvested:
     """Those families; `progress` hears the name of each, how much of it was read, and of how much."""
     wanted = families.chosen(families.families(), names)
-    session = Session(_cache(env))
+    session = Session(cache(env))
     began = time.monotonic()
     errand = Errand(
         session=session,
@@ -164,7 +164,8 @@ def gathered(
     return Harvested(files, effort)
 
 
-def _cache(env: Mapping[str, str]) -> str:
+def cache(env: Mapping[str, str]) -> str:
+    """The directory for what a harvest read that can never change, "" where there is none."""
     folder = cache_folder(env)
     return os.path.join(folder, "harvest") if folder else ""
 

@@ -45,9 +45,11 @@ class LockRequest(Value):
 class Locked(Printed):
     """A lock; true, as there is an answer. It prints as the file that it is."""
 
-    def __init__(self, index: Index, lock: Lock) -> None:
+    def __init__(self, index: Index, lock: Lock, harvested: Sequence[str] = ()) -> None:
         self.index = index
         self.lock = lock
+        # Files of facts that were read for it, without which nobody can ask it again.
+        self.harvested = harvested
 
     @property
     def digest(self) -> str:
@@ -60,15 +62,43 @@ class Locked(Printed):
 
     def to_json(self, path: str = "toolmatrix.lock") -> dict[str, Any]:
         """The document `toolmatrix.locked/1` of a lock that is written to a path for the first time."""
-        return document(self.index, path, self.lock, "written")
+        return document(
+            self.index, path, self.lock, "written", harvested=places(path, self.harvested)
+        )
 
     def write(self, path: str | PathLike[str] = "toolmatrix.lock") -> None:
-        """Put the lock in its place, whole or not at all. Raises OutputError."""
+        """Put the lock in its place, whole or not at all, behind what was harvested for it. Raises OutputError."""
         import os
 
-        from toolmatrix.outputs import replace_file
+        from toolmatrix.outputs import replace_file, replace_files
 
-        replace_file(os.fspath(path), self.text())
+        place = os.fspath(path)
+        replace_files(beside(place, self.harvested))
+        replace_file(place, self.text())
+
+
+def places(path: str, harvested: Sequence[str]) -> list[str]:
+    """Where harvested files lie beside a lock."""
+    import os.path
+
+    return [os.path.join(os.path.dirname(path), os.path.basename(name)) for name in harvested]
+
+
+def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
+    """The texts of harvested files by their places beside a lock, but for those that are there. Raises OutputError.
+
+    They are called after what is in them, so that what is there is the same.
+    """
+    import os.path
+
+    from toolmatrix.outputs import told
+
+    found = {}
+    for name, place in zip(harvested, places(path, harvested), strict=True):
+        with told("cannot read what was harvested", name), open(name, encoding="utf-8") as file:
+            if not os.path.exists(place):
+                found[place] = file.read()
+    return found
 
 
 def lock(
@@ -81,12 +111,13 @@ def lock(
     import os
 
     from toolmatrix.api.answers import NoAnswer
-    from toolmatrix.api.requests import asked, fields, open_matrix
+    from toolmatrix.api.requests import asked, fields, open_matrix, reached
 
+    given = open_matrix(options.get("matrix")).paths
+    opened = reached(wanted, options)
     if recipe:
         from toolmatrix.api import files
 
-        options["matrix"] = opened = open_matrix(options.get("matrix"))
         rules = files.rules(opened.index, files.RenderOptions(recipe=recipe))
         held = options.get("with_", ())
         held = (held,) if isinstance(held, str) and held else tuple(held)
@@ -104,6 +135,7 @@ def lock(
         return Locked(
             place.index,
             solved(place.index, {DEFAULT: LockRequest(request=request, words=words)}),
+            opened.paths[len(given) :],
         )
     except Unsolved as unsolved:
         return NoAnswer(place, unsolved.refusal)
@@ -207,8 +239,12 @@ def document(
     found: compare.Differences | None = None,
     reasons: Sequence[str] = (),
     new: Lock | None = None,
+    harvested: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The document `toolmatrix.locked/1`; `old` and `found` are the lock that was there and what differs from it."""
+    """The document `toolmatrix.locked/1`; `old` and `found` are the lock that was there and what differs from it.
+
+    `harvested` are files of facts that lie beside it, and without which nobody can ask it again.
+    """
     from toolmatrix.report import answer, differences
 
     listed = (
@@ -235,4 +271,5 @@ def document(
         },
         "reasons": list(reasons),
         "differences": listed,
+        **({"harvested": list(harvested)} if harvested else {}),
     }

@@ -33,9 +33,9 @@ def plan(*wanted: str, everything: bool = False, **options: Unpack[RequestOption
     the toolkit go with it, and which of its builds run on all of the devices. Raises UsageError without a device, and
     CannotSay for one of which no fact says what it runs.
     """
-    from toolmatrix.api.requests import asked, open_matrix
+    from toolmatrix.api.requests import asked, reached
 
-    options["matrix"] = opened = open_matrix(options.get("matrix"))
+    opened = reached(wanted, options)
 
     def read(devices: Sequence[str], way: str) -> Request:
         changed: RequestOptions = {**options, "device": devices, "from_": way}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.errors import MatrixError
+from toolmatrix.errors import MatrixError, UsageError
 from toolmatrix.request.fields import BadValue, Fields
 from toolmatrix.request.read import Surroundings
 from toolmatrix.value import Value
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         min_evidence: str
         keep: Path
         matrix: Matrix
+        online: bool
 
 
 class OpenMatrix(Value):
@@ -129,7 +130,6 @@ def around(matrix: Matrix = None, keep: Path = "") -> Surroundings:
 
 def kept(path: str) -> Kept:
     """The releases of a lock of one environment. Raises LockError, and UsageError for one of several."""
-    from toolmatrix.errors import UsageError
     from toolmatrix.lock.read import read
 
     held = read(path)
@@ -166,6 +166,34 @@ def fields(wanted: Iterable[str], options: dict[str, Any]) -> Fields:
     return Fields(**found)
 
 
+def reached(words: Iterable[str], options: RequestOptions) -> OpenMatrix:
+    """The matrix of a call, put in the place of what its options say: if `online`, with packages that words name.
+
+    Raises ToolmatrixError.
+    """
+    import os
+
+    options["matrix"] = opened = open_matrix(options.get("matrix"))
+    if not options.pop("online", False):
+        return opened
+    from toolmatrix.api import online
+
+    held = options.get("with_", ())
+    held = (held,) if isinstance(held, str) else tuple(held)
+    found = online.harvested(opened.index, [*filter(None, (*words, *held))], os.environ)
+    if found is None:
+        return opened
+    # A matrix of bytes has no files that another could be put upon.
+    if open_matrix(opened.paths).digest != opened.digest:
+        raise UsageError(
+            "a matrix of bytes takes no packages of the index",
+            expected="the built-in matrix, or paths of files",
+            found="`online` with the bytes of a matrix",
+        )
+    options["matrix"] = opened = open_matrix((*opened.paths, found.path))
+    return opened
+
+
 def asked(
     wanted: Sequence[str], options: RequestOptions, varied: Sequence[str] = ()
 ) -> tuple[Surroundings, Request]:
@@ -173,6 +201,8 @@ def asked(
     from toolmatrix.request.read import read
 
     # Options are the caller's: what is taken out is taken from a copy.
+    options = options.copy()
+    reached(wanted, options)
     rest: dict[str, Any] = {**options}
     place = around(rest.pop("matrix", None), rest.pop("keep", ""))
     said = fields(wanted, rest)
@@ -203,7 +233,7 @@ def explain(
     from toolmatrix.api import answers
     from toolmatrix.request.names import Names
 
-    options["matrix"] = opened = open_matrix(options.get("matrix"))
+    opened = reached((name, *wanted), options)
     component, told = Names(opened.index).subject(name)
     place, request = asked((name, *wanted) if told else wanted, options)
     return answers.explained(place, request, component, invert=invert)
@@ -220,8 +250,8 @@ def matrix(
     """A grid of two components, or the releases of one: of those that `where` names, on the first target."""
     from toolmatrix.api import grids
 
-    options["matrix"] = opened = open_matrix(options.get("matrix"))
-    varied = grids.sides(opened.index, rows, cols)
     listed = (where,) if isinstance(where, str) else tuple(where)
+    opened = reached((rows, cols, *listed), options)
+    varied = grids.sides(opened.index, rows, cols)
     found = asked(grids.wanted(varied, listed), options, varied)
     return grids.ReleaseTable(*found, varied, where=listed, everything=everything)

@@ -77,8 +77,33 @@ def surroundings(context: Context, index: Index) -> Surroundings:
     )
 
 
+def reached(context: Context, words: Sequence[str] = ()) -> Context:
+    """This run, if it is `--online`, with the packages of the index that words, or its arguments, name and it lacks."""
+    options = context.options
+    if not options.online:
+        return context
+    from toolmatrix.api import online
+    from toolmatrix.cli.progress import Progress
+    from toolmatrix.report.terminal import listing
+
+    index, asked = context.index(), (*(words or context.arguments), *options.with_)
+    progress = Progress(context, "reading", "wheels")
+    try:
+        found = online.harvested(index, asked, context.env, progress.at)
+    finally:
+        progress.end()
+    if found is None:
+        return context
+    context.say_after(
+        f"harvested {listing(found.packages)} just now, reviewed by nobody ({found.effort}): "
+        f"`--matrix {found.path}` asks the same without the index"
+    )
+    return context.replace(options=options.replace(matrix=(*options.matrix, found.path)))
+
+
 def resolve(context: Context) -> int:
     """Print the best answer and return 0, 4 if it rests on what nobody knows, or why there is none and return 1."""
+    context = reached(context)
     index = context.index()
     found = answers.resolved(surroundings(context, index), build(context, index))
     if found.ok and context.options.format != "json":
@@ -97,6 +122,7 @@ def explain(context: Context) -> int:
     """Explain one component of the answer to a request; exit 3 if the answer does not hold it."""
     from toolmatrix.request.names import Names
 
+    context = reached(context, (*context.arguments, *context.configured_request))
     index = context.index()
     # A name with a version asks for it as well; one alone is looked for in the answer to the rest.
     subject, *words = context.arguments
@@ -108,6 +134,7 @@ def explain(context: Context) -> int:
 
 def why_not(context: Context) -> int:
     """Exit 1 with the reasons, 0 when facts support it, 4 when nothing forbids it and nothing supports it either."""
+    context = reached(context)
     index = context.index()
     return _answer(context, answers.allowed(surroundings(context, index), build(context, index)))
 
@@ -116,6 +143,8 @@ def matrix(context: Context) -> int:
     """Print a grid (`--rows`, `--cols`), a list of releases (`--rows` alone) or the cells of a CI matrix."""
     from toolmatrix.api import grids
 
+    sides = (context.options.rows, context.options.cols, *context.options.where)
+    context = reached(context, [*filter(None, sides)])
     index, options = context.index(), context.options
     varied = grids.sides(index, options.rows, options.cols, several=options.cells)
     around = surroundings(context, index)

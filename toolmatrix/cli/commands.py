@@ -93,13 +93,14 @@ _ALL = (
         summary="which versions go together",
         usage="REQUEST...",
         completer="release",
-        own=("environment",),
+        own=("environment", "online"),
         request=True,
         requests=True,
         examples=(
             "toolmatrix resolve tensorflow==2.6.5",
             "toolmatrix resolve tensorflow==2.6.5 --target x86,arm,amd --align tensorflow,python",
             "toolmatrix resolve 'tensorflow>=2.6,<2.9' --arch sm_86 --with gcc==9 --json",
+            "toolmatrix resolve lightgbm --online",
         ),
     ),
     Command(
@@ -108,7 +109,7 @@ _ALL = (
         summary="why this version, and what was refused",
         usage="NAME [REQUEST...]",
         completer="component",
-        own=("invert", "environment"),
+        own=("invert", "environment", "online"),
         request=True,
         examples=(
             "toolmatrix explain cuda tensorflow==2.6.5",
@@ -123,7 +124,7 @@ _ALL = (
         summary="what forbids a request, and what would have to change",
         usage="REQUEST...",
         completer="release",
-        own=("environment",),
+        own=("environment", "online"),
         request=True,
         examples=(
             "toolmatrix why-not cuda==11.0 --with tensorflow==2.6.5",
@@ -136,7 +137,7 @@ _ALL = (
         does="filling in the grid",
         for_words=("--rows", "--cols"),
         summary="a grid of what goes with what",
-        own=_MATRIX_OWN,
+        own=(*_MATRIX_OWN, "online"),
         request=True,
         formats=("text", "json", "csv", "md", "html"),
         examples=(
@@ -150,7 +151,7 @@ _ALL = (
         summary="a component at a glance: releases, builds and what facts say",
         usage="NAME",
         completer="release",
-        own=("all",),
+        own=("all", "online"),
         examples=(
             "toolmatrix show torch",
             "toolmatrix show torch==2.7.1",
@@ -163,6 +164,7 @@ _ALL = (
         summary="what goes with a release, by component",
         usage="REQUEST",
         completer="release",
+        own=("online",),
         request=True,
         examples=(
             "toolmatrix what cuda==12.4",
@@ -212,7 +214,7 @@ _ALL = (
         summary="write an answer down, or verify one",
         usage="[REQUEST...]",
         completer="release",
-        own=("check", "upgrade"),
+        own=("check", "upgrade", "online"),
         request=True,
         requests=True,
         examples=(

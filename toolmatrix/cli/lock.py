@@ -10,14 +10,14 @@ from toolmatrix.cli.options import OPTIONS
 from toolmatrix.errors import LockError, UsageError
 from toolmatrix.lock import compare, read, write
 from toolmatrix.lock.model import DEFAULT
-from toolmatrix.outputs import replace_file
+from toolmatrix.outputs import replace_file, replace_files
 from toolmatrix.report import differences
 from toolmatrix.report.terminal import plural
 from toolmatrix.request import fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
@@ -31,9 +31,15 @@ def run(context: Context) -> int:
     """Write the lock and return 0, or 1 if there is no answer; with `--check` 0 if it is fresh and 1 if it is stale."""
     if context.options.lock == "-" and (context.options.format == "json" or context.options.check):
         raise UsageError("`--lock -` is the lock on stdout, and neither a document nor a check")
+    given = context.options.matrix
+    context = ask.reached(context, _named(context))
     index = context.index()
+    # Those that are not the user's own were harvested for this lock.
+    harvested = context.options.matrix[len(given) :]
     try:
-        return _check(context, index) if context.options.check else _write(context, index)
+        return (
+            _check(context, index) if context.options.check else _write(context, index, harvested)
+        )
     # Each environment is one request: the first that has no answer is worded as `resolve` would.
     except locks.Unsolved as refused:
         standing_for = f"environment `{refused.environment}`: " if refused.environment else ""
@@ -42,7 +48,23 @@ def run(context: Context) -> int:
         return ask.refuse(context, index, refused.refusal)
 
 
-def _write(context: Context, index: Index) -> int:
+def _named(context: Context) -> list[str]:
+    """The words for components in the requests of a run: the one given, else those configured, else those of a lock."""
+    if not context.options.online:
+        return []
+    named = [*context.arguments]
+    for name in context.environments:
+        inside = context.for_environment(name)
+        named += [*inside.arguments, *inside.options.with_]
+    if not named:
+        held = _held(context)
+        for environment in held.environments.values() if held else ():
+            said = fields.given(environment.request)
+            named += [*said["wanted"], *said.get("with_", ())]
+    return named
+
+
+def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
     options = context.options
     held = _held(context)
     wanted = environments(context, index, held)
@@ -61,15 +83,23 @@ def _write(context: Context, index: Index) -> int:
     lock = lock.replace(render=before.render if before else {})
     text = write.text(lock)
     same = _is_there(path, text)
+    facts = locks.beside(path, harvested)
     old = None if same else before
     found = compare.locks(old, lock) if old is not None else None
     if options.format == "json":
         status = "unchanged" if same else "written"
-        context.write_json(locks.document(index, path, lock, status, old, found))
+        context.write_json(
+            locks.document(
+                index, path, lock, status, old, found, harvested=locks.places(path, harvested)
+            )
+        )
     else:
         if old is not None and found is not None and options.upgrade:
             context.write(differences.text(index, old, lock, found, context.terminal) + "\n")
         context.write(f"{'unchanged' if same else 'wrote'} {path}: {_counted(lock)}\n")
+        for name in facts:
+            context.write(f"wrote {name}: the facts harvested for it, for `--matrix`\n")
+    replace_files(facts)
     # A file that is as it was keeps its time, by which make and others go.
     if not same:
         replace_file(path, text)

@@ -137,7 +137,9 @@ class Options:
         "--explain", help="say of each stage what it does and which flag changes it"
     )
     online: bool = of_command(
-        "--online", configurable=False, help="ask the package index as well, and uv about answers"
+        "--online",
+        configurable=False,
+        help="ask the package index for what the matrix lacks; of `audit`: also uv about answers",
     )
     only: tuple[str, ...] = of_command(
         "--only",

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 def show(context: Context) -> int:
     """Print the releases of a component and the builds of the newest; exit 3 for what nobody knows."""
     from toolmatrix.api import components
+    from toolmatrix.cli import ask
 
+    context = ask.reached(context)
     options = context.options
     subject = " ".join(context.arguments)
     found = components.shown(context.index(), subject, everything=options.all, at=options.at)
@@ -25,6 +27,7 @@ def what(context: Context) -> int:
     from toolmatrix.api import components
     from toolmatrix.cli import ask
 
+    context = ask.reached(context)
     index, options = context.index(), context.options
     component = components.subject_of(index, context.arguments[0])
     requests = [

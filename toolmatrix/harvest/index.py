@@ -32,11 +32,15 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
     urls = _urls(errand)
     with ThreadPoolExecutor(THREADS) as workers:
         try:
-            listed = workers.map(
-                lambda one: project.releases(errand.session, urls, one.name), packages
-            )
-            chosen = [_since(found, one) for found, one in zip(listed, packages, strict=True)]
-            read = _Reader(errand, workers, _components(packages, errand)).all(packages, chosen)
+            listed = [
+                *workers.map(lambda one: project.releases(errand.session, urls, one.name), packages)
+            ]
+            chosen = [_chosen(found, one) for found, one in zip(listed, packages, strict=True)]
+            reader = _Reader(errand, workers, _components(packages, errand))
+            read = [
+                one.replace(listed=len(found))
+                for one, found in zip(reader.all(packages, chosen), listed, strict=True)
+            ]
         except BaseException:
             # What was read is kept; what was not begun is not begun.
             workers.shutdown(wait=False, cancel_futures=True)
@@ -57,7 +61,7 @@ def _package(name: str, node: YamlNode) -> Package:
         f"package `{name}`",
         (
             *("component", "title", "since", "requires", "extras", "line", "install"),
-            *("cuda", "beside", "device-code"),
+            *("cuda", "beside", "device-code", "newest", "besides", "unreviewed"),
         ),
     )
     return Package(
@@ -72,6 +76,9 @@ def _package(name: str, node: YamlNode) -> Package:
         cuda=pieces.text(fields, "cuda"),
         beside=pieces.flag(fields, "beside"),
         unread=pieces.choice(fields, "device-code", ("unread",)) != "",
+        newest=fields["newest"].integer("newest") if "newest" in fields else 0,
+        besides=pieces.text(fields, "besides"),
+        unreviewed=pieces.flag(fields, "unreviewed"),
     )
 
 
@@ -83,11 +90,17 @@ def _components(packages: Iterable[Package], errand: Errand) -> dict[str, str]:
     return {**errand.packages, **{one.name: one.component for one in packages}}
 
 
-def _since(found: Sequence[PublishedRelease], package: Package) -> list[PublishedRelease]:
-    if not package.since:
+def _chosen(found: Sequence[PublishedRelease], package: Package) -> list[PublishedRelease]:
+    if package.since:
+        oldest = versions.order(versions.key(package.since))
+        found = [one for one in found if versions.order(versions.key(one.version)) >= oldest]
+    if not package.newest:
         return list(found)
-    oldest = versions.order(versions.key(package.since))
-    return [one for one in found if versions.order(versions.key(one.version)) >= oldest]
+    wanted = {one.version for one in found[: package.newest]}
+    if package.besides:
+        scale = versions.Scale("pep440", [one.version for one in reversed(found)])
+        wanted |= {*scale.named(scale.select(package.besides))[-package.newest :]}
+    return [one for one in found if one.version in wanted]
 
 
 class _Reader:

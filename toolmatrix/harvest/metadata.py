@@ -41,11 +41,14 @@ _NUMBERS = 3
 
 
 class Metadata(Value):
-    """What a wheel requires of packages that somebody asks about: lines of Requires-Dist, with their components."""
+    """What a wheel requires of packages that somebody asks about: lines of Requires-Dist, with their components.
+
+    `others` are the lines about packages that stand for no component, and those that nobody can read.
+    """
 
     wheel: Wheel
     requires: tuple[tuple[str, str], ...]
-    unread: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metadata:
@@ -69,12 +72,12 @@ def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metad
             expected=f"the name {named}",
             found=f"`{told.get('name', '')}`",
         )
-    requires, unread = [], []
+    requires, others = [], []
     for line in told.get("requires_dist", []):
         try:
             requirement = Requirement(line)
         except InvalidRequirement:
-            unread.append(line)
+            others.append(line)
             continue
         package = canonicalize_name(requirement.name)
         if package == named and requirement.extras:
@@ -82,7 +85,9 @@ def read(session: Session, wheel: Wheel, components: Mapping[str, str]) -> Metad
             requires.append(("", line))
         elif package in components and package != named:
             requires.append((components[package], line))
-    return Metadata(wheel=wheel, requires=tuple(sorted(requires)), unread=tuple(unread))
+        elif package != named:
+            others.append(line)
+    return Metadata(wheel=wheel, requires=tuple(sorted(requires)), others=tuple(others))
 
 
 def _text(session: Session, wheel: Wheel) -> bytes:
@@ -150,17 +155,7 @@ def required(
     """The selector for each component that is required on Linux, without extras but these."""
     from packaging.requirements import Requirement
 
-    # The last patch of a series: what only its first ones take is not what people have.
-    environment = {
-        "implementation_name": "cpython",
-        "os_name": "posix",
-        "platform_machine": machine,
-        "platform_python_implementation": "CPython",
-        "platform_system": "Linux",
-        "python_full_version": f"{python}.99",
-        "python_version": python,
-        "sys_platform": "linux",
-    }
+    environment = _environment(machine, python)
     lines = [(component, Requirement(line)) for component, line in metadata.requires]
 
     def holds(requirement: Requirement, wanted: Iterable[str]) -> bool:
@@ -187,6 +182,38 @@ def required(
         if component and holds(requirement, wanted):
             found.setdefault(component, []).append(requirement)
     return {component: _selector(several) for component, several in found.items()}
+
+
+def besides(metadata: Metadata, machine: str, python: str) -> set[str]:
+    """What is required on Linux beside components, without extras; a line that nobody can read is as it stands."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    environment = _environment(machine, python) | {"extra": ""}
+    found = set()
+    for line in metadata.others:
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            found.add(line)
+            continue
+        marker, requirement.marker = requirement.marker, None
+        if marker is None or marker.evaluate(environment):
+            found.add(str(requirement))
+    return found
+
+
+def _environment(machine: str, python: str) -> dict[str, str]:
+    # The last patch of a series: what only its first ones take is not what people have.
+    return {
+        "implementation_name": "cpython",
+        "os_name": "posix",
+        "platform_machine": machine,
+        "platform_python_implementation": "CPython",
+        "platform_system": "Linux",
+        "python_full_version": f"{python}.99",
+        "python_version": python,
+        "sys_platform": "linux",
+    }
 
 
 def _selector(requirements: Iterable[Requirement]) -> str:

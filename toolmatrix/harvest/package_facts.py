@@ -42,6 +42,11 @@ class Package(Value):
     beside: bool
     # Nobody read which devices the code inside is for.
     unread: bool
+    # So many of the newest releases are read, 0 for all, and as many of those that a selector admits besides.
+    newest: int = 0
+    besides: str = ""
+    # Nobody looks at what was read before it is answered with: rows say so, and what they leave out.
+    unreviewed: bool = False
 
 
 class ReleaseRead(Value):
@@ -57,6 +62,8 @@ class PackageRead(Value):
 
     package: Package
     releases: tuple[ReleaseRead, ...]
+    # Final releases that the index has.
+    listed: int = 0
 
 
 def document(read: Sequence[PackageRead], errand: Errand) -> dict[str, Any]:
@@ -69,7 +76,7 @@ def document(read: Sequence[PackageRead], errand: Errand) -> dict[str, Any]:
         made["sources"][_source(one.package)] = {
             "title": f"Python package index, {one.package.name}: file list"
             + (" and METADATA" if one.package.requires != () else ""),
-            "at": f"package {one.package.name}, final releases "
+            "at": f"package {one.package.name}, {_number(one)}final releases "
             f"{one.releases[-1].release.version} to {one.releases[0].release.version}",
             "read": errand.day.isoformat(),
         }
@@ -80,12 +87,18 @@ def document(read: Sequence[PackageRead], errand: Errand) -> dict[str, Any]:
                 "scheme": "pep440",
             }
         made["tables"] += _Tables(component, several, errand).all()
-        made["statements"] += _unread(component, several[0].package)
+        made["statements"] += _unread(component, several[0])
     return made
 
 
-def _unread(component: str, package: Package) -> Iterator[dict[str, Any]]:
+def _number(read: PackageRead) -> str:
+    count = len(read.releases)
+    return f"{count} of {read.listed} " if read.package.newest and count < read.listed else ""
+
+
+def _unread(component: str, read: PackageRead) -> Iterator[dict[str, Any]]:
     """What nobody knows of a package, as facts that are let go where nothing better refuses."""
+    package = read.package
     about = {"evidence": "unknown", "source": _source(package)}
     if package.line:
         yield {
@@ -96,15 +109,25 @@ def _unread(component: str, package: Package) -> Iterator[dict[str, Any]]:
             **about,
             "where": "file list: what a build from source takes was not read",
         }
-    if package.unread:
+    if package.unread and not (package.unreviewed and _is_pure(read)):
+        code = "may have code" if package.unreviewed else "has code"
         yield {
             "id": f"{component}-devices",
             "when": {component: "*"},
             "limits": {"device": "absent"},
-            "says": "has code for devices that nobody read",
+            "says": f"{code} for devices that nobody read",
             **about,
             "where": "file list: which devices its kernels are for was not read",
         }
+
+
+def _is_pure(read: PackageRead) -> bool:
+    # Wheels that are the same for every machine hold no code for any.
+    return all(
+        held.release.wheels
+        and not any(one.machine for wheel in held.release.wheels for one in wheel.serves)
+        for held in read.releases
+    )
 
 
 def _source(package: Package) -> str:
@@ -147,6 +170,8 @@ class _Tables:
         row["requires-python"] = metadata.ordered(release.requires_python)
         if not self.has_builds:
             row |= self.installed(held)
+        if read.package.unreviewed:
+            row |= self.unreviewed(held)
         if len(self.read) > 1:
             row["source"] = _source(read.package)
         elif required := self.required(read.package, held):
@@ -165,6 +190,25 @@ class _Tables:
             mark = "" if machine == MACHINES[0] else f"-{machine}"
             row[f"python{mark}"] = self.pythons(held, machine)
             row[f"glibc{mark}"] = self.glibc(held, machine)
+        return row
+
+    def unreviewed(self, held: ReleaseRead) -> dict[str, Any]:
+        """What people would look at: the machines that a release has files for, and what else it requires."""
+        release = held.release
+        row: dict[str, Any] = {"harvested": self.errand.day.isoformat()}
+        if not release.portable:
+            served = {machine for machine, _ in held.served}
+            machines = " ".join(machine for machine in MACHINES if machine in served) or "absent"
+            # Elsewhere it may be built from its source, of which nobody knows what that takes.
+            unknown = {"evidence": "unknown"} if release.buildable else {}
+            row["machine"] = {"is": machines, **unknown} if len(served) < len(MACHINES) else ""
+        told = {
+            line for place, one in held.metadata.items() for line in metadata.besides(one, *place)
+        }
+        # Sources say what they require only since PKG-INFO has a field for it.
+        if release.source is not None and not any(one.requires for one in held.metadata.values()):
+            told = told or {"what its source names when it is built"}
+        row |= {"also-requires": "; ".join(sorted(told)), "where": _where(held)}
         return row
 
     def pythons(self, held: ReleaseRead, machine: str) -> str:
@@ -291,6 +335,9 @@ _WHERE_BUILDS = "file list (wheel tags); METADATA of the files that rows name"
 _COLUMNS: dict[str, dict[str, Any]] = {
     "date": {"as": "attribute"},
     "yanked": {"as": "attribute"},
+    "harvested": {"as": "attribute"},
+    "also-requires": {"as": "attribute"},
+    "machine": {"as": "limits", "says": "has files for machine {value}"},
     "requires-python": {
         "component": "python",
         "topic": "requires-python",

@@ -91,6 +91,8 @@ class PublishedRelease(Value):
     wheels: tuple[Wheel, ...]
     # The source of a release that has no wheel for Linux.
     source: Wheel | None = None
+    # Wheels or not, a source archive is there.
+    buildable: bool = False
 
     @property
     def files(self) -> tuple[Wheel, ...]:
@@ -115,6 +117,7 @@ def releases(session: Session, indexes: Sequence[str], package: str) -> list[Pub
             return _releases(_page(package, reply), package)
     raise NothingMatched(
         f"the package index has no `{package}`",
+        where=Position(package),
         expected="the name of a package",
         help="the index is that of pip's or uv's settings",
     )
@@ -151,8 +154,9 @@ def _releases(page: ProjectPage, package: str) -> list[PublishedRelease]:
             version = Version(file.version or "")
         except InvalidVersion:
             continue
-        # A local version stands for one of several builds, which an index of its own has.
-        if not version.is_prerelease and not version.local:
+        # A local version stands for one of several builds, which an index of its own has. Versions of the matrix have
+        # no epoch, without which the order would be another one.
+        if not (version.is_prerelease or version.local or version.epoch):
             grouped.setdefault(version, []).append(file)
     if not grouped:
         raise HarvestRefused(
@@ -177,6 +181,7 @@ def _release(version: str, files: list[DistributionPackage]) -> PublishedRelease
         requires_python=wanted.pop() if len(wanted) == 1 else "",
         wheels=wheels,
         source=None if wheels else _source(files),
+        buildable=any(file.package_type == "sdist" for file in files),
     )
 
 

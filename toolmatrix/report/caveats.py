@@ -28,7 +28,7 @@ def unread(resolution: Resolution) -> list[dict[str, Any]]:
 def caveats(resolution: Resolution) -> list[dict[str, Any]]:
     """The caveats of an answer, each of a kind, in words and with the components it is about."""
     # What an option did not do comes first, what nobody tested or knows last.
-    kinds = (_without_effect, _below, _to_bring, _untested, _unspoken)
+    kinds = (_without_effect, _below, _to_bring, _harvested, _untested, _unspoken)
     return [
         {"kind": kind, "text": text, "components": components}
         for found in kinds
@@ -77,6 +77,29 @@ def _to_bring(resolution: Resolution) -> Iterator[Caveat]:
         if "bring" in record.attributes:
             components = [{"target": target, "component": name, "evidence": record.evidence}]
             yield "to-bring", record.attributes["bring"], components
+
+
+def _harvested(resolution: Resolution) -> Iterator[Caveat]:
+    # Read for a request and looked at by nobody, with requirements that no component of the matrix stands for.
+    index = resolution.index
+    for target, choices in resolution.targets.items():
+        for choice in choices:
+            facts = index.component(choice.component)
+            record = index.release(facts.releases[facts.versions.index(choice.version)])
+            told, name = record.attributes, f"{choice.component} {choice.version}"
+            components = [
+                {"target": target, "component": choice.component, "evidence": choice.evidence}
+            ]
+            if "harvested" in told:
+                read = index.source(record.source).at
+                text = (
+                    f"{choice.component} is no component of the matrix: it was harvested from the index on "
+                    f"{told['harvested']} ({read}), and nobody has reviewed it"
+                )
+                yield "harvested", text, components
+            if "also-requires" in told:
+                text = f"not covered: {name} also requires {told['also-requires']} (no components of the matrix)"
+                yield "not-covered", text, components
 
 
 def _untested(resolution: Resolution) -> Iterator[Caveat]:

@@ -23,6 +23,8 @@ _BUILT = r"(\d[\d.]*\d)[-_ .]?([a-z][\w.]*)"
 # So many devices of one name are listed.
 _ENOUGH = 5
 _LIKE = 0.75
+# So much like a known name is a name with a slip in it.
+_SLIP = 0.8
 # So many letters of the name of a distribution are enough beside its number.
 _TOLD = 3
 
@@ -151,20 +153,28 @@ def unreadable(
     )
 
 
-def unknown(names: Names, name: str) -> NothingMatched:
-    """No component is called that: with the nearest, and the right form of what is no name but can be understood."""
-    meant = " or ".join(dict.fromkeys(f"`{text}`" for text in _meant(names, name)))
+def unknown(names: Names, name: str, *, asked: bool = False) -> NothingMatched:
+    """No component is called that, nor a package if the index was `asked`: with the nearest name, or the right form."""
+    meant = " or ".join(f"`{text}`" for text in understood(names, name))
     help = "`toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own"
-    if name in NEWEST:
-        help = "a component alone is at its newest release that fits"
     # Builds are named by their release, `torch==2.6.0+cu124`, and not by the name that the matrix has for them.
     known = [one for one, part in names.components.items() if not part["variant_of"]]
+    # What is but misspelt is not to be looked for elsewhere, where another may have taken that name.
+    if not asked and not closest(name, known, _SLIP):
+        help += f", and `toolmatrix resolve {name} --online` a package of the index"
+    if name in NEWEST:
+        help = "a component alone is at its newest release that fits"
     return NothingMatched(
-        f"no component is called `{name}`",
+        f"no component is called `{name}`" + (", and no package of the index is" if asked else ""),
         expected=nearest(name.replace("_", "-"), known),
         found=f"`{name}`",
         help=f"did you mean {meant}?" if meant else help,
     )
+
+
+def understood(names: Names, word: str) -> list[str]:
+    """What a word may mean that no component is called, in the form that is read; nothing for what may be a name."""
+    return list(dict.fromkeys(_meant(names, word)))
 
 
 def _meant(names: Names, word: str) -> Iterator[str]:

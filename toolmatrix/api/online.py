@@ -1,0 +1,170 @@
+"""Packages that a matrix does not have, harvested from the package index for a request that is asked online."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import os.path
+import re
+import time
+
+from toolmatrix.api import this_day
+from toolmatrix.api.harvests import Effort, cache
+from toolmatrix.errors import IndexFailed, NothingMatched, OutputError, UsageError
+from toolmatrix.facts import yamlfile
+from toolmatrix.facts.store import cache_folder
+from toolmatrix.facts.versions import Scale, SelectorError
+from toolmatrix.harvest import families, written
+from toolmatrix.harvest.families import FAMILIES, Errand, Family
+from toolmatrix.harvest.transport import Session
+from toolmatrix.outputs import replace_file, told
+from toolmatrix.request import spelling
+from toolmatrix.request.names import Names, joined
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from toolmatrix.facts.index import Index
+
+NEWEST = 64
+"""Releases of a package that are read: the newest, and as many of those that are asked for."""
+PACKAGES = 8
+"""Packages of one request."""
+_DIGITS = 12
+_LETTERS = 80
+"""Digits of a sha256 and letters of packages that name a file of facts."""
+_SPOKEN_OF = ("python", "machine", "device")
+"""Components that facts about any package are about."""
+# What a package may be called (PEP 508), in lower case.
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_ABOUT = "Harvested from the package index for a request: nobody has reviewed it."
+_INDEX = "the index is that of pip's or uv's settings: `PIP_INDEX_URL` or `UV_DEFAULT_INDEX` names another one"
+
+
+class HarvestedPackages(Value):
+    """A file of facts with the packages that a request names and the matrix lacks, and what reading them took."""
+
+    path: str
+    packages: tuple[str, ...]
+    effort: Effort
+
+
+def harvested(
+    index: Index,
+    words: Sequence[str],
+    env: Mapping[str, str],
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> HarvestedPackages | None:
+    """The packages of the user's index that words of a request name and a matrix lacks; None where it lacks none.
+
+    The file lies in the user's cache and is called after what is in it: it never changes. Raises NothingMatched for a
+    name that the index does not have either, IndexFailed, HarvestRefused, OutputError, ToolMissing and UsageError.
+    """
+    lacking = _lacking(index, words)
+    if not lacking:
+        return None
+    for name in _SPOKEN_OF:
+        if name not in index.header["components"]:
+            raise UsageError(
+                "this matrix takes no packages of the index",
+                expected="components " + ", ".join(_SPOKEN_OF),
+                found=f"a front page without `{name}`",
+            )
+    folder = cache_folder(env)
+    if not folder:
+        raise OutputError(
+            "there is no directory for what is harvested on the way",
+            expected="`XDG_CACHE_HOME` or `HOME` in the environment",
+        )
+    session, began = Session(cache(env)), time.monotonic()
+    try:
+        text = _text(index, lacking, session, env, progress)
+    except IndexFailed as error:
+        error.help = error.help or _INDEX
+        raise
+    finally:
+        session.close()
+    effort = Effort(
+        requests=session.requests, bytes=session.bytes, seconds=time.monotonic() - began
+    )
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    path = os.path.join(folder, "online", f"{'+'.join(lacking)[:_LETTERS]}-{digest}.yaml")
+    # A file that is there keeps its time, by which the index that was compiled with it is known to be current.
+    if not os.path.exists(path):
+        with told("cannot keep what was harvested", path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        replace_file(path, text)
+    return HarvestedPackages(path=path, packages=tuple(lacking), effort=effort)
+
+
+def _lacking(index: Index, words: Sequence[str]) -> dict[str, str]:
+    """By name of each package the releases that are asked for, "" for any."""
+    names = Names(index)
+    found: dict[str, str] = {}
+    for word in joined(words):
+        name, selector = names.split(word)
+        name = name.partition("[")[0].replace("_", "-")
+        try:
+            Scale("pep440", ()).parse(selector or "*")
+        except SelectorError:
+            # It is refused where the request is read, beside what the package has.
+            selector = ""
+        if _NAME.fullmatch(name) and not (names.called(name) or spelling.understood(names, name)):
+            found[name] = " ".join(filter(None, (found.get(name), selector)))
+    if len(found) > PACKAGES:
+        raise UsageError(
+            "too many packages to be harvested for one request",
+            expected=f"at most {PACKAGES} that the matrix does not have",
+            found=", ".join(found),
+        )
+    return found
+
+
+def _text(
+    index: Index,
+    lacking: Mapping[str, str],
+    session: Session,
+    env: Mapping[str, str],
+    progress: Callable[[int, int], None],
+) -> str:
+    components = index.header["components"]
+    # As indexes call them (PEP 503).
+    named = {re.sub(r"[-.]+", "-", name): name for name in lacking}
+    # A family like those of the matrix, so that it is read like one; JSON is YAML.
+    family = {
+        "kind": "index",
+        "about": _ABOUT,
+        "packages": {
+            package: {
+                "component": name,
+                "newest": NEWEST,
+                "besides": lacking[name] or "*",
+                "device-code": "unread",
+                "unreviewed": True,
+            }
+            for package, name in named.items()
+        },
+    }
+    node = yamlfile.parse(json.dumps(family).encode(), "the request", of=FAMILIES)
+    errand = Errand(
+        session=session,
+        day=this_day(env),
+        packages={
+            package: name for package, name in families.packages().items() if name in components
+        },
+        components=frozenset(components),
+        pythons=tuple(index.component("python").versions),
+        env=env,
+        progress=progress,
+    )
+    try:
+        document = families.harvest(
+            Family(name="online", kind="index", about=_ABOUT, node=node), errand
+        )
+    except NothingMatched as error:
+        package = error.where.path if error.where else ""
+        raise spelling.unknown(Names(index), named.get(package, package), asked=True) from None
+    return written.text(document, _ABOUT)
