@@ -207,3 +207,12 @@ def test_a_package_is_as_new_where_its_old_releases_have_no_wheel(real: Cli, nam
     found = real("resolve", name, "--target", "arm,x86", "--json").json()["targets"]
     versions = {held["components"][name]["version"] for held in found.values()}
     assert len(versions) == 1
+
+
+def test_a_package_beside_a_framework_leaves_its_toolkit_alone(real: Cli) -> None:
+    alone, beside = (
+        real("resolve", "torch==2.6.0", *more, "--json").json()["targets"]["x86"]["components"]
+        for more in ((), ("numpy",))
+    )
+    told = {name: alone[name]["version"] for name in ("cuda", "cudnn", "gcc")}
+    assert {name: beside[name]["version"] for name in told} == told
