@@ -7,9 +7,9 @@ prints the measurements of a package, this one's unless another folder is named.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import io
-import sys
 import tokenize
 from functools import cached_property
 from pathlib import Path
@@ -340,8 +340,12 @@ def rooms(of: Iterable[Module]) -> dict[str, list[Module]]:
 
 def main() -> None:
     """Print what was measured as two tables of Markdown."""
-    package = Path(sys.argv[1]).resolve() if sys.argv[1:] else PACKAGE
+    parser = argparse.ArgumentParser(description="Measure a package, and print it as Markdown.")
+    parser.add_argument("package", nargs="?", type=Path, default=PACKAGE, help="its folder")
+    package = parser.parse_args().package.resolve()
     of = modules(package)
+    if not of:
+        parser.error(f"no modules below {package}")
     print(f"| {package.name} | |\n|---|---|")
     for name, value in measurements(of):
         print(f"| {name} | {value} |")
