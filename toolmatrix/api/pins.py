@@ -56,8 +56,8 @@ def _pins(
     own: Mapping[str, Collection[str]],
 ) -> Pins | None:
     builds = list(variants.of(index, found.targets[way.target]))
-    # Other channels than the default one are not the index that is asked.
-    if any(build.arguments for build in builds):
+    # Other channels than the default one are not the index that is asked: they have an index or files of their own.
+    if any(build.arguments or "@" in build.requirement for build in builds):
         return None
     chosen = found.chosen(way.target)
     built = {build.component for build in builds}
