@@ -216,3 +216,19 @@ def test_a_package_beside_a_framework_leaves_its_toolkit_alone(real: Cli) -> Non
     )
     told = {name: alone[name]["version"] for name in ("cuda", "cudnn", "gcc")}
     assert {name: beside[name]["version"] for name in told} == told
+
+
+def test_a_withdrawn_release_is_taken_where_it_is_pinned_and_nowhere_else(real: Cli) -> None:
+    """As pip does (PEP 592): transformers 4.57.0 was withdrawn, and sglang 0.5.3 requires it alone."""
+
+    def chosen(line: str) -> str:
+        outcome = real("resolve", *line.split(), "--json")
+        # Which FlashInfer goes with this sglang nobody says.
+        assert outcome.code in (0, 4), outcome.err
+        components = outcome.json()["targets"]["x86"]["components"]
+        return str(components["transformers"]["version"])
+
+    assert chosen("sglang==0.5.3") == chosen("transformers==4.57.0") == "4.57.0"
+    # A range that begins with it has other releases.
+    assert chosen("transformers>=4.57.0,<4.57.2") == "4.57.1"
+    assert chosen("sglang==0.5.2") != "4.57.0"

@@ -319,7 +319,7 @@ def _domains(reached: Reached) -> list[int]:
     named: dict[str, set[str]] = {}
     for ask in request.asks:
         named.setdefault(ask.component, set()).add(ask.selector.lstrip("="))
-    brought = _brought(reached)
+    wanted = _wanted(reached)
     for variable in reached.variables:
         part = reached.component(variable.component)
         # Withdrawn releases are dropped, and those that were not out on the day of `--at`.
@@ -328,8 +328,9 @@ def _domains(reached: Reached) -> list[int]:
             dropped |= 2 << place if date > request.at else 0
         if not dropped:
             continue
-        for allowed in brought.get(variable.component, ()):
-            # Nobody has to find what a build brings: where only withdrawn releases will do, they are taken.
+        for allowed in wanted.get(variable.component, ()):
+            # Nobody has to find what a build brings, and pip takes what is pinned (PEP 592): where only withdrawn
+            # releases will do, they are taken.
             if not allowed & ~dropped & ~1:
                 dropped &= ~allowed
         # Who names a withdrawn release gets it, as pip does with `==` (PEP 592).
@@ -339,12 +340,14 @@ def _domains(reached: Reached) -> list[int]:
     return domains
 
 
-def _brought(reached: Reached) -> dict[str, list[int]]:
+def _wanted(reached: Reached) -> dict[str, list[int]]:
+    """By component the releases that builds bring, and those that something pins."""
     found: dict[str, list[int]] = {}
     for name in {name: None for _, name in reached.by_name}:
         part = reached.component(name)
-        for binding in part.bindings if part.brings else ():
-            if binding.kind == "requires" and binding.mask & part.brings:
+        for binding in part.bindings:
+            pinned = not binding.allowed & binding.allowed - 1
+            if binding.kind == "requires" and (pinned or binding.mask & part.brings):
                 found.setdefault(binding.component, []).append(binding.allowed)
     return found
 
