@@ -48,6 +48,16 @@ def rules_path() -> str:
     return os.path.join(_PACKAGE, "rules.yaml")
 
 
+def operations_path() -> str:
+    """The programs that are run in environments of releases."""
+    return os.path.join(_PACKAGE, "operations.yaml")
+
+
+def isolated_path() -> str:
+    """What runs a program as the Python of an environment, where this package is not installed."""
+    return os.path.join(_PACKAGE, "harvest", "isolated.py")
+
+
 def stage_words_path() -> str:
     """The words for what each kind of stage does."""
     return os.path.join(_PACKAGE, "stage_words.yaml")

@@ -56,6 +56,18 @@ def wheel(
     return File(f"{folder}-{tags}.whl", buffer.getvalue(), said or {})
 
 
+def installable(
+    name: str, version: str, members: Mapping[str, bytes], requires: Sequence[str] = ()
+) -> File:
+    """A wheel that installers take: it says of itself what it is, and lists its files."""
+    folder = f"{name}-{version}.dist-info"
+    said = b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    held = {**members, f"{folder}/WHEEL": said}
+    listed = "".join(f"{path},,\n" for path in (*held, f"{folder}/METADATA", f"{folder}/RECORD"))
+    held[f"{folder}/RECORD"] = listed.encode()
+    return wheel(name, version, "py3-none-any", requires, held)
+
+
 def page(package: str, files: Sequence[File]) -> bytes:
     """The list of files as JSON (PEP 691)."""
     return json.dumps(

@@ -68,7 +68,7 @@ class Harvested(Outcome):
 
     def text(self, screen: Terminal = PLAIN) -> str:  # noqa: ARG002 - rows are for a file or a review
         """Each file, with the rows that came, went or changed."""
-        return "".join(_file(file) for file in self.files)
+        return "".join(shown(file) for file in self.files)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.harvest/1`."""
@@ -210,14 +210,18 @@ def locked(folder: str) -> Iterator[None]:
 def harvested(family: Family, errand: Errand, folder: str) -> HarvestedFile:
     """The facts of one family, beside the file of them in a directory. Raises ToolmatrixError."""
     text = written.text(families.harvest(family, errand), family.about)
-    path = os.path.join(folder, f"{family.name}.yaml")
+    return compared(family.name, os.path.join(folder, f"{family.name}.yaml"), text)
+
+
+def compared(name: str, path: str, text: str) -> HarvestedFile:
+    """A text beside the file that it is for. Raises MatrixError."""
     try:
         with open(path, encoding="utf-8") as file:
             before = file.read()
     except FileNotFoundError:
         before = ""
     return HarvestedFile(
-        family=family.name,
+        family=name,
         path=path,
         text=text,
         rows=len(written.rows(yamlfile.parse(text.encode(), path))),
@@ -245,7 +249,8 @@ def _state(one: FactDifference) -> str:
 _SIGNS = {"gone": "-", "new": "+", "changed": "~"}
 
 
-def _file(file: HarvestedFile) -> str:
+def shown(file: HarvestedFile) -> str:
+    """A file, with the rows that came, went or changed."""
     lines = [f"{file.path}: {plural(file.rows, 'row')}, " + ("" if file.changed else "as before")]
     if file.changed:
         counts = dict.fromkeys(_SIGNS, 0)

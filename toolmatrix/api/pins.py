@@ -7,6 +7,7 @@ from toolmatrix.judge import sweep
 from toolmatrix.judge.published import machine as machine_of
 from toolmatrix.report import variants
 from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.request import Ask
 from toolmatrix.solve.resolve import attempt
 from toolmatrix.value import Value
 
@@ -36,16 +37,29 @@ def answers(index: Index, release: Release, own: Mapping[str, Collection[str]]) 
     """The packages of each answer for a release from wheels of the default channel, the same ones once."""
     seen = set()
     for way in sweep.ways(index, release[0]):
-        if way.from_ != "wheel":
-            continue
-        found = attempt(index, sweep.request(index, release, way))
-        # An answer that rests on what nobody knows promises nothing that a resolver could prove wrong.
-        if isinstance(found, Assembly) or found.unread:
-            continue
-        made = _pins(index, release, way, found, own)
+        made = answer(index, release, way, own) if way.from_ == "wheel" else None
         if made and (key := (made.requirements, made.python, made.machine)) not in seen:
             seen.add(key)
             yield made
+
+
+def answer(
+    index: Index,
+    release: Release,
+    way: BuildVariant,
+    own: Mapping[str, Collection[str]],
+    python: str = "",
+) -> Pins | None:
+    """The packages of the answer in one way, with a Python series if one is named; None where it promises nothing."""
+    asked = sweep.request(index, release, way)
+    if python:
+        ask = Ask(component="python", selector=python, text=f"python=={python}")
+        asked = asked.replace(asks=(*asked.asks, ask))
+    found = attempt(index, asked)
+    # An answer that rests on what nobody knows promises nothing that a resolver could prove wrong.
+    if isinstance(found, Assembly) or found.unread:
+        return None
+    return _pins(index, release, way, found, own)
 
 
 def _pins(

@@ -278,12 +278,13 @@ _ALL = (
         summary="what the matrix covers, and what is false, missing or stale in it",
         usage="[NAME...]",
         completer="component",
-        own=("online", "from_"),
+        own=("online", "from_", "import_", "python", "write", "jobs"),
         formats=("text", "json", "sarif", "github", "md"),
         examples=(
             "toolmatrix audit",
             "toolmatrix audit torch jax",
             "toolmatrix audit numpy --online --format sarif --output findings.sarif",
+            "toolmatrix audit --import 'jax==0.4.*' --write imports.yaml",
         ),
     ),
     Command(

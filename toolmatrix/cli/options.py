@@ -141,6 +141,28 @@ class Options:
         configurable=False,
         help="ask the package index for what the matrix lacks; of `audit`: also uv about answers",
     )
+    # What runs programs and writes files is an option of one run, as with `--run` below.
+    import_: bool = of_command(
+        "--import",
+        only_flag=True,
+        excludes=("online",),
+        help="install answers from wheels, import and use them, and find what they fail with",
+    )
+    python: tuple[str, ...] = of_command(
+        "--python",
+        metavar="PATH",
+        completer="file",
+        shape="path",
+        split=False,
+        only_flag=True,
+        help="import with this Python instead of all that are installed; repeatable",
+    )
+    write: str = of_command(
+        "--write",
+        only_flag=True,
+        shape="path",
+        help="write what was found as a file of facts, beside what it holds already",
+    )
     only: tuple[str, ...] = of_command(
         "--only",
         metavar="NAME",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os.path
 
+from toolmatrix.errors import UsageError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
@@ -55,6 +57,10 @@ def audit(context: Context) -> int:
     from toolmatrix.api import audits
     from toolmatrix.cli.progress import Progress, summarize
 
+    if context.options.import_:
+        return _imports(context)
+    if context.options.python or context.options.write:
+        raise UsageError("only `--import` takes `--python` and `--write`")
     index, progress = context.index(), Progress(context, "judging", "answers")
     sources = audits.asked_online(context.env) if context.options.online else None
     # A setting or variable says how frameworks get there, and no path.
@@ -72,6 +78,30 @@ def audit(context: Context) -> int:
     if context.options.format == "github":
         summarize(context, found.written("md"))
     return context.give(found)
+
+
+def _imports(context: Context) -> int:
+    from toolmatrix.api import harvests, imports
+    from toolmatrix.cli.progress import Progress
+
+    index, options = context.index(), context.options
+    progress = Progress(context, "importing", "releases")
+    try:
+        found = imports.imported_releases(
+            index,
+            context.matrices,
+            context.arguments,
+            options.python,
+            context.env,
+            jobs=options.jobs or 1,
+            progress=progress.at,
+        )
+    finally:
+        progress.end()
+    if options.write:
+        file = imports.put(found, options.write)
+        context.say_after(harvests.shown(file).removesuffix("\n"))
+    return context.give(imports.reported(index, context.matrices, context.arguments, found))
 
 
 def diagnose(context: Context) -> int:

@@ -81,3 +81,35 @@ class HarvestedOtherwise(MatrixFinding):
     harvested: str
     curated: str
     about: str
+
+
+class UnimportableAnswer(MatrixFinding):
+    """An answer from wheels whose packages, installed as it says, cannot be imported and used."""
+
+    code = "TM328"
+    text = "the answer for {named} {in_ways} with Python {python} cannot be used: {actual}"
+    advice = "`toolmatrix resolve '{asked}' python=={python} --from wheel --accelerator none` shows the pins"
+    python: str
+
+
+class BreakingDependency(MatrixFinding):
+    """A release that fails with a newer one of a package that its requirements let through."""
+
+    code = "TM329"
+    text = (
+        "{named} fails with {dependency} {fails}, which its requirements let through, "
+        "in code of {culprit}: {actual}"
+    )
+    advice = "`--write FILE` writes the bound as a fact"
+    dependency: str
+    fails: str
+    culprit: str
+
+
+class UntriedAnswer(MatrixFinding):
+    """An answer from wheels of which this machine cannot say whether it can be used."""
+
+    code = "TM330"
+    text = "the answer for {named} {in_ways} with Python {python} could not be tried: {actual}"
+    advice = "run it on a machine that can"
+    python: str

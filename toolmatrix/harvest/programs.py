@@ -26,11 +26,17 @@ class Said(Value):
     text: str
 
 
-def ask(argv: Sequence[str], folder: str = "", env: Mapping[str, str] = os.environ) -> Said:
+def ask(
+    argv: Sequence[str],
+    folder: str = "",
+    env: Mapping[str, str] = os.environ,
+    patience: float | None = None,
+) -> Said:
     """What a program says, stderr among it; it gets no input and speaks English.
 
-    Raises ToolMissing where it cannot be started, takes longer than `PATIENCE` or prints more than `LONGEST`.
+    Raises ToolMissing where it cannot be started, takes longer than `patience` seconds or prints more than `LONGEST`.
     """
+    patience = PATIENCE if patience is None else patience
     name = os.path.basename(argv[0])
     try:
         child = start_group(argv, {**env, "LC_ALL": "C"}, folder or None)
@@ -46,7 +52,7 @@ def ask(argv: Sequence[str], folder: str = "", env: Mapping[str, str] = os.envir
         late.set()
         end_group(child)
 
-    timer = threading.Timer(PATIENCE, end)
+    timer = threading.Timer(patience, end)
     timer.start()
     with child:
         try:
@@ -61,6 +67,6 @@ def ask(argv: Sequence[str], folder: str = "", env: Mapping[str, str] = os.envir
         finally:
             timer.cancel()
     if late.is_set() or len(data) > LONGEST:
-        bound = f"{PATIENCE:g} seconds" if late.is_set() else f"{LONGEST >> 20} MiB"
+        bound = f"{patience:g} seconds" if late.is_set() else f"{LONGEST >> 20} MiB"
         raise ToolMissing(f"`{name}` does not come to an end", expected=f"an answer within {bound}")
     return Said(status=child.returncode, text=data.decode("utf-8", "replace"))

@@ -1,13 +1,18 @@
-"""uv as the judge of answers: whether it resolves pins for a Python and a machine, from wheels alone."""
+"""uv as the judge of answers: whether it resolves pins for a Python and a machine, from wheels alone.
+
+It also tells which Pythons there are, and makes environments of pins.
+"""
 
 from __future__ import annotations
 
+import json
 import os.path
 import shutil
 import subprocess
 import sys
 
-from toolmatrix.errors import ToolMissing
+from toolmatrix.errors import ToolMissing, UsageError
+from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,14 +24,27 @@ else:
 PATIENCE = 180
 """Seconds for one answer."""
 
-_ARGUMENTS = (
+_OWN = (
     # A pyproject.toml or uv.toml where it happens to be started would add constraints of its own to the question.
-    *("pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", "--no-config"),
-    # A source archive says what it needs by running its own program.
-    *("--only-binary", ":all:"),
+    "--no-config",
     # It is asked about a Python that need not be here, and would fetch one.
-    *("--no-python-downloads", "--python", sys.executable),
+    "--no-python-downloads",
 )
+# A source archive says what it needs by running its own program.
+_WHEELS = ("--only-binary", ":all:")
+_COMPILE = ("pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", *_WHEELS, *_OWN)
+
+
+class Interpreter(Value):
+    """A Python on this machine: its path, its version in full, and the series of it."""
+
+    path: str
+    version: str
+
+    @property
+    def series(self) -> str:
+        """`3.11` of 3.11.7."""
+        return ".".join(self.version.split(".")[:2])
 
 
 class Resolver(Protocol):
@@ -43,7 +61,7 @@ class Uv:
 
     name = "uv"
 
-    def __init__(self, env: Mapping[str, str]) -> None:
+    def __init__(self, env: Mapping[str, str], option: str = "--online") -> None:
         self.env = dict(env)
         # A virtual environment that was not activated is not on PATH.
         beside = os.path.dirname(sys.executable)
@@ -52,7 +70,7 @@ class Uv:
             raise ToolMissing(
                 "uv is needed to judge answers by a resolver",
                 expected="`uv` on PATH",
-                help="`pip install uv`, or leave `--online` out",
+                help=f"`pip install uv`, or leave `{option}` out",
             )
         self.program = found
 
@@ -61,11 +79,78 @@ class Uv:
 
         Raises ToolMissing where uv failed otherwise.
         """
-        asked = [*_ARGUMENTS, "--python-version", python, "--python-platform", platform]
+        where = ("--python", sys.executable, "--python-version", python)
+        _, said = self._compiled(requirements, *where, "--python-platform", platform)
+        return said
+
+    def pins(self, requirements: Sequence[str], python: Interpreter) -> tuple[tuple[str, ...], str]:
+        """The newest packages that requirements take on this machine, each `name==version`, or why there are none.
+
+        Raises ToolMissing where uv failed otherwise.
+        """
+        found, said = self._compiled(requirements, "--python", python.path)
+        return tuple(sorted(found.split())), said
+
+    def interpreters(self, paths: Sequence[str] = ()) -> list[Interpreter]:
+        """The newest CPython of each series that is installed, or the ones at paths; the oldest first.
+
+        Raises ToolMissing, and UsageError for a path that is no Python.
+        """
+        found = []
+        for path in paths:
+            done = self._run("python", "find", "--show-version", path, *_OWN)
+            if done.returncode:
+                raise UsageError(
+                    "no Python can be started there", expected="the path of a Python", found=path
+                )
+            found.append(Interpreter(path=path, version=done.stdout.strip()))
+        if not paths:
+            done = self._run("python", "list", "--only-installed", "--output-format=json", *_OWN)
+            found = [
+                Interpreter(path=one["path"], version=one["version"])
+                for one in json.loads(done.stdout or "[]")
+                if (one["implementation"], one["variant"]) == ("cpython", "default")
+            ]
+        # The first of each is the newest, as uv lists them.
+        held: dict[str, Interpreter] = {}
+        for one in found:
+            held.setdefault(one.series, one)
+        return sorted(held.values(), key=lambda one: tuple(map(int, one.series.split("."))))
+
+    def environment(self, folder: str, python: Interpreter) -> None:
+        """Make an environment without any package. Raises ToolMissing."""
+        self._done("venv", folder, "--python", python.path, *_OWN)
+
+    def fill(self, folder: str, pins: Sequence[str]) -> None:
+        """Let an environment hold these packages and no others, from wheels. Raises ToolMissing."""
+        # What is kept by uv would fill a disk with every release of a framework.
+        where = ("--python", folder, "--no-cache")
+        self._done("pip", "sync", "-", *where, *_WHEELS, *_OWN, text="\n".join(pins) + "\n")
+
+    def _compiled(self, requirements: Sequence[str], *where: str) -> tuple[str, str]:
+        done = self._run(*_COMPILE, *where, text="\n".join(requirements) + "\n")
+        if done.returncode == 0:
+            return done.stdout, ""
+        # uv ends with 1 where there is no solution, and with 2 where it could not look for one.
+        if done.returncode == 1:
+            return "", " ".join(done.stderr.split()).removeprefix("error: ")
+        raise self._failure(done)
+
+    def _done(self, *words: str, text: str = "") -> None:
+        done = self._run(*words, text=text)
+        if done.returncode:
+            raise self._failure(done)
+
+    def _failure(self, done: subprocess.CompletedProcess[str]) -> ToolMissing:
+        said = " ".join(done.stderr.split())
+        help = "run it by hand: uv " + " ".join(done.args[1:])
+        return ToolMissing("uv failed", found=said[-400:], help=help)
+
+    def _run(self, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
         try:
-            done = subprocess.run(  # noqa: S603 - a list of arguments, of which only versions are not ours
-                [self.program, *asked],
-                input="\n".join(requirements) + "\n",
+            return subprocess.run(  # noqa: S603 - a list of arguments, of which only versions are not ours
+                [self.program, *words],
+                input=text,
                 capture_output=True,
                 text=True,
                 env=self.env,
@@ -76,12 +161,3 @@ class Uv:
             raise ToolMissing(
                 "uv did not answer", expected=f"an answer in {PATIENCE} seconds"
             ) from None
-        if done.returncode == 0:
-            return ""
-        said = " ".join(done.stderr.split())
-        # uv ends with 1 where there is no solution, and with 2 where it could not look for one.
-        if done.returncode == 1:
-            return said.removeprefix("error: ")
-        raise ToolMissing(
-            "uv failed", found=said[-400:], help="run it by hand: uv " + " ".join(asked)
-        )

@@ -36,12 +36,12 @@ class FactDifference(Value):
     new: bool = False
 
 
-def text(document: Mapping[str, Any], about: str) -> str:
-    """A fact file: sources and tables in the order of their names, a line for each row."""
+def text(document: Mapping[str, Any], about: str, by: str = "toolmatrix harvest") -> str:
+    """A fact file: sources and tables in the order of their names, a line for each row; `by` is the command."""
     lines = [
         "# yaml-language-server: $schema=../../toolmatrix/schemas/facts.schema.json",
         *(f"# {line}" for line in about.splitlines()),
-        "# Written by `toolmatrix harvest`, and never by hand.",
+        f"# Written by `{by}`, and never by hand.",
         f"schema: {FACTS}",
     ]
     for key in ("components", "sources"):

@@ -1,0 +1,266 @@
+"""Releases tried in environments: what came of their answers, and the newer packages that they fail with."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from toolmatrix.api import pins
+from toolmatrix.codes.audit import BreakingDependency, UnimportableAnswer, UntriedAnswer
+from toolmatrix.harvest import upper_bounds
+from toolmatrix.harvest.environments import FAILED, RAISED, RAN, Environment, ImportOutcome
+from toolmatrix.harvest.imported import Break, RanTogether, Trial
+from toolmatrix.judge import sweep
+from toolmatrix.judge.published import machine
+from toolmatrix.report.imports import ImportedAnswer
+from toolmatrix.solve.assemble import Assembly
+from toolmatrix.solve.request import Ask
+from toolmatrix.solve.resolve import attempt
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from toolmatrix.codes.matrix import MatrixFinding
+    from toolmatrix.facts.index import Index
+    from toolmatrix.finding import BuildVariant
+    from toolmatrix.harvest.environments import Bench
+    from toolmatrix.harvest.operations import Operation
+    from toolmatrix.harvest.resolver import Interpreter
+    from toolmatrix.harvest.upper_bounds import UpperBound
+    from toolmatrix.judge.sweep import Release
+
+
+def standing(index: Index, component: str, keep: Collection[str] = ()) -> Iterator[str]:
+    """The releases of a component, the oldest first, without those that were withdrawn but for some to `keep`."""
+    part, scale = index.component(component), index.scale(component)
+    for version in part.versions:
+        if version in keep or not part.yanked & scale.bit(version):
+            yield version
+
+
+class ImportedReleases(Value):
+    """What was run: answers, findings about them, and the facts that follow."""
+
+    answers: tuple[ImportedAnswer, ...]
+    findings: tuple[MatrixFinding, ...]
+    together: tuple[RanTogether, ...]
+    breaks: tuple[Break, ...]
+
+
+class Trials:
+    """Tries releases, each with every Python that its answer takes.
+
+    `own` are the releases of each component by the package of the index that they were read at.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        bench: Bench,
+        own: Mapping[str, Mapping[str, Collection[str]]],
+        pythons: Sequence[Interpreter],
+    ) -> None:
+        self.index = index
+        self.bench = bench
+        self.pythons = pythons
+        self.component = {package: name for name, held in own.items() for package in held}
+        # Several are tried at once, and an index reads its parts as they are needed.
+        self.reading = Lock()
+        self.releases = {name: {*()}.union(*held.values()) for name, held in own.items()}
+
+    def of(self, release: Release) -> ImportedReleases:
+        """One release with each Python, and bounds with the newest of those that it runs with."""
+        with self.reading:
+            way = self._way(release[0])
+        # The newest has the most releases of everything to fail with.
+        pythons = reversed(self.pythons) if way else ()
+        done: list[_Trying] = []
+        for python in pythons:
+            with self.reading:
+                asked = way and pins.answer(self.index, release, way, self.releases, python.series)
+            if asked:
+                done.append(_Trying(self, release, asked, python))
+                done[-1].run(bounded=any(one.outcome.state == RAN for one in done[:-1]))
+        return ImportedReleases(
+            answers=tuple(one.answer() for one in done),
+            findings=tuple(finding for one in done for finding in one.findings()),
+            together=tuple(one.together() for one in done if one.outcome.state == RAN),
+            breaks=tuple(broken for one in done for broken in one.breaks()),
+        )
+
+    def refuses(self, answer: pins.Pins, component: str, version: str) -> bool:
+        """True if the matrix says that the release of an answer does not go with one of another component."""
+        with self.reading:
+            asked = sweep.request(self.index, answer.release, answer.way)
+            exact = self.index.scale(component).exact(version)
+            ask = Ask(component=component, selector=exact, text=f"{component}=={version}")
+            asked = asked.replace(asks=(*asked.asks, ask))
+            return isinstance(attempt(self.index, asked), Assembly)
+
+    def standing(self, component: str, keep: Collection[str]) -> list[str]:
+        """The releases of a component that were not withdrawn, and some to `keep`."""
+        with self.reading:
+            return [*standing(self.index, component, keep)]
+
+    def _way(self, component: str) -> BuildVariant | None:
+        found = (
+            way
+            for way in sweep.ways(self.index, component)
+            if (way.from_, way.accelerator) == ("wheel", "none")
+            if machine(self.index, way) == self.bench.machine
+        )
+        return next(found, None)
+
+
+class _Trying:
+    """One release with one Python."""
+
+    def __init__(
+        self, trials: Trials, release: Release, asked: pins.Pins, python: Interpreter
+    ) -> None:
+        self.trials = trials
+        self.release = release
+        self.asked = asked
+        self.python = python
+        self.operation: Operation = trials.bench.operations.of[release[0]]
+        self.held: dict[str, str] = {}
+        self.outcome = ImportOutcome(state=FAILED)
+        # By package.
+        self.bounds: dict[str, UpperBound] = {}
+
+    def run(self, *, bounded: bool) -> None:
+        """Install and run the answer and, if it is not `bounded` yet, newer packages."""
+        uv = self.trials.bench.uv
+        whole, said = uv.pins(self.asked.requirements, self.python)
+        if not whole:
+            self.outcome = ImportOutcome(state=FAILED, said=said)
+            return
+        self.held = dict(pin.split("==") for pin in whole)
+        with Environment(self.trials.bench, self.python, self.operation) as place:
+            self.outcome = place.attempt(whole)
+            if self.outcome.state == RAN and not bounded:
+                self.bounds = dict(self._bounds(place))
+
+    def _bounds(self, place: Environment) -> Iterator[tuple[str, UpperBound]]:
+        uv = self.trials.bench.uv
+        for package, component in self._beside().items():
+            others = [f"{name}=={held}" for name, held in self.held.items() if name != package]
+
+            def tried(
+                version: str, name: str = package, rest: Sequence[str] = others
+            ) -> ImportOutcome | None:
+                found, _ = uv.pins([*rest, f"{name}=={version}"], self.python)
+                return place.attempt(found) if found else None
+
+            newest, _ = uv.pins([*others, package], self.python)
+            allowed = dict(pin.split("==") for pin in newest).get(package, "")
+            found = upper_bounds.search(self._versions(component, package, allowed), tried)
+            if found:
+                yield package, found
+
+    def _beside(self) -> dict[str, str]:
+        """The packages that took part and that the matrix knows in these releases, with their components."""
+        known = self.trials.component
+        return {
+            name: known[name]
+            for name, version in self.held.items()
+            # What was installed and not imported shows nothing.
+            if name in known and name in self.outcome.loaded and known[name] != self.release[0]
+            if version in self.trials.releases[known[name]]
+        }
+
+    def _versions(self, component: str, package: str, allowed: str) -> list[str]:
+        """Releases from the one that is held to the newest that the requirements allow."""
+        held = self.held[package]
+        versions = self.trials.standing(component, (held, allowed))
+        if allowed not in versions:
+            return [held]
+        return versions[versions.index(held) : versions.index(allowed) + 1]
+
+    def answer(self) -> ImportedAnswer:
+        """The answer with what came of it."""
+        return ImportedAnswer(
+            component=self.release[0],
+            release=self.release[1],
+            python=self.python.series,
+            pins=self.asked.requirements,
+            state=self.outcome.state,
+            said=self.outcome.said,
+        )
+
+    def trial(self) -> Trial:
+        """Where and how it was run."""
+        bench = self.trials.bench
+        return Trial(
+            python=self.python.version,
+            machine=bench.machine,
+            system=bench.system,
+            program=self.operation.digest,
+            day=self.outcome.day,
+        )
+
+    def together(self) -> RanTogether:
+        """The packages that ran."""
+        beside = self._beside()
+        return RanTogether(
+            component=self.release[0],
+            release=self.release[1],
+            series=self.python.series,
+            beside={component: self.held[name] for name, component in beside.items()},
+            also={
+                beside[name]: bound.newest
+                for name, bound in self.bounds.items()
+                if not bound.fails and not bound.undecided
+            },
+            trial=self.trial(),
+        )
+
+    def breaks(self) -> Iterator[Break]:
+        """Facts about the package whose own code met what a newer one does not have."""
+        for package, bound in self.bounds.items():
+            culprit = bound.outcome.culprit(package) if bound.outcome else ""
+            component = self.trials.component.get(culprit, "")
+            # Of code that is of no package, or of one that the matrix does not know, nothing can be said.
+            if component and self.held[culprit] in self.trials.releases[component]:
+                yield Break(
+                    component=component,
+                    release=self.held[culprit],
+                    dependency=self.trials.component[package],
+                    bound=bound,
+                    trial=self.trial(),
+                    widens=component == self.release[0] and self.operation.widens,
+                )
+
+    def findings(self) -> Iterator[MatrixFinding]:
+        """What came of the answer if it did not run, and what it does not run with."""
+        trials, said, python = self.trials, self.outcome.said, self.python.series
+        if self.outcome.state == RAISED:
+            yield self._finding(UnimportableAnswer, "error", said, python=python)
+        if self.outcome.state == FAILED:
+            yield self._finding(UntriedAnswer, "info", said, python=python)
+        for package, bound in self.bounds.items():
+            if bound.outcome:
+                component = trials.component[package]
+                yield self._finding(
+                    BreakingDependency,
+                    "info" if trials.refuses(self.asked, component, bound.fails) else "warning",
+                    bound.outcome.said,
+                    dependency=component,
+                    fails=bound.fails,
+                    culprit=bound.outcome.culprit(package) or "no package",
+                )
+
+    def _finding(
+        self, code: type[MatrixFinding], severity: str, said: str, **fields: str
+    ) -> MatrixFinding:
+        component, version = self.release
+        return code(
+            severity=severity,
+            actual=said,
+            component=component,
+            releases=(version,),
+            ways=(self.asked.way,),
+            facts=(f"{component}=={version}",),
+            **fields,  # type: ignore[arg-type]
+        )

@@ -1,0 +1,196 @@
+"""Environments of pins, each made clean and removed again, and what came of a program that was run there.
+
+Outcomes are kept by pins, Python and program, so that what was run once is not run again, and an interrupted audit
+goes on where it was. What failed for the machine's sake (a library that is missing, time that ran out) is not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os.path
+import platform
+import tempfile
+
+from toolmatrix import resources
+from toolmatrix.errors import OutputError, ToolMissing
+from toolmatrix.harvest import programs
+from toolmatrix.outputs import replace_files
+from toolmatrix.value import Document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from toolmatrix.harvest.operations import Operation, Operations
+    from toolmatrix.harvest.resolver import Interpreter, Uv
+
+RAN, RAISED, FAILED = "ran", "raised", "failed"
+PATIENCE = 300
+"""Seconds for one program: an import of gigabytes from a disk that is busy."""
+# What is raised by the system, or by whoever ends a program.
+_SYSTEM = frozenset(("OSError", "MemoryError", "KeyboardInterrupt", "SystemExit"))
+# Otherwise other packages, settings and GPUs of whoever runs it would take part.
+_PASSED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
+
+
+class ImportOutcome(Document):
+    """What came of a program in an environment.
+
+    `state` is `ran`, `raised` (by the packages, which `said` so) or `failed` (for the machine's sake: it says nothing
+    about packages). `frames` are the packages that an exception went through, the innermost first, "" for what is of
+    none; `loaded` are those that were imported. `day` is when it was run.
+    """
+
+    state: str
+    said: str = ""
+    frames: tuple[str, ...] = ()
+    loaded: tuple[str, ...] = ()
+    day: str = ""
+
+    def culprit(self, other: str) -> str:
+        """The package whose code met what `other` does not have: the innermost that is neither that nor none."""
+        return next((name for name in self.frames if name not in ("", other)), "")
+
+
+class Bench:
+    """Where environments are made: uv, the programs, the folder of outcomes ("" for none) and this machine."""
+
+    def __init__(self, uv: Uv, operations: Operations, kept: str, day: str) -> None:
+        self.uv = uv
+        self.operations = operations
+        self.kept = kept
+        self.day = day
+        self.machine = platform.machine()
+        self.system = " ".join((_distribution(), *platform.libc_ver())).strip()
+
+    def outcome(self, pins: Sequence[str], python: Interpreter, operation: Operation) -> str:
+        """The path at which an outcome is kept, "" where none is."""
+        with open(resources.isolated_path(), encoding="utf-8") as file:
+            runner = file.read()
+        asked = [python.version, self.machine, self.system, operation.program, runner, *pins]
+        name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+        return os.path.join(self.kept, f"{name}.json") if self.kept else ""
+
+    def read(self, path: str) -> ImportOutcome | None:
+        """The outcome at a path; None where there is none, or half of one."""
+        try:
+            with open(path, encoding="utf-8") as file:
+                held = json.load(file)
+            return ImportOutcome(
+                state=str(held["state"]),
+                said=str(held["said"]),
+                frames=tuple(map(str, held["frames"])),
+                loaded=tuple(map(str, held["loaded"])),
+                day=str(held["day"]),
+            )
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def keep(self, path: str, outcome: ImportOutcome) -> None:
+        """Keep an outcome, if there is where to."""
+        if not path or outcome.state == FAILED:
+            return
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            replace_files({path: json.dumps(outcome.to_json())})
+        # It is run again the next time.
+        except (OSError, OutputError):
+            return
+
+
+class Environment:
+    """One environment for one Python and program, made when it is first needed and removed at the end."""
+
+    def __init__(self, bench: Bench, python: Interpreter, operation: Operation) -> None:
+        self.bench = bench
+        self.python = python
+        self.operation = operation
+        self.folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.folder:
+            self.folder.cleanup()
+
+    def attempt(self, pins: Sequence[str]) -> ImportOutcome:
+        """What comes of the program with these packages and no others."""
+        bench = self.bench
+        path = bench.outcome(pins, self.python, self.operation)
+        held = bench.read(path)
+        if held:
+            return held
+        try:
+            made = self._run(pins)
+        # uv could not fetch or unpack, the disk is full, or time ran out.
+        except (ToolMissing, OSError) as error:
+            told = (
+                f"{error}: {error.expected or error.found}"
+                if isinstance(error, ToolMissing)
+                else str(error)
+            )
+            made = ImportOutcome(state=FAILED, said=told)
+        made = made.replace(day=bench.day)
+        bench.keep(path, made)
+        return made
+
+    def _run(self, pins: Sequence[str]) -> ImportOutcome:
+        if not self.folder:
+            self.folder = tempfile.TemporaryDirectory(
+                prefix="toolmatrix-import-", ignore_cleanup_errors=True
+            )
+            self.bench.uv.environment(self._path("env"), self.python)
+        self.bench.uv.fill(self._path("env"), pins)
+        for name in ("program.py", "answer.json"):
+            with open(self._path(name), "w", encoding="utf-8") as file:
+                file.write(self.operation.program if name == "program.py" else "")
+        # Packages keep settings and caches below it.
+        home = self._path("home")
+        os.makedirs(home, exist_ok=True)
+        env = {name: self.bench.uv.env[name] for name in _PASSED if name in self.bench.uv.env}
+        said = programs.ask(
+            [
+                *(self._path("env", "bin", "python"), "-I", resources.isolated_path()),
+                *(self._path("program.py"), self._path("answer.json")),
+            ],
+            home,
+            {**env, "HOME": home, "CUDA_VISIBLE_DEVICES": ""},
+            PATIENCE,
+        )
+        with open(self._path("answer.json"), encoding="utf-8") as file:
+            text = file.read()
+        # A signal ended it: an instruction that this processor does not have, or memory that ran out.
+        if said.status or not text:
+            return ImportOutcome(state=FAILED, said=f"ended with status {said.status}")
+        return judged(json.loads(text), self.bench.operations)
+
+    def _path(self, *names: str) -> str:
+        return os.path.join(self.folder.name if self.folder else "", *names)
+
+
+def judged(told: Mapping[str, Any], operations: Operations) -> ImportOutcome:
+    """What the program's own answer amounts to."""
+    loaded = tuple(told["loaded"])
+    if "said" not in told:
+        return ImportOutcome(state=RAN, loaded=loaded)
+    # Whatever may be the machine's is taken for it: a wrong fact is worse than none.
+    own = _SYSTEM.intersection(told["kinds"]) or operations.machine.search(told["text"])
+    return ImportOutcome(
+        state=FAILED if own or told["lacks"] else RAISED,
+        said=told["said"],
+        frames=tuple(told["frames"]),
+        loaded=loaded,
+    )
+
+
+def _distribution() -> str:
+    try:
+        held = platform.freedesktop_os_release()
+    except OSError:
+        return platform.system()
+    return f"{held.get('ID', '')} {held.get('VERSION_ID', '')}".strip()

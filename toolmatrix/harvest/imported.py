@@ -1,0 +1,212 @@
+"""Facts of what was run: packages that went together, and newer ones with which a release fails."""
+
+from __future__ import annotations
+
+import os.path
+import re
+
+from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from toolmatrix.facts.yamlfile import YamlNode
+    from toolmatrix.harvest.upper_bounds import UpperBound
+
+# The keys of a table, in the order in which they are written.
+_TABLE = (
+    *("id", "about", "source", "where", "evidence", "context", "key", "stands-for"),
+    *("columns", "rows"),
+)
+_NEEDED = ("id", "source", "evidence", "key", "columns", "rows")
+ABOUT = (
+    "Releases that were imported and used beside others, and newer releases with which they fail."
+)
+
+
+class Trial(Value):
+    """Where and how something was run: Python in full, machine, system, the program by its digest, and the day."""
+
+    python: str
+    machine: str
+    system: str
+    program: str
+    day: str
+
+
+class RanTogether(Value):
+    """A release that ran with others; `also` are newer releases that it runs with, each alone in the place of one."""
+
+    component: str
+    release: str
+    series: str
+    beside: Mapping[str, str]
+    also: Mapping[str, str]
+    trial: Trial
+
+
+class Break(Value):
+    """A release that fails with a newer one of a dependency; `widens` says that the rest of its series does as well."""
+
+    component: str
+    release: str
+    dependency: str
+    bound: UpperBound
+    trial: Trial
+    widens: bool = False
+
+
+def document(path: str, together: Iterable[RanTogether], breaks: Iterable[Break]) -> dict[str, Any]:
+    """The facts with those that a file has already: what was run on another machine was run as well."""
+    tables = _read(path)
+    for ran in together:
+        table = _table(tables, f"{ran.component}-imports-{ran.trial.machine}", _ran_head(ran))
+        table["columns"] |= {name: {"as": "tested"} for name in ran.beside}
+        _put(table, _ran_row(ran))
+    for broken in breaks:
+        table = _table(tables, f"{broken.component}-breaks", _break_head(broken))
+        name = broken.dependency
+        table["columns"][name] = {
+            "as": "limits",
+            # Whoever else limits it says it for another reason, and both bind.
+            "topic": f"{name}-imported",
+            "says": "runs with {component} {value}",
+        }
+        if broken.widens:
+            table["stands-for"] = ["same-minor"]
+        _put(table, _break_row(broken))
+    return {"sources": _sources(tables), "tables": [_ordered(one) for one in tables.values()]}
+
+
+def _table(tables: dict[str, dict[str, Any]], id: str, head: Mapping[str, Any]) -> dict[str, Any]:
+    return tables.setdefault(id, {"id": id, **head, "rows": []})
+
+
+def _put(table: dict[str, Any], row: dict[str, Any]) -> None:
+    table["rows"] = [one for one in table["rows"] if one["id"] != row["id"]] + [row]
+
+
+def _ran_head(ran: RanTogether) -> dict[str, Any]:
+    name = ran.component
+    return {
+        "about": f"{name}: what it was imported and used with",
+        "source": _source(name),
+        "where": f"operations.yaml of toolmatrix, {name}",
+        "evidence": "ran",
+        "context": {"machine": ran.trial.machine, "from": "wheel", "accelerator": "none"},
+        "key": name,
+        "columns": {
+            "python": {"as": "tested"},
+            **{one: {"as": "attribute"} for one in ("also", "on", "program", "day")},
+        },
+    }
+
+
+def _ran_row(ran: RanTogether) -> dict[str, Any]:
+    also = "; ".join(f"{name} {release}" for name, release in sorted(ran.also.items()))
+    return {
+        "id": f"{ran.component}-imports-{ran.trial.machine}/{ran.release}/{ran.series}",
+        # Exactly this one: `1.2` would be 1.2.1 as well.
+        ran.component: f"==={ran.release}",
+        "python": ran.series,
+        **ran.beside,
+        **({"also": also} if also else {}),
+        "on": f"CPython {ran.trial.python}, {ran.trial.system}",
+        "program": ran.trial.program,
+        "day": ran.trial.day,
+    }
+
+
+def _break_head(broken: Break) -> dict[str, Any]:
+    name = broken.component
+    return {
+        "about": f"{name}: newer releases that its requirements let through, and with which it fails",
+        "source": _source(name),
+        "evidence": "ran",
+        "key": name,
+        "columns": {one: {"as": "attribute"} for one in ("program", "day")},
+    }
+
+
+def _break_row(broken: Break) -> dict[str, Any]:
+    bound, trial, name = broken.bound, broken.trial, broken.dependency
+    several = f"{bound.fails} and {bound.newest}" if bound.newest != bound.fails else bound.fails
+    said = bound.outcome.said if bound.outcome else ""
+    return {
+        "id": f"{broken.component}-breaks/{broken.release}/{name}",
+        broken.component: f"==={broken.release}",
+        name: f"<{bound.fails}",
+        "where": f"runs with {name} {bound.works}, fails with {several}: {said}"
+        f" (CPython {trial.python} on {trial.machine}, {trial.system})",
+        "program": trial.program,
+        "day": trial.day,
+    }
+
+
+def _source(component: str) -> str:
+    return f"toolmatrix-imports-{component}"
+
+
+def _sources(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    days: dict[str, str] = {}
+    for table in tables.values():
+        newest = max(row["day"] for row in table["rows"])
+        days[table["source"]] = max(newest, days.get(table["source"], ""))
+    return {
+        name: {
+            "title": "toolmatrix, imports that were run",
+            "at": f"imports of {name.removeprefix(_source(''))} as each row names them, by `toolmatrix audit --import`",
+            "read": day,
+        }
+        for name, day in days.items()
+    }
+
+
+def _ordered(table: dict[str, Any]) -> dict[str, Any]:
+    # One order for whatever was there before and what came now.
+    columns = table["columns"]
+    rows = sorted(table["rows"], key=lambda row: _numbers(row["id"]))
+    ordered = table | {
+        "columns": {name: columns[name] for name in sorted(columns)},
+        "rows": [{key: row[key] for key in _keys(row, table["key"])} for row in rows],
+    }
+    return {key: ordered[key] for key in _TABLE if key in ordered}
+
+
+def _keys(row: Mapping[str, Any], subject: str) -> list[str]:
+    first, last = ("id", subject, "python"), ("also", "where", "on", "program", "day")
+    others = sorted(key for key in row if key not in (*first, *last))
+    return [key for key in (*first, *others, *last) if key in row]
+
+
+def _numbers(text: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text)]
+
+
+def _read(path: str) -> dict[str, dict[str, Any]]:
+    """The tables of a file by id, {} where there is none. Raises MatrixError."""
+    if not os.path.exists(path):
+        return {}
+    fields = yamlfile.read(path).only(
+        "a file of what was run", ("schema", "sources", "tables"), ("schema",)
+    )
+    found = {}
+    for node in pieces.items(fields, "tables"):
+        # Whatever else is there was put by somebody, and would be lost or break what comes after.
+        own = node.only("a table of what was run", _TABLE, _NEEDED)
+        for row in own["rows"].sequence("rows"):
+            row.only("a row of what was run", tuple(row.mapping("a row")), ("id", "day"))
+        held = _plain(node)
+        found[held["id"]] = held
+    return found
+
+
+def _plain(node: YamlNode) -> Any:
+    if node.items is not None:
+        return [_plain(one) for one in node.items]
+    if node.fields is not None:
+        return {name: _plain(one) for name, one in node.fields.items()}
+    return node.text or ""

@@ -1,0 +1,68 @@
+"""Answers that were installed and used, as a table with what came of each, and findings below it."""
+
+from __future__ import annotations
+
+from toolmatrix.report import terminal
+from toolmatrix.report.findings import MatrixReport
+from toolmatrix.report.grid import markdown
+from toolmatrix.value import Document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.finding import Finding
+    from toolmatrix.report.terminal import Terminal
+
+_HEAD = ("release", "python", "came of it", "packages")
+
+
+class ImportedAnswer(Document):
+    """The answer for a release with a Python series: its pins, and what came of them: ran, raised or failed."""
+
+    component: str
+    release: str
+    python: str
+    pins: tuple[str, ...]
+    state: str
+    said: str = ""
+
+
+class ImportReport(MatrixReport):
+    """What came of each answer, and findings, the worst first."""
+
+    def __init__(
+        self, index: Index, findings: Iterable[Finding], answers: Sequence[ImportedAnswer]
+    ) -> None:
+        super().__init__(index, findings, {"answers": len(answers)})
+        self.answers = answers
+
+    def document(self, subject: str) -> dict[str, Any]:
+        """Everything as JSON values."""
+        return super().document(subject) | {"imports": [one.to_json() for one in self.answers]}
+
+    def text(self, screen: Terminal) -> str:
+        """The table, then the findings."""
+        return "\n".join(terminal.columns(self._rows())) + "\n\n" + super().text(screen)
+
+    def markdown(self) -> str:
+        """The table and the findings as Markdown."""
+        return f"{markdown(self._rows())}\n{super().markdown()}"
+
+    def looked(self) -> str:
+        """The numbers of what was looked at."""
+        states = [one.state for one in self.answers]
+        counts = ", ".join(f"{states.count(name)} {name}" for name in dict.fromkeys(states))
+        answers = terminal.plural(len(states), "answer")
+        return f"installed and used {answers}" + (f": {counts}" if counts else "")
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            _HEAD,
+            *(
+                (f"{one.component} {one.release}", one.python, one.state, " ".join(one.pins))
+                for one in self.answers
+            ),
+        ]
