@@ -184,7 +184,7 @@ def test_what_a_newer_package_took_away_is_found_and_becomes_a_fact(
     text = shop.written.read_text()
     assert "runs with lib 1.2, fails with 2.0 and 2.1: AttributeError: module ''lib'' has" in text
     assert text.count("id: app-imports-") == 3
-    assert "  + app-breaks/1.0.1/lib  app ===1.0.1; lib <2.0; where runs with" in run.err
+    assert "  + app-breaks-lib/1.0.1  app ===1.0.1; lib <2.0; where runs with" in run.err
     # The fact takes effect, for the release that was run and, derived, for the rest of its series.
     shop.files.append("ran.yaml")
     for release, evidence in (("1.0.1", "ran"), ("1.0.0", "derived")):

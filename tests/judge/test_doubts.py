@@ -159,6 +159,16 @@ def test_a_widened_row_that_is_worth_less_is_none(make: Callable[..., Small]) ->
     assert find(make(*LATER), "TM311") == []
 
 
+def test_what_was_run_was_there_when_it_was_run(make: Callable[..., Small]) -> None:
+    ran = ("evidence: tested\n    stands-for: [same-minor]", "evidence: ran")
+    newer = ('- {app: 2.0.1, tool: "2.0"}', '- {app: "===2.0", tool: "2.0"}')
+    held = make(*LATER, ran, newer)
+    assert find(held, "TM311") == []
+    index = held.matrix
+    vouching = [claim for claim in index.claims.values() if claim.row == "tested/===2.0"]
+    assert [claim.evidence for claim in vouching] == ["ran"]
+
+
 def test_what_is_inside_is_inside_whenever_it_was_made(make: Callable[..., Small]) -> None:
     inside = ("columns: {tool: {as: tested}}", "columns: {tool: {as: carries}}")
     widened = ("minor, evidence: derived", "minor, evidence: tested")

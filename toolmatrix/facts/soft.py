@@ -77,7 +77,8 @@ def _timely(
 
 def _by_then(cell: CompiledClaim, subject: int, dates: Mapping[str, Sequence[str]]) -> int:
     # The releases that a cell names and that were out when its row was written; one without a date counts as out.
-    if cell.claim.carried:
+    # What was run was there when it was run.
+    if cell.claim.carried or cell.evidence == "ran":
         return cell.allowed
     own = dates[cell.when[0][0]]
     named = cell.written_for or subject

@@ -21,6 +21,7 @@ _TABLE = (
     *("id", "about", "source", "where", "evidence", "context", "key", "stands-for"),
     *("columns", "rows"),
 )
+_RAN_WITH = {"as": "tested", "says": "ran with {subject} {release}"}
 _NEEDED = ("id", "source", "evidence", "key", "columns", "rows")
 ABOUT = (
     "Releases that were imported and used beside others, and newer releases with which they fail."
@@ -64,19 +65,13 @@ def document(path: str, together: Iterable[RanTogether], breaks: Iterable[Break]
     tables = _read(path)
     for ran in together:
         table = _table(tables, f"{ran.component}-imports-{ran.trial.machine}", _ran_head(ran))
-        table["columns"] |= {name: {"as": "tested"} for name in ran.beside}
+        table["columns"] |= dict.fromkeys(("python", *ran.beside), _RAN_WITH)
         _put(table, _ran_row(ran))
     for broken in breaks:
-        table = _table(tables, f"{broken.component}-breaks", _break_head(broken))
-        name = broken.dependency
-        table["columns"][name] = {
-            "as": "limits",
-            # Whoever else limits it says it for another reason, and both bind.
-            "topic": f"{name}-imported",
-            "says": "runs with {component} {value}",
-        }
-        if broken.widens:
-            table["stands-for"] = ["same-minor"]
+        # A table for each dependency: what a row of another leaves out would look like something forgotten.
+        table = _table(
+            tables, f"{broken.component}-breaks-{broken.dependency}", _break_head(broken)
+        )
         _put(table, _break_row(broken))
     return {"sources": _sources(tables), "tables": [_ordered(one) for one in tables.values()]}
 
@@ -98,10 +93,7 @@ def _ran_head(ran: RanTogether) -> dict[str, Any]:
         "evidence": "ran",
         "context": {"machine": ran.trial.machine, "from": "wheel", "accelerator": "none"},
         "key": name,
-        "columns": {
-            "python": {"as": "tested"},
-            **{one: {"as": "attribute"} for one in ("also", "on", "program", "day")},
-        },
+        "columns": {one: {"as": "attribute"} for one in ("also", "on", "program", "day")},
     }
 
 
@@ -121,13 +113,20 @@ def _ran_row(ran: RanTogether) -> dict[str, Any]:
 
 
 def _break_head(broken: Break) -> dict[str, Any]:
-    name = broken.component
+    name, dependency = broken.component, broken.dependency
+    limits = {
+        "as": "limits",
+        # Whoever else limits it says it for another reason, and both bind.
+        "topic": f"{dependency}-imported",
+        "says": "runs with {component} {value}",
+    }
     return {
-        "about": f"{name}: newer releases that its requirements let through, and with which it fails",
+        "about": f"{name}: releases of {dependency} that its requirements let through, and with which it fails",
         "source": _source(name),
         "evidence": "ran",
         "key": name,
-        "columns": {one: {"as": "attribute"} for one in ("program", "day")},
+        **({"stands-for": ["same-minor"]} if broken.widens else {}),
+        "columns": {dependency: limits, **{one: {"as": "attribute"} for one in ("program", "day")}},
     }
 
 
@@ -136,7 +135,7 @@ def _break_row(broken: Break) -> dict[str, Any]:
     several = f"{bound.fails} and {bound.newest}" if bound.newest != bound.fails else bound.fails
     said = bound.outcome.said if bound.outcome else ""
     return {
-        "id": f"{broken.component}-breaks/{broken.release}/{name}",
+        "id": f"{broken.component}-breaks-{name}/{broken.release}",
         broken.component: f"==={broken.release}",
         name: f"<{bound.fails}",
         "where": f"runs with {name} {bound.works}, fails with {several}: {said}"
@@ -147,7 +146,7 @@ def _break_row(broken: Break) -> dict[str, Any]:
 
 
 def _source(component: str) -> str:
-    return f"toolmatrix-imports-{component}"
+    return f"imported-{component}"
 
 
 def _sources(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

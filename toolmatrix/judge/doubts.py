@@ -57,7 +57,8 @@ def younger(
             claim = record(cite.record)
             if not isinstance(claim, ClaimRecord) or claim.kind != "tested":
                 continue
-            if words.rank(cite.evidence) < words.rank(VOUCHED):
+            # What was run was there when it was run.
+            if words.rank(cite.evidence) < words.rank(VOUCHED) or cite.evidence == "ran":
                 continue
             release = chosen.get(claim.subject, "")
             written = day(claim.subject, release) if release else ""

@@ -174,7 +174,8 @@ def filled(record: ClaimRecord, version: str = "", mine: str = "") -> str:
     words = record.says
     for name, value in (
         ("subject", record.subject),
-        ("release", shortened(record.releases, mine)),
+        # That it is this release and none that is finer is for the solver.
+        ("release", shortened(record.releases.removeprefix("==="), mine)),
         ("component", record.component),
         ("value", shortened(record.selector, version)),
     ):

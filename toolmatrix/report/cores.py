@@ -122,7 +122,7 @@ def soft_documents(
         lines: dict[str, dict[str, Any]] = {}
         for cite in pair.cites:
             record = index.claim(cite.record)
-            release = record.releases
+            release = record.releases.removeprefix("===")
             tested = claims.shortened(record.selector)
             text = f"{pair.subject} {release} was tested with {pair.component} {tested}"
             if "same-minor" in cite.rules:
@@ -137,8 +137,10 @@ def soft_documents(
                 "target": pair.target,
                 "default": False,
             }
-            # A row is cited for every pair of releases that it joins; it is told once.
-            lines.setdefault(record.id, line)
+            # A row is cited for every pair of releases that it joins, and several say the same: it is told once.
+            told = lines.setdefault(f"{text} {cite.evidence}", line)
+            if record.id not in told["facts"]:
+                told["facts"].append(record.id)
         asks = [ask for ask in request.asks if ask.target in ("", pair.target)]
         wanted = {ask.component: ask.text for ask in asks}
         # Archs and devices are asked for by options, and no word of the request names their component.
