@@ -105,9 +105,13 @@ def imported_releases(
     trials = Trials(index, bench, own, there)
     parts = []
     with ThreadPoolExecutor(jobs) as pool:
-        for done, part in enumerate(pool.map(trials.of, work), 1):
-            parts.append(part)
-            progress(done, len(work))
+        try:
+            for done, part in enumerate(pool.map(trials.of, work), 1):
+                parts.append(part)
+                progress(done, len(work))
+        finally:
+            # An interrupt waits for what runs at the moment, and for nothing after it.
+            bench.stopped.set()
     return ImportedReleases(
         **{
             field: tuple(one for part in parts for one in getattr(part, field))

@@ -11,6 +11,7 @@ import json
 import os.path
 import platform
 import tempfile
+from threading import Event
 
 from toolmatrix import resources
 from toolmatrix.errors import OutputError, ToolMissing
@@ -64,10 +65,12 @@ class Bench:
         self.operations = operations
         self.kept = kept
         self.day = day
+        # Set where nobody waits for outcomes any more.
+        self.stopped = Event()
         self.machine = platform.machine()
         self.system = " ".join((_distribution(), *platform.libc_ver())).strip()
 
-    def outcome(self, pins: Sequence[str], python: Interpreter, operation: Operation) -> str:
+    def place(self, pins: Sequence[str], python: Interpreter, operation: Operation) -> str:
         """The path at which an outcome is kept, "" where none is."""
         with open(resources.isolated_path(), encoding="utf-8") as file:
             runner = file.read()
@@ -121,7 +124,9 @@ class Environment:
     def attempt(self, pins: Sequence[str]) -> ImportOutcome:
         """What comes of the program with these packages and no others."""
         bench = self.bench
-        path = bench.outcome(pins, self.python, self.operation)
+        if bench.stopped.is_set():
+            raise KeyboardInterrupt
+        path = bench.place(pins, self.python, self.operation)
         held = bench.read(path)
         if held:
             return held
