@@ -281,6 +281,22 @@ def test_what_may_be_the_fault_of_the_machine_is_no_fact(
     assert codes(shop.ask(cli, "app==2.0", "--json")) == []
 
 
+def test_a_newer_package_that_ends_the_program_is_told_and_is_no_bound(
+    cli: Cli, shop: Workshop
+) -> None:
+    shop.operations(
+        OPERATIONS.replace("app.used() == 1", "hasattr(app.lib, 'old') or app.os.abort()")
+    )
+    shop.app(b"import os, lib\n\ndef used():\n    return 1\n")
+    shop.facts = shop.facts.replace('- {app: "1.0.1", lib: "1.1"}', '- {app: "2.0", lib: "1.1"}')
+    run = shop.ask(cli, "app==2.0", "--json", "--write", str(shop.written))
+    assert run.code == 0
+    assert codes(run) == [("info", "TM330", "ended with status -6")]
+    assert f"with Python {SERIES} and lib 2.1 could not be tried" in run.out
+    assert "breaks" not in shop.written.read_text()
+    assert "also" not in shop.written.read_text().partition("rows:")[2]
+
+
 def test_what_fails_in_the_program_itself_says_nothing_about_packages(
     cli: Cli, shop: Workshop
 ) -> None:

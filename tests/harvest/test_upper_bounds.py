@@ -59,8 +59,8 @@ def test_releases_that_cannot_be_had_are_passed_over() -> None:
 
 def test_what_is_not_the_packages_fault_ends_it() -> None:
     assert search(MANY, Tried(50, ill={49})) == UpperBound(
-        newest="99", works="0", undecided="no disk"
+        newest="99", works="0", undecided="no disk", tried="49"
     )
     assert search(MANY, Tried(50, ill={99})) == UpperBound(
-        newest="99", works="0", undecided="no disk"
+        newest="99", works="0", undecided="no disk", tried="99"
     )

@@ -240,8 +240,13 @@ class _Trying:
         if self.outcome.state == FAILED:
             yield self._finding(UntriedAnswer, "info", said, python=python)
         for package, bound in self.bounds.items():
+            component = trials.component[package]
+            if bound.undecided:
+                newer = f" and {component} {bound.tried}"
+                yield self._finding(
+                    UntriedAnswer, "info", bound.undecided, python=python, newer=newer
+                )
             if bound.outcome:
-                component = trials.component[package]
                 yield self._finding(
                     BreakingDependency,
                     "info" if trials.refuses(self.asked, component, bound.fails) else "warning",

@@ -110,6 +110,10 @@ class UntriedAnswer(MatrixFinding):
     """An answer from wheels of which this machine cannot say whether it can be used."""
 
     code = "TM330"
-    text = "the answer for {named} {in_ways} with Python {python} could not be tried: {actual}"
+    text = (
+        "the answer for {named} {in_ways} with Python {python}{newer} could not be tried: {actual}"
+    )
     advice = "run it on a machine that can"
     python: str
+    # ` and numpy 2.0.0` where it is the answer with a newer package.
+    newer: str = ""

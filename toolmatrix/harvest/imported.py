@@ -21,7 +21,8 @@ _TABLE = (
     *("id", "about", "source", "where", "evidence", "context", "key", "stands-for"),
     *("columns", "rows"),
 )
-_RAN_WITH = {"as": "tested", "says": "ran with {subject} {release}"}
+# What a row leaves out was not there, and is not forgotten.
+_RAN_WITH = {"as": "tested", "complete": True, "says": "ran with {subject} {release}"}
 _NEEDED = ("id", "source", "evidence", "key", "columns", "rows")
 ABOUT = (
     "Releases that were imported and used beside others, and newer releases with which they fail."
@@ -208,4 +209,4 @@ def _plain(node: YamlNode) -> Any:
         return [_plain(one) for one in node.items]
     if node.fields is not None:
         return {name: _plain(one) for name, one in node.fields.items()}
-    return node.text or ""
+    return True if node.text == "true" else node.text or ""

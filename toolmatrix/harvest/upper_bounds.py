@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class UpperBound(Value):
     """The newest release that was run, the last that works, and, where one does not, the first such with its outcome.
 
-    `works` is the newest one where all work; `undecided` says why nothing can be said.
+    `works` is the newest one where all work; `undecided` says why nothing can be said after `tried`.
     """
 
     newest: str
@@ -23,6 +23,7 @@ class UpperBound(Value):
     fails: str = ""
     outcome: ImportOutcome | None = None
     undecided: str = ""
+    tried: str = ""
 
 
 def search(
@@ -47,7 +48,8 @@ def search(
             continue
         newest = newest or left[at]
         if outcome.state == FAILED:
-            return UpperBound(newest=newest, works=left[low], undecided=outcome.said)
+            told = outcome.said
+            return UpperBound(newest=newest, works=left[low], undecided=told, tried=left[at])
         if outcome.state == RAN:
             low = at
         elif outcome.state == RAISED:
