@@ -206,8 +206,23 @@ def test_an_answer_that_cannot_be_used_is_an_error(cli: Cli, shop: Workshop) -> 
     shop.facts = shop.facts.replace('- {app: "1.0.1", lib: "1.1"}', '- {app: "2.0", lib: "1.1"}')
     run = shop.ask(cli, "app==1.0.1", "--json", "--write", str(shop.written))
     assert run.code == 1
-    assert codes(run) == [("error", "TM328", TAKEN)]
-    # Nothing older was run, so nothing is known of a bound.
+    assert codes(run) == [("error", "TM328", TAKEN), ("warning", "TM329", TAKEN)]
+    # What it runs with is found from the oldest on, and with that fact the answer is another.
+    assert "runs with lib 1.2, fails with 2.0 and 2.1: " in shop.written.read_text()
+    shop.files.append("ran.yaml")
+    again = shop.ask(cli, "app==1.0.1", "--json", "--write", str(shop.written))
+    assert again.code == 0
+    assert json.loads(again.out)["imports"][0]["pins"] == ["app==1.0.1", "lib==1.2"]
+    assert "id: app-imports-" in shop.written.read_text()
+
+
+def test_what_never_runs_has_no_bound(cli: Cli, shop: Workshop) -> None:
+    shop.app(b"import lib\nlib.never\n")
+    run = shop.ask(cli, "app==2.0", "--json", "--write", str(shop.written))
+    assert run.code == 1
+    assert codes(run) == [
+        ("error", "TM328", "AttributeError: module 'lib' has no attribute 'never'")
+    ]
     assert not shop.written.exists()
 
 

@@ -64,3 +64,14 @@ def test_what_is_not_the_packages_fault_ends_it() -> None:
     assert search(MANY, Tried(50, ill={99})) == UpperBound(
         newest="99", works="0", undecided="no disk", tried="99"
     )
+
+
+def test_where_nothing_is_known_to_work_the_oldest_shows_it() -> None:
+    tried = Tried(50, lost={0, 1, 2})
+    found = search(MANY, tried, works=False)
+    assert found
+    assert (found.newest, found.works, found.fails) == ("99", "49", "50")
+    assert tried.asked[:5] == [0, 1, 2, 3, 99]
+    assert search(MANY, Tried(0), works=False) is None
+    assert search(MANY, Tried(50, ill={0}), works=False) is None
+    assert search(MANY[:2], Tried(9, lost={0, 1}), works=False) is None

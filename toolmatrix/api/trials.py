@@ -81,7 +81,7 @@ class Trials:
                 asked = way and pins.answer(self.index, release, way, self.releases, python.series)
             if asked:
                 done.append(_Trying(self, release, asked, python))
-                done[-1].run(bounded=any(one.outcome.state == RAN for one in done[:-1]))
+                done[-1].run(bounded=any(one.bounded for one in done[:-1]))
         return ImportedReleases(
             answers=tuple(one.answer() for one in done),
             findings=tuple(finding for one in done for finding in one.findings()),
@@ -139,7 +139,7 @@ class _Trying:
         self.held = dict(pin.split("==") for pin in whole)
         with Environment(self.trials.bench, self.python, self.operation) as place:
             self.outcome = place.attempt(whole)
-            if self.outcome.state == RAN and not bounded:
+            if self.outcome.state != FAILED and not bounded:
                 self.bounds = dict(self._bounds(place))
 
     def _bounds(self, place: Environment) -> Iterator[tuple[str, UpperBound]]:
@@ -155,7 +155,11 @@ class _Trying:
 
             newest, _ = uv.pins([*others, package], self.python)
             allowed = dict(pin.split("==") for pin in newest).get(package, "")
-            found = upper_bounds.search(self._versions(component, package, allowed), tried)
+            found = upper_bounds.search(
+                self._versions(component, package, allowed),
+                tried,
+                works=self.outcome.state == RAN,
+            )
             if found:
                 yield package, found
 
@@ -171,12 +175,18 @@ class _Trying:
         }
 
     def _versions(self, component: str, package: str, allowed: str) -> list[str]:
-        """Releases from the one that is held to the newest that the requirements allow."""
+        """Releases from the one that is held, or the oldest if that fails, to the newest that requirements allow."""
         held = self.held[package]
         versions = self.trials.standing(component, (held, allowed))
-        if allowed not in versions:
-            return [held]
-        return versions[versions.index(held) : versions.index(allowed) + 1]
+        first = versions.index(held) if self.outcome.state == RAN else 0
+        # An index may list what the matrix does not know yet.
+        last = versions.index(allowed if allowed in versions else held)
+        return versions[first : last + 1]
+
+    @property
+    def bounded(self) -> bool:
+        """True if it is known what a newer package does, and another Python need not show it again."""
+        return self.outcome.state == RAN or any(one.fails for one in self.bounds.values())
 
     def answer(self) -> ImportedAnswer:
         """The answer with what came of it."""

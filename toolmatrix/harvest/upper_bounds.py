@@ -27,14 +27,26 @@ class UpperBound(Value):
 
 
 def search(
-    versions: Sequence[str], attempt: Callable[[str], ImportOutcome | None]
+    versions: Sequence[str],
+    attempt: Callable[[str], ImportOutcome | None],
+    *,
+    works: bool = True,
 ) -> UpperBound | None:
-    """The bound among releases in order, of which the first is known to work; None where no newer one can be had.
+    """The bound among releases in order, of which the first `works`; None where no newer one can be had.
+
+    Where it is not known to, it has to be shown first, by the oldest that can be had; None where that fails as well.
 
     `attempt` runs one, and gives None for a release that cannot be installed. Between the first that fails and the
     newest, which fails as well, all are taken to fail.
     """
     left = list(versions)
+    oldest = RAN if works else ""
+    while left and not oldest:
+        first = attempt(left[0])
+        oldest = first.state if first else ""
+        left = left if first else left[1:]
+    if oldest != RAN:
+        return None
     low, high = 0, len(left)
     newest = ""
     failing: ImportOutcome | None = None
