@@ -122,10 +122,13 @@ def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str,
         last = last or sweep.refusal((component, wheel.release), way, found)
     # Wheels are those of a build where the component has several.
     own = (component, f"{component}-variant")
+    grounds = last.grounds if last else ()
+    if any(ground.subject not in own for ground in grounds):
+        return ()
     return tuple(
         fact
-        for ground in (last.grounds if last else ())
-        if ground.subject in own and ground.component in ("python", "machine")
+        for ground in grounds
+        if ground.component in ("python", "machine")
         for fact in ground.facts
     )
 
