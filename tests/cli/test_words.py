@@ -229,7 +229,7 @@ ERRORS = {
         "error[TM901]: unknown option `--cuda`\nhelp: did you mean `--with cuda==12.4`?\n"
     ),
     "resolve torch --python=3.12": (
-        "error[TM901]: unknown option `--python`\nhelp: did you mean `--with python==3.12`?\n"
+        "error[TM901]: `resolve` has no option `--python`\nhelp: did you mean `--with python==3.12`?\n"
     ),
     "matrix torch cuda": (
         "error[TM901]: `matrix` does not take `torch`\n"

@@ -130,10 +130,14 @@ def _unknown(parsed: Parsed, flag: str, value: str = "") -> UsageError:
     close = _MEANT.get(flag) or closest(flag, known)
     # With a version behind it, such as `--cuda 11.2`, it is what one holds, unless it is very like a flag.
     if value[:1].isdigit() and "--with" in known and not closest(flag, known, _SURELY):
-        close = f"--with {flag[2:]}=={value}"
+        close = _holding(flag, value)
     command = f" {parsed.command.name}" if parsed.command else ""
     help = f"did you mean `{close}`?" if close else f"`toolmatrix help{command}` lists the options"
     return UsageError(f"unknown option `{flag}`", help=help)
+
+
+def _holding(flag: str, value: str) -> str:
+    return f"--with {flag[2:]}=={value}"
 
 
 def _set(parsed: Parsed, option: Option, flag: str, text: str) -> None:
@@ -165,11 +169,11 @@ def _check_options(parsed: Parsed) -> None:
         return
     for name, flag in parsed.flags.items():
         if name not in command.options:
-            flag = flag.split()[0]
+            flag, _, value = flag.partition(" ")
             others = [f"`{other.name}`" for other in COMMANDS.values() if name in other.own]
             if name in REQUEST:
                 others.insert(0, "`resolve`")
-            raise UsageError(
-                f"`{command.name}` has no option `{flag}`",
-                help=f"it belongs to {' and '.join(others)}",
-            )
+            help = f"it belongs to {' and '.join(others)}"
+            if value[:1].isdigit() and _FLAGS["--with"][0].name in command.options:
+                help = f"did you mean `{_holding(flag, value)}`?"
+            raise UsageError(f"`{command.name}` has no option `{flag}`", help=help)

@@ -323,16 +323,18 @@ def _domains(reached: Reached) -> list[int]:
     for variable in reached.variables:
         part = reached.component(variable.component)
         # Withdrawn releases are dropped, and those that were not out on the day of `--at`.
-        dropped = part.yanked
+        later = 0
         for place, date in enumerate(part.dates if request.at else ()):
-            dropped |= 2 << place if date > request.at else 0
-        if not dropped:
+            later |= 2 << place if date > request.at else 0
+        dropped = part.yanked
+        if not dropped | later:
             continue
         for allowed in wanted.get(variable.component, ()):
             # Nobody has to find what a build brings, and pip takes what is pinned (PEP 592): where only withdrawn
             # releases will do, they are taken.
             if not allowed & ~dropped & ~1:
                 dropped &= ~allowed
+        dropped |= later
         # Who names a withdrawn release gets it, as pip does with `==` (PEP 592).
         exactly = named.get(variable.component)
         if not exactly or exactly.isdisjoint(reached.scale(variable.component).named(dropped)):
