@@ -63,7 +63,11 @@ def command(cache: str, *words: str) -> tuple[int, str]:
         (lambda: toolmatrix.facts(source="bazel-spack"), ("facts", "--source", "bazel-spack")),
         (lambda: toolmatrix.facts(stale=1), ("facts", "--stale", "1")),
         (lambda: toolmatrix.export("bazel"), ("export", "bazel")),
-        (lambda: toolmatrix.check(only="bazel.yaml"), ("check", "--only", "bazel.yaml")),
+        pytest.param(
+            lambda: toolmatrix.check(only="bazel.yaml"),
+            ("check", "--only", "bazel.yaml"),
+            marks=pytest.mark.long,
+        ),
         (lambda: toolmatrix.diagnose(LOGS / "build.log"), ("diagnose", f"{LOGS}/build.log")),
         (
             lambda: toolmatrix.diff(LOGS / "xeon.json", LOGS / "altra.json"),

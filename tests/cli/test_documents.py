@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,15 +50,21 @@ REAL = [
 ]
 
 
+@cache
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    """The schema of a name, which is one itself."""
+    path = Path(schema_path(name))
+    assert path.is_file(), f"there is no schema for toolmatrix.{name}/1"
+    schema = json.loads(path.read_text())
+    assert schema["title"] == f"toolmatrix.{name}/1"
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
 def validated(document: dict[str, Any], name: str) -> None:
     """That a document keeps to the schema of its name, and to that of every document inside it."""
     assert document["schema"] == f"toolmatrix.{name}/1"
-    path = Path(schema_path(name))
-    assert path.is_file(), f"there is no schema for {document['schema']}"
-    schema = json.loads(path.read_text())
-    assert schema["title"] == document["schema"]
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(document, schema)
+    validator(name).validate(document)
     for repair in document.get("repairs", ()):
         validated(repair["resolution"], "resolution")
 
