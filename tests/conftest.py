@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.engine.docker import Engine
 
+_COMPILING = pytest.StashKey["subprocess.Popen[bytes]"]()
+
 # Their asserts explain themselves as those of test modules do.
 pytest.register_assert_rewrite("tests.stages.laws", "tests.report.stage_laws")
 
@@ -34,11 +36,15 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("repeatable")
     if not hasattr(config, "workerinput"):
         matrix.make_folder()
+        if getattr(config.option, "numprocesses", None):
+            config.stash[_COMPILING] = matrix.compile_ahead()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove what all processes of a run shared."""
     if not hasattr(config, "workerinput"):
+        if compiling := config.stash.get(_COMPILING, None):
+            compiling.wait()
         matrix.remove_folder()
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
@@ -24,6 +28,11 @@ def make_folder() -> None:
     os.environ[_VARIABLE] = mkdtemp(prefix="toolmatrix-tests-")
 
 
+def compile_ahead() -> subprocess.Popen[bytes]:
+    """Compile the index while the processes of pytest-xdist still read the tests."""
+    return subprocess.Popen([sys.executable, "-m", "tests.matrix"], cwd=Path(__file__).parents[1])
+
+
 def remove_folder() -> None:
     """Remove it, once, in the process that made it."""
     shutil.rmtree(os.environ.pop(_VARIABLE), ignore_errors=True)
@@ -41,7 +50,10 @@ def index() -> Index:
 
 @cache
 def _opened(_root: str) -> Index:
-    return open_index((), {"XDG_CACHE_HOME": folder()})
+    # Who comes while another compiles it waits for that one.
+    with open(os.path.join(folder(), "lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return open_index((), {"XDG_CACHE_HOME": folder()})
 
 
 def opened_once(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
@@ -50,3 +62,7 @@ def opened_once(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
     if alone and env.get("XDG_CACHE_HOME") == folder():
         return _opened(resources.matrix_root())
     return open_index(overlays, env)
+
+
+if __name__ == "__main__":
+    index()

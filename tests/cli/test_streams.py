@@ -64,6 +64,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory, cache: str) -> Path:
     return made
 
 
+# Commands with an answer, a file and a report; each is run many times.
+OFTEN = {"resolve", "lock", "check", "diagnose"}
+
+
 def closing(*closed: int) -> Any:
     """What closes some of the standard streams of a process that starts."""
 
@@ -103,7 +107,10 @@ def test_there_is_a_line_of_every_command() -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in OFTEN else pytest.mark.long) for name in LINES],
+)
 def test_a_closed_stream_is_no_defect(folder: Path, cache: str, name: str) -> None:
     """As with the tools of GNU: what cannot be printed is an error, and what nobody hears changes nothing."""
     line = LINES[name]

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tests.facts.vendor_tables import Row
 
-ROWS = list(rows())
-COPIED = list(copied())
 # PyTorch's table lists a Python for which the release has no wheel; its files decide.
 DISPUTED = {"torch-release-python/2.13", "torch-release-python/2.14"}
 # AMD supports UBI, of which the matrix has no image; on CentOS 7 a toolkit takes a Clang whose packages nobody read.
@@ -25,6 +23,18 @@ UNTOLD = {"distro==ubi8", "distro==ubi9", "distro==centos7"}
 GONE = {"python==3.3"}
 # What images of 2018 held and no release of the matrix is called.
 LACKING = {("ngc-tensorrt", "18.10"): "cuDNN 7.4.0", ("ngc-mxnet", "18.06"): "TensorRT 4.0.1"}
+
+
+@pytest.fixture(scope="module", name="printed")
+def _printed() -> list[Row]:
+    """Every row of the matrix that a vendor prints."""
+    return list(rows())
+
+
+@pytest.fixture(scope="module", name="by_hand")
+def _by_hand() -> list[Row]:
+    """Every row that was copied apart from the matrix."""
+    return list(copied())
 
 
 @pytest.fixture(autouse=True)
@@ -49,8 +59,8 @@ def known(row: Row) -> bool:
     return (row.subject, row.release) not in LACKING
 
 
-def test_every_vendor_has_rows() -> None:
-    subjects = Counter(row.subject for row in ROWS)
+def test_every_vendor_has_rows(printed: list[Row], by_hand: list[Row]) -> None:
+    subjects = Counter(row.subject for row in printed)
     few = {
         subject: subjects[subject]
         for subject, floor in (
@@ -66,31 +76,31 @@ def test_every_vendor_has_rows() -> None:
         if subjects[subject] < floor
     }
     assert few == {}
-    assert len(COPIED) > 550
+    assert len(by_hand) > 550
 
 
-def test_rows_of_the_matrix_come_back() -> None:
-    assert found(ROWS[::6]) == {row.id: "disputed" for row in ROWS[::6] if row.id in DISPUTED}
+def test_rows_of_the_matrix_come_back(printed: list[Row]) -> None:
+    assert found(printed[::6]) == {row.id: "disputed" for row in printed[::6] if row.id in DISPUTED}
 
 
-def test_copied_rows_come_back() -> None:
-    assert found(filter(known, COPIED[::12])) == {}
-
-
-@pytest.mark.long
-def test_all_rows_of_the_matrix_come_back() -> None:
-    assert found(ROWS) == dict.fromkeys(DISPUTED, "disputed")
+def test_copied_rows_come_back(by_hand: list[Row]) -> None:
+    assert found(filter(known, by_hand[::12])) == {}
 
 
 @pytest.mark.long
-def test_all_copied_rows_come_back() -> None:
-    assert found(filter(known, COPIED)) == {}
+def test_all_rows_of_the_matrix_come_back(printed: list[Row]) -> None:
+    assert found(printed) == dict.fromkeys(DISPUTED, "disputed")
 
 
 @pytest.mark.long
-def test_each_value_of_a_row_comes_back() -> None:
+def test_all_copied_rows_come_back(by_hand: list[Row]) -> None:
+    assert found(filter(known, by_hand)) == {}
+
+
+@pytest.mark.long
+def test_each_value_of_a_row_comes_back(printed: list[Row]) -> None:
     index = vendor_tables.index()
-    asked = [one for row in ROWS for one in apart(index, row)]
+    asked = [one for row in printed for one in apart(index, row)]
     outcomes = [ask(index, one) for one in asked]
     differing = [one.asked for one in outcomes if one.verdict == "differs"]
     assert [words for words in differing if words.split()[-1] not in UNTOLD | GONE] == []
