@@ -60,6 +60,7 @@ def said(held: dict[str, Any], component: str) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.long
 def test_each_release_is_told_once() -> None:
     held = toolmatrix.what("cuda==12.4").to_json()
     validated(held, "partners")
