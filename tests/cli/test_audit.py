@@ -7,14 +7,13 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
 
+from tests.cli.test_documents import validated
 from tests.golden import assert_golden
 from tests.harvest.shop import stock, wheel
 from tests.images import hostile
 from toolmatrix import resources
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -147,8 +146,7 @@ def ask(cli: Cli, planted: Planted, *words: str, epoch: str = EPOCH) -> tuple[in
     )
     assert run.err == "", run.err
     document = json.loads(run.out)
-    with open(schema_path("findings"), encoding="utf-8") as file:
-        jsonschema.validate(document, json.load(file))
+    validated(document, "findings")
     return run.code, {one["code"]: one["text"] for one in document["findings"]}
 
 

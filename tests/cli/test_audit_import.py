@@ -7,15 +7,14 @@ import platform
 import sys
 from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
 
+from tests.cli.test_documents import validated
 from tests.harvest.shop import installable, stock
 from tests.images import hostile
 from toolmatrix import resources
 from toolmatrix.harvest import environments
 from toolmatrix.harvest.environments import Environment
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -164,8 +163,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
 def codes(run: Outcome) -> list[tuple[str, str, str]]:
     """Each finding of a document that fits its schema: severity, code and what was raised."""
     document = json.loads(run.out)
-    with open(schema_path("findings"), encoding="utf-8") as file:
-        jsonschema.validate(document, json.load(file))
+    validated(document, "findings")
     return [(one["severity"], one["code"], one["actual"]) for one in document["findings"]]
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
 
+from tests.cli.test_documents import validated
 from tests.golden import assert_golden
 from toolmatrix.cli.main import main
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,8 +54,7 @@ def test_two_targets_are_held_side_by_side(diff: Cli, cli: Cli, cache: str) -> N
     arm = ("tensorflow==2.6.5", "--target", "arm", "-l", "arm.lock")
     assert cli("lock", *arm, XDG_CACHE_HOME=cache).code == 0
     found = diff("new.lock", "arm.lock", "--json").json()
-    with open(schema_path("port"), encoding="utf-8") as file:
-        jsonschema.validate(found, json.load(file))
+    validated(found, "port")
     again = diff("three.lock", "--target", "x86,arm", "--json").json()
     assert found["components"] == again["components"]
     assert found["flags"] == again["flags"]
@@ -122,8 +119,7 @@ def test_the_document_holds_to_its_schema(diff: Cli) -> None:
     outcome = diff("old.lock", "three.lock", "--json")
     found = outcome.json()
     assert (outcome.code, outcome.err) == (0, "")
-    with open(schema_path("differences"), encoding="utf-8") as file:
-        jsonschema.validate(found, json.load(file))
+    validated(found, "differences")
     kinds = [part["kind"] for part in found["differences"]]
     for kind in ("added", "changed", "removed", "moved"):
         assert found["summary"][kind] == kinds.count(kind)

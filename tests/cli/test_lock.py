@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from tests.cli.test_documents import validated
 from tests.golden import assert_golden
 from toolmatrix.lock import read, write
 from toolmatrix.resources import schema_path
@@ -72,8 +73,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> str:
 def document(outcome: Outcome, code: int = 0) -> dict[str, Any]:
     found = outcome.json()
     assert (outcome.code, outcome.err) == (code, "")
-    with open(schema_path("locked"), encoding="utf-8") as file:
-        jsonschema.validate(found, json.load(file))
+    validated(found, "locked")
     return found
 
 

@@ -10,10 +10,10 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 
 from tests.cli.conftest import heeding
+from tests.cli.test_documents import validated
 from toolmatrix import __version__
 from toolmatrix.cli.main import main
 from toolmatrix.errors import (
@@ -28,7 +28,6 @@ from toolmatrix.errors import (
     ToolMissing,
     UsageError,
 )
-from toolmatrix.resources import schema_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,8 +135,7 @@ def test_an_error_has_one_form(cli: Cli, facts_command: Install) -> None:
             "help": "name one of the sources of this file",
         },
     }
-    with open(schema_path("error"), encoding="utf-8") as file:
-        jsonschema.validate(document, json.load(file))
+    validated(document, "error")
     assert outcome.out == json.dumps(document, sort_keys=True, indent=2) + "\n"
 
 

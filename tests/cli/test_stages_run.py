@@ -9,12 +9,11 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
 
+from tests.cli.test_documents import validated
 from tests.stages import real as tools
 from tests.stages.corpus import members
-from toolmatrix.resources import schema_path
 from toolmatrix.stages.drivers.dry_run import arch_flags
 
 if TYPE_CHECKING:
@@ -47,8 +46,7 @@ def path() -> dict[str, str]:
 
 
 def valid(document: dict[str, Any]) -> dict[str, Any]:
-    with open(schema_path("stages"), encoding="utf-8") as file:
-        jsonschema.validate(document, json.load(file))
+    validated(document, "stages")
     return document
 
 
