@@ -7,7 +7,6 @@ from toolmatrix.judge import sweep
 from toolmatrix.judge.published import machine as machine_of
 from toolmatrix.report import variants
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.request import Ask
 from toolmatrix.solve.resolve import attempt
 from toolmatrix.value import Value
 
@@ -51,11 +50,8 @@ def answer(
     python: str = "",
 ) -> Pins | None:
     """The packages of the answer in one way, with a Python series if one is named; None where it promises nothing."""
-    asked = sweep.request(index, release, way)
-    if python:
-        ask = Ask(component="python", selector=python, text=f"python=={python}")
-        asked = asked.replace(asks=(*asked.asks, ask))
-    found = attempt(index, asked)
+    beside = (("python", python),) if python else ()
+    found = attempt(index, sweep.request(index, release, way, *beside))
     # An answer that rests on what nobody knows promises nothing that a resolver could prove wrong.
     if isinstance(found, Assembly) or found.unread:
         return None

@@ -13,7 +13,6 @@ from toolmatrix.judge import sweep
 from toolmatrix.judge.published import machine
 from toolmatrix.report.imports import ImportedAnswer
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.request import Ask
 from toolmatrix.solve.resolve import attempt
 from toolmatrix.value import Value
 
@@ -92,10 +91,8 @@ class Trials:
     def refuses(self, answer: pins.Pins, component: str, version: str) -> bool:
         """True if the matrix says that the release of an answer does not go with one of another component."""
         with self.reading:
-            asked = sweep.request(self.index, answer.release, answer.way)
-            exact = self.index.scale(component).exact(version)
-            ask = Ask(component=component, selector=exact, text=f"{component}=={version}")
-            asked = asked.replace(asks=(*asked.asks, ask))
+            beside = (component, version)
+            asked = sweep.request(self.index, answer.release, answer.way, beside)
             return isinstance(attempt(self.index, asked), Assembly)
 
     def standing(self, component: str, keep: Collection[str]) -> list[str]:

@@ -68,13 +68,15 @@ class Bench:
         # Set where nobody waits for outcomes any more.
         self.stopped = Event()
         self.machine = platform.machine()
+        # What else decides on an outcome: it is part of the name under which that is kept.
+        with open(resources.isolated_path(), encoding="utf-8") as file:
+            self.runner = file.read()
         self.system = " ".join((_distribution(), *platform.libc_ver())).strip()
 
     def place(self, pins: Sequence[str], python: Interpreter, operation: Operation) -> str:
         """The path at which an outcome is kept, "" where none is."""
-        with open(resources.isolated_path(), encoding="utf-8") as file:
-            runner = file.read()
-        asked = [python.version, self.machine, self.system, operation.program, runner, *pins]
+        run = (operation.program, self.runner)
+        asked = [python.version, self.machine, self.system, *run, *pins]
         name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
         return os.path.join(self.kept, f"{name}.json") if self.kept else ""
 
@@ -151,9 +153,10 @@ class Environment:
             )
             self.bench.uv.environment(self._path("env"), self.python)
         self.bench.uv.fill(self._path("env"), pins)
-        for name in ("program.py", "answer.json"):
+        # Of an answer before this one nothing is left.
+        for name, text in (("program.py", self.operation.program), ("answer.json", "")):
             with open(self._path(name), "w", encoding="utf-8") as file:
-                file.write(self.operation.program if name == "program.py" else "")
+                file.write(text)
         # Packages keep settings and caches below it.
         home = self._path("home")
         os.makedirs(home, exist_ok=True)

@@ -8,7 +8,6 @@ from toolmatrix.codes.audit import RefusedWheel, UnknownRelease, WithdrawnReleas
 from toolmatrix.finding import BuildVariant, merged
 from toolmatrix.judge import sweep
 from toolmatrix.solve.assemble import Assembly
-from toolmatrix.solve.request import Ask
 from toolmatrix.solve.resolve import attempt
 from toolmatrix.value import NamedTuple, Value
 
@@ -112,11 +111,8 @@ def _own_tags(index: Index, component: str, wheel: PublishedWheel) -> tuple[str,
     for way in sweep.ways(index, component):
         if way.from_ != "wheel" or machine(index, way) != wheel.machine:
             continue
-        asked = sweep.request(index, (component, wheel.release), way)
-        text = f"python=={wheel.python}"
-        python = Ask(component="python", selector=wheel.python, text=text)
-        asked = asked.replace(asks=(*asked.asks, python))
-        found = attempt(index, asked)
+        python = ("python", wheel.python)
+        found = attempt(index, sweep.request(index, (component, wheel.release), way, python))
         if not isinstance(found, Assembly):
             return ()
         last = last or sweep.refusal((component, wheel.release), way, found)

@@ -86,8 +86,11 @@ def parts(work: Sequence[Release]) -> list[list[Release]]:
     return [list(work[place : place + PART]) for place in range(0, len(work), PART)]
 
 
-def request(index: Index, release: Release, way: BuildVariant) -> Request:
-    """The request `component==version --target TARGET --from WAY` with what the target stands for."""
+def request(index: Index, release: Release, way: BuildVariant, *beside: Release) -> Request:
+    """The request `component==version --target TARGET --from WAY` with what the target stands for.
+
+    `beside` are releases that are asked for with it.
+    """
     component, version = release
     target = index.header["targets"][way.target]
     accelerator = way.accelerator or accelerators(index, way.target, component)[0]
@@ -97,10 +100,10 @@ def request(index: Index, release: Release, way: BuildVariant) -> Request:
     ]
     asks.append(Ask(component="accelerator", selector=accelerator, text="", option="accelerator"))
     asks.append(Ask(component="from", selector=way.from_, text="", option="from"))
-    if component not in SEVERAL:
+    for name, one in (*(() if component in SEVERAL else (release,)), *beside):
         # `==` would admit what is finer as well, and exactly this release is asked for.
-        alone = index.scale(component).exact(version)
-        asks.append(Ask(component=component, selector=alone, text=f"{component}=={version}"))
+        alone = index.scale(name).exact(one)
+        asks.append(Ask(component=name, selector=alone, text=f"{name}=={one}"))
     return Request(
         asks=tuple(asks),
         targets=(way.target,),

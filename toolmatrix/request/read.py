@@ -9,6 +9,7 @@ from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.request.fields import Fields, given, settled
 from toolmatrix.request.names import OPERATORS, Names, is_piece, joined
+from toolmatrix.solve.preferences import stands_on_framework
 from toolmatrix.solve.request import Ask, Request
 from toolmatrix.solve.resolve import possible
 from toolmatrix.value import Value
@@ -266,23 +267,11 @@ def _from(asks: Sequence[Ask], names: Names) -> str:
         return "wheel"
     # Who asks for a package that stands on a framework installs both.
     if not any(part["framework"] for _, part in asked) and any(
-        _stands_on_framework(ask.component, names) for ask in asks
+        stands_on_framework(names.index, ask.component) for ask in asks
     ):
         return "wheel"
     built = all(_admits(ask, "from", "source", names, {}) for ask in asks)
     return "source" if built else "wheel"
-
-
-def _stands_on_framework(component: str, names: Names) -> bool:
-    facts = names.index.component(component)
-    # An image holds its framework: nobody installs that.
-    held = {name for group in facts.row_groups if group.carried for name in group.components[1:]}
-    return any(
-        binding.kind == "requires"
-        and binding.component not in held
-        and names.components[binding.component]["framework"]
-        for binding in facts.bindings
-    )
 
 
 def _admits(ask: Ask, component: str, release: str, names: Names, given: Mapping[str, str]) -> bool:

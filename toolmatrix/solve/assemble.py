@@ -343,14 +343,16 @@ def _domains(reached: Reached) -> list[int]:
 
 
 def _wanted(reached: Reached) -> dict[str, list[int]]:
-    """By component the releases that builds bring, and those that something pins."""
-    found: dict[str, list[int]] = {}
-    for name in {name: None for _, name in reached.by_name}:
-        part = reached.component(name)
+    """By component with withdrawn releases, those that builds bring, and those that something pins."""
+    parts = {name: reached.component(name) for _, name in reached.by_name}
+    # Of most components nothing was withdrawn, and nobody has to know what pins them.
+    found: dict[str, list[int]] = {name: [] for name, part in parts.items() if part.yanked}
+    for part in parts.values():
         for binding in part.bindings:
-            pinned = not binding.allowed & binding.allowed - 1
-            if binding.kind == "requires" and (pinned or binding.mask & part.brings):
-                found.setdefault(binding.component, []).append(binding.allowed)
+            if binding.kind == "requires" and binding.component in found:
+                pinned = not binding.allowed & binding.allowed - 1
+                if pinned or binding.mask & part.brings:
+                    found[binding.component].append(binding.allowed)
     return found
 
 

@@ -174,16 +174,24 @@ def of_its_time(assembly: Assembly) -> Iterator[Support]:
                             yield _support(parts[first], variable, by_then, weight, Fallback, mask)
 
 
+def stands_on_framework(index: Index, component: str) -> bool:
+    """True if who asks for a component installs a framework with it."""
+    components, facts = index.header["components"], index.component(component)
+    # An image holds its framework: nobody installs that.
+    held = {name for group in facts.row_groups if group.carried for name in group.components[1:]}
+    return any(
+        binding.kind == "requires"
+        and binding.component not in held
+        and components[binding.component]["framework"]
+        for binding in facts.bindings
+    )
+
+
 def _leading(assembly: Assembly) -> str:
     """What others are taken for: the framework that was asked for, else what stands on one."""
     components, wanted = assembly.header["components"], assembly.request.wanted
     frameworks = (name for name in wanted if components[name]["framework"])
-    standing = (
-        name
-        for name in wanted
-        for binding in assembly.component(name).bindings
-        if binding.kind == "requires" and components[binding.component]["framework"]
-    )
+    standing = (name for name in wanted if stands_on_framework(assembly.index, name))
     return next(frameworks, "") or next(standing, "")
 
 
