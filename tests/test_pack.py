@@ -69,6 +69,25 @@ def test_parts_are_added_to_those_that_are_there(path: Path) -> None:
     again.keep()
 
 
+def test_what_is_said_often_is_kept_once_and_stays_of_its_type(tmp_path: Path) -> None:
+    def often(times: int) -> list[dict[str, object]]:
+        return [{"mask": (1 << 300) + 1 - 1, "yes": True, "one": 1} for _ in range(times)]
+
+    sizes = []
+    for times in (10, 110):
+        kept = tmp_path / f"{times}.pack"
+        for make in (partial(often, times), pytest.fail):
+            held = Pack(str(kept))
+            part = held.load("often", 1, make)
+            held.keep()
+        assert part == often(times)
+        assert {type(value) for one in part for value in one.values()} == {int, bool}
+        assert {type(one["yes"]) for one in part} == {bool}
+        sizes.append(kept.stat().st_size)
+    # A mask of 300 bits takes 45 bytes.
+    assert sizes[1] - sizes[0] < 100 * 45
+
+
 def test_every_flipped_byte_is_noticed(path: Path) -> None:
     whole = path.read_bytes()
     for place in range(len(whole)):

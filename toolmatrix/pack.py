@@ -123,7 +123,7 @@ class Pack:
         if data:
             return marshal.loads(data)  # noqa: S302 - as above
         made = make()
-        self.added[name] = state, marshal.dumps(made)
+        self.added[name] = state, marshal.dumps(_shared(made, {}))
         return made
 
     def _held(self, name: str, state: Any) -> bytes:
@@ -167,6 +167,16 @@ def replace(path: str, data: bytes) -> bool:
     except OSError:
         return False
     return True
+
+
+def _shared(value: Any, seen: dict[Any, Any]) -> Any:
+    # What stands in a section many times, as names of releases and masks do, is written and read once.
+    if type(value) is list:
+        return [_shared(part, seen) for part in value]
+    if type(value) is dict:
+        return {_shared(name, seen): _shared(part, seen) for name, part in value.items()}
+    # By type as well: 1 is equal to True.
+    return seen.setdefault((type(value), value), value)
 
 
 def _form() -> bytes:

@@ -270,9 +270,13 @@ def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
     # Hundreds for the smallest request: the constructor would cost a tenth of all that assembling takes.
     made = Statement._make
     for target, name in reached.by_name:
-        left, several = reached.remaining[target][name], reached.multi_instance[target]
+        remaining, several = reached.remaining[target], reached.multi_instance[target]
+        left = remaining[name]
         parts = reached.parts(target)
         for binding in reached.component(name).bindings:
+            # Most limits speak of what is not reached, and bind nothing.
+            if binding.component not in remaining and binding.kind == "limits":
+                continue
             conditions = binding.conditions
             if not left & binding.mask:
                 continue
@@ -349,7 +353,7 @@ def _wanted(reached: Reached) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {name: [] for name, part in parts.items() if part.yanked}
     for part in parts.values():
         for binding in part.bindings:
-            if binding.kind == "requires" and binding.component in found:
+            if binding.component in found and binding.kind == "requires":
                 pinned = not binding.allowed & binding.allowed - 1
                 if pinned or binding.mask & part.brings:
                     found[binding.component].append(binding.allowed)
