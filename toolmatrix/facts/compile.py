@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from operator import attrgetter
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import versions
@@ -19,6 +20,16 @@ from toolmatrix.facts.compiled import (
     bits,
     union,
 )
+from toolmatrix.facts.model import (
+    Channel,
+    Claim,
+    Component,
+    FactSource,
+    InheritanceRule,
+    Release,
+    TableRow,
+    Target,
+)
 from toolmatrix.facts.pieces import LocatedStr
 from toolmatrix.facts.soft import soft_constraints
 from toolmatrix.facts.versions import Scale
@@ -29,7 +40,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from toolmatrix.facts.compiled import Terms
-    from toolmatrix.facts.model import Claim, InheritanceRule, Matrix
+    from toolmatrix.facts.model import Matrix
     from toolmatrix.value import Value
 
 
@@ -55,14 +66,22 @@ def compile_matrix(matrix: Matrix) -> Compiled:
 def digest(matrix: Matrix) -> str:
     """The digest of what a matrix says: equal for equal facts in whatever order, file or spacing they stand."""
     text = hashlib.sha256()
-    encoder = json.JSONEncoder(sort_keys=True)
-    named = matrix.components, matrix.targets, matrix.rules, matrix.sources, matrix.channels
-    groups: list[Mapping[Any, Value]] = [*named, matrix.releases, matrix.claims, matrix.rows]
-    for group in groups:
-        for name, value in sorted(group.items()):
-            # A node is the place in a file, which says nothing about versions.
-            fields = value.as_dict(*(field for field in value._fields if field != "node"))
-            text.update(encoder.encode([name, fields]).encode())
+    encoder = json.JSONEncoder(sort_keys=True, check_circular=False)
+    groups: Sequence[tuple[type[Value], Mapping[Any, Value]]] = (
+        (Component, matrix.components),
+        (Target, matrix.targets),
+        (InheritanceRule, matrix.rules),
+        (FactSource, matrix.sources),
+        (Channel, matrix.channels),
+        (Release, matrix.releases),
+        (Claim, matrix.claims),
+        (TableRow, matrix.rows),
+    )
+    for kind, group in groups:
+        # A node is the place in a file, which says nothing about versions.
+        said = attrgetter(*(field for field in kind._fields if field != "node"))
+        told = [(name, said(group[name])) for name in sorted(group)]
+        text.update(encoder.encode(told).encode())
     # Sorted above, so the order of preference is told apart: answers depend on it.
     text.update(matrix.date.encode())
     text.update(encoder.encode([list(matrix.components), list(matrix.targets)]).encode())

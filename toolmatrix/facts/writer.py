@@ -303,7 +303,8 @@ def _entries(parts: Mapping[str, Any]) -> bytes:
     return b"{" + told + BREAK.encode() + b"}"
 
 
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+# Records hold no records, and need not be watched for going round.
+_JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
 
 
 def _dump(value: Any) -> bytes:
