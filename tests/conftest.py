@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests import matrix
+from tests.amount import examples
 from tests.engine import docker
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
         derandomize=True,
         deadline=None,
         database=None,
-        max_examples=100 if os.environ.get("CI") else 40,
+        max_examples=examples(100),
     )
     settings.load_profile("repeatable")
     if not hasattr(config, "workerinput"):
@@ -71,6 +71,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def cache() -> str:
     """A cache directory that lives as long as the tests: with `XDG_CACHE_HOME=cache` the matrix is compiled once."""
     return matrix.folder()
+
+
+@pytest.fixture(scope="session")
+def ours() -> str:
+    """A file of facts for on top: NumPy 1.19.99 of a mirror."""
+    return matrix.ours()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _indexes_stay() -> Iterator[None]:
+    """Many tests have small matrices in the cache of all, and none of them may push out what others compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolmatrix.facts.store._KEPT", 10_000)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What asks from Python finds the index too, and leaves the user's cache alone."""
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
 
 
 @pytest.fixture(scope="module")

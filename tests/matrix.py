@@ -21,11 +21,25 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
 
 _VARIABLE = "TESTS_OF_TOOLMATRIX_CACHE"
+_OURS = """\
+schema: toolmatrix.facts/1
+sources:
+  ours: {title: our mirror, at: "mirror, index page", read: 2026-11-20}
+releases:
+  - id: ours-numpy
+    component: numpy
+    source: ours
+    evidence: artifact
+    where: index page
+    versions:
+      "1.19.99": {date: 2026-11-20}
+"""
 
 
 def make_folder() -> None:
     """Make the folder of the index; the processes of pytest-xdist inherit where it is."""
     os.environ[_VARIABLE] = mkdtemp(prefix="toolmatrix-tests-")
+    Path(ours()).write_text(_OURS)
 
 
 def compile_ahead() -> subprocess.Popen[bytes]:
@@ -43,24 +57,29 @@ def folder() -> str:
     return os.environ[_VARIABLE]
 
 
+def ours() -> str:
+    """A file of facts for on top, one for all tests, so that the matrix is compiled with it once."""
+    return os.path.join(folder(), "ours.yaml")
+
+
 def index() -> Index:
     """The built-in matrix."""
     return _opened(resources.matrix_root())
 
 
 @cache
-def _opened(_root: str) -> Index:
+def _opened(_root: str, *overlays: str) -> Index:
     # Who comes while another compiles it waits for that one.
-    with open(os.path.join(folder(), "lock"), "w", encoding="utf-8") as lock:
+    with open(os.path.join(folder(), f"{len(overlays)}.lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return open_index((), {"XDG_CACHE_HOME": folder()})
+        return open_index(overlays, {"XDG_CACHE_HOME": folder()})
 
 
 def opened_once(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
     """`open_index` of a run in this process: what an earlier one read of the built-in matrix need not be read again."""
-    alone = not overlays and resources.builtin_index() is None
-    if alone and env.get("XDG_CACHE_HOME") == folder():
-        return _opened(resources.matrix_root())
+    shared = set(overlays) <= {ours()} and resources.builtin_index() is None
+    if shared and env.get("XDG_CACHE_HOME") == folder():
+        return _opened(resources.matrix_root(), *overlays)
     return open_index(overlays, env)
 
 

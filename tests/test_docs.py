@@ -237,12 +237,16 @@ def folder(
     shutil.copytree(ROOT / "docs" / "logs", work / "docs" / "logs")
     monkeypatch.chdir(work)
     monkeypatch.setattr(checks, "processors", lambda: 1)
-    monkeypatch.setenv("XDG_CACHE_HOME", cache)
     return Folder(work, cache)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", PAGES, ids=shown_path)
+@pytest.mark.parametrize(
+    "path",
+    # What exports the whole matrix takes many seconds.
+    [pytest.param(path, marks=[pytest.mark.long] * (path.name == "data.md")) for path in PAGES],
+    ids=shown_path,
+)
 def test_blocks_show_what_the_program_prints(path: Path, folder: Folder) -> None:
     lines = path.read_text().splitlines()
     stale: list[tuple[Shown, list[str]]] = []

@@ -23,10 +23,9 @@ LOGS = Path(__file__).parents[2] / "docs" / "logs"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: str) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a lock of two targets, on one day."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", cache)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795219200")
     held = toolmatrix.lock("gcc==12", target="x86,arm")
     assert isinstance(held, Locked)
@@ -58,10 +57,12 @@ def command(cache: str, *words: str) -> tuple[int, str]:
             ("plan", "torch", "--device", "A100,MI300X"),
         ),
         (lambda: toolmatrix.upgrade("two.lock"), ("upgrade", "two.lock")),
-        (toolmatrix.facts, ("facts",)),
+        pytest.param(toolmatrix.facts, ("facts",), marks=pytest.mark.long),
         (lambda: toolmatrix.facts("bazel==3.7.2", "gcc"), ("facts", "bazel==3.7.2", "gcc")),
         (lambda: toolmatrix.facts(source="bazel-spack"), ("facts", "--source", "bazel-spack")),
-        (lambda: toolmatrix.facts(stale=1), ("facts", "--stale", "1")),
+        pytest.param(
+            lambda: toolmatrix.facts(stale=1), ("facts", "--stale", "1"), marks=pytest.mark.long
+        ),
         (lambda: toolmatrix.export("bazel"), ("export", "bazel")),
         pytest.param(
             lambda: toolmatrix.check(only="bazel.yaml"),

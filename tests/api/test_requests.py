@@ -28,17 +28,9 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Outcome
 
-OWN = """\
-schema: toolmatrix.facts/1
-sources: {us: {title: Us, at: "us:wiki@1", read: 2026-11-20}}
-releases:
-  - {id: ours, component: numpy, source: us, evidence: stated, where: list, versions: {"9.9.9": {}}}
-"""
-
 
 @pytest.fixture(autouse=True)
-def _cached(cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+def _cached(_opened_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "_BUILT_IN", [])
 
 
@@ -166,16 +158,18 @@ def test_an_option_that_is_none_is_a_type_error() -> None:
         toolmatrix.resolve("cuda", colour="red")  # type: ignore[call-arg]
 
 
-def test_a_matrix_on_top_is_named_in_the_commands(tmp_path: Path) -> None:
-    own = tmp_path / "own.yaml"
-    own.write_text(OWN)
-    opened = toolmatrix.open_matrix(own)
-    assert toolmatrix.resolve("numpy==9.9.9", matrix=opened).ok
-    found = toolmatrix.resolve("numpy==1.19.5", "python==3.12", matrix=[own])
+def test_a_matrix_on_top_is_named_in_the_commands(ours: str) -> None:
+    opened = toolmatrix.open_matrix(ours)
+    assert toolmatrix.resolve("numpy==1.19.99", matrix=opened).ok
+    found = toolmatrix.resolve("numpy==1.19.5", "python==3.12", matrix=[ours])
     assert isinstance(found, NoAnswer)
-    assert found.repairs[0].command.endswith(f" --matrix {own}")
-    again = toolmatrix.open_matrix(opened.to_bytes())
+    assert found.repairs[0].command.endswith(f" --matrix {ours}")
+    shipped = opened.to_bytes()
+    again = toolmatrix.open_matrix(shipped)
     assert (again.digest, again.date) == (opened.digest, opened.date)
+    assert again.to_bytes() == shipped
+    assert again.index.header["files"] == {}
+    assert toolmatrix.resolve("numpy==1.19.99", matrix=again).ok
     assert opened.digest != toolmatrix.open_matrix().digest
 
 

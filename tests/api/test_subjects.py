@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,17 +15,13 @@ from toolmatrix.cli.main import main
 from toolmatrix.errors import LockError, NothingMatched, UsageError
 from toolmatrix.lock import write
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 HELD = {"good": GOOD, "bad": BAD, "doubtful": DOUBTFUL}
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: str) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with saved inventories and, elsewhere, a lock that nobody finds by itself."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", cache)
     for name, inventory in HELD.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(inventory.to_json()))
     (tmp_path / "the.lock").write_text(write.text(LOCK))
@@ -74,12 +70,11 @@ def test_expectations_are_words_as_on_the_command_line() -> None:
     assert [verdict.kind for verdict in one.verdicts] == ["arch"]
 
 
-def test_a_matrix_is_one_that_is_open_or_files(folder: Path) -> None:
+def test_a_matrix_is_one_that_is_open_or_files(ours: str) -> None:
     expect = "numpy==1.26.*"
     assert subjects.validate("good.json", expect=expect, matrix=toolmatrix.open_matrix())
-    (folder / "more.yaml").write_text("schema: toolmatrix.facts/1\nstatements: []\n")
-    assert subjects.validate("good.json", expect=expect, matrix=folder / "more.yaml")
-    assert subjects.validate("good.json", expect=expect, matrix=[str(folder / "more.yaml")])
+    assert subjects.validate("good.json", expect=expect, matrix=Path(ours))
+    assert subjects.validate("good.json", expect=expect, matrix=[ours])
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_a_source_nobody_knows_gets_the_nearest(cli: Cli, front: str) -> None:
     [
         ((), "facts-list"),
         (("--source", "tensorflow-docs-source"), "facts-list"),
-        (("--stale", "0"), "facts-list"),
+        pytest.param(("--stale", "0"), "facts-list", marks=pytest.mark.long),
         ((GPU_ROW, "tensorflow==2.6.5", "tensorflow-source-needs"), "fact"),
         (("tensorflow-tested-linux-cpu",), "fact"),
         (("gcc",), "fact"),

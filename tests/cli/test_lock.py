@@ -29,19 +29,6 @@ else:
 
 TF = "tensorflow==2.6.5"
 THREE = ("--target", "x86,arm,amd")
-OURS = """\
-schema: toolmatrix.facts/1
-sources:
-  ours: {title: our mirror, at: "mirror, index page", read: 2026-11-20}
-releases:
-  - id: ours-numpy
-    component: numpy
-    source: ours
-    evidence: artifact
-    where: index page
-    versions:
-      "1.19.99": {date: 2026-11-20}
-"""
 
 
 @pytest.fixture
@@ -60,14 +47,6 @@ def held(here: Path, name: str = "toolmatrix.lock") -> Lock:
 
 def versions(here: Path, target: str = "x86", name: str = "toolmatrix.lock") -> dict[str, str]:
     return held(here, name).targets[target].chosen
-
-
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A file on top, for which the matrix is compiled once."""
-    path = tmp_path_factory.mktemp("ours") / "ours.yaml"
-    path.write_text(OURS)
-    return str(path)
 
 
 def document(outcome: Outcome, code: int = 0) -> dict[str, Any]:

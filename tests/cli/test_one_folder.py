@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.amount import sampled
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
@@ -30,7 +32,9 @@ PUBLISHED_AS = ("tensorflow", "tensorflow-rocm")
 @pytest.mark.parametrize("from_", ["wheel", "source"])
 @pytest.mark.parametrize(
     "pair",
-    [pair for pair in combinations(FOLDER, 2) if pair not in (EMPTY, PUBLISHED_AS)],
+    sampled(
+        [(pair,) for pair in combinations(FOLDER, 2) if pair not in (EMPTY, PUBLISHED_AS)], every=4
+    ),
     ids=" ".join,
 )
 def test_two_packages_of_one_folder_have_no_answer(

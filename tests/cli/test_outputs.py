@@ -83,6 +83,7 @@ def test_the_same_request_gives_the_same_bytes(cli: Cli, cache: str, words: str)
         assert cli(*argv, XDG_CACHE_HOME=cache) == cli(*argv, XDG_CACHE_HOME=cache)
 
 
+@pytest.mark.long
 @pytest.mark.process
 @pytest.mark.parametrize(
     "words", [f"resolve {ANSWERED[3]}", f"resolve {REFUSED[0]}", "facts cuda-archs"]

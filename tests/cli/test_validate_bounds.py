@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.amount import sampled
 from tests.images import images
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def ran(folder: Path, cache: str, *words: str, **more: Any) -> subprocess.Comple
     return subprocess.CompletedProcess(words, started.returncode, out, err)
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", sampled(["2", "1"], every=2))
 @pytest.mark.parametrize(
     ("make", "bound", "reason"),
     [
@@ -184,7 +185,7 @@ def test_the_processor_time_of_workers_is_counted_where_they_were_started(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", sampled(["2", "1"], every=2))
 def test_a_run_that_is_ended_leaves_no_worker_and_no_word(
     number: int, jobs: str, tmp_path: Path, cache: str
 ) -> None:

@@ -13,6 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.facts.small import FRONT, NAMES, dump, facts, statement, table, write
 from toolmatrix import resources
 from toolmatrix.facts import compile as compiling
@@ -113,7 +114,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 2**32))
 def test_a_small_matrix_in_any_order(small: tuple[str, bytes], seed: int) -> None:
     texts = {"matrix.yaml": FRONT, "names.yaml": NAMES, "facts.yaml": RICH}

@@ -38,11 +38,6 @@ ANSWERS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", matrix.folder())
-
-
 def components(found: Any) -> dict[str, str]:
     """The releases of an answer on its only target, and the way in which they get there."""
     document = found.to_json()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from tests.amount import examples
 from toolmatrix.facts.versions import Scale, SelectorError, key, order, parse, sort
 
 SUFFIXES = ("", "a1", "b2", "rc1", "rc2", ".post1", ".post2", ".dev1", "a", ".post")
@@ -47,7 +48,7 @@ def is_finer(version: str, named: str) -> bool:
 # order
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(versions, versions)
 def test_versions_are_ordered_as_packaging_orders_them(one: str, other: str) -> None:
     mine, theirs = (order(key(one)), order(key(other))), (Version(one), Version(other))
@@ -106,26 +107,26 @@ def test_numbers_of_absurd_length_are_refused_and_not_computed() -> None:
 # selectors against packaging
 
 
-@settings(max_examples=800)
+@settings(max_examples=examples(800))
 @given(st.sampled_from([">=", "<=", ">", "<"]), versions, versions)
 def test_bounds_answer_as_packaging_does(operator: str, named: str, version: str) -> None:
     assert admits(operator + named, version) == packaging_admits(operator + named, version)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(compatible, versions)
 def test_compatible_release_answers_as_packaging_does(named: str, version: str) -> None:
     assert admits("~=" + named, version) == packaging_admits("~=" + named, version)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.sampled_from(["==", "!="]), finals, versions)
 def test_prefixes_answer_as_packaging_does(operator: str, prefix: str, version: str) -> None:
     specifier = f"{operator}{prefix}.*"
     assert admits(specifier, version) == packaging_admits(specifier, version)
 
 
-@settings(max_examples=800)
+@settings(max_examples=examples(800))
 @given(st.sampled_from(["==", ""]), versions, versions)
 def test_equality_admits_what_packaging_admits_and_finer_releases(
     operator: str, named: str, version: str
@@ -134,13 +135,13 @@ def test_equality_admits_what_packaging_admits_and_finer_releases(
     assert admits(operator + named, version) == wanted
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(versions, versions)
 def test_identity_admits_what_packaging_calls_equal(named: str, version: str) -> None:
     assert admits("===" + named, version) == packaging_admits("==" + named, version)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(versions, versions)
 def test_inequality_is_the_complement_of_equality(named: str, version: str) -> None:
     assert admits("!=" + named, version) != admits("==" + named, version)
@@ -183,7 +184,7 @@ clauses = st.one_of(
 alternatives = st.lists(clauses, min_size=1, max_size=3).map(",".join)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     releases,
     st.lists(alternatives, min_size=1, max_size=4),
@@ -197,7 +198,7 @@ def test_alternatives_are_a_union(known: list[str], parts: list[str], between: s
     assert scale.select(between.join(parts)) == union
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(releases, st.lists(clauses, min_size=1, max_size=4), st.sampled_from([",", ", ", " , "]))
 def test_clauses_are_an_intersection(known: list[str], parts: list[str], between: str) -> None:
     scale = Scale("pep440", known)

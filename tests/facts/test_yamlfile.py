@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.facts.small import said
 from toolmatrix.errors import MatrixError
 from toolmatrix.facts import yamlfile
@@ -258,13 +259,13 @@ pieces = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.lists(pieces, max_size=40).map("".join))
 def test_text_of_yaml_pieces_is_read_or_refused(text: str) -> None:
     _read_or_refuse(text.encode())
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.one_of(st.binary(max_size=60), st.text(max_size=60).map(lambda text: text.encode())))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     _read_or_refuse(data)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.images import images
 from tests.images.images import hard_link, link
 from toolmatrix.errors import SubjectError
@@ -248,7 +249,7 @@ def test_an_index_in_circles_ends(tmp_path: Path) -> None:
 WHOLE = images.tar(images.layout(images.image({"a": b"1" * 700, "b": link("a")})))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     place=st.integers(0, len(WHOLE) - 1), data=st.binary(min_size=1, max_size=40), cut=st.booleans()
 )
@@ -258,7 +259,7 @@ def test_damage_anywhere_gives_an_image_or_one_error(place: int, data: bytes, cu
         archive.read(io.BytesIO(damaged), "", images.everything, Budget("image.tar"))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(place=st.integers(0, len(LAYER) - 1), data=st.binary(min_size=1, max_size=600))
 def test_damage_of_a_layer_gives_a_layer_or_one_error(place: int, data: bytes) -> None:
     for pack in (bytes, images.gzipped):

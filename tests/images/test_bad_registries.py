@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.images import hostile, images, registries
 from tests.images.hostile import Asked, Reply, Server
 from toolmatrix.errors import (
@@ -617,7 +618,7 @@ HONEST = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s" 
 
 
 def test_damage_anywhere_gives_an_image_or_one_error(server: Server) -> None:
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=examples(80), deadline=None)
     @given(
         place=st.integers(0, len(HONEST) - 1),
         data=st.binary(min_size=1, max_size=20),

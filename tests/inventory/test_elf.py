@@ -13,6 +13,7 @@ from elftools.elf.gnuversions import GNUVerDefSection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.images import images
 from tests.stages.real import program
 from toolmatrix.images.limits import Budget
@@ -147,7 +148,9 @@ def test_a_library_of_an_image_is_found_by_its_program(built: Path) -> None:
 
 
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(200),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     name=st.sampled_from(["plain", "debug", "recorded", "zipped"]),

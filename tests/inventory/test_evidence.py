@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.images import images as made
 from tests.images.images import link, program
 from tests.inventory.test_observe import TestLook, elf, needs, seen, valued
@@ -234,7 +235,7 @@ def test_a_secret_is_compared_with_nothing(cache: str) -> None:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     secret=st.text("abcdefghijkABCDEFGHIJK0123456789-_.", min_size=8, max_size=40).filter(
         lambda text: not text.isdigit() and text[0] != "."

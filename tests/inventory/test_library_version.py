@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.engine import docker
 from tests.images.images import link, program
 from tests.inventory.libraries import CAPTURED, captured, library
@@ -80,7 +81,7 @@ def test_two_functions_that_store_different_numbers_tell_nothing() -> None:
     assert read(library(**one | {"parts": parts})).version is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     one=st.sampled_from(CAPTURED),
     place=st.floats(0, 1, exclude_max=True),

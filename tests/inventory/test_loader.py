@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.images import images
 from tests.inventory.test_observe import elf, needs, seen
 from tests.stages.real import program
@@ -212,7 +213,9 @@ def by_reading(root: Path, variable: str) -> dict[str, str]:
 
 @pytest.mark.process
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(one=roots)
 def test_the_loader_finds_the_same(tmp_path: Path, linker: Linker, one: Root) -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.images import images
 from tests.images.images import link
 from toolmatrix.images.limits import Budget
@@ -507,7 +508,7 @@ KEPT = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.dictionaries(st.sampled_from(KEPT), st.binary(max_size=300), max_size=4))
 def test_any_contents_give_an_inventory(files: dict[str, bytes]) -> None:
     json.dumps(seen(files, Env=["PATH=/bin"]).to_json())

@@ -14,6 +14,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.amount import sampled
 from tests.images import images
 from tests.stages.real import nvcc, program
 from toolmatrix.images.limits import Budget
@@ -68,7 +69,7 @@ TOLD = {"sm_90", "sm_90a", "sm_100f", "compute_100", "compute_100a"}
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("mode", ["default", "none", "size"])
+@pytest.mark.parametrize("mode", sampled(["default", "none", "size"], every=3))
 def test_archs_of_a_fat_binary_of_nvcc(tmp_path: Path, mode: str) -> None:
     codes = [f"-gencode=arch=compute_{arch},code={code}" for arch, code in CODES]
     args = [*codes, f"--compress-mode={mode}", "-fatbin", "k.cu", "-o", "k.fatbin"]
@@ -77,7 +78,7 @@ def test_archs_of_a_fat_binary_of_nvcc(tmp_path: Path, mode: str) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("arch", ["sm_90", "sm_90a", "sm_100f"])
+@pytest.mark.parametrize("arch", sampled(["sm_90a", "sm_90", "sm_100f"], every=3))
 def test_archs_of_objects_archives_and_cubins(tmp_path: Path, arch: str) -> None:
     flag = f"-arch={arch}"
     compiled(tmp_path, nvcc(), KERNEL, flag, "-rdc=true", "-c", "k.cu", "-o", "k.o")

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.images import images
 from tests.images.images import link
 from tests.stages.real import program
@@ -151,7 +152,7 @@ def test_chains_of_pages_that_meet_are_refused() -> None:
     assert "is not what follows" in rpm.read(bytes(data)).damaged
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     name=st.sampled_from(sorted(FILES)),
     changes=st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=8)), max_size=8),

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.inventory import machines
 from tests.judge.test_images import ARM
 from toolmatrix.inventory import readings, system
@@ -177,14 +178,14 @@ _inventories = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_inventories)
 def test_nothing_differs_from_itself(one: Inventory) -> None:
     found = compare(one, one, BOOK, WHY)
     assert (found.differences, found.unseen) == ((), ())
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_inventories, _inventories)
 def test_turned_round_it_is_mirrored(one: Inventory, other: Inventory) -> None:
     there, back = compare(one, other, BOOK, WHY), compare(other, one, BOOK, WHY)

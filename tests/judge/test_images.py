@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from toolmatrix.errors import UsageError
 from toolmatrix.facts.store import open_index
 from toolmatrix.finding import FAIL, PASS, SKIP, UNKNOWN, Verdict, outcome
@@ -135,7 +136,7 @@ def test_an_image_made_from_the_lock_passes(index: Index) -> None:
 PRESENT = [name for name in ARM.components if name in good().components]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     name=st.sampled_from(PRESENT),
     version=st.from_regex(r"[1-9][0-9]?(\.[0-9]{1,2}){1,2}", fullmatch=True),
@@ -155,7 +156,7 @@ def test_one_other_version_fails_alone(index: Index, name: str, version: str) ->
         assert moved[0].code == ("TM401" if moved[0].word == FAIL else "TM480")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(gone=st.sets(st.sampled_from([name for name in PRESENT if name != "numpy"]), min_size=1))
 def test_what_is_gone_is_named_and_nothing_else(index: Index, gone: set[str]) -> None:
     held = {name: seen for name, seen in good().components.items() if name not in gone}

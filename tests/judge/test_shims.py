@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.images.images import link, program
 from tests.inventory.test_observe import dist, seen
 from toolmatrix.facts.store import open_index
@@ -122,7 +123,7 @@ def test_what_is_probed_passes_where_nothing_stands_before_it(index: Index) -> N
             assert (component, first.word, any_.word) == (component, PASS, PASS)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     place=st.sampled_from(["usr/bin", "usr/local/bin"]),
     folder=st.sampled_from(BEFORE),

@@ -17,6 +17,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples, sampled
 from tests.render import hostile, parsers
 from tests.render.jobs import index, job, lock
 from toolmatrix.errors import RecipeError, RenderError, ToolmatrixError
@@ -87,7 +88,7 @@ def test_every_format_takes_the_job_as_it_is(name: str, dialect: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "dialect"), PLACES)
+@pytest.mark.parametrize(("name", "dialect"), sampled(PLACES, every=2))
 def test_every_text_of_a_job_stays_in_its_place(name: str, dialect: str) -> None:
     rest = cycle(text for text in hostile.TEXTS if text not in ALWAYS)
     faults = []
@@ -110,7 +111,7 @@ ANY_TEXT = st.lists(
 
 
 @given(place=st.sampled_from(PLACES), pick=st.integers(0, 10**6), text=ANY_TEXT)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_text_stays_in_its_place(place: tuple[str, str], pick: int, text: str) -> None:
     name, dialect = place
     leaves = living(name, dialect)
@@ -232,7 +233,7 @@ def test_a_line_of_shell_that_reaches_beyond_its_end_is_refused(
         read.parse(root, index())
 
 
-@pytest.mark.parametrize("text", hostile.TEXTS)
+@pytest.mark.parametrize("text", sampled(hostile.TEXTS, every=3))
 @pytest.mark.parametrize("choice", ["base", "syntax_line", "option"])
 def test_no_choice_of_a_user_gets_out(choice: str, text: str) -> None:
     held = hostile.flagged("debian", TARGET)
@@ -250,7 +251,7 @@ def test_no_choice_of_a_user_gets_out(choice: str, text: str) -> None:
     assert judged(make, text) == []
 
 
-@pytest.mark.parametrize("text", hostile.TEXTS)
+@pytest.mark.parametrize("text", sampled(hostile.TEXTS, every=3))
 def test_no_checksum_of_a_matrix_gets_out(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rules, "cell", lambda _rules, _row, _column: "0" * 64 + text)
     with pytest.raises(RenderError):
@@ -261,7 +262,7 @@ def test_no_checksum_of_a_matrix_gets_out(text: str, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("text", hostile.TEXTS)
+@pytest.mark.parametrize("text", sampled(hostile.TEXTS, every=3))
 def test_a_shell_reads_variables_as_they_are(text: str, tmp_path: Path) -> None:
     leaf = hostile.kinds(full("modern"))[".images[].locked.flags.env{}"]
     try:
@@ -286,7 +287,9 @@ echo 1
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("text", [*hostile.TEXTS, "$(touch made)", "`touch made`", "; touch made"])
+@pytest.mark.parametrize(
+    "text", sampled([*hostile.TEXTS, "$(touch made)", "`touch made`", "; touch made"], every=2)
+)
 def test_a_check_hands_words_to_commands_as_they_are(text: str, tmp_path: Path) -> None:
     leaf = next(
         leaf

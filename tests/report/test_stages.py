@@ -7,6 +7,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.report.stage_laws import WIDTHS
 from toolmatrix.report import stage_graphs
 from toolmatrix.report import stages as report
@@ -214,7 +215,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 @given(st.lists(plans(), max_size=3), st.sampled_from(WIDTHS), st.booleans(), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_plan_can_be_shown(held: list[Plan], width: int, full: bool, explain: bool) -> None:
     log = Log(plans=tuple(held))
     screen = Terminal(width=width)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from toolmatrix.finding import Judged, Verdict
 from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif
@@ -249,7 +250,7 @@ def test_nothing_that_strangers_wrote_is_obeyed(form: str) -> None:
         assert page_of(dirty).tags == page_of(clean).tags
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.text(st.characters(codec=None, exclude_categories=()), max_size=30))
 def test_any_text_makes_well_formed_output(text: str) -> None:
     one = hostile(text)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from toolmatrix.errors import CannotSay, NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.facts.store import open_index
 from toolmatrix.request import fields
@@ -73,7 +74,7 @@ def lines(draw: Any, around: Surroundings) -> Fields:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_reading_the_words_of_a_request_gives_the_request(cache: str, data: st.DataObject) -> None:
     around = surroundings(cache)
@@ -85,7 +86,7 @@ def test_reading_the_words_of_a_request_gives_the_request(cache: str, data: st.D
     assert around.read(request.words()) == request
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_the_words_of_fields_give_the_fields(cache: str, data: st.DataObject) -> None:
     written = data.draw(lines(surroundings(cache)))

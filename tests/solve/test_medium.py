@@ -7,6 +7,7 @@ from random import Random
 import clingo
 import pytest
 
+from tests.amount import sampled
 from toolmatrix.solve.engine import Problem
 from toolmatrix.solve.engine.conflict import explain
 from toolmatrix.solve.engine.enumeration import combinations
@@ -52,7 +53,7 @@ def clingo_satisfiable(problem: Problem) -> bool:
     return bool(control.solve().satisfiable)
 
 
-@pytest.mark.parametrize("block", range(26))
+@pytest.mark.parametrize("block", sampled(range(26), every=3))
 def test_medium_matrices_agree_with_the_sat_solver(block: int) -> None:
     for seed in range(20 * block, 20 * block + 20):
         problem = medium(seed)
@@ -68,9 +69,7 @@ def test_medium_matrices_agree_with_the_sat_solver(block: int) -> None:
         sat.close()
 
 
-@pytest.mark.parametrize(
-    "block", [pytest.param(block, marks=[pytest.mark.long] * (block > 9)) for block in range(26)]
-)
+@pytest.mark.parametrize("block", sampled(range(26), every=5))
 def test_medium_matrices_agree_with_clingo(block: int) -> None:
     for seed in range(20 * block, 20 * block + 20):
         problem = medium(seed)
@@ -82,14 +81,14 @@ def test_both_answers_occur_often_enough_to_mean_something() -> None:
     assert 130 <= refusals <= 390
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", sampled(range(30), every=3))
 def test_order_of_input_does_not_matter(seed: int) -> None:
     problem = medium(seed)
     expected = solved(problem)
     assert all(solved(shuffled(problem, again)) == expected for again in range(3))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", sampled(range(30), every=3))
 def test_listed_combinations_are_exactly_the_possible_ones(seed: int) -> None:
     problem = medium(seed)
     chosen = Random(seed).sample(range(len(problem.sizes)), 2)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from toolmatrix.solve.engine import Problem, Support
 from toolmatrix.solve.engine.conflict import cores, explain
 from toolmatrix.solve.engine.enumeration import combinations
@@ -112,7 +113,7 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem(sizes, nogoods, supports, None, draw(st.integers(0, 31)))
 
 
-@settings(max_examples=400, derandomize=True, deadline=None, database=None)
+@settings(max_examples=examples(400), derandomize=True, deadline=None, database=None)
 @given(problems())
 def test_drawn_problems_agree_with_brute_force(problem: Problem) -> None:
     found = oracle.solutions(problem)
@@ -122,7 +123,7 @@ def test_drawn_problems_agree_with_brute_force(problem: Problem) -> None:
         assert_core_by_force(problem, explain(problem, requests(problem)))
 
 
-@settings(max_examples=200, derandomize=True, deadline=None, database=None)
+@settings(max_examples=examples(200), derandomize=True, deadline=None, database=None)
 @given(problems(), st.data())
 def test_one_more_nogood_never_adds_a_solution(problem: Problem, data: st.DataObject) -> None:
     variable = data.draw(st.integers(0, len(problem.sizes) - 1))

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.stages.plans import EXTERNAL, plan, random_plans, stage
 from tests.stages.real import program
 from toolmatrix.errors import UsageError
@@ -267,7 +268,7 @@ def parsed(text: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.process
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random_plans())
 def test_ninja_reads_the_order_back(any_plan: Plan) -> None:
     ninja_program = program("ninja")

@@ -57,14 +57,8 @@ class OpenMatrix(Value):
         return str(self.index.header["digest"])
 
     def to_bytes(self) -> bytes:
-        """The matrix compiled into what `open_matrix` takes. Raises MatrixError."""
-        import os.path
-
-        from toolmatrix import resources
-        from toolmatrix.facts import store
-
-        built_in = os.path.join(resources.matrix_root(), "matrix.yaml")
-        return store.build([built_in, *self.paths])
+        """The matrix compiled into what `open_matrix` takes."""
+        return self.index.portable()
 
 
 # The built-in matrix of this process: opening it reads its header anew.

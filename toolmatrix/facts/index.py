@@ -28,7 +28,7 @@ from toolmatrix.facts.records import (
     SourceRecord,
 )
 from toolmatrix.facts.versions import Scale
-from toolmatrix.pack import Damaged, Parts
+from toolmatrix.pack import Damaged, Parts, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,6 +93,16 @@ class Index:
         usual, components = header.pop("usual"), header["components"]
         header["components"] = {name: usual | components[name] for name in components}
         return header  # type: ignore[return-value]
+
+    def portable(self) -> bytes:
+        """The bytes of the index without the states of files, which are those of one machine."""
+        import json
+
+        parts = self._parts
+        header = _json(parts.table()) | {"files": {}}
+        table = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+        sections = parts.read(parts.body, parts.size - parts.body)
+        return joined(FORMAT.encode(), table, {"": sections})
 
     def _sure(self, read: Callable[[_Name], bytes], name: _Name) -> bytes:
         # A part that is damaged is read from a new index that begins with the same line: it says the same.

@@ -1,0 +1,32 @@
+"""How much is tried: everything in long runs and where CI is set, less of it for somebody who waits."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from _pytest.mark.structures import ParameterSet
+
+_EVERYTHING = bool(os.environ.get("CI"))
+_FEWEST = 20
+
+
+def examples(count: int) -> int:
+    """So many generated examples, or a third of them."""
+    return count if _EVERYTHING else max(min(count, _FEWEST), count // 3)
+
+
+def sampled(cases: Iterable[object], every: int) -> list[ParameterSet]:
+    """Cases for `parametrize`: one in so many is always tried, the others in long runs."""
+    return [
+        pytest.param(
+            *(case if type(case) is tuple else (case,)),
+            marks=[pytest.mark.long] if place % every else [],
+        )
+        for place, case in enumerate(cases)
+    ]
