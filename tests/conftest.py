@@ -88,9 +88,11 @@ def _indexes_stay() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_cache(request: pytest.FixtureRequest, cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What asks from Python finds the index too, and leaves the user's cache alone."""
-    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    # Those that build images keep their base images there between runs.
+    if not request.node.get_closest_marker("long"):
+        monkeypatch.setenv("XDG_CACHE_HOME", cache)
 
 
 @pytest.fixture(scope="module")

@@ -41,10 +41,13 @@ said
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_answers_are_the_same_under_pyodide(tmp_path: Path) -> None:
+def test_answers_are_the_same_under_pyodide(
+    cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, node = os.environ.get(VARIABLE, ""), shutil.which("node")
     if not folder or node is None:
         pytest.skip(f"needs node, and {VARIABLE} with the folder of the npm package pyodide")
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
     index = toolmatrix.open_matrix([]).index.path
     here: dict[str, object] = {"data": Path(index).read_bytes()}
     exec(ASKED, here)  # noqa: S102 - what Pyodide runs
