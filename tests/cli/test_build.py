@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.cli.test_documents import validated
+
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
     from tests.cli.conftest import Cli, Outcome
 
+ROOT = str(Path(__file__).parents[2])
 DEBIAN = ("gcc", "--distro", "debian12", "--target", "x86,arm", "--accelerator", "none")
 
 
@@ -24,10 +34,12 @@ def out(real: Cli, here: Path) -> Path:
     return here / "out"
 
 
-def engine(here: Path, name: str, body: str = "") -> str:
-    """A PATH on which there is one engine, which writes its words into `calls`."""
+def engine(here: Path, name: str, body: str = "", tools: Iterable[str] = ()) -> str:
+    """A PATH on which there are one engine, which writes its words into `calls`, and the tools that it uses."""
     folder = here / "bin"
     folder.mkdir(exist_ok=True)
+    for used in tools:
+        (folder / used).symlink_to(str(shutil.which(used)))
     tool = folder / name
     tool.write_text(f'#!/bin/sh\necho "{name} $*" >>"{here}/calls"\n{body}\n')
     tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
@@ -62,12 +74,12 @@ def test_each_dockerfile_is_built_for_its_platform(
         f" --file out/{target}.Dockerfile --no-cache out"
         for target, platform in (("arm", "arm64"), ("x86", "amd64"))
     ]
-    assert outcome.err.endswith("2 of 2 built\n")
+    assert outcome.out.endswith("2 of 2 images built\n")
     assert out.is_dir()
 
 
 @pytest.mark.process
-def test_bake_builds_all_at_once_where_buildx_is(real: Cli, here: Path, out: Path) -> None:
+def test_bake_builds_each_image_where_buildx_is(real: Cli, here: Path, out: Path) -> None:
     (out / "docker-bake.json").write_text("{}")
     path = engine(here, "docker", f'pwd >>"{here}/folders"')
     outcome = real("build", "out", "--target", "arm", PATH=path)
@@ -89,7 +101,9 @@ def test_one_target_of_several_environments_is_built_by_the_names_of_its_images(
     assert real("render", "--output", "out").code == 0
     path = engine(here, "docker")
     assert real("build", "out", "--target", "arm", PATH=path).code == 0
-    assert calls(here) == ["docker buildx bake --file docker-bake.json a-arm b_c-arm"]
+    assert calls(here) == [
+        f"docker buildx bake --file docker-bake.json {name}" for name in ("a-arm", "b_c-arm")
+    ]
     refused(
         real("build", "out", "--target", "amd", PATH=path),
         3,
@@ -140,11 +154,129 @@ def test_a_failed_build_is_told_and_the_others_go_on(real: Cli, here: Path, out:
     outcome = real("build", "out", PATH=engine(here, "docker", body))
     assert outcome.code == 1
     told = [line for line in outcome.err.splitlines() if not line.startswith("building ")]
-    assert told[0].startswith("failed out:arm after ")
-    assert told[0].endswith(" s, exit code 3")
-    assert told[1].startswith("built out:x86 in ")
-    assert told[2] == "1 of 2 built"
+    assert told[0] == "no such base"
+    assert told[1].startswith("failed out:arm: exit code 3 after ")
+    assert told[2].startswith("built out:x86: in ")
+    assert outcome.out.endswith("1 of 2 images built\n")
     assert out.is_dir()
+
+
+LOG = """\
+#5 [toolchain 4/9] RUN apt-get update
+#5 DONE 13.4s
+#11 [toolchain 5/9] RUN pip install onnxruntime==1.18.99
+#11 0.546 ERROR: No matching distribution found for onnxruntime==1.18.99
+#11 \x1b[31m0.551 colour\tand a tab\x1b[0m
+#11 ERROR: executor failed running [/bin/sh -c pip install onnxruntime==1.18.99]: exit code: 1
+"""
+
+
+@pytest.fixture
+def failing(here: Path) -> str:
+    """A PATH with an engine that prints a log, and fails for arm."""
+    (here / "printed").write_text(LOG)
+    return engine(
+        here,
+        "docker",
+        f"{NO_BUILDX}\ncase $* in *x86*) ;; *arm*) cat {here}/printed; exit 1 ;; esac",
+        tools=["cat"],
+    )
+
+
+@pytest.mark.process
+def test_a_build_that_fails_tells_its_step_its_log_and_what_is_known_of_it(
+    real: Cli, out: Path, failing: str
+) -> None:
+    outcome = real("build", "out", PATH=failing)
+    assert outcome.code == 1
+    # Each second of a build may be another.
+    text = re.sub(r"[0-9.]+ s\b", "N s", outcome.out)
+    assert (
+        text
+        == """\
+out:arm was not built: exit code 1 after N s
+  step: [toolchain 5/9] RUN pip install onnxruntime==1.18.99
+  log:  out/arm.log
+
+error[TM130]: no file of this package fits the Python or the platform
+  --> out/arm.log:4
+    | ERROR: No matching distribution found for onnxruntime==1.18.99
+    |   known from pip download under CPython 3.11.7 ran
+    = between: onnxruntime 1.18.99 and python
+help: take a Python and a platform that it has wheels for, or a release that has
+      wheels for these
+
+read 6 lines: 1 known failure
+
+FAIL  out:arm  linux/arm64  N s  out/arm.log
+pass  out:x86  linux/amd64  N s  out/x86.log
+1 of 2 images built
+"""
+    )
+    # The log as it was printed, and what is shown of it without what a terminal would obey.
+    assert (out / "arm.log").read_text() == LOG
+    assert "#11 \\x1b[31m0.551 colour    and a tab\\x1b[0m\n" in outcome.err
+
+
+@pytest.mark.process
+def test_the_end_of_builds_is_a_document_and_a_suite(real: Cli, out: Path, failing: str) -> None:
+    outcome = real("build", str(out), "--json", PATH=failing)
+    document = outcome.json()
+    validated(document, "builds")
+    assert (outcome.code, document["summary"]) == (1, {"built": 1, "failed": 1})
+    arm, x86 = document["builds"]
+    assert [one["code"] for one in arm["findings"]] == ["TM130"]
+    assert (x86["step"], x86["findings"], x86["exit_code"]) == ("", [], 0)
+    written = real("build", "out", "--format", "junit", PATH=failing).out
+    suite = ET.fromstring(written)  # noqa: S314 - our own
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    failed, passed = suite
+    assert (failed.get("name"), len(failed), len(passed)) == ("out:arm", 1, 0)
+    assert "[toolchain 5/9] RUN pip" in str(failed[0].get("message"))
+    assert "TM130" in str(failed[0].text)
+
+
+@pytest.mark.process
+def test_builds_go_on_side_by_side_and_each_line_names_its_image(
+    real: Cli, here: Path, out: Path
+) -> None:
+    # Each waits for the other: one at a time, neither would end.
+    meet = f'case $* in *.Dockerfile*) ;; *) exit 0 ;; esac; cd "{here}"; touch "met-$$"'
+    meet += "; until [ $(ls met-* | wc -l) = 2 ]; do sleep 0.05; done; echo met"
+    path = engine(here, "buildah", meet, tools=("touch", "ls", "wc", "sleep"))
+    outcome = real("build", str(out), "--jobs", "2", PATH=path)
+    assert outcome.code == 0, outcome.err
+    assert {"out:arm | met", "out:x86 | met"} <= set(outcome.err.splitlines())
+    refused(real("build", "out", "--jobs", "0", PATH=path), 2, "error[TM901]: ")
+
+
+@pytest.mark.process
+def test_an_interrupt_ends_the_engines(here: Path, out: Path, cache: str) -> None:
+    path = engine(here, "buildah", f'echo $$ >"{here}/started"; exec sleep 60', tools=("sleep",))
+    started = subprocess.Popen(
+        [sys.executable, "-m", "toolmatrix", "build", str(out)],
+        env={"PATH": path, "PYTHONPATH": ROOT, "XDG_CACHE_HOME": cache},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A group of its own, as a shell gives it one.
+        start_new_session=True,
+    )
+    while not (here / "started").exists() or not (here / "started").read_text():
+        time.sleep(0.05)
+    started.send_signal(signal.SIGINT)
+    stdout, stderr = started.communicate(timeout=30)
+    assert (started.returncode, stdout) == (130, b"")
+    assert stderr.endswith(b"interrupted\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((here / "started").read_text()), 0)
+
+
+@pytest.mark.process
+def test_a_log_that_cannot_be_kept_is_one_error(real: Cli, here: Path, out: Path) -> None:
+    (out / "arm.log").mkdir()
+    outcome = real("build", "out", PATH=engine(here, "buildah"))
+    refused(outcome, 2, "")
+    assert "error[TM905]: cannot keep the log of a build\n" in outcome.err
 
 
 @pytest.mark.process
@@ -158,7 +290,7 @@ def test_one_target_is_built_alone(real: Cli, here: Path, out: Path) -> None:
 def refused(outcome: Outcome, code: int, error: str) -> None:
     """One error and nothing else."""
     assert (outcome.code, outcome.out) == (code, "")
-    assert outcome.err.startswith(error)
+    assert outcome.err.startswith(error or "building ")
 
 
 def test_without_an_engine_it_says_what_to_install(real: Cli, here: Path, out: Path) -> None:

@@ -8,54 +8,121 @@ import subprocess
 import time
 from functools import partial
 
+from toolmatrix.api.builds import Builds, Built
 from toolmatrix.cli import ask
-from toolmatrix.errors import NothingMatched, Position, ToolMissing
+from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
 from toolmatrix.lock import read
+from toolmatrix.logs.steps import Steps
+from toolmatrix.outputs import told
 from toolmatrix.render.around import bake_name
+from toolmatrix.report.terminal import printable
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import IO, Any, BinaryIO
 
+    from toolmatrix.api import Report
     from toolmatrix.cli.context import Context
 
 _LOCK = "toolmatrix.lock"
 _BAKE = "docker-bake.json"
 _ENDING = ".Dockerfile"
+# Letters of a line of a log that are kept in memory: one without an end must not fill it.
+_LONGEST = 1 << 16
 
 
 class _Build(Value):
-    """One call of an engine: what it builds, its words, and the directory in which it runs."""
+    """One call of an engine for one image: its words, the directory in which it runs, and where its log is kept."""
 
-    what: str
+    image: str
+    file: str
+    platform: str
     words: tuple[str, ...]
+    lock: str
+    log: str
     folder: str | None = None
 
 
 def run(context: Context) -> int:
-    """Build each directory and return 0, or 1 if a build failed; raises ToolMissing where no engine is or answers."""
+    """Build what is in each directory; 1 if a build failed. Raises ToolMissing where no engine is or answers."""
     folders = [context.path(text) for text in context.arguments] or ["."]
+    jobs = 1 if context.options.jobs is None else context.options.jobs
+    if jobs < 1:
+        raise UsageError("nothing is built by no jobs", expected="1 or more", found=str(jobs))
     engine = _engine(context)
     builds = [build for folder in folders for build in engine(context, folder)]
-    failed = [build.what for build in builds if not _done(context, build)]
-    context.say(f"{len(builds) - len(failed)} of {len(builds)} built")
-    return int(bool(failed))
+    images = _all(context, builds, jobs)
+    known = (
+        _diagnosed(context, build) if one.exit_code else None
+        for build, one in zip(builds, images, strict=True)
+    )
+    return context.give(Builds(images=tuple(images), known=tuple(known)))
 
 
-def _done(context: Context, build: _Build) -> bool:
-    """Run one build with its output as it comes, and say how it ended."""
-    context.say(f"building {build.what}: {' '.join(build.words)}")
-    # The output of a build is not captured: it comes as it is made, and its end may be hours away.
-    began = time.monotonic()
-    code = _called(context, build.words, cwd=build.folder).returncode
-    took = f"{time.monotonic() - began:.1f} s"
-    if not code:
-        context.say(f"built {build.what} in {took}")
-        return True
-    # It may have met no engine. A builder elsewhere needs none here, so that is asked only now.
-    engine = build.words[0]
+def _all(context: Context, builds: list[_Build], jobs: int) -> list[Built]:
+    """Run all builds, so many at a time."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    running: list[subprocess.Popen[bytes]] = []
+    # A thread waits for its engine and does nothing else.
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting = [
+            pool.submit(_built, context, build, f"{build.image} | " if jobs > 1 else "", running)
+            for build in builds
+        ]
+        try:
+            return [one.result() for one in waiting]
+        except BaseException:
+            # An interrupt of a terminal reaches the engines as well; one that was sent to this process does not.
+            pool.shutdown(wait=False, cancel_futures=True)
+            for engine in running:
+                engine.terminate()
+            raise
+
+
+def _built(
+    context: Context, build: _Build, before: str, running: list[subprocess.Popen[bytes]]
+) -> Built:
+    """Run one build: its output goes to its log, and is shown as it comes with something before each line."""
+    context.say(f"building {build.image}: {' '.join(build.words)}")
+    began, steps = time.monotonic(), Steps()
+    with (
+        told("cannot keep the log of a build", build.log),
+        open(build.log, "wb") as log,
+        _started(context, build) as engine,
+    ):
+        running.append(engine)
+        for line in _lines(engine.stdout, log):
+            steps.read(line)
+            # Lines of a log were written by strangers.
+            context.say(before + printable(line.replace("\t", "    ")))
+    running.remove(engine)
+    code = engine.returncode
+    took = time.monotonic() - began
+    # One that was ended by a signal is not asked why.
+    if code > 0:
+        _ask_engine(context, build.words[0])
+    found = Built(
+        **build.as_dict("image", "file", "platform", "log"),
+        seconds=round(took, 1),
+        exit_code=code,
+        step=steps.failed if code else "",
+    )
+    context.say(f"{'failed' if code else 'built'} {build.image}: {found.ended}")
+    return found
+
+
+def _lines(printed: IO[bytes] | None, log: BinaryIO) -> Iterator[str]:
+    """The lines that an engine prints, each kept in its log first."""
+    while printed and (piece := printed.readline(_LONGEST)):
+        log.write(piece)
+        yield piece.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _ask_engine(context: Context, engine: str) -> None:
+    # A build that failed may have met no engine. A builder elsewhere needs none here, so that is asked only now.
     asked = _called(context, (engine, "version"), capture_output=True, text=True)
     if asked.returncode:
         raise ToolMissing(
@@ -63,17 +130,45 @@ def _done(context: Context, build: _Build) -> bool:
             found=asked.stderr.strip().rpartition("\n")[2],
             help=f"start it, or name another: `{engine} context use`, DOCKER_HOST",
         )
-    context.say(f"failed {build.what} after {took}, exit code {code}")
-    return False
+
+
+def _diagnosed(context: Context, build: _Build) -> Report:
+    """What is known of the log of a build that failed, beside its lock."""
+    from toolmatrix.api import diagnoses
+
+    index = context.index()
+    return diagnoses.diagnosed(
+        index,
+        diagnoses.observed(build.log, None, build.log),
+        build.lock,
+        diagnoses.MOST,
+        lambda: ask.surroundings(context, index),
+    )
+
+
+def _environment(context: Context) -> dict[str, str]:
+    # Docker 20.10 takes BuildKit, which the classic dialect needs, only where this asks for it. Lines are for a log.
+    return {**context.env, "DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
+
+
+def _started(context: Context, build: _Build) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603
+            build.words,
+            cwd=build.folder,
+            env=_environment(context),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+    except OSError as error:
+        raise ToolMissing(f"`{build.words[0]}` cannot be run", found=error.strerror or "") from None
 
 
 def _called(
     context: Context, words: tuple[str, ...], **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    # Docker 20.10 takes BuildKit, which the classic dialect needs, only where this asks for it.
-    env = {**context.env, "DOCKER_BUILDKIT": "1"}
     try:
-        return subprocess.run(words, check=False, env=env, **options)  # noqa: S603
+        return subprocess.run(words, check=False, env=_environment(context), **options)  # noqa: S603
     except OSError as error:
         raise ToolMissing(f"`{words[0]}` cannot be run", found=error.strerror or "") from None
 
@@ -111,21 +206,35 @@ def _bake(context: Context, folder: str) -> Iterator[_Build]:
     if not os.path.isfile(os.path.join(folder, _BAKE)):
         yield from _each(context, folder, "docker")
         return
-    # Paths in a bake file are relative to where bake runs.
-    wanted = context.options.target
-    names = tuple(bake_name(name) for name, _ in _images(context, folder)) if wanted else ()
-    # `--file` is said, as bake would read a compose file beside it as well.
-    words = ("docker", "buildx", "bake", "--file", _BAKE)
-    yield _Build(what=folder, words=(*words, *context.passed, *names), folder=folder)
+    for name, platform in _images(context, folder):
+        # `--file` is said, as bake would read a compose file beside it as well.
+        words = ("docker", "buildx", "bake", "--file", _BAKE, *context.passed, bake_name(name))
+        # Paths in a bake file are relative to where bake runs.
+        yield _build(folder, name, platform, words).replace(folder=folder)
 
 
 def _each(context: Context, folder: str, engine: str) -> Iterator[_Build]:
     for name, platform in _images(context, folder):
         file = os.path.join(folder, name + _ENDING)
-        # A reference to an image has small letters alone.
-        tag = f"{os.path.basename(os.path.abspath(folder)).lower()}:{name}"
-        words = (engine, "build", "--platform", platform, "--tag", tag, "--file", file)
-        yield _Build(what=tag, words=(*words, *context.passed, folder))
+        where = ("--platform", platform, "--tag", _tag(folder, name), "--file", file)
+        words = (engine, "build", *where, *context.passed, folder)
+        yield _build(folder, name, platform, words)
+
+
+def _build(folder: str, name: str, platform: str, words: tuple[str, ...]) -> _Build:
+    return _Build(
+        image=_tag(folder, name),
+        file=os.path.join(folder, name + _ENDING),
+        platform=platform,
+        words=words,
+        lock=os.path.join(folder, _LOCK),
+        log=os.path.join(folder, f"{name}.log"),
+    )
+
+
+def _tag(folder: str, name: str) -> str:
+    # A reference to an image has small letters alone.
+    return f"{os.path.basename(os.path.abspath(folder)).lower()}:{name}"
 
 
 def _images(context: Context, folder: str) -> Iterator[tuple[str, str]]:

@@ -308,11 +308,12 @@ _ALL = (
         usage="[DIR...] [-- FLAGS]",
         passes=True,
         completer="file",
-        own=("target",),
-        formats=("text",),
+        own=("target", "jobs"),
+        formats=("text", "json", "junit"),
         examples=(
             "toolmatrix build out",
             "toolmatrix build out --target arm -- --no-cache",
+            "toolmatrix build out --format junit --output builds.xml",
         ),
     ),
     Command(
