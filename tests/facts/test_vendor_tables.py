@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.facts.vendor_tables import Row
 
 # PyTorch's table lists a Python for which the release has no wheel; its files decide.
-DISPUTED = {"torch-release-python/2.13", "torch-release-python/2.14"}
+DISPUTED = {"torch-release-md/2.13", "torch-release-python/2.14"}
 # AMD supports UBI, of which the matrix has no image; on CentOS 7 a toolkit takes a Clang whose packages nobody read.
 UNTOLD = {"distro==ubi8", "distro==ubi9", "distro==centos7"}
 # Of NumPy no release that TensorFlow takes takes it: a table that begins with it is refused by the files.

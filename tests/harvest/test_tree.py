@@ -99,6 +99,71 @@ def test_of_two_tags_of_one_release_the_first_pattern_tells(repo: GitRepo) -> No
     assert rows(repo.place, text)[0] == {"project": "1.10.0", "bazel": "3.7.2"}
 
 
+TOLD = (
+    FAMILY.replace("(?P<release>[0-9.]+)", "[0-9.]+")
+    + """version:
+  - {path: VERSION, cells: {release: {match: '[0-9.]+'}}}
+  - {path: version.py, cells: {release: {assignment: _version}}}
+"""
+)
+
+
+def test_a_tree_may_tell_what_its_tag_does_not(tmp_path: Path) -> None:
+    made = GitRepo(tmp_path / "bundle")
+    made.release("v0.1", {**FILES, "version.py": "_version = '9.0.0'\n"})
+    # The same release in a later bundle.
+    made.release("v0.2", {"README": "more"})
+    commit = made.release("v0.3", {"VERSION": "10.0.0\n", ".bazelversion": "5.0.0\n"})
+    assert rows(made.place, TOLD) == [
+        {"project": "10.0.0", "bazel": "5.0.0"},
+        {"project": "9.0.0", "bazel": "3.7.2"},
+    ]
+    found = harvested(made.place, TOLD)
+    assert [row["where"] for row in found["tables"][0]["rows"]] == [
+        ".bazelversion, tag v0.3",
+        ".bazelversion, tag v0.1",
+    ]
+    assert found["sources"]["project-source/v0.3/.bazelversion"]["at"].endswith(f"@{commit}")
+
+
+def test_a_tree_that_does_not_tell_is_refused(repo: GitRepo) -> None:
+    assert refusal(repo.place, TOLD) == (
+        "a file is not in the tree; at v1.10.0:version.py; expected version.py; found no such file"
+    )
+    repo.git("tag", "--delete", "v1.9.0", "v1.10.0")
+    repo.release("v2", {"VERSION": "the newest\n"})
+    assert refusal(repo.place, TOLD).endswith(r"expected release: [0-9.]+; found 'the newest\n'")
+    repo.git("tag", "--delete", "v2")
+    repo.release("v2.1", {"VERSION": "..\n"})
+    assert "expected the version of a release" in refusal(repo.place, TOLD)
+
+
+def test_a_branch_tells_what_no_tag_has(repo: GitRepo) -> None:
+    repo.git("checkout", "--quiet", "-b", "release/2.0")
+    (repo.place / ".bazelversion").write_text("6.0.0\n")
+    repo.git("commit", "--quiet", "--all", "--message", "newer")
+    repo.git("branch", "release/1.10.0")
+    both = FAMILY + "branches: 'release/(?P<release>[0-9.]+)'\n"
+    assert [
+        (row["project"], row["bazel"], row["where"])
+        for row in harvested(repo.place, both)["tables"][0]["rows"]
+    ] == [
+        ("2.0", "6.0.0", ".bazelversion, branch release/2.0"),
+        ("1.10.0", "5.0.0", ".bazelversion, tag v1.10.0"),
+        ("1.9.0", "3.7.2", ".bazelversion, tag v1.9.0"),
+    ]
+
+
+def test_a_clone_that_ends_early_says_nothing_of_later_tables(repo: GitRepo) -> None:
+    later = FAMILY[FAMILY.index("  - id: project-bazel") :].replace("project-bazel", "later")
+    both = FAMILY + later.replace("      cells:", "      releases: '>=1.11'\n      cells:")
+    assert [table["id"] for table in harvested(repo.place, both)["tables"]] == ["project-bazel"]
+    alone = FAMILY.replace("      cells:", "      releases: '>=1.11'\n      cells:")
+    assert refusal(repo.place, alone) == (
+        f"no table tells of its releases; at {repo.place}; expected a newer clone; found 1.10.0"
+    )
+
+
 def test_the_date_of_a_tag_needs_no_file(repo: GitRepo) -> None:
     text = FAMILY.replace("path: .bazelversion", "where: day of the tag").replace(
         "bazel: {match: '\\A(?P<whole>[0-9.]+)\\n\\Z', is: \"{whole}\"}", "date: {date: tag}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.harvest.gitrepo import FAMILY, errand, family, harvested, refusal
+from tests.harvest.test_tree import GRID, PAGE
 from toolmatrix.api.harvests import Effort, Harvested
 from toolmatrix.api.harvests import harvested as beside
 from toolmatrix.errors import HarvestRefused
@@ -94,6 +95,39 @@ def test_links_that_leave_the_tree_pipes_and_huge_files_are_not_read(folder: Pat
     (folder / "version").write_text("7.0.0\n")
     path.symlink_to("version")
     assert harvested(folder, UNPACKED)["tables"][0]["rows"][0]["bazel"] == "7.0.0"
+
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("archived", "at"),
+    [
+        (f"node: {COMMIT}\nnode-date: 2021-05-14\n", f"@{COMMIT}"),
+        (f"ref-names: HEAD\r\nnode: {COMMIT}\r\n", f"@{COMMIT}"),
+        # What git did not fill in, and what is no commit.
+        ("node: $Format:%H$\n", ", release 1.9.0 unpacked, sha256 "),
+        ("node: main\n", ", release 1.9.0 unpacked, sha256 "),
+    ],
+)
+def test_what_git_archive_writes_tells_the_commit(folder: Path, archived: str, at: str) -> None:
+    (folder / ".git_archival.txt").write_text(archived, newline="")
+    source = harvested(folder, UNPACKED)["sources"]["project-source/1.9.0/.bazelversion"]
+    assert source["at"].startswith(f"owner/project:.bazelversion{at}")
+
+
+def test_a_page_of_all_releases_needs_no_release(folder: Path) -> None:
+    (folder / "page.md").write_text(PAGE)
+    (name, source), *more = harvested(folder, GRID.replace("page.md]", "setup.py]"))[
+        "sources"
+    ].items()
+    assert (name, more) == ("project-source/HEAD/page.md", [])
+    digest = hashlib.sha256(PAGE.encode()).hexdigest()
+    assert source == {
+        "title": "Project, page.md",
+        "at": f"owner/project:page.md, unpacked, sha256 {digest}",
+        "read": "2026-11-23",
+    }
 
 
 NONE = Effort(requests=0, bytes=0, seconds=0)

@@ -31,6 +31,8 @@ _NAMES_LIMIT = 64 << 20
 _PATIENCE = 600
 # What `git cat-file --follow-symlinks` says of a path, with the bytes of what it says behind.
 _STRAYED = re.compile(rb"(symlink|dangling|loop|notdir) (\d{1,9})")
+# The file that projects let `git archive` fill in, as setuptools-scm describes it.
+_ARCHIVED = re.compile(rb"^node: ([0-9a-f]{40}|[0-9a-f]{64})\r?$", re.MULTILINE)
 DIRECTORY = "a directory"
 # What an error shows of what git says.
 _SHOWN = 160
@@ -39,7 +41,7 @@ _SHOWN = 160
 class Snapshot(Value):
     """A tree as it was once: the tag or branch it is known by, its commit, and the day it was tagged.
 
-    `ref` and `commit` are empty for a tree that was unpacked.
+    `ref` is empty for a tree that was unpacked, and so is `commit` where nothing in it names one.
     """
 
     ref: str
@@ -83,8 +85,9 @@ class UnpackedTree:
         self.place = place
 
     def head(self) -> Snapshot:
-        """The tree itself."""
-        return Snapshot(ref="", commit="")
+        """The tree itself, and its commit where `git archive` wrote that down."""
+        archived = _ARCHIVED.search(self._file(".git_archival.txt").data or b"")
+        return Snapshot(ref="", commit=archived[1].decode() if archived else "")
 
     def paths(self, _at: Snapshot) -> list[str]:
         """The paths of all files, sorted; directories that are links are not entered."""

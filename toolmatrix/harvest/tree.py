@@ -32,6 +32,7 @@ _FACTS = (
     *("install", "matches", "columns"),
 )
 _TABLE = (*_FACTS, "floor", "read")
+_KINDS = {"tags": "refs/tags", "branches": "refs/heads"}
 _OWN_CELLS = ("id", "date", "line", "channel", "machine", "abi")
 _SHOWN = 5
 _HELP = "if its makers changed it, the family has to be changed; what was harvested before is kept"
@@ -60,8 +61,11 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
     """
     reader = _Reader(family, errand)
     tables = [reader.table(node) for node in reader.tables]
-    # Of one unpacked release not every table says something.
-    return {"tables": [table for table in tables if table["rows"]], "sources": reader.sources}
+    # Of one unpacked release, or of early ones, not every table says something.
+    told = [table for table in tables if table["rows"]]
+    if not told and reader.releases and not isinstance(reader.tree, UnpackedTree):
+        reader.refuse("no table tells of its releases", "a newer clone", reader.releases[0].version)
+    return {"tables": told, "sources": reader.sources}
 
 
 class _Reader:
@@ -74,12 +78,12 @@ class _Reader:
         self.tables = fields["tables"].sequence("tables")
         self.sources: dict[str, dict[str, str]] = {}
         if not errand.place:
-            self._refuse("no source tree is named", f"`--from PATH`, a clone of {self.repository}")
+            self.refuse("no source tree is named", f"`--from PATH`, a clone of {self.repository}")
         self.tree = source_tree.opened(errand.place, errand.env)
         marks = [node.string("a mark") for node in fields["marks"].sequence("marks")]
         if isinstance(self.tree, UnpackedTree):
             self._check(self.tree.head(), marks)
-            self.releases = self._unpacked(fields)
+            self.releases = self._unpacked(fields, self.tree.head())
         else:
             self.releases = self._releases(fields, self.tree)
             # A repository that was given up may have an empty tree at HEAD.
@@ -89,74 +93,103 @@ class _Reader:
         found = self.tree.read([(at, mark) for mark in marks])
         missing = [mark for mark in marks if found[at, mark].data is None]
         if missing:
-            self._refuse(
+            self.refuse(
                 f"this is no tree of {self.repository}",
                 ", ".join(marks),
                 f"no {', '.join(missing)}",
             )
 
     def _releases(self, fields: Mapping[str, YamlNode], tree: GitTree) -> list[_Release]:
-        kind = next((word for word in ("tags", "branches") if word in fields), "")
-        if not kind:
+        kinds = [kind for kind in _KINDS if kind in fields]
+        if not kinds:
             return []
-        known = tree.snapshots("refs/tags" if kind == "tags" else "refs/heads")
         found: dict[str, _Release] = {}
-        # Of several patterns the first that has a release tells of it.
-        for node in fields[kind].several():
-            named = reading.pattern(node)
-            if "release" not in named.groupindex:
-                node.fail("a pattern names no release", expected="`(?P<release>...)` in it")
-            for at in known:
-                match = named.fullmatch(at.name)
-                if match:
-                    one = _Release(version=match["release"], at=at)
+        names: list[str] = []
+        patterns: list[str] = []
+        for kind in kinds:
+            known = tree.snapshots(_KINDS[kind])
+            names += [at.name for at in known]
+            for node in fields[kind].several():
+                patterns.append(node.string("a pattern"))
+                # Of several patterns the first that has a release tells of it.
+                for one in self._matching(node, known, fields):
                     found.setdefault(one.version, one)
         if not found:
-            self._refuse(
-                f"none of its {kind} is a release",
-                " or ".join(node.string("a pattern") for node in fields[kind].several()),
-                ", ".join(at.name for at in known[:_SHOWN]) or f"no {kind}",
+            self.refuse(
+                f"none of its {' and '.join(kinds)} is a release",
+                " or ".join(patterns),
+                ", ".join(names[:_SHOWN]) or f"no {' and no '.join(kinds)}",
             )
         try:
             return [found[version] for version in sorted(found, key=versions.key, reverse=True)]
         except versions.SelectorError as error:
-            self._refuse(f"one of its {kind} is no version", "a version", str(error))
+            self.refuse(f"one of its {' and '.join(kinds)} is no version", "a version", str(error))
 
-    def _unpacked(self, fields: Mapping[str, YamlNode]) -> list[_Release]:
+    def _matching(
+        self, node: YamlNode, known: list[Snapshot], fields: Mapping[str, YamlNode]
+    ) -> list[_Release]:
+        named = reading.pattern(node)
+        matches = [(at, match) for at in known if (match := named.fullmatch(at.name))]
+        if "release" in named.groupindex:
+            return [_Release(version=match["release"], at=at) for at, match in matches]
         if "version" not in fields:
-            self._refuse("this tree does not tell its release", "a clone with its tags")
-        told, head = reading.file(fields["version"]), self.tree.head()
-        page = self._page(head, told.path, self.tree.read([(head, told.path)]))
-        cells = self._cells(told, "0", page)
-        if "release" not in cells:
-            fields["version"].fail("no release is read", expected="`cells: {release: ...}`")
-        return [_Release(version=self._version(page, cells["release"]), at=head)]
+            node.fail("a pattern names no release", expected="`(?P<release>...)` in it")
+        return self._told(fields["version"], [at for at, _ in matches])
+
+    def _unpacked(self, fields: Mapping[str, YamlNode], head: Snapshot) -> list[_Release]:
+        if "version" in fields:
+            return self._told(fields["version"], [head])
+        if any(kind in fields for kind in _KINDS):
+            self.refuse("this tree does not tell its release", "a clone with its tags")
+        return []
+
+    def _told(self, version: YamlNode, trees: list[Snapshot]) -> list[_Release]:
+        # Each tree tells its release in the first of these files that it has.
+        files = [reading.file(part) for part in version.several()]
+        found = self.tree.read([(at, told.path) for at in trees for told in files])
+        releases = []
+        for at in trees:
+            there = [told for told in files if found[at, told.path].data is not None]
+            told = there[0] if there else files[-1]
+            page = self._page(at, told.path, found)
+            cells = self._cells(told, "0", page)
+            if "release" not in cells:
+                version.fail("no release is read", expected="`cells: {release: ...}`")
+            releases.append(_Release(version=self._version(page, cells["release"]), at=at))
+        return releases
 
     def table(self, node: YamlNode) -> dict[str, Any]:
         """One table of facts."""
         fields = node.only("a table", _TABLE, ("id", "key", "evidence", "columns", "floor", "read"))
         component, columns = fields["key"].string("key"), fields["columns"].mapping("columns")
         rows: list[dict[str, Any]] = []
-        for part in fields["read"].several():
-            told = reading.file(part)
+        parts = [(part, reading.file(part)) for part in fields["read"].several()]
+        for part, told in parts:
             for column in told.cells:
                 if column not in (*columns, *_OWN_CELLS):
                     part.fail(f"there is no column `{column}`", expected=", ".join(columns))
             rows += self._rows(told, component)
         rows.sort(key=lambda row: _order(row[component]), reverse=True)
         floor = fields["floor"].integer("floor")
-        # One release has few rows, and may have none of a table; a clone with none was read wrongly.
-        floor = 0 if isinstance(self.tree, UnpackedTree) else max(floor, 1)
+        # One release has few rows, and may have none of a table, as has a clone that ends before the releases of the
+        # table; any other clone with none was read wrongly.
+        spoken = any(self._speaks(told) for _, told in parts)
+        floor = 0 if isinstance(self.tree, UnpackedTree) or not spoken else max(floor, 1)
         name = fields["id"].string("id")
         if len(rows) < floor:
-            self._refuse(f"rows of `{name}` are lost", f"{floor} rows at least", f"{len(rows)}")
+            self.refuse(f"rows of `{name}` are lost", f"{floor} rows at least", f"{len(rows)}")
         names = [row.get("id", row[component]) for row in rows]
         twice = dict.fromkeys(one for one in names if names.count(one) > 1)
         if twice:
-            self._refuse(f"rows of `{name}` stand twice", "each once", ", ".join(twice))
+            self.refuse(f"rows of `{name}` stand twice", "each once", ", ".join(twice))
         plain = {key: _plain(fields[key]) for key in _FACTS if key in fields}
         # Every row has a source of its own; that of the table is one of them, as each table has one.
         return {**plain, "source": rows[0]["source"] if rows else "", "rows": rows}
+
+    def _speaks(self, told: FileReading) -> bool:
+        if told.paths or told.grid:
+            return True
+        return any(reading.among(one.version, told.releases) for one in self.releases)
 
     def _rows(self, told: FileReading, component: str) -> list[dict[str, Any]]:
         rows = []
@@ -169,7 +202,7 @@ class _Reader:
                 kind = "tag" if page.at.ref.startswith("refs/tags/") else "branch"
                 where = f"{where}, {kind} {page.at.name}".removeprefix(", ")
             cells = self._cells(told, release, page)
-            source = self._source(release, page, many=told.paths is not None)
+            source = self._source(release, page, told)
             rows.append({component: release, **cells, "source": source, "where": where})
             self.errand.progress(done, len(pages))
         return rows
@@ -203,7 +236,7 @@ class _Reader:
         except Unread as found:
             self._moved(page, "a table", str(found))
         for record in records:
-            here = _Page(at=page.at, path=page.path, text=page.text, record=record)
+            here = _Page(at=page.at, path=page.path, data=page.data, text=page.text, record=record)
             for name in self._values(grid.release, "release", here):
                 if reading.among(self._version(here, name), told.releases):
                     yield name, here
@@ -277,10 +310,11 @@ class _Reader:
             help=_HELP,
         ) from None
 
-    def _source(self, release: str, page: _Page, *, many: bool) -> str:
+    def _source(self, release: str, page: _Page, told: FileReading) -> str:
         # Of many files of one commit the rows name the path.
-        path = "" if many else page.path
-        known = page.at.name or release
+        path = "" if told.paths else page.path
+        # What tells of all releases is of none of them.
+        known = page.at.name or ("HEAD" if told.grid or told.paths else release)
         inside = f":{path}" if path else ""
         if page.at.commit:
             place = f"{self.repository}{inside}@{page.at.commit}"
@@ -289,9 +323,10 @@ class _Reader:
 
             # Nobody knows its commit: the digest says which file was read.
             digest = hashlib.sha256(page.data).hexdigest()
-            place = f"{self.repository}:{page.path}, release {known} unpacked, sha256 {digest}"
+            tree = "" if known == "HEAD" else f"release {known} "
+            place = f"{self.repository}:{page.path}, {tree}unpacked, sha256 {digest}"
         name = "/".join(part for part in (self.family.name, known, path) if part)
-        kind = path or ("tree" if many else "tag")
+        kind = path or ("tree" if told.paths else "tag")
         self.sources[name] = {
             "title": f"{self.title}, {kind}" + (f" at {known}" if known != "HEAD" else ""),
             "at": place,
@@ -303,7 +338,8 @@ class _Reader:
         # As `git show` takes it.
         return f"{page.at.name}:{page.path}" if page.at.ref else f"{self.errand.place}/{page.path}"
 
-    def _refuse(self, what: str, expected: str, found: str = "") -> NoReturn:
+    def refuse(self, what: str, expected: str, found: str = "") -> NoReturn:
+        """Refuse the tree."""
         where = Position(self.errand.place) if self.errand.place else None
         raise HarvestRefused(what, where=where, expected=expected, found=found, help=_HELP)
 
