@@ -251,7 +251,10 @@ def test_families_of_trees_are_written_well() -> None:
     for family in known:
         for name in ("tags", "branches"):
             for pattern in family.fields[name].several() if name in family.fields else []:
-                assert "release" in reading.pattern(pattern).groupindex, family.name
+                named = reading.pattern(pattern).groupindex
+                assert "release" in named or "version" in family.fields, family.name
+        for part in family.fields["version"].several() if "version" in family.fields else []:
+            assert set(reading.file(part).cells) == {"release"}, family.name
         for table in family.fields["tables"].sequence("tables"):
             fields = table.mapping("table")
             columns = {*fields["columns"].mapping("columns"), "id", "date"}
