@@ -162,6 +162,7 @@ def test_onnxruntime(tmp_path: Path) -> None:
                     "cmake/CMakeLists.txt": "if(WIN32)\n  cmake_minimum_required(VERSION 3.25)\n"
                     "elseif(onnxruntime_USE_ROCM)\n  cmake_minimum_required(VERSION 3.24)\n"
                     "else()\n  cmake_minimum_required(VERSION 3.26)\nendif()\n",
+                    "cmake/deps.txt": "onnx;https://github.com/onnx/onnx/archive/refs/tags/v1.14.0.zip;8e32\n",
                     f"{DOCKER}/inference/x64/python/cpu/Dockerfile.manylinux2014_cpu": "ARG BASEIMAGE=centos:7\n"
                     "ARG DEVTOOLSET_ROOTPATH=/opt/rh/devtoolset-11/root\nFROM $BASEIMAGE AS runtime_base\n",
                 },
@@ -170,6 +171,8 @@ def test_onnxruntime(tmp_path: Path) -> None:
                 "v1.17.0",
                 {
                     "cmake/CMakeLists.txt": "cmake_minimum_required(VERSION 3.26)\n",
+                    "cmake/deps.txt": "#Name;Url;SHA1\nonnx;https://github.com/onnx/onnx/archive/refs/tags/v1.15.0.zip;54c3\n"
+                    "onnx_tensorrt;https://github.com/onnx/onnx-tensorrt/archive/a43c.zip;76d8\n",
                     f"{DOCKER}/inference/x64/python/cpu/Dockerfile.manylinux2_28_cpu": ""
                     "ARG DEVTOOLSET_ROOTPATH=/opt/rh/gcc-toolset-12/root\n",
                 },
@@ -212,6 +215,12 @@ def test_onnxruntime(tmp_path: Path) -> None:
             {"onnxruntime": "1.17.0", "gcc": "12"},
             {"onnxruntime": "1.15.0", "gcc": "11"},
             {"onnxruntime": "1.9.0", "gcc": "10"},
+        ],
+        "onnxruntime-onnx": [
+            {"onnxruntime": "1.23.0", "onnx-inside": "1.15.0"},
+            {"onnxruntime": "1.18.1", "onnx-inside": "1.15.0"},
+            {"onnxruntime": "1.17.0", "onnx-inside": "1.15.0"},
+            {"onnxruntime": "1.15.0", "onnx-inside": "1.14.0"},
         ],
     }
     unpacked = GitRepo.__new__(GitRepo)
