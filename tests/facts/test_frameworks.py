@@ -30,8 +30,8 @@ FROM_SOURCE = [
     ("torch", "2.7.1", "arm", {"gcc": "11"}),
     ("onnxruntime", "1.31.1", "arm", {"gcc": "14", "cuda": "absent"}),
     ("onnxruntime", "1.20.1", "arm", {"gcc": "12"}),
-    # What the tree of the tag names, and its own scripts install; the page has 0.27.1.
-    ("tensorflow", "2.1.0", "x86", {"bazel": "0.29.1"}),
+    # As the page has it: the tree names 0.29.1, and takes both.
+    ("tensorflow", "2.1.0", "x86", {"bazel": "0.27.1"}),
     ("torch", "2.2.2", "x86", {"cuda": "11.8", "cudnn": "8.7", "numpy": "<2", "gcc": "9"}),
     (
         "jaxlib",
