@@ -209,7 +209,7 @@ ERRORS = {
     ),
     "resolve torch --distro rhel9": (
         "error[TM110]: `--distro rhel9`: no distro is called that\n"
-        "  expected: perhaps `ubi9`, `rockylinux9`\n"
+        "  expected: perhaps `almalinux9`, `ubi9`, `oraclelinux9`, `rockylinux9`\n"
         "  found: `rhel9`\n"
         "help: `toolmatrix matrix --rows distro` lists them\n"
     ),

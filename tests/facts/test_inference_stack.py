@@ -69,10 +69,11 @@ def test_the_tensorrt_inside_an_image_is_found_from_the_release(cache: str) -> N
     assert components["ngc-tensorrt"]["version"] == "24.05"
 
 
-def test_an_image_of_a_distribution_that_nobody_read_is_no_place_for_others(cache: str) -> None:
+def test_rocm_on_a_distribution_that_nvidia_has_images_of_takes_none_of_them(cache: str) -> None:
     words = ("resolve", "rocm==6.0.0", "distro==ubi8", "--target", "amd")
     out = StringIO()
-    assert main(words, {"XDG_CACHE_HOME": cache}, StringIO(), out, StringIO()) == 1
+    assert main(words, {"XDG_CACHE_HOME": cache}, StringIO(), out, StringIO()) == 0
+    assert "base-image registry.access.redhat.com/ubi8/ubi:latest" in out.getvalue()
 
 
 def test_no_other_answer_takes_an_image_of_nvidias_frameworks(cache: str) -> None:

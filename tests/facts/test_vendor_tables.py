@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 
 # PyTorch's table lists a Python for which the release has no wheel; its files decide.
 DISPUTED = {"torch-release-md/2.13", "torch-release-python/2.14"}
-# AMD supports UBI, of which the matrix has no image; on CentOS 7 a toolkit takes a Clang whose packages nobody read.
-UNTOLD = {"distro==ubi8", "distro==ubi9", "distro==centos7"}
+# On these a toolkit takes a compiler whose packages nobody read.
+UNTOLD = {
+    "distro==centos7",
+    "distro==sles15",
+    "distro==opensuse15",
+    "distro==azurelinux3",
+}
 # Of NumPy no release that TensorFlow takes takes it: a table that begins with it is refused by the files.
 GONE = {"python==3.3"}
 # What images of 2018 held and no release of the matrix is called.

@@ -318,7 +318,8 @@ class _Target:
         decisive: list[Cite] = []
         bit, floor = self.bits[variable.number], self.components[variable.component]["floor"]
         for owner, binding in before:
-            if binding.kind == "limits":
+            # What does not admit the release was let go, as nobody knows it, and does not speak for it.
+            if binding.kind == "limits" and binding.allowed & bit:
                 found = self.cites(binding.cites, self.bits[owner.number], variable)
                 limited += found
                 # Of several floors, that one speaks on which the release stands.
