@@ -225,3 +225,62 @@ def test_a_wheel_that_is_damaged_keeps_the_file(cli: Cli, saved: Path, here: Pat
         "error[TM308]: the wheel is damaged",
     )
     assert (here / "out" / "lib.yaml").read_text() == WRITTEN
+
+
+CUT = WRITTEN[: WRITTEN.index("rows:")] + "rows: ["
+
+
+@pytest.mark.usefixtures("saved")
+@pytest.mark.parametrize("damage", [CUT, "rows: [{lib: ", "\0\1\2", "[]", None])
+def test_a_damaged_file_is_no_obstacle_to_its_own_renewal(
+    cli: Cli, matrix: Path, damage: str | None
+) -> None:
+    """The matrix has no answer while it is damaged, and is whole after the harvest."""
+    file = matrix / "matrix" / "harvested" / "lib.yaml"
+    file.parent.mkdir()
+    front = matrix / "matrix.yaml"
+    front.write_text(front.read_text().replace("files: [", "files: [matrix/harvested/lib.yaml, "))
+    if damage is not None:
+        file.write_text(damage)
+    assert cli("resolve", "tool").code == 2
+    outcome = harvest(cli, "lib")
+    assert outcome.code == 0
+    assert outcome.err.startswith("warning: harvested without what cannot be read: ")
+    assert "lib.yaml" in outcome.err.partition("\n")[0]
+    assert file.read_text() == WRITTEN
+    assert cli("resolve", "lib").code == 0
+    assert "warning" not in harvest(cli, "lib").err
+
+
+@pytest.mark.usefixtures("saved")
+def test_files_that_name_what_a_damaged_one_had_are_left_out_with_it(
+    cli: Cli, matrix: Path
+) -> None:
+    """Releases of the family that another file speaks of are unknown while its own file is cut."""
+    file = matrix / "matrix" / "harvested" / "lib.yaml"
+    file.parent.mkdir()
+    file.write_text("schema: toolmatrix.facts/1\ntables: [")
+    (matrix / "more.yaml").write_text(
+        "schema: toolmatrix.facts/1\n"
+        "statements:\n"
+        '  - {id: more, when: {lib: "1.1"}, limits: {tool: ">=2"}, evidence: stated,\n'
+        "     source: pypi-lib, where: here}\n"
+    )
+    front = matrix / "matrix.yaml"
+    front.write_text(
+        front.read_text().replace("files: [", "files: [matrix/harvested/lib.yaml, more.yaml, ")
+    )
+    outcome = harvest(cli, "lib")
+    assert (outcome.code, file.read_text()) == (0, WRITTEN)
+    assert [line.split(": ")[0] for line in outcome.err.splitlines()[:2]] == ["warning"] * 2
+    assert "more.yaml" in outcome.err.splitlines()[1]
+    assert cli("resolve", "lib").code == 0
+
+
+@pytest.mark.usefixtures("saved")
+def test_a_matrix_without_what_a_harvest_needs_is_refused(cli: Cli, matrix: Path) -> None:
+    front = matrix / "matrix.yaml"
+    front.write_text("schema: toolmatrix.matrix/1\n")
+    outcome = harvest(cli, "lib")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("error[TM903]: ")

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 from toolmatrix import resources
 from toolmatrix.api import PLAIN, Outcome, this_day
-from toolmatrix.errors import UsageError
-from toolmatrix.facts import variants, yamlfile
+from toolmatrix.errors import MatrixError, UsageError
+from toolmatrix.facts import yamlfile
 from toolmatrix.facts.store import cache_folder
-from toolmatrix.harvest import families, written
+from toolmatrix.harvest import families, footing, written
 from toolmatrix.harvest.families import Errand
 from toolmatrix.harvest.transport import Session
 from toolmatrix.outputs import replace_files, told
@@ -41,6 +41,8 @@ class HarvestedFile(Value):
     differences: Sequence[FactDifference]
     # A file may differ in the day of its sources alone.
     changed: bool
+    # Why the file that is there cannot be read: with no row of it the text was compared.
+    damage: MatrixError | None = None
 
 
 class Effort(Document):
@@ -57,9 +59,23 @@ class Effort(Document):
 class Harvested(Outcome):
     """Files of facts as their sources say them now; true where all are as they were."""
 
-    def __init__(self, files: Sequence[HarvestedFile], effort: Effort) -> None:
+    def __init__(
+        self, files: Sequence[HarvestedFile], effort: Effort, damage: Sequence[MatrixError] = ()
+    ) -> None:
         self.files = files
         self.effort = effort
+        self._damage = damage
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What of the matrix cannot be read, and which file was compared with nothing for it."""
+        damage = [*self._damage, *(file.damage for file in self.files if file.damage is not None)]
+        return tuple(
+            dict.fromkeys(
+                ": ".join(filter(None, (str(one.where or ""), one.what, one.found)))
+                for one in damage
+            )
+        )
 
     @property
     def exit_code(self) -> int:
@@ -118,32 +134,34 @@ def harvest(*names: str, place: Path = "", output: Path = "") -> Harvested:
     from toolmatrix.api.requests import open_matrix
 
     folder = folder_of(os.fspath(output))
-    return gathered(names, open_matrix().index, os.fspath(place), folder, os.environ)
+    return gathered(names, lambda: open_matrix().index, (), os.fspath(place), folder, os.environ)
 
 
 def gathered(
     names: Sequence[str],
-    index: Index,
+    index: Callable[[], Index],
+    overlays: Sequence[str],
     place: str,
     folder: str,
     env: Mapping[str, str],
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Harvested:
-    """Those families; `progress` hears the name of each, how much of it was read, and of how much."""
+    """Those families; `progress` hears the name of each, how much of it was read, and of how much.
+
+    `overlays` are the files on top of the built-in matrix that `index` opens.
+    """
     wanted = families.chosen(families.families(), names)
+    paths = [os.path.join(resources.matrix_root(), "matrix.yaml"), *overlays]
+    ground = footing.read(index, paths, families.matched(wanted))
     session = Session(cache(env))
     began = time.monotonic()
     errand = Errand(
         session=session,
         day=this_day(env),
         packages=families.packages(),
-        components=frozenset(index.header["components"]),
-        pythons=tuple(index.component("python").versions),
-        lines={
-            name: _lines(index, name)
-            for name in families.matched(wanted)
-            if variants.name(name) in index.header["components"]
-        },
+        components=ground.components,
+        pythons=ground.pythons,
+        lines=ground.lines,
         place=place,
         env=env,
     )
@@ -161,25 +179,13 @@ def gathered(
     effort = Effort(
         requests=session.requests, bytes=session.bytes, seconds=time.monotonic() - began
     )
-    return Harvested(files, effort)
+    return Harvested(files, effort, ground.damage)
 
 
 def cache(env: Mapping[str, str]) -> str:
     """The directory for what a harvest read that can never change, "" where there is none."""
     folder = cache_folder(env)
     return os.path.join(folder, "harvest") if folder else ""
-
-
-def _lines(index: Index, component: str) -> dict[tuple[str, str], tuple[str, str]]:
-    """The line of each build of a component on the default channel and what it computes on, by release and machine."""
-    found: dict[tuple[str, str], tuple[str, str]] = {}
-    for number in index.component(variants.name(component)).releases:
-        told = index.release(number).attributes
-        place = told["release"], told["machine"]
-        # Of several builds the one that computes on something: who wants the other one asks for it.
-        if index.channel(told["channel"]).default and found.get(place, ("", "none"))[1] == "none":
-            found[place] = told["line"], told["accelerator"]
-    return found
 
 
 @contextmanager
@@ -214,19 +220,24 @@ def harvested(family: Family, errand: Errand, folder: str) -> HarvestedFile:
 
 
 def compared(name: str, path: str, text: str) -> HarvestedFile:
-    """A text beside the file that it is for. Raises MatrixError."""
+    """A text beside the file that it is for, which may be damaged. Raises MatrixError."""
+    damage = None
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             before = file.read()
+        differences = written.differences(path, text)
     except FileNotFoundError:
-        before = ""
+        before, differences = "", written.differences("", text)
+    except MatrixError as error:
+        damage, differences = error, written.differences("", text)
     return HarvestedFile(
         family=name,
         path=path,
         text=text,
         rows=len(written.rows(yamlfile.parse(text.encode(), path))),
-        differences=written.differences(path, text),
+        differences=differences,
         changed=before != text,
+        damage=damage,
     )
 
 

@@ -25,10 +25,18 @@ def run(context: Context) -> int:
         progress = Progress(context, "reading", "wheels")
         try:
             found = harvests.gathered(
-                context.arguments, context.index(), place, folder, context.env, progress.of
+                context.arguments,
+                context.index,
+                context.matrices,
+                place,
+                folder,
+                context.env,
+                progress.of,
             )
         finally:
             progress.end()
+        for warning in found.warnings:
+            context.say(f"warning: harvested without what cannot be read: {warning}")
         if not options.check:
             found.write(accept=options.accept)
     context.say_after(str(found.effort))

@@ -24,7 +24,7 @@ from toolmatrix.garbage import uncollected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from toolmatrix.facts.yamlfile import YamlNode
 
@@ -39,8 +39,8 @@ _FLAGS = ("given", "framework", "hidden", "floor", "open", "flag", "variants")
 
 
 @uncollected()
-def load(paths: Sequence[str]) -> Matrix:
-    """Load the matrices at `paths`, each on top of the ones before.
+def load(paths: Sequence[str], left_out: Collection[str] = ()) -> Matrix:
+    """Load the matrices at `paths`, each on top of the ones before; of the files that they list some may be left out.
 
     A front page stands alone: it replaces what came before it. A fact file adds to it.
     """
@@ -50,7 +50,7 @@ def load(paths: Sequence[str]) -> Matrix:
     start = max((place for place, kind in enumerate(kinds) if kind == FRONT), default=0)
     merged = Matrix()
     for path, root, kind in zip(paths[start:], roots[start:], kinds[start:], strict=True):
-        _facts(_front(root, path, merged) if kind == FRONT else [root], merged)
+        _facts(_front(root, path, merged, left_out) if kind == FRONT else [root], merged)
     return merged
 
 
@@ -75,7 +75,7 @@ def _schema(root: YamlNode, known: tuple[str, ...]) -> str:
     return fields["schema"].choice("schema", known)
 
 
-def _front(root: YamlNode, path: str, layer: Matrix) -> list[YamlNode]:
+def _front(root: YamlNode, path: str, layer: Matrix, left_out: Collection[str]) -> list[YamlNode]:
     fields = root.only(
         "the front page", _FRONT_KEYS, ("schema", "date", "components", "targets", "files")
     )
@@ -96,6 +96,8 @@ def _front(root: YamlNode, path: str, layer: Matrix) -> list[YamlNode]:
                 expected="each file once",
                 help="remove one of the two lines",
             )
+        if name in left_out:
+            continue
         # Before it is opened: what is wrong is the line, which has a place, and not the file.
         if not os.path.exists(name):
             item.fail(

@@ -1,0 +1,114 @@
+"""What a harvest takes from the matrix that its files are for, also where some of its files are damaged or missing."""
+
+from __future__ import annotations
+
+import os.path
+
+from toolmatrix.errors import MatrixError
+from toolmatrix.facts import load, variants, versions
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from toolmatrix.facts.index import Index
+
+    Lines = dict[tuple[str, str], tuple[str, str]]
+    """The line of each build on the default channel and what it computes on, by release and machine."""
+
+
+class Footing(Value):
+    """The components of a matrix, its Pythons and the lines of builds; `damage` says what of it cannot be read."""
+
+    components: frozenset[str]
+    # The oldest first.
+    pythons: tuple[str, ...]
+    lines: Mapping[str, Lines]
+    damage: tuple[MatrixError, ...] = ()
+
+
+def read(index: Callable[[], Index], paths: Sequence[str], matched: Collection[str]) -> Footing:
+    """Those of a matrix at these paths, with the lines of the builds of some components.
+
+    What a harvest is to write anew may be why the matrix cannot be read. Its files are read without those that are
+    damaged, and without those that name what these had; the matrix is not judged. Raises the MatrixError of `index`
+    where that is of no use either.
+    """
+    try:
+        return _of_index(index(), matched)
+    except MatrixError as error:
+        return _of_files(paths, matched, error)
+
+
+def _of_index(index: Index, matched: Iterable[str]) -> Footing:
+    components = index.header["components"]
+    return Footing(
+        components=frozenset(components),
+        pythons=tuple(index.component("python").versions),
+        lines={
+            name: _lines(
+                [
+                    index.release(number).attributes
+                    for number in index.component(variants.name(name)).releases
+                ],
+                {
+                    channel
+                    for channel in index.section("channels")
+                    if index.channel(channel).default
+                },
+            )
+            for name in matched
+            if variants.name(name) in components
+        },
+    )
+
+
+def _of_files(paths: Sequence[str], matched: Iterable[str], error: MatrixError) -> Footing:
+    damage = {
+        name: MatrixError("a listed file is missing", found=name)
+        for path in paths
+        for name in load.files(path)
+        if not os.path.exists(name)
+    }
+    known = {name for path in paths for name in load.files(path)[1:]}
+    while True:
+        try:
+            matrix = load.load(paths, left_out=damage)
+            break
+        except MatrixError as found:
+            place = found.where.path if found.where else ""
+            if place not in known or place in damage:
+                raise error from None
+            damage[place] = found
+    held: dict[str, list[str]] = {}
+    builds: dict[str, list[Mapping[str, str]]] = {}
+    for (component, version), release in matrix.releases.items():
+        held.setdefault(component, []).append(version)
+        builds.setdefault(component, []).append(release.attributes)
+    if "python" not in held:
+        raise error
+    default = {name for name, channel in matrix.channels.items() if channel.default}
+    return Footing(
+        components=frozenset(matrix.components),
+        pythons=tuple(
+            versions.sort(matrix.components["python"].scheme, dict.fromkeys(held["python"], 0))
+        ),
+        lines={
+            name: _lines(builds.get(variants.name(name), ()), default)
+            for name in matched
+            if variants.name(name) in matrix.components
+        },
+        # Of a file that says something impossible of what stands in another nothing was left out.
+        damage=tuple(damage.values()) or (error,),
+    )
+
+
+def _lines(builds: Iterable[Mapping[str, str]], default: Collection[str]) -> Lines:
+    found: Lines = {}
+    for told in builds:
+        place = told["release"], told["machine"]
+        # Of several builds the one that computes on something: who wants the other one asks for it.
+        if told["channel"] in default and found.get(place, ("", "none"))[1] == "none":
+            found[place] = told["line"], told["accelerator"]
+    return found
