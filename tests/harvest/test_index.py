@@ -236,6 +236,38 @@ def test_packages_of_one_component_are_its_builds(server: Server, tmp_path: Path
     assert made["statements"][0]["evidence"] == "unknown"
 
 
+def test_a_build_for_the_cpu_holds_no_code_for_devices(server: Server, tmp_path: Path) -> None:
+    shop.stock(server, "app", [shop.wheel("app", "1.0", f"cp38-abi3-{X86}", ["numpy"])])
+    (build,) = rows(document(tmp_path, "{app: {line: cpu}}"), "app-variants")
+    assert "archs" not in build
+
+
+@pytest.mark.parametrize(
+    ("said", "context", "statements"),
+    [
+        ("", None, []),
+        ("from-source: read", {"from": "wheel"}, []),
+        ("from-source: unread", {"from": "wheel"}, ["app-from-source"]),
+        ("line: cpu", None, ["app-from-source"]),
+        ("line: cpu, from-source: read", {"from": "wheel"}, []),
+    ],
+)
+def test_what_files_say_of_a_package_that_is_built_as_well_holds_of_wheels(
+    server: Server,
+    tmp_path: Path,
+    said: str,
+    context: dict[str, str] | None,
+    statements: list[str],
+) -> None:
+    shop.stock(server, "app", wheels("1.0", "38", "39"))
+    made = document(tmp_path, f"{{app: {{{said}}}}}")
+    assert made["tables"][0].get("context") == context
+    assert [one["id"] for one in made["statements"]] == statements
+    (row,) = rows(made)
+    built = "from-source" in said and "line" not in said
+    assert row.get("machine") == ("x86_64" if built else None)
+
+
 def test_the_line_of_a_build_is_that_of_the_torch_it_pins(server: Server, tmp_path: Path) -> None:
     files = [
         shop.wheel("app", "1.1", f"cp38-abi3-{X86}", ["torch==2.4"]),

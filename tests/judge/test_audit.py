@@ -13,7 +13,7 @@ from toolmatrix.errors import MatrixError
 from toolmatrix.facts import load
 from toolmatrix.facts.store import open_index
 from toolmatrix.judge import audit, sweep
-from toolmatrix.judge.coverage import FamilyCoverage, coverage
+from toolmatrix.judge.coverage import FamilyCoverage, coverage, harvested
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,6 +131,23 @@ def test_coverage_counts_answers_by_hand(tmp_path: Path) -> None:
     }
     assert found["tool"].targets == {}
     assert found["tool"].published is None
+
+
+@pytest.mark.parametrize(("scheme", "published"), [("pep440", 9), ("series", 4)])
+def test_what_has_a_release_for_each_series_is_counted_by_series(
+    tmp_path: Path, scheme: str, published: int
+) -> None:
+    file = tmp_path / "published.yaml"
+    file.write_text(
+        "schema: toolmatrix.facts/1\n"
+        f"components: {{it: {{title: It, scheme: {scheme}}}}}\n"
+        "sources: {index: {title: the index, at: package it, read: 2026-01-02}}\n"
+        "data:\n"
+        "  - {id: published, about: releases, source: index, where: list, evidence: artifact,\n"
+        "     columns: [component, package, releases, series, newest],\n"
+        '     rows: [[it, it, "9", "4", "3.1"], [it, it-old, "7", "3", "2.9"]]}\n'
+    )
+    assert harvested(load.load([small.write(tmp_path), str(file)])) == {"it": (published, "3.1")}
 
 
 @pytest.mark.parametrize(

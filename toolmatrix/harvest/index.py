@@ -61,7 +61,7 @@ def _package(name: str, node: YamlNode) -> Package:
         f"package `{name}`",
         (
             *("component", "title", "since", "requires", "extras", "line", "install"),
-            *("cuda", "beside", "device-code", "newest", "besides", "unreviewed"),
+            *("cuda", "beside", "device-code", "newest", "besides", "unreviewed", "from-source"),
         ),
     )
     return Package(
@@ -79,6 +79,7 @@ def _package(name: str, node: YamlNode) -> Package:
         newest=fields["newest"].integer("newest") if "newest" in fields else 0,
         besides=pieces.text(fields, "besides"),
         unreviewed=pieces.flag(fields, "unreviewed"),
+        source=pieces.choice(fields, "from-source", ("read", "unread")),
     )
 
 

@@ -47,6 +47,9 @@ class Package(Value):
     besides: str = ""
     # Nobody looks at what was read before it is answered with: rows say so, and what they leave out.
     unreviewed: bool = False
+    # It is built from source as well, so that its files speak of wheels alone; what a build takes other facts say
+    # (`read`) or nobody (`unread`). "" where nobody thinks of a build.
+    source: str = ""
 
 
 class ReleaseRead(Value):
@@ -100,7 +103,7 @@ def _unread(component: str, read: PackageRead) -> Iterator[dict[str, Any]]:
     """What nobody knows of a package, as facts that are let go where nothing better refuses."""
     package = read.package
     about = {"evidence": "unknown", "source": _source(package)}
-    if package.line:
+    if package.source == "unread" or (package.line and not package.source):
         yield {
             "id": f"{component}-from-source",
             "when": {component: "*"},
@@ -170,6 +173,7 @@ class _Tables:
         row["requires-python"] = metadata.ordered(release.requires_python)
         if not self.has_builds:
             row |= self.installed(held)
+            row["machine"] = _machines(held) if read.package.source else ""
         if read.package.unreviewed:
             row |= self.unreviewed(held)
         if len(self.read) > 1:
@@ -196,12 +200,10 @@ class _Tables:
         """What people would look at: the machines that a release has files for, and what else it requires."""
         release = held.release
         row: dict[str, Any] = {"harvested": self.errand.day.isoformat()}
-        if not release.portable:
-            served = {machine for machine, _ in held.served}
-            machines = " ".join(machine for machine in MACHINES if machine in served) or "absent"
+        if machines := _machines(held):
             # Elsewhere it may be built from its source, of which nobody knows what that takes.
             unknown = {"evidence": "unknown"} if release.buildable else {}
-            row["machine"] = {"is": machines, **unknown} if len(served) < len(MACHINES) else ""
+            row["machine"] = {"is": machines, **unknown}
         told = {
             line for place, one in held.metadata.items() for line in metadata.besides(one, *place)
         }
@@ -277,7 +279,7 @@ class _Tables:
     def line(self, package: Package, requires: Mapping[str, Any], machine: str) -> tuple[str, str]:
         """The line of a build and what it computes on: that of the package's name, or of what it requires exactly."""
         if package.line not in self.errand.lines:
-            return package.line, "" if package.line else "none"
+            return package.line, "none" if package.line in ("", "cpu") else ""
         pinned = requires.get(package.line, "")
         exact = pinned.removeprefix("==") if isinstance(pinned, str) else ""
         return self.errand.lines[package.line].get((exact, machine), ("", "none"))
@@ -298,6 +300,8 @@ class _Tables:
             "defines": "variants" if builds else "releases",
             "key": self.component,
         }
+        if package.source and not builds:
+            made["context"] = {"from": "wheel"}
         if package.extras and not builds:
             made["note"] = "what it requires is told with its extras " + ", ".join(package.extras)
         if builds:
@@ -386,6 +390,14 @@ def _goes_on(held: ReleaseRead, machine: str, pythons: Sequence[str]) -> bool:
     wheel = held.served.get((machine, pythons[-1]))
     best = wheel.best(machine, pythons[-1]) if wheel is not None else None
     return best is not None and best.later
+
+
+def _machines(held: ReleaseRead) -> str:
+    """The machines that a release has wheels for, "" where it has them for all."""
+    served = {machine for machine, _ in held.served}
+    if held.release.portable or len(served) == len(MACHINES):
+        return ""
+    return " ".join(machine for machine in MACHINES if machine in served) or "absent"
 
 
 def _where(held: ReleaseRead, machine: str = "") -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.harvest.families import Errand, Family
 
-COLUMNS = ("component", "package", "releases", "newest")
+COLUMNS = ("component", "package", "releases", "series", "newest")
 """The columns of the data table `published`."""
 
 
@@ -35,7 +35,9 @@ def harvest(family: Family, errand: Errand) -> dict[str, Any]:
         # It gives answers back in the order of the questions, whichever came first: rows have to stand as they did.
         listed = workers.map(lambda one: project.releases(errand.session, urls, one[1]), asked)
         for done, ((component, package), found) in enumerate(zip(asked, listed, strict=True), 1):
-            rows.append([component, package, str(len(found)), found[0].version])
+            # What is known by its series, such as 3.31, has one release for all of it.
+            series = {tuple(one.version.split(".")[:2]) for one in found}
+            rows.append([component, package, str(len(found)), str(len(series)), found[0].version])
             errand.progress(done, len(asked))
     return {
         "sources": {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WAYS = ("answered", "refused", "unknown")
 """What came of asking for a release in one way."""
 PUBLISHED = "published"
-"""The data table that says how many releases are published, with `component`, `releases` and `newest`."""
+"""The data table of published releases: how many of each `component`, in how many `series`, and the `newest`."""
 
 
 class FamilyCoverage(Document):
@@ -83,14 +83,18 @@ def coverage(
 
 
 def harvested(matrix: Matrix) -> dict[str, tuple[int, str]]:
-    """How many releases of a component the index listed when it was harvested, and the newest of them."""
+    """How many releases of a component the index listed when it was harvested, and the newest of them.
+
+    Of a component with a release for each series so many series.
+    """
     found: dict[str, tuple[int, str]] = {}
     for row in matrix.rows.values():
         if row.table == PUBLISHED:
             cells = dict(row.cells)
             # Of several packages of one component the one with most releases stands for it.
-            told = int(cells["releases"]), cells["newest"]
-            found[cells["component"]] = max(told, found.get(cells["component"], (0, "")))
+            name = cells["component"]
+            kind = "series" if matrix.components[name].scheme == "series" else "releases"
+            found[name] = max((int(cells[kind]), cells["newest"]), found.get(name, (0, "")))
     return found
 
 
