@@ -73,3 +73,11 @@ def test_every_distribution_has_an_image_that_holds_nothing_else() -> None:
         release.version for release in matrix.releases.values() if release.component == "distro"
     }
     assert known - plain == set()
+
+
+def test_what_a_part_that_is_known_admits_is_tied_to_the_request(cache: str) -> None:
+    """The distribution of a build is one that its images are known for: a fact names it."""
+    out = StringIO()
+    line = ["resolve", "apache-tvm==0.9.0", "--target", "arm", "--accelerator", "cuda"]
+    assert main(line, {"XDG_CACHE_HOME": cache}, StringIO(), out, StringIO()) == YES
+    assert "weakest evidence: derived" in out.getvalue()

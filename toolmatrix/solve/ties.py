@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import Binding
     from toolmatrix.solve.assemble import Assembly
     from toolmatrix.solve.parts import TestedRow, Variable
@@ -78,7 +79,10 @@ def _claimed(
         whole = (2 << variable.count) - 2
         for owner, binding in told:
             # That something must be there ties no release of it, nor does what nobody knows.
-            if binding.kind == "needs" or binding.evidence == UNKNOWN:
+            if binding.kind == "needs" or (
+                binding.evidence == UNKNOWN
+                and not (binding.allowed >> values[about] & 1 and _is_known_in_part(index, binding))
+            ):
                 continue
             # A claim that admits every release there is joins the two only if it names them: "any" ties nothing.
             if binding.allowed & whole == whole and all(
@@ -92,6 +96,11 @@ def _claimed(
                 if part is not None and not components[name]["given"]:
                     named.add(part.number)
             yield tuple(sorted(named))
+
+
+def _is_known_in_part(index: Index, binding: Binding) -> bool:
+    """Whether nobody knows what a binding leaves out, and somebody what it admits."""
+    return any(cite.evidence != UNKNOWN for cite in index.cites(binding.cites))
 
 
 def _tested(rows: Iterable[TestedRow], values: Sequence[int]) -> Iterator[tuple[int, ...]]:
