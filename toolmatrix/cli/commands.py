@@ -177,6 +177,7 @@ _ALL = (
         summary="the fewest codegen archs for some devices",
         usage="[REQUEST...]",
         completer="release",
+        own=("online",),
         request=True,
         examples=(
             "toolmatrix plan --device A100,H100,'RTX 5090'",
@@ -293,7 +294,7 @@ _ALL = (
         usage="[REQUEST...]",
         fills=True,
         completer="release",
-        own=("check", "force", "list_formats", *_RENDER_OWN),
+        own=("check", "force", "list_formats", "online", *_RENDER_OWN),
         request=True,
         formats=("text",),
         examples=(

@@ -56,12 +56,16 @@ def _named(context: Context) -> list[str]:
     for name in context.environments:
         inside = context.for_environment(name)
         named += [*inside.arguments, *inside.options.with_]
-    if not named:
-        held = _held(context)
-        for environment in held.environments.values() if held else ():
-            said = fields.given(environment.request)
-            named += [*said["wanted"], *said.get("with_", ())]
-    return named
+    return named or named_in(_held(context))
+
+
+def named_in(lock: Lock | None) -> list[str]:
+    """The words for components in the requests that a lock answers."""
+    said = [
+        fields.given(environment.request)
+        for environment in (lock.environments.values() if lock else ())
+    ]
+    return [word for one in said for word in (*one["wanted"], *one.get("with_", ()))]
 
 
 def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ from toolmatrix.cli import lock as locking
 from toolmatrix.cli.options import BY_KEY
 from toolmatrix.errors import LockError, UsageError
 from toolmatrix.lock import read
+from toolmatrix.outputs import replace_files
 from toolmatrix.report.terminal import columns, plural
 from toolmatrix.request.fields import BadValue
 
@@ -31,6 +32,10 @@ def run(context: Context) -> int:
     if context.options.list_formats:
         return _list(context)
     _place(context)
+    given = context.options.matrix
+    context = ask.reached(context, _named(context))
+    # Those that are not the user's own were harvested for these files.
+    harvested = context.options.matrix[len(given) :]
     index = context.index()
     made = _remembering(context)
     made = _with(made, target=ask.settled(made, index).target)
@@ -47,6 +52,10 @@ def run(context: Context) -> int:
         context.write(str(found))
         return 0
     _write(context, found)
+    facts = locks.beside(os.path.join(context.options.output, files.LOCK), harvested)
+    replace_files(facts)
+    for path in facts:
+        context.write(f"wrote {path}: the facts harvested for it, for `--matrix`\n")
     return 0
 
 
@@ -134,6 +143,13 @@ def _rendered(context: Context, index: Index) -> Rendered:
     return files.rendered(
         lock, wanted, rules, targets=targets, refused=refused, strict=options.strict
     )
+
+
+def _named(context: Context) -> list[str]:
+    # Without arguments a lock is rendered, of which the matrix has to have what was harvested for it.
+    if not context.options.online or context.arguments:
+        return [*context.arguments]
+    return locking.named_in(read.read(_answered_by(context)))
 
 
 def _beside(context: Context) -> str:

@@ -42,6 +42,7 @@ def plan(context: Context) -> int:
     from toolmatrix.api import plans
     from toolmatrix.cli import ask
 
+    context = ask.reached(context)
     index, options = context.index(), context.options
     if options.arch:
         raise plans.no_archs()

@@ -174,6 +174,7 @@ SHAPES: Mapping[str, Shape] = {
             "path": "[path]",
             "env": "{variable: value}",
             "in_base": "?",
+            "harvested": "?",
             "runtime_base": "value",
             "because": "line",
         },

@@ -85,7 +85,7 @@ class Provision(Part):
     `areas` are parts of the distribution's archive to be switched on; `pip` are requirements; `run` are commands once
     the packages are there; `links` are names under which files are found as well; `path` and `env` are set for all
     that follows. Where the runtime image starts from another image, `runtime_base` names it. What has no part in an
-    image says so in `because`.
+    image says so in `because`. One that is `harvested` holds also of what a request had read from the package index.
     """
 
     component: str
@@ -101,6 +101,7 @@ class Provision(Part):
     env: Mapping[str, str] = {}
     probes: tuple[Probe, ...] = ()
     in_base: bool = False
+    harvested: bool = False
     runtime_base: str = ""
     because: str = ""
 

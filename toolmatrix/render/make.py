@@ -67,6 +67,14 @@ class Rules:
         self.effects = (*recipe.effects, *book.effects)
         self.schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
 
+    def is_harvested(self, component: str, version: str) -> bool:
+        """Whether a release was read from the package index for a request."""
+        part = self.index.component(component)
+        if version not in part.versions:
+            return False
+        number = part.releases[part.versions.index(version)]
+        return "harvested" in self.index.release(number).attributes
+
     def cell(self, row: str, column: str) -> str:
         """A cell of a row of the matrix, or nothing."""
         # `ids` would parse the ids of the whole matrix for this one.
@@ -212,6 +220,8 @@ def _provisions(held: LockedTarget, rules: Rules, picker: Picker) -> Iterator[Pr
             continue
         version = held.components[name].version
         offered = [part for part in rules.provisions if part.component == name]
+        if not offered and rules.is_harvested(name, version):
+            offered = [part.replace(component=name) for part in rules.provisions if part.harvested]
         package, release = _package(name, version, held)
         found = picker.first(offered, component=package, version=release)
         if found is None:
