@@ -60,6 +60,23 @@ def test_packages_get_what_they_pin(request_: str, wanted: dict[str, str]) -> No
             assert Scale(schemes[name], [version]).select(selector), (name, version)
 
 
+@pytest.mark.parametrize(
+    ("release", "told"),
+    [
+        (
+            "0.55.2",
+            ["not covered: numba 0.55.2 also requires setuptools<82 (no components of the matrix)"],
+        ),
+        ("0.56.4", []),
+    ],
+)
+def test_what_fails_with_a_package_that_is_no_component_says_so(
+    release: str, told: list[str]
+) -> None:
+    found = toolmatrix.resolve(f"numba=={release}", from_="wheel").to_json()["caveats"]
+    assert [one["text"] for one in found if one["kind"] == "not-covered"] == told
+
+
 def test_code_that_nobody_read_is_neither_a_yes_nor_a_no() -> None:
     for request in ("cupy==12.3.0", "sglang==0.5.23", "deepspeed==0.19.8"):
         assert toolmatrix.resolve(request).exit_code == 0
