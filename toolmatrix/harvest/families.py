@@ -131,6 +131,8 @@ def matched(families: Sequence[Family]) -> set[str]:
     return {
         line.text or ""
         for family in families
+        # Of other kinds packages are what they read.
+        if family.kind == "index"
         for package in pieces.entries(family.fields, "packages").values()
         if (line := (package.fields or {}).get("line")) is not None
     }
