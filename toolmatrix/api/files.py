@@ -244,21 +244,11 @@ def beside(options: RenderOptions, path: str) -> RenderOptions:
 
 def rules(index: Index, options: RenderOptions) -> Rules:
     """The recipe with what holds beside it. Raises RecipeError, UsageError."""
-    from toolmatrix.recipes import read as recipes
     from toolmatrix.render.make import Rules
+    from toolmatrix.request import recipes
 
     recipe = recipes.recipe(options.recipe, index)
     return Rules(recipe, recipes.provisions(index), index, options.choices())
-
-
-def needs(rules: Rules, named: str, distro: str = "") -> list[str]:
-    """Requests for what a recipe needs beside those that were named."""
-    found = [name for name in rules.recipe.needs if name not in named]
-    # Where no distribution is named it has to be one in which the recipe can install packages.
-    if not (distro or "distro" in named or "base-image==" in named):
-        known = dict.fromkeys(text for part in rules.distros for _, text in part.when)
-        found = [*(name for name in found if name != "distro"), "distro==" + "||".join(known)]
-    return found
 
 
 def rendered(

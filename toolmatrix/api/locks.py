@@ -101,10 +101,8 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def lock(
-    *wanted: str, upgrade: Words = (), recipe: str = "", **options: Unpack[RequestOptions]
-) -> Locked | NoAnswer:
-    """The answer to a request as a lock, with what a `recipe` needs that it shall be rendered by.
+def lock(*wanted: str, upgrade: Words = (), **options: Unpack[RequestOptions]) -> Locked | NoAnswer:
+    """The answer to a request as a lock.
 
     With `keep` only the components of `upgrade` move. Raises ToolmatrixError.
     """
@@ -115,14 +113,6 @@ def lock(
 
     given = open_matrix(options.get("matrix")).paths
     opened = reached(wanted, options)
-    if recipe:
-        from toolmatrix.api import files
-
-        rules = files.rules(opened.index, files.RenderOptions(recipe=recipe))
-        held = options.get("with_", ())
-        held = (held,) if isinstance(held, str) and held else tuple(held)
-        needs = files.needs(rules, " ".join((*wanted, *held)), options.get("distro", ""))
-        options["with_"] = (*held, *needs)
     # A request would keep all of the lock: here `upgrade` lets some of it move.
     kept = os.fspath(options.pop("keep", ""))
     place, request = asked(wanted, options)

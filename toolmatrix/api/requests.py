@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         align: Words
         at: str
         min_evidence: str
+        recipe: str
         keep: Path
         matrix: Matrix
         online: bool

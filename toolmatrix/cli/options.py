@@ -223,8 +223,7 @@ class Options:
     recipe: str = of_command(
         "--recipe",
         completer="file",
-        default="toolchain",
-        help="what is built: a built-in recipe, or the path of one",
+        help="what is built: a built-in recipe, or the path of one; of `render` toolchain where none is named",
     )
     base: tuple[str, ...] = of_command(
         "--base",

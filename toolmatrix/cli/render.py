@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from toolmatrix.cli.option import Option
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock
-    from toolmatrix.render.make import Rules
-
 # What `--format` says where nothing is said: here that means every format.
 _EVERY = "text"
 
@@ -125,7 +123,7 @@ def _rendered(context: Context, index: Index) -> Rendered:
     # The targets of a request are those of its lock: of one that has no answer there is nothing to write.
     targets = () if context.arguments else options.target
     wanted = files.RenderOptions(
-        recipe=options.recipe,
+        recipe=options.recipe or files.RenderOptions().recipe,
         target=targets,
         format="" if options.format == _EVERY else options.format,
         dialect=options.dialect,
@@ -135,7 +133,7 @@ def _rendered(context: Context, index: Index) -> Rendered:
     )
     rules = files.rules(index, wanted)
     if context.arguments:
-        lock, refused = _solved(context, index, rules)
+        lock, refused = _solved(context, index, wanted.recipe)
     else:
         path = _answered_by(context)
         lock, refused = read.read(path), ()
@@ -164,10 +162,10 @@ def _answered_by(context: Context) -> str:
 
 
 def _solved(
-    context: Context, index: Index, rules: Rules
+    context: Context, index: Index, recipe: str
 ) -> tuple[Lock, tuple[tuple[str, str], ...]]:
     # A target without an answer is left out, with the reason, unless the targets must agree or none has one.
-    asking = _needing(context, rules)
+    asking = _with(context, recipe=recipe)
     # All at once first: with what must agree only the whole has an answer.
     try:
         return _locked(asking, index), ()
@@ -194,12 +192,6 @@ def _has_answer(context: Context, index: Index, target: str) -> bool:
 
 def _locked(context: Context, index: Index) -> Lock:
     return locking.solved(index, locking.environments(context, index, None))
-
-
-def _needing(context: Context, rules: Rules) -> Context:
-    options = context.options
-    named = " ".join((*context.arguments, *options.with_))
-    return _with(context, with_=(*options.with_, *files.needs(rules, named, distro=options.distro)))
 
 
 def _with(context: Context, **changes: object) -> Context:

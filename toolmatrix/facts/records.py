@@ -134,13 +134,18 @@ class CitedClaim(NamedTuple):
                 return before % 2 == 1 or end == place
         return False
 
-    def touches(self, mask: int) -> bool:
-        """True if the claim speaks of any release in a mask."""
+    @property
+    def mask(self) -> int:
+        """The releases that the claim speaks of."""
         inside = 0
         bounds = iter(self.ranges)
         for first, last in zip(bounds, bounds, strict=True):
             inside |= (2 << last) - (1 << first)
-        return bool(mask & inside)
+        return inside
+
+    def touches(self, mask: int) -> bool:
+        """True if the claim speaks of any release in a mask."""
+        return bool(mask & self.mask)
 
 
 class ComponentFacts(NamedTuple):

@@ -127,8 +127,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
     # First, so that a recipe which knows why it cannot build an answer is the one to say so.
     for refusal in picker.all(recipe.refuses):
         raise _Excluded(refusal.because)
-    provisions = tuple(_provisions(held, rules, picker))
-    _installable(distro, provisions)
+    provisions = tuple(_provisions(held, rules, picker, distro))
     steps = _steps(held, rules, picker)
     options = _options(recipe, picker, rules.choices)
     downloads = tuple(_pinned(one, held, rules) for part in provisions for one in part.downloads)
@@ -211,7 +210,9 @@ def _needed(target: str, held: LockedTarget, recipe: Recipe) -> None:
             raise _Excluded(f"the answer holds no {need}, which the recipe `{recipe.name}` needs")
 
 
-def _provisions(held: LockedTarget, rules: Rules, picker: Picker) -> Iterator[Provision]:
+def _provisions(
+    held: LockedTarget, rules: Rules, picker: Picker, distro: Distro
+) -> Iterator[Provision]:
     # The order of the matrix is the same for every lock, whoever wrote it.
     order = [name for name in rules.index.header["components"] if name in held.components]
     for name in order:
@@ -222,6 +223,7 @@ def _provisions(held: LockedTarget, rules: Rules, picker: Picker) -> Iterator[Pr
         offered = [part for part in rules.provisions if part.component == name]
         if not offered and rules.is_harvested(name, version):
             offered = [part.replace(component=name) for part in rules.provisions if part.harvested]
+        offered = [part for part in offered if _readable(part, distro)]
         package, release = _package(name, version, held)
         found = picker.first(offered, component=package, version=release)
         if found is None:
@@ -268,11 +270,9 @@ def _steps(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[BuildStep,
     )
 
 
-def _installable(distro: Distro, provisions: Iterable[Provision]) -> None:
+def _readable(part: Provision, distro: Distro) -> bool:
     # Templates write repositories and areas for apt alone.
-    for part in provisions:
-        if (part.repositories or part.areas) and distro.manager != _APT:
-            raise _Excluded(f"{part.component} comes from a repository that only apt can read")
+    return distro.manager == _APT or not (part.repositories or part.areas)
 
 
 def _options(recipe: Recipe, picker: Picker, choices: Choices) -> tuple[RecipeOption, ...]:

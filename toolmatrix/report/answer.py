@@ -47,6 +47,7 @@ def request_document(request: Request) -> dict[str, Any]:
         "prefer": request.prefer,
         "min_evidence": request.min_evidence,
         "at": request.at,
+        **({"recipe": request.recipe} if request.recipe else {}),
     }
 
 

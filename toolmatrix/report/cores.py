@@ -6,6 +6,7 @@ The same lines serve text, JSON, explanations, CI cells and findings.
 from __future__ import annotations
 
 from toolmatrix.report import claims, terminal
+from toolmatrix.wording import some
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def sentence(index: Index, line: CoreLine) -> str:
     """A line in words."""
     if line.ask is not None:
         return _asked(line.ask)
+    if line.stipulation is not None:
+        return f"{line.stipulation.text} ({some(line.stipulation.at, _FEW)})"
     return ground_text(index, line.ground) if line.ground is not None else ""
 
 
@@ -81,6 +84,8 @@ def sentences(index: Index, lines: Sequence[CoreLine], about: str) -> list[str]:
         if line.ground is not None:
             against = clash(index, line.ground) if line.ground.subject == about else ""
             told.append(f"they do not go with {against}" if against else sentence(index, line))
+        elif line.stipulation is not None:
+            told.append(sentence(index, line))
     # Where requests alone contradict each other, the defaults are no news to anybody.
     return told or [_asked(line.ask) for line in lines if line.ask and not line.ask.implied]
 
@@ -101,12 +106,15 @@ def _line_document(index: Index, line: CoreLine) -> dict[str, Any]:
         releases = claims.ranged(index, ground.subject, ground.releases)
         values = {ground.subject: releases, ground.component: demanded}
     facts = ground.facts if ground is not None else ()
+    source = index.source(ground.source).at if ground and facts else None
+    if line.stipulation is not None:
+        values, source = {line.stipulation.subject: ""}, line.stipulation.source or None
     return {
         "text": sentence(index, line),
         "fact": facts[0] if facts else None,
         "facts": list(facts),
         "evidence": ground.evidence or None if ground is not None else None,
-        "source": index.source(ground.source).at if ground and facts else None,
+        "source": source,
         "values": values,
         "target": line.target,
         "default": bool(ask is not None and ask.implied),

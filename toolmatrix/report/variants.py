@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.solve.flags import PTX
 from toolmatrix.solve.preferences import limits
+from toolmatrix.solve.stipulations import inside
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -145,13 +146,9 @@ def carried(index: Index, resolution: Resolution, target: str) -> dict[str, str]
     found = {}
     for choice in resolution.targets[target]:
         owner = components[choice.component]["variant_of"]
-        for binding in index.component(choice.component).bindings if owner else ():
-            about = binding.component
-            brought = components[about]["accelerators"] and not components[about]["framework"]
-            if binding.kind != "requires" or not brought or about not in chosen:
-                continue
-            bit = index.scale(choice.component).bit(choice.version) & binding.mask
-            for cite in index.cites(binding.cites) if bit else ():
-                if cite.touches(bit) and not index.claim(cite.record).beside:
+        if owner:
+            bit = index.scale(choice.component).bit(choice.version)
+            for about, builds in inside(index, choice.component, bit).items():
+                if about in chosen and builds & bit:
                     found[about] = owner
     return found

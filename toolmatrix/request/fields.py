@@ -61,6 +61,7 @@ class Fields(Value):
     align: tuple[str, ...] = ()
     at: str = ""
     min_evidence: str = UNKNOWN
+    recipe: str = ""
 
     def words(self) -> tuple[str, ...]:
         """The words for wanted components, then one `--option=value` for each option that is not at its default."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.solve.repair import Repair
-    from toolmatrix.solve.request import Kept, Policy
+    from toolmatrix.solve.request import Kept, Policy, Stipulation
     from toolmatrix.solve.resolve import Resolution, Unsatisfiable
 
 
@@ -73,6 +73,8 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
         keep=keep,
         # A policy is a flag of the compiler, and a wheel was compiled already.
         policies=_policies(targets, fields.cpu, names) if from_ == "source" else (),
+        recipe=fields.recipe,
+        stipulations=_stipulations(fields.recipe, index),
     )
     return request.replace(apart=_apart(request, names)) if several else request
 
@@ -82,6 +84,7 @@ def _asked(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]
         _check_forms(line, names)
     wanted = [part for text in fields.wanted for part in names.asks(text)]
     held = [part for text in fields.with_ for part in names.asks(text, "with")]
+    needed = [*_needed(names, fields.recipe)]
     # A grid may go through archs, machines or devices, which an answer takes from the request.
     _check_words([ask for ask in (*wanted, *held) if ask.component not in varied], names.index)
     if not varied:
@@ -91,6 +94,24 @@ def _asked(names: Names, fields: Fields, varied: Sequence[str]) -> Iterator[Ask]
             names.known_at(ask, fields.at)
     yield from wanted
     yield from held
+    known = {ask.component for ask in (*wanted, *held)}
+    yield from (ask for ask in needed if ask.component not in known)
+
+
+def _needed(names: Names, recipe: str) -> Iterator[Ask]:
+    if recipe:
+        from toolmatrix.request import recipes
+
+        for name in recipes.needs(recipes.recipe(recipe, names.index)):
+            yield Ask(component=name, selector="*", text=f"--recipe {recipe}", option="recipe")
+
+
+def _stipulations(recipe: str, index: Index) -> tuple[Stipulation, ...]:
+    if not recipe:
+        return ()
+    from toolmatrix.request import recipes
+
+    return recipes.stipulations(recipes.recipe(recipe, index), index)
 
 
 def _codegen(names: Names, fields: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:

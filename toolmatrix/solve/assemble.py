@@ -367,7 +367,12 @@ class Assembly(Reached):
         """`silent` leaves out what only says that nobody knows."""
         super().__init__(index, request)
         self.domains = _domains(self)
-        self.state([*_of_request(self), *_of_facts(self, silent=silent)])
+        stated = [*_of_request(self), *_of_facts(self, silent=silent)]
+        if request.stipulations:
+            from toolmatrix.solve import stipulations
+
+            stated += stipulations.statements(self)
+        self.state(stated)
         self._sheaves: dict[str, list[TestedRows]] = {}
         if request.min_evidence:
             from toolmatrix.solve import demand

@@ -6,7 +6,7 @@ Of a claim about hundreds of releases only those are named that the other lines 
 from __future__ import annotations
 
 from toolmatrix.finding import Incompatibility
-from toolmatrix.solve.request import Ask
+from toolmatrix.solve.request import Ask, Stipulation
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 
 class CoreLine(Value):
-    """One line of a core: a line of the request, or facts about one pair of components."""
+    """One line of a core: a line of the request, a stipulation, or facts about one pair of components."""
 
     target: str
     ask: Ask | None = None
     ground: Incompatibility | None = None
+    stipulation: Stipulation | None = None
 
 
 class Core(Value):
@@ -50,6 +51,21 @@ def core(assembly: Assembly, numbers: Sequence[int], held: Sequence[Pin] = ()) -
     )
 
 
+def apart(cores: Sequence[Core]) -> tuple[Core, ...]:
+    """The cores that are reasons of their own, in their order.
+
+    A stipulation is several nogoods, each of which may make a core: of those that rest on one the shortest is kept.
+    """
+    kept: set[int] = set()
+    heard: set[Stipulation] = set()
+    for place in sorted(range(len(cores)), key=lambda place: len(cores[place].lines)):
+        stipulated = {line.stipulation for line in cores[place].lines if line.stipulation}
+        if not stipulated & heard:
+            kept.add(place)
+            heard |= stipulated
+    return tuple(core for place, core in enumerate(cores) if place in kept)
+
+
 def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> list[CoreLine]:
     """The lines of a core: facts in the order of its nogoods, then what was asked.
 
@@ -59,9 +75,12 @@ def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> 
     left = _Remaining(assembly, statements, held)
     facts: dict[tuple[str, str, str, str], list[Binding]] = {}
     asked: dict[tuple[str, str], CoreLine] = {}
+    stipulated: dict[tuple[str, Stipulation], CoreLine] = {}
     for statement in statements:
         target, said = statement.target, statement.said
-        if not isinstance(said, Ask):
+        if isinstance(said, Stipulation):
+            stipulated[target, said] = CoreLine(target=target, stipulation=said)
+        elif not isinstance(said, Ask):
             fact = statement.binding
             kind = fact.kind if fact else "evidence"
             same = facts.setdefault((target, kind, statement.subject, statement.component), [])
@@ -81,7 +100,7 @@ def lines(assembly: Assembly, core: Sequence[int], held: Sequence[Pin] = ()) -> 
                 values=(assembly.request.min_evidence,),
             )
         told.append(CoreLine(target=target, ground=ground))
-    return [*told, *asked.values()]
+    return [*told, *stipulated.values(), *asked.values()]
 
 
 def grounds(

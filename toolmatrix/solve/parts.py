@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.records import RowGroup
-    from toolmatrix.solve.request import Ask
+    from toolmatrix.solve.request import Ask, Stipulation
 
 SEVERAL = ("arch", "device")
 """The components a target may have several of."""
@@ -32,13 +32,14 @@ class Pin(NamedTuple):
 class Statement(NamedTuple):
     """A nogood with what it says.
 
-    That is a line of the request, a fact about `subject`, or the component with which the evidence does not reach.
+    That is a line of the request, a fact about `subject`, a stipulation, or the component with which the evidence does
+    not reach.
     """
 
     terms: tuple[tuple[int, int], ...]
     target: str
     subject: str
-    said: Ask | Binding | str
+    said: Ask | Binding | Stipulation | str
 
     @property
     def binding(self) -> Binding | None:

@@ -89,7 +89,9 @@ class _RepairSearch:
             ask
             for core in refusal.cores
             for ask in core.asks
-            if ask.text and (ask.implied or ask.option not in _PLACES or self.at_odds(core))
+            if ask.text
+            and ask.option != "recipe"
+            and (ask.implied or ask.option not in _PLACES or self.at_odds(core))
         ]
         self.asks: list[Ask] = list(dict.fromkeys(asks))
         # Where a target's own accelerator stands in the way, another target brings another.

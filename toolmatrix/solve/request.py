@@ -30,9 +30,27 @@ class Ask(Value):
     implied: bool = False
 
 
+class Stipulation(Value):
+    """A condition that something beside the facts sets to an answer, as a recipe does.
+
+    Where all conditions of `when` hold, all those of one of `one_of` must; where there is none, nothing may hold them.
+    Conditions are pairs of component and selector. With `brought` it will do as well that a build brings the subject.
+    `text` is what a refusal says of it, `at` the places where it stands, `source` where that was read.
+    """
+
+    subject: str
+    when: tuple[tuple[str, str], ...] = ()
+    one_of: tuple[tuple[tuple[str, str], ...], ...] = ()
+    brought: bool = False
+    text: str
+    at: tuple[str, ...]
+    source: str = ""
+
+
 class Request(Value):
     """A whole request, one or several targets solved together.
 
+    `recipe` is what the answer is built by, which sets the `stipulations`; empty where nobody said.
     `oldest` are components whose older releases are preferred. `apart` are (target, codegen arch or device)
     that mean another of several targets. `lone` were to be aligned, and at most one target can have them.
     """
@@ -51,6 +69,8 @@ class Request(Value):
     at: str = ""
     keep: Kept = ()
     policies: tuple[Policy, ...] = ()
+    recipe: str = ""
+    stipulations: tuple[Stipulation, ...] = ()
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -78,7 +98,8 @@ class Request(Value):
         prefer = "" if self.prefer == BEST_EVIDENCE else self.prefer
         options = {option: ",".join(names) for option, names in listed.items()}
         options |= {"cpu": self.cpu, "prefer": prefer, "min-evidence": self.min_evidence}
-        for option, value in (options | {"at": self.at}).items():
+        options |= {"at": self.at, "recipe": self.recipe}
+        for option, value in options.items():
             if value:
                 found += f"--{option}", value
         return tuple(found)

@@ -94,9 +94,8 @@ def resolve(index: Index, request: Request) -> Resolution | Unsatisfiable:
     from toolmatrix.solve.engine import conflict
 
     cores = conflict.cores(found.problem(), found.asked_nogoods)
-    return Unsatisfiable(
-        index=index, request=request, cores=tuple(grounds.core(found, core) for core in cores)
-    )
+    read = grounds.apart([grounds.core(found, core) for core in cores])
+    return Unsatisfiable(index=index, request=request, cores=read)
 
 
 def attempt(index: Index, request: Request) -> Resolution | Assembly:
