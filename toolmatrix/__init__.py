@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api.checks import check as check
+    from toolmatrix.api.renders import check_render as check_render
     from toolmatrix.api.components import show as show
     from toolmatrix.api.components import what as what
     from toolmatrix.api.diagnoses import diagnose as diagnose
@@ -49,6 +50,7 @@ _FUNCTIONS = {
     "facts": "toolmatrix.api.facts",
     "export": "toolmatrix.api.exports",
     "check": "toolmatrix.api.checks",
+    "check_render": "toolmatrix.api.renders",
     "lock": "toolmatrix.api.locks",
     "upgrade": "toolmatrix.api.upgrades",
     "diff": "toolmatrix.api.differences",

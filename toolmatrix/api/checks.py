@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from functools import partial
+from typing import Generic, TypeVar
 
 from toolmatrix import resources
 from toolmatrix.api import Report, as_json, listed, this_day
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from toolmatrix.api.requests import OpenMatrix
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
-    from toolmatrix.judge.sweep import Release, ReleaseOutcome, Sweeper
+    from toolmatrix.judge.sweep import ReleaseOutcome
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
 
 # Parts of the work that are worth starting a process for.
 _WORTHWHILE = 4
@@ -155,15 +159,20 @@ def files(paths: Sequence[str]) -> list[str]:
     return found
 
 
-class Workers:
-    """The parts of the work shared out over processes, 0 for one a processor; where there can be none, done here."""
+class Workers(Generic[Piece, Result]):
+    """The parts of the work shared out over processes, 0 for one a processor; where there can be none, done here.
 
-    def __init__(self, worker: Sweeper, parts: list[list[Release]], most: int) -> None:
+    The worker can be pickled, and makes of each part a list of results.
+    """
+
+    def __init__(
+        self, worker: Callable[[list[Piece]], list[Result]], parts: list[list[Piece]], most: int
+    ) -> None:
         self.worker = worker
         self.parts = parts
         self.count = min(most or processors(), len(parts) // _WORTHWHILE)
         self.pool: Executor | None = None
-        self.started: list[Future[list[ReleaseOutcome]]] = []
+        self.started: list[Future[list[Result]]] = []
 
     def __enter__(self) -> Self:
         if self.count > 1:
@@ -182,12 +191,12 @@ class Workers:
                 self.started = []
         return self
 
-    def results(self) -> Iterator[list[ReleaseOutcome]]:
+    def results(self) -> Iterator[list[Result]]:
         """The outcomes in the order of the parts."""
         for place, part in enumerate(self.parts):
             yield self.awaited(place) if self.started else self.worker(part)
 
-    def awaited(self, place: int) -> list[ReleaseOutcome]:
+    def awaited(self, place: int) -> list[Result]:
         """The outcomes of a part by its process; when one is lost, so are all, and the rest is done here."""
         from concurrent.futures import BrokenExecutor
 

@@ -251,13 +251,14 @@ _ALL = (
         name="check",
         module="reports",
         summary="whether the matrix itself is sound",
-        own=("only", "stale"),
+        own=("only", "stale", "render", "arch"),
         formats=("text", "json", "sarif", "github"),
         examples=(
             "toolmatrix check",
             "toolmatrix check --only matrix/curated/bazel.yaml",
             "toolmatrix check --matrix ours.yaml --stale 180",
             "toolmatrix check --format sarif --output findings.sarif",
+            "toolmatrix check --render --arch sm_80,gfx90a",
         ),
     ),
     Command(

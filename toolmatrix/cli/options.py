@@ -94,6 +94,12 @@ class Options:
         "--cells", help="list every consistent combination of rows and columns, for a CI matrix"
     )
     check: bool = of_command("--check", help="verify and write nothing")
+    render: bool = of_command(
+        "--render",
+        only_flag=True,
+        excludes=("stale",),
+        help="render every answer of every recipe instead, of `--only` those of some, with `--arch` for these as well",
+    )
     accept: bool = of_command(
         "--accept",
         only_flag=True,

@@ -11,6 +11,7 @@ from toolmatrix.cli.options import BY_KEY
 from toolmatrix.errors import LockError, UsageError
 from toolmatrix.lock import read
 from toolmatrix.outputs import replace_files
+from toolmatrix.recipes import read as recipes
 from toolmatrix.report.terminal import columns, plural
 from toolmatrix.request.fields import BadValue
 
@@ -107,8 +108,6 @@ def _kept_lock(context: Context, path: str) -> Lock | None:
 
 
 def _recalled(path: str, option: Option, words: str | tuple[str, ...]) -> object:
-    from toolmatrix.recipes import read as recipes
-
     try:
         value = option.accept(words if isinstance(words, str) else list(words))
     except BadValue as bad:
@@ -133,7 +132,9 @@ def _rendered(context: Context, index: Index) -> Rendered:
     )
     rules = files.rules(index, wanted)
     if context.arguments:
-        lock, refused = _solved(context, index, wanted.recipe)
+        # By its own name, however it was called: a lock says its request in the same words.
+        named = wanted.recipe if recipes.is_path(wanted.recipe) else rules.recipe.name
+        lock, refused = _solved(context, index, named)
     else:
         path = _answered_by(context)
         lock, refused = read.read(path), ()

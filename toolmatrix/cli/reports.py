@@ -42,6 +42,8 @@ def check(context: Context) -> int:
     from toolmatrix.cli.progress import Progress, summarize
 
     options = context.options
+    if options.render:
+        return _renders(context)
     index, progress = context.index(), Progress(context, "solving", "releases")
     found = checks.checked(
         index, context.matrices, options.only, options.stale, context.env, progress=progress.at
@@ -49,6 +51,22 @@ def check(context: Context) -> int:
     progress.end()
     if options.format == "github":
         summarize(context, found.written("md"))
+    return context.give(found)
+
+
+def _renders(context: Context) -> int:
+    from toolmatrix.api import renders
+    from toolmatrix.cli.progress import Progress
+
+    options, index = context.options, context.index()
+    if options.format not in ("text", "json"):
+        raise UsageError(
+            "`--render` has no such format", expected="text or json", found=f"`{options.format}`"
+        )
+    asked = renders.questions(index, options.arch, options.only)
+    progress = Progress(context, "rendering", "answers")
+    found = renders.rendered(index, context.matrices, asked, context.env, progress=progress.at)
+    progress.end()
     return context.give(found)
 
 

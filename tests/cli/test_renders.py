@@ -1,0 +1,93 @@
+"""Every answer of every recipe can be rendered: a sample of the table where somebody waits, all of it in long runs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import matrix
+from tests.cli.test_documents import validated
+from toolmatrix.api import renders
+from toolmatrix.api.renders import REFUSED, RENDERED, RenderQuestion
+from toolmatrix.errors import RecipeError
+from toolmatrix.request import recipes
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+ARCHS = ("sm_80", "gfx90a")
+# So many questions are between two of the sample: some fifty are asked.
+APART = 97
+
+
+def asked(question: RenderQuestion) -> dict[str, int]:
+    """What comes of a question, by its word."""
+    return dict(renders.outcome(matrix.index(), question).counts)
+
+
+def refused(questions: list[RenderQuestion]) -> list[tuple[str, ...]]:
+    """The questions that were answered and then refused, with the reason."""
+    found = [renders.outcome(matrix.index(), question) for question in questions]
+    return [(*one.question.words, *one.refused) for one in found if one.refused]
+
+
+def test_a_sample_of_all_answers_can_be_rendered() -> None:
+    sample = renders.questions(matrix.index(), ARCHS)[::APART]
+    assert len({one.recipe for one in sample}) > 5
+    assert refused(sample) == []
+
+
+@pytest.mark.long
+def test_every_answer_can_be_rendered() -> None:
+    assert refused(renders.questions(matrix.index(), ARCHS)) == []
+
+
+def test_the_table_tells_an_answer_that_makes_no_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = RenderQuestion(
+        recipe="toolchain", component="cuda", release="12.4.1", from_="source", target="x86"
+    )
+    assert asked(question) == {RENDERED: 2}
+    # Without what a recipe asks the solver takes the newest distribution, into which nothing brings CUDA.
+    monkeypatch.setattr(recipes, "stipulations", lambda *_: ())
+    monkeypatch.setattr(renders, "_opened", lambda *_: matrix.index())
+    found = renders.outcome(matrix.index(), question)
+    assert dict(found.counts) == {REFUSED: 2}
+    assert "nothing says how cuda 12.4.1 gets into" in found.refused[0]
+    report = renders.rendered(matrix.index(), (), [question], {}, processes=1)
+    assert report.exit_code == 1
+    validated(report.to_json(), "renders")
+    assert report.to_json()["summary"][REFUSED] == 2
+    assert "toolmatrix render cuda==12.4.1" in report.text()
+    assert report.text().endswith("no: of 2 renders 2 were answered and then refused\n")
+
+
+def test_archs_are_asked_for_where_the_target_has_them() -> None:
+    found = renders.questions(matrix.index(), ARCHS, ["hip"])
+    by_target = {(one.target, one.archs) for one in found}
+    assert by_target == {
+        ("x86", ()),
+        ("x86", ("sm_80",)),
+        ("arm", ()),
+        ("amd", ()),
+        ("amd", ("gfx90a",)),
+    }
+    assert {one.component for one in found} == {"rocm"}
+
+
+def test_a_recipe_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(RecipeError, match="there is no recipe `hop`"):
+        renders.questions(matrix.index(), (), ["hop"])
+
+
+def test_the_command_counts_what_came_of_each_recipe(real: Cli) -> None:
+    found = real("check", "--render", "--only", "numpy", "--json")
+    document = json.loads(found.out)
+    validated(document, "renders")
+    assert found.code == 0
+    (row,) = document["recipes"]
+    assert (row["recipe"], row["component"], row["from"]) == ("numpy", "numpy", "source")
+    assert row["counts"] == document["summary"]
+    assert document["refused"] == []
+    assert real("check", "--render", "--format", "sarif").code == 2

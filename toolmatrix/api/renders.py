@@ -1,0 +1,249 @@
+"""What recipes make of every answer that they ask for: rendered, or answered and then refused, which is a defect."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache, partial
+
+from toolmatrix.api import Report, listed
+from toolmatrix.errors import CannotSay, NothingMatched, ToolmatrixError
+from toolmatrix.facts.store import open_index
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from toolmatrix.api import Words
+    from toolmatrix.api.files import RenderOptions
+    from toolmatrix.api.requests import OpenMatrix
+    from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import Lock
+    from toolmatrix.recipes.model import Recipe
+
+RENDERED, NO_ANSWER, UNKNOWN, NO_RELEASE, REFUSED = OUTCOMES = (
+    "rendered",
+    "no-answer",
+    "unknown",
+    "no-such-release",
+    "answered-then-refused",
+)
+"""What comes of a question: files, no answer, one that no fact decides, no such release, an answer of no use."""
+
+# Questions handed to a process at a time: some seconds of work.
+PART = 24
+
+
+class RenderQuestion(Value):
+    """One answer to ask for: the recipe, a release, how it is had, the target, and archs beside it."""
+
+    recipe: str
+    component: str
+    release: str
+    from_: str
+    target: str
+    archs: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the request."""
+        said = [f"{self.component}=={self.release}", f"--from={self.from_}"]
+        said += [f"--target={self.target}", f"--recipe={self.recipe}"]
+        return (*said, *([f"--arch={','.join(self.archs)}"] if self.archs else ()))
+
+
+class RenderOutcome(Value):
+    """What came of a question in each dialect and with each option of the recipe, and of what is refused the reason."""
+
+    question: RenderQuestion
+    counts: tuple[tuple[str, int], ...]
+    refused: tuple[str, ...] = ()
+
+
+def check_render(*, arch: Words = (), only: Words = (), matrix: OpenMatrix | None = None) -> Report:
+    """Whether every answer of every recipe can be rendered, in this process; of `only` some recipes where named.
+
+    Each release is also asked for with those of the archs that its target can have. Raises ToolmatrixError.
+    """
+    from toolmatrix.api.requests import open_matrix
+
+    opened = open_matrix(matrix)
+    asked = questions(opened.index, listed(arch), listed(only))
+    return rendered(opened.index, opened.paths, asked, os.environ, processes=1)
+
+
+def questions(
+    index: Index, archs: Sequence[str] = (), only: Sequence[str] = ()
+) -> list[RenderQuestion]:
+    """Of everything that a recipe can be asked for, the newest release of each minor series, on every target.
+
+    Raises RecipeError for a recipe of `only` that nobody knows.
+    """
+    from toolmatrix.recipes import read
+
+    found: list[RenderQuestion] = []
+    for name in only or read.names():
+        recipe = read.recipe(name, index)
+        for component in _subjects(recipe, index):
+            for release in _newest(index, component):
+                found += _ways(index, recipe, component, release, archs)
+    return found
+
+
+def _subjects(recipe: Recipe, index: Index) -> Sequence[str]:
+    """What is built; where nothing is, the toolkits that are needed, else all that provisions put into an image."""
+    from toolmatrix.request import recipes
+
+    if recipe.builds:
+        return (recipe.builds,)
+    components = index.header["components"]
+    toolkits = [name for name in recipe.needs if components[name]["accelerators"]]
+    if toolkits:
+        return toolkits
+    book = recipes.provisions(index)
+    parts = (*recipe.provisions, *book.provisions)
+    return [
+        *dict.fromkeys(one.component for one in parts if one.packages or one.pip or one.downloads)
+    ]
+
+
+def _newest(index: Index, component: str) -> list[str]:
+    part = index.component(component)
+    if index.header["components"][component]["scheme"] == "names":
+        return list(part.versions)
+    kept = [name for place, name in enumerate(part.versions) if not part.yanked >> place + 1 & 1]
+    # The last of a series stays: releases come oldest first.
+    return list({".".join(name.split(".")[:2]): name for name in kept}.values())
+
+
+def _ways(
+    index: Index, recipe: Recipe, component: str, release: str, archs: Sequence[str]
+) -> Iterator[RenderQuestion]:
+    head = index.header["components"][component]
+    for target, part in index.header["targets"].items():
+        # What a recipe builds is had from source; of tools alone a wheel makes no difference.
+        for from_ in (
+            ("source", "wheel") if head["framework"] and not recipe.builds else ("source",)
+        ):
+            own = tuple(arch for arch in archs if _fits(index, arch, part["accelerator"]))
+            for beside in ((), own) if own else ((),):
+                yield RenderQuestion(
+                    recipe=recipe.name,
+                    component=component,
+                    release=release,
+                    from_=from_,
+                    target=target,
+                    archs=beside,
+                )
+
+
+def _fits(index: Index, arch: str, accelerator: str) -> bool:
+    # Its accelerator is that of the toolkit which makes its code.
+    bit, components = index.scale("arch").bit(arch), index.header["components"]
+    return any(
+        accelerator in components[binding.component]["accelerators"]
+        for binding in index.component("arch").bindings
+        if binding.kind == "requires" and binding.mask & bit
+    )
+
+
+def rendered(
+    index: Index,
+    paths: Sequence[str],
+    asked: Sequence[RenderQuestion],
+    env: Mapping[str, str],
+    *,
+    processes: int = 0,
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> Report:
+    """The table of what came of questions, by so many processes, 0 for one a processor."""
+    from toolmatrix.api.checks import Workers
+    from toolmatrix.report import renders
+
+    parts = [list(asked[place : place + PART]) for place in range(0, len(asked), PART)]
+    outcomes: list[RenderOutcome] = []
+    with Workers(Renderer(paths, env), parts, processes) as workers:
+        for part in workers.results():
+            outcomes += part
+            progress(len(outcomes), len(asked))
+    rows = [
+        renders.Row(
+            recipe=one.question.recipe,
+            component=one.question.component,
+            from_=one.question.from_,
+            words=one.question.words,
+            counts=dict(one.counts),
+            refused=one.refused,
+        )
+        for one in outcomes
+    ]
+    table = renders.RenderTable(index, OUTCOMES, rows)
+    return Report(
+        words=table.text, document=table.document, exit_code=int(bool(table.counts[REFUSED]))
+    )
+
+
+class Renderer:
+    """Answers and renders parts of the questions; the index is opened once in each process."""
+
+    def __init__(self, overlays: Sequence[str], env: Mapping[str, str]) -> None:
+        found = {name: env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in env}
+        self.asked = tuple(overlays), tuple(found.items())
+
+    def __call__(self, part: Sequence[RenderQuestion]) -> list[RenderOutcome]:
+        index = _opened(*self.asked)
+        return [outcome(index, question) for question in part]
+
+
+@lru_cache
+def _opened(overlays: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> Index:
+    return open_index(overlays, dict(env))
+
+
+def outcome(index: Index, question: RenderQuestion) -> RenderOutcome:
+    """What comes of one question: solved once, and rendered in each dialect and with each option of the recipe."""
+    from toolmatrix.api import files, locks
+    from toolmatrix.lock.model import DEFAULT
+    from toolmatrix.render import dockerfile
+    from toolmatrix.request import recipes
+    from toolmatrix.request.fields import Fields, given
+    from toolmatrix.request.read import read
+
+    made = recipes.recipe(question.recipe, index)
+    forms = [files.RenderOptions(recipe=made.name, dialect=one) for one in dockerfile.DIALECTS]
+    forms += [
+        files.RenderOptions(recipe=made.name, option=(one,))
+        for one in dict.fromkeys(part.name for part in made.options)
+    ]
+    told = partial(_same, question, len(forms))
+    try:
+        request = read(index, Fields(**given(question.words)))
+        wanted = locks.LockRequest(request=request, words=question.words)
+        lock = locks.solved(index, {DEFAULT: wanted})
+    except locks.Unsolved:
+        return told(NO_ANSWER)
+    except CannotSay:
+        return told(UNKNOWN)
+    except NothingMatched:
+        return told(NO_RELEASE)
+    refused = [why for form in forms if (why := _refusal(index, lock, form))]
+    counts = {RENDERED: len(forms) - len(refused), REFUSED: len(refused)}
+    return RenderOutcome(
+        question=question,
+        counts=tuple((name, count) for name, count in counts.items() if count),
+        refused=tuple(dict.fromkeys(refused)),
+    )
+
+
+def _refusal(index: Index, lock: Lock, form: RenderOptions) -> str:
+    from toolmatrix.api import files
+
+    try:
+        files.rendered(lock, form, files.rules(index, form))
+    except ToolmatrixError as error:
+        return f"{error}: {error.found}" if error.found else str(error)
+    return ""
+
+
+def _same(question: RenderQuestion, count: int, name: str) -> RenderOutcome:
+    return RenderOutcome(question=question, counts=((name, count),))

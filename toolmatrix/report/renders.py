@@ -1,0 +1,90 @@
+"""What came of rendering every answer of the recipes: the contract `toolmatrix.renders/1`, and as a table."""
+
+from __future__ import annotations
+
+from toolmatrix.report import answer
+from toolmatrix.report.terminal import blocks, columns, plural
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.report.terminal import Terminal
+
+SCHEMA = "toolmatrix.renders/1"
+
+
+class Row(Value):
+    """One question: its words, what came of it how many times, and of what was answered and then refused the reason."""
+
+    recipe: str
+    component: str
+    from_: str
+    words: tuple[str, ...]
+    counts: Mapping[str, int]
+    refused: tuple[str, ...] = ()
+
+
+class RenderTable:
+    """The questions by recipe, component and way; `outcomes` are the columns, the last one the defect."""
+
+    def __init__(self, index: Index, outcomes: Sequence[str], rows: Sequence[Row]) -> None:
+        self.index = index
+        self.outcomes = outcomes
+        self.rows = rows
+        self.counts = self._summed(rows)
+
+    def _summed(self, rows: Iterable[Row]) -> dict[str, int]:
+        found = dict.fromkeys(self.outcomes, 0)
+        for row in rows:
+            for name, count in row.counts.items():
+                found[name] += count
+        return found
+
+    def _by_recipe(self) -> dict[tuple[str, str, str], list[Row]]:
+        found: dict[tuple[str, str, str], list[Row]] = {}
+        for row in self.rows:
+            found.setdefault((row.recipe, row.component, row.from_), []).append(row)
+        return found
+
+    def document(self) -> dict[str, Any]:
+        """Everything as JSON values."""
+        return {
+            "schema": SCHEMA,
+            "matrix": answer.head(self.index),
+            "recipes": [
+                {"recipe": recipe, "component": component, "from": from_}
+                | {"counts": self._summed(rows)}
+                for (recipe, component, from_), rows in self._by_recipe().items()
+            ],
+            "refused": [
+                {"request": list(row.words), "reasons": list(row.refused)}
+                for row in self.rows
+                if row.refused
+            ],
+            "summary": self.counts,
+        }
+
+    def text(self, screen: Terminal) -> str:
+        """The table, what was answered and then refused, and the verdict."""
+        shown = [("recipe", "of", *(name.replace("-", " ") for name in self.outcomes))]
+        for (recipe, component, from_), rows in self._by_recipe().items():
+            counts = self._summed(rows).values()
+            shown.append((recipe, f"{component}, {from_}", *map(str, counts)))
+        refused = [
+            line
+            for row in self.rows
+            if row.refused
+            for line in (
+                f"toolmatrix render {' '.join(row.words)}",
+                *(f"  {one}" for one in row.refused),
+            )
+        ]
+        count = self.counts[self.outcomes[-1]]
+        verdict = screen.style("no", "no") if count else screen.style("yes", "yes")
+        asked = plural(sum(self.counts.values()), "render")
+        closing = f"{verdict}: of {asked} {count} were answered and then refused"
+        return blocks([list(columns(shown)), refused, [closing]])
