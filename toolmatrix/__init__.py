@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api.checks import check as check
-    from toolmatrix.api.renders import check_render as check_render
     from toolmatrix.api.components import show as show
     from toolmatrix.api.components import what as what
     from toolmatrix.api.diagnoses import diagnose as diagnose
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.files import render as render
     from toolmatrix.api.locks import lock as lock
     from toolmatrix.api.plans import plan as plan
+    from toolmatrix.api.renders import check_render as check_render
     from toolmatrix.api.requests import explain as explain
     from toolmatrix.api.requests import matrix as matrix
     from toolmatrix.api.requests import open_matrix as open_matrix

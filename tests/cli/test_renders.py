@@ -81,6 +81,13 @@ def test_a_recipe_that_nobody_knows_is_refused() -> None:
         renders.questions(matrix.index(), (), ["hop"])
 
 
+def test_a_pair_that_nobody_tested_is_told(real: Cli) -> None:
+    line = ("render", "tensorflow==2.15.1", "--recipe", "tensorflow", "--arch", "sm_80", "--stdout")
+    assert "untested" not in real(*line).err
+    # Debian has a toolkit of its own, older than the one that this release was tested with.
+    assert "is untested with tensorflow 2.15.1" in real(*line, "--distro", "debian12").err
+
+
 def test_the_command_counts_what_came_of_each_recipe(real: Cli) -> None:
     found = real("check", "--render", "--only", "numpy", "--json")
     document = json.loads(found.out)

@@ -151,3 +151,57 @@ def test_needs_are_asked_for_once() -> None:
 def test_a_recipe_that_nobody_knows_is_an_error() -> None:
     with pytest.raises(RecipeError, match="there is no recipe `tensorfow`"):
         read(matrix.index(), Fields(wanted=("gcc",), recipe="tensorfow"))
+
+
+@pytest.mark.parametrize(
+    ("release", "distro", "suite"),
+    [
+        ("4.3.0", "ubuntu20.04", "ubuntu"),
+        ("6.0.2", "ubuntu20.04", "ubuntu"),
+        ("6.0.2", "ubuntu22.04", "jammy"),
+        ("6.0.2", "ubuntu24.04", ""),
+        ("5.0.0", "ubuntu22.04", ""),
+        ("4.0.0", "ubuntu20.04", ""),
+        ("7.2.3", "ubuntu24.04", "noble"),
+        ("7.2.3", "ubuntu20.04", ""),
+    ],
+)
+def test_rocm_comes_from_suites_that_its_repository_has(
+    release: str, distro: str, suite: str
+) -> None:
+    found = lock(
+        f"rocm=={release}", target="amd", distro=distro, recipe="toolchain", matrix=opened()
+    )
+    assert isinstance(found, Locked) == bool(suite)
+    if isinstance(found, Locked):
+        made = render(found, format="dockerfile")["amd.Dockerfile"]
+        short = release.removesuffix(".0")
+        assert f"https://repo.radeon.com/rocm/apt/{short} {suite} main" in made
+
+
+def test_tensorflow_for_cuda_12_is_built_for_archs_that_are_named() -> None:
+    found = lock("tensorflow==2.15.1", target="x86", recipe="tensorflow", matrix=opened())
+    assert isinstance(found, NoAnswer)
+    assert "name archs, such as `--arch sm_80`" in " ".join(str(found).split())
+    for arch, device in (("sm_80", ""), ("", "A100")):
+        named = lock(
+            "tensorflow==2.15.1",
+            target="x86",
+            arch=arch,
+            device=device,
+            recipe="tensorflow",
+            matrix=opened(),
+        )
+        assert isinstance(named, Locked)
+        made = render(named, recipe="tensorflow", format="dockerfile")["x86.Dockerfile"]
+        assert "TF_CUDA_COMPUTE_CAPABILITIES=8.0" in made
+    older = lock("tensorflow==2.14.1", target="x86", recipe="tensorflow", matrix=opened())
+    assert isinstance(older, Locked)
+
+
+def test_onnxruntime_brings_the_eigen_whose_archive_changed() -> None:
+    for release, brings in (("1.16.3", False), ("1.18.1", True), ("1.21.0", False)):
+        found = lock(f"onnxruntime=={release}", target="x86", recipe="onnxruntime", matrix=opened())
+        assert isinstance(found, Locked)
+        made = render(found, recipe="onnxruntime", format="dockerfile")["x86.Dockerfile"]
+        assert ("FETCHCONTENT_SOURCE_DIR_EIGEN=/work/eigen" in made) == brings

@@ -131,8 +131,13 @@ def lock(*wanted: str, upgrade: Words = (), **options: Unpack[RequestOptions]) -
         return NoAnswer(place, unsolved.refusal)
 
 
-def solved(index: Index, wanted: Mapping[str, LockRequest]) -> Lock:
-    """The answers of all environments. Raises Unsolved for the first that has none, CannotSay where no fact decides."""
+def solved(
+    index: Index, wanted: Mapping[str, LockRequest], say: Callable[[str], object] = lambda _: None
+) -> Lock:
+    """The answers of all environments; `say` hears of each pair in them that nobody tested.
+
+    Raises Unsolved for the first that has none, CannotSay where no fact decides.
+    """
     environments = {}
     for name, part in wanted.items():
         found = resolve(index, part.request)
@@ -153,7 +158,11 @@ def solved(index: Index, wanted: Mapping[str, LockRequest]) -> Lock:
 
         # A lock marks what it kept, so that `--check` does not call it stale for being kept.
         kept = [place[:2] for place in _decisive(index, part.request, found)]
-        environments[name] = make.environment(answer.document(index, found), part.words, kept)
+        document = answer.document(index, found)
+        environments[name] = make.environment(document, part.words, kept)
+        for caveat in document["caveats"]:
+            if caveat["kind"] == "untested":
+                say(caveat["text"])
     return Lock(
         matrix_digest=index.header["digest"],
         matrix_date=index.header["date"],

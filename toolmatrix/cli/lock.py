@@ -181,14 +181,23 @@ def _requests_that_moved(held: Lock, wanted: Environments) -> list[str]:
     return told
 
 
-def solved(index: Index, wanted: Environments, keep: Callable[[str], Kept] = lambda _: ()) -> Lock:
-    """The answers of all environments; `keep` has the releases that each prefers. Raises locks.Unsolved."""
+def solved(
+    index: Index,
+    wanted: Environments,
+    keep: Callable[[str], Kept] = lambda _: (),
+    say: Callable[[str], object] = lambda _: None,
+) -> Lock:
+    """The answers of all environments; `keep` has the releases that each prefers, `say` hears what nobody tested.
+
+    Raises locks.Unsolved.
+    """
     return locks.solved(
         index,
         {
             name: part.replace(request=part.request.replace(keep=keep(name)))
             for name, part in wanted.items()
         },
+        say,
     )
 
 

@@ -17,6 +17,8 @@ from toolmatrix.request.fields import BadValue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolmatrix.api.files import Rendered
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.option import Option
@@ -169,7 +171,7 @@ def _solved(
     asking = _with(context, recipe=recipe)
     # All at once first: with what must agree only the whole has an answer.
     try:
-        return _locked(asking, index), ()
+        return _locked(asking, index, context.say_after), ()
     except locks.Unsolved:
         targets = asking.options.target
         if len(targets) < 2 or asking.options.align:
@@ -180,7 +182,8 @@ def _solved(
         for target in targets
         if target not in answered
     )
-    return _locked(_with(asking, target=answered or targets), index), refused
+    asking = _with(asking, target=answered or targets)
+    return _locked(asking, index, context.say_after), refused
 
 
 def _has_answer(context: Context, index: Index, target: str) -> bool:
@@ -191,8 +194,8 @@ def _has_answer(context: Context, index: Index, target: str) -> bool:
     return True
 
 
-def _locked(context: Context, index: Index) -> Lock:
-    return locking.solved(index, locking.environments(context, index, None))
+def _locked(context: Context, index: Index, say: Callable[[str], object] = lambda _: None) -> Lock:
+    return locking.solved(index, locking.environments(context, index, None), say=say)
 
 
 def _with(context: Context, **changes: object) -> Context:
