@@ -109,6 +109,7 @@ def job(
         raise NoImage(
             f"the recipe `{rules.recipe.name}` makes no image of this lock",
             found="; ".join(f"{name}: {reason}" for name, reason in excluded) or "no target",
+            help="`toolmatrix lock --recipe NAME` asks for an answer that a recipe makes an image of",
         )
     return Job(
         lock=lock,
