@@ -106,6 +106,7 @@ def _packaged(recipe: Recipe, book: Book) -> Stipulation:
 
 def _brought(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipulation]:
     apt = installable(recipe, book)
+    on_the_way = [one for one in book.provisions if one.harvested]
     offered: dict[str, list[Provision]] = {}
     for part in (*recipe.provisions, *book.provisions):
         offered.setdefault(part.component, []).append(part)
@@ -114,7 +115,7 @@ def _brought(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipulation]:
         apart = head["given"] or head["hidden"] or head["flag"] or head["variant_of"]
         if apart or name in SEVERAL or name == recipe.builds:
             continue
-        parts = offered.get(name, [])
+        parts = offered.get(name) or (on_the_way if _is_harvested(index, name) else [])
         whens = [(*one.when, *(apt if one.repositories or one.areas else ())) for one in parts]
         told = _ways([one.when for one in parts])
         yield Stipulation(
@@ -128,6 +129,12 @@ def _brought(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipulation]:
             at=_places(parts) or (_shortened(book.path),),
             source=_source(book, parts[0]) if parts and parts[0].source in book.sources else "",
         )
+
+
+def _is_harvested(index: Index, component: str) -> bool:
+    """Whether a component was read from the package index for this request."""
+    releases = index.component(component).releases
+    return bool(releases) and "harvested" in index.release(releases[0]).attributes
 
 
 def _ways(whens: Iterable[When]) -> str:
