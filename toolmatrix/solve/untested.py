@@ -105,6 +105,8 @@ def _pairs(assembly: Assembly, target: str) -> Iterator[tuple[Variable, Variable
             variable is not None
             and variable not in asked
             and not components[ask.component]["given"]
+            # What a recipe needs nobody asked for.
+            and ask.option != "recipe"
         ):
             asked.append(variable)
     for name in SEVERAL:
