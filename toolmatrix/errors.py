@@ -91,6 +91,10 @@ class NoImage(ToolmatrixError, code="TM604", exit_code=1):
     """A lock of which no target can become an image."""
 
 
+class Unresolved(ToolmatrixError, code="TM605", exit_code=1):
+    """Python packages of an answer that a resolver refuses: they do not go together, or one has no wheel."""
+
+
 class SubjectError(ToolmatrixError, code="TM907", exit_code=2):
     """An image, archive or directory that cannot be read, is damaged, or is not what it says it is."""
 

@@ -57,15 +57,19 @@ def wheel(
 
 
 def installable(
-    name: str, version: str, members: Mapping[str, bytes], requires: Sequence[str] = ()
+    name: str,
+    version: str,
+    members: Mapping[str, bytes],
+    requires: Sequence[str] = (),
+    tags: str = "py3-none-any",
 ) -> File:
     """A wheel that installers take: it says of itself what it is, and lists its files."""
     folder = f"{name}-{version}.dist-info"
-    said = b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    held = {**members, f"{folder}/WHEEL": said}
+    said = f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: {tags}\n"
+    held = {**members, f"{folder}/WHEEL": said.encode()}
     listed = "".join(f"{path},,\n" for path in (*held, f"{folder}/METADATA", f"{folder}/RECORD"))
     held[f"{folder}/RECORD"] = listed.encode()
-    return wheel(name, version, "py3-none-any", requires, held)
+    return wheel(name, version, tags, requires, held)
 
 
 def page(package: str, files: Sequence[File]) -> bytes:

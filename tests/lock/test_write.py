@@ -13,10 +13,13 @@ from toolmatrix.lock import make, read, write
 from toolmatrix.lock.model import (
     Backed,
     Lock,
+    LockedClosure,
     LockedComponent,
     LockedEnvironment,
     LockedFlags,
+    LockedPackage,
     LockedTarget,
+    PackageQuestion,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +54,16 @@ FLAGS = st.builds(
     missing=TEXTS,
     facts=TEXTS,
 )
+DIGEST = st.text("0123456789abcdef", min_size=64, max_size=64)
+CLOSURE = st.builds(
+    LockedClosure,
+    asked=st.builds(
+        PackageQuestion, requirements=TEXTS, builds=TEXTS, options=TEXTS, python=TEXT, platform=TEXT
+    ),
+    packages=some(
+        st.builds(LockedPackage, version=TEXT, files=some(DIGEST), url=TEXT),
+    ),
+)
 TARGET = st.builds(
     LockedTarget,
     accelerator=TEXT,
@@ -61,6 +74,7 @@ TARGET = st.builds(
     archs=some(BACKED),
     devices=some(BACKED),
     flags=FLAGS,
+    closure=st.none() | CLOSURE,
 )
 LOCK = st.builds(
     Lock,

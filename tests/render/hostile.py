@@ -10,6 +10,7 @@ from tests.render import parsers
 from tests.render.jobs import index, lock
 from toolmatrix.errors import ToolmatrixError
 from toolmatrix.facts import yamlfile
+from toolmatrix.lock.model import LockedClosure, LockedPackage, PackageQuestion
 from toolmatrix.recipes import read
 from toolmatrix.render import formats
 from toolmatrix.value import Value
@@ -136,6 +137,29 @@ def flagged(name: str, target: str) -> Lock:
         env={"CUDAHOSTCXX": "g++-7"},
     )
     targets = {**environment.targets, target: part.replace(flags=flags)}
+    return held.replace(environments={"default": environment.replace(targets=targets)})
+
+
+def packaged(held: Lock, target: str, *requirements: str) -> Lock:
+    """A lock with Python packages of every kind for a target: with a file, with two, and at an address."""
+    environment = held.environments["default"]
+    packages = {
+        "lib": LockedPackage(version="1.0", files={"lib-1.0-py3-none-any.whl": "1" * 64}),
+        "other": LockedPackage(
+            version="2.1+cu126",
+            files={f"other-2.1+cu126-cp311-cp311-{one}.whl": one * 64 for one in "ab"},
+        ),
+        "third": LockedPackage(
+            version="3.0", files={"third.whl": "3" * 64}, url="https://example.org/third.whl"
+        ),
+    }
+    asked = PackageQuestion(
+        requirements=requirements, python="3.11", platform="aarch64-manylinux_2_36"
+    )
+    part = environment.targets[target].replace(
+        closure=LockedClosure(asked=asked, packages=packages)
+    )
+    targets = {**environment.targets, target: part}
     return held.replace(environments={"default": environment.replace(targets=targets)})
 
 

@@ -229,6 +229,21 @@ def of_constraints(text: str) -> Tree:
     return [[str(Requirement(line)) for line in lines], comments(text)]
 
 
+def of_requirements(text: str) -> Tree:
+    """Options, and requirements with their hashes, a logical line each, and comments."""
+    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    found: list[Any] = []
+    for line in "\n".join(lines).replace(" \\\n", " ").split("\n"):
+        if "${" in line:
+            raise Broken("a variable")
+        wanted, _, hashes = line.partition(" --hash=")
+        if line.startswith("--"):
+            found.append(line.split(" "))
+        else:
+            found.append([str(Requirement(wanted)), hashes.split(" --hash=")])
+    return [found, comments(text)]
+
+
 def of_ignore(text: str) -> Tree:
     """The patterns of a .dockerignore, and comments."""
     lines = [line for line in text.split("\n") if line and not line.startswith("#")]
@@ -255,6 +270,7 @@ PARSERS: Mapping[str, Callable[..., Tree]] = {
     ".gitlab-ci.yml": lambda text: of_yaml(text, r"\$"),
     ".environment.yml": lambda text: of_yaml(text, r"\$\{"),
     ".constraints.txt": of_constraints,
+    ".requirements.txt": of_requirements,
     ".bazelrc": of_bazelrc,
     ".dockerignore": of_ignore,
 }

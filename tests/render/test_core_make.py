@@ -153,7 +153,7 @@ def test_a_stand_in_replaces_the_reference_alone() -> None:
     assert (made.base, made.from_) == ("debian:12", pinned)
     assert made.labels["org.opencontainers.image.base.name"] == "debian:12"
     assert made.labels["org.opencontainers.image.base.digest"] == "sha256:" + "0" * 64
-    assert made.unpinned == ()
+    assert made.unpinned == ("pip install numpy==2.4.6",)
 
 
 def test_a_target_without_a_base_image_is_excluded_where_others_remain() -> None:

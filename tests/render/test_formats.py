@@ -103,7 +103,9 @@ def test_the_dialect_is_the_dockerfiles_alone(name: str) -> None:
 
 def test_formats_without_anything_to_say_write_nothing() -> None:
     held = job(lock("tensorflow"), targets=("x86",))
-    assert {name for name in AROUND if not made(name, held)} == {"bazelrc", "env"}
+    assert {name for name in AROUND if not made(name, held)} == {
+        *("bazelrc", "env", "requirements")
+    }
     bare = held.replace(
         images=tuple(
             image.replace(

@@ -47,10 +47,12 @@ LOOKED_UP = (".images[].probes[][]", ".images[].distro.manager")
 
 @cache
 def full(dialect: str) -> Job:
-    """A job with one of everything; with a runtime image in the modern dialect, without in the classic one."""
-    text = hostile.RECIPE + (hostile.ARTIFACTS if dialect == DIALECTS[0] else "")
+    """A job with one of everything; the modern dialect has a runtime image and locked packages."""
+    modern = dialect == DIALECTS[0]
+    text = hostile.RECIPE + (hostile.ARTIFACTS if modern else "")
+    held = hostile.flagged("debian", TARGET)
     made = job(
-        hostile.flagged("debian", TARGET),
+        hostile.packaged(held, TARGET, "wheel==1") if modern else held,
         recipe=hostile.recipe(text),
         targets=(TARGET,),
         dialect=dialect,
@@ -141,7 +143,7 @@ def judged(make: Callable[[str], Job], text: str) -> list[str]:
 
 def lock_kinds() -> dict[str, Leaf]:
     """One text of each kind of a lock, of the target that is rendered."""
-    held = hostile.flagged("debian", TARGET)
+    held = hostile.packaged(hostile.flagged("debian", TARGET), TARGET, "wheel==1")
     return {
         leaf.kind: leaf
         for leaf in hostile.leaves(held)

@@ -8,11 +8,12 @@ import os.path
 from toolmatrix import __version__
 from toolmatrix.api import listed
 from toolmatrix.api.locks import Locked
-from toolmatrix.errors import LockError, OutputError, Position, Unpinned, UsageError
+from toolmatrix.errors import OutputError, Position, Unpinned, UsageError
 from toolmatrix.lock import read, write
 from toolmatrix.lock.model import Lock
 from toolmatrix.outputs import replace_files, told
 from toolmatrix.render import ours
+from toolmatrix.report.terminal import listing
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ LOCK = "toolmatrix.lock"
 # How files end that are called after an image.
 _PER_IMAGE = (
     *(".Dockerfile", ".check.sh", ".def", ".constraints.txt", ".environment.yml", ".env.sh"),
-    *(".cdx.json", ".spack.yaml"),
+    *(".cdx.json", ".spack.yaml", ".requirements.txt"),
 )
 
 _FOREIGN = "a file there was not written by toolmatrix"
@@ -118,6 +119,8 @@ class Rendered(dict[str, str]):
 
         self.job = job
         self.options = options
+        # What is to be said of the lock.
+        self.notes: tuple[str, ...] = ()
         wanted = options.format.split(",") if options.format else [*formats.known()]
         for name in wanted:
             _one_of("format", name, formats.names())
@@ -133,7 +136,7 @@ class Rendered(dict[str, str]):
 
     @property
     def unpinned(self) -> tuple[str, ...]:
-        """Base images without a digest and downloads without a checksum."""
+        """Base images without a digest, downloads without a checksum, and what pip installs without hashes."""
         return tuple(sorted({what for image in self.job.images for what in image.unpinned}))
 
     def __str__(self) -> str:
@@ -229,8 +232,10 @@ def render(
     options = RenderOptions(**{name.replace("-", "_"): value for name, value in said.items()})
     if path and not recipe:
         options = beside(options, path)
-    same_matrix(lock, path, index)
-    return rendered(lock, options, rules(index, options), targets=options.target, strict=strict)
+    notes = moved(lock, path, index)
+    made = rendered(lock, options, rules(index, options), targets=options.target, strict=strict)
+    made.notes = tuple(notes)
+    return made
 
 
 def beside(options: RenderOptions, path: str) -> RenderOptions:
@@ -281,25 +286,33 @@ def rendered(
     if loose and strict:
         raise Unpinned(
             "something would be taken as it comes",
-            expected="a checksum for every download, and base images by digest",
+            expected="a checksum for every download and every Python package, and base images by digest",
             found="; ".join(loose),
-            help="`--base IMAGE=IMAGE@sha256:...` pins an image; a recipe may name checksums",
+            help=_pinning(job),
         )
     return Rendered(job, options)
 
 
-def same_matrix(lock: Lock, path: str, index: Index) -> None:
-    """Refuse a lock that was made from another matrix: facts are looked up for it in this one. Raises LockError."""
-    if lock.matrix_digest != index.header["digest"]:
-        raise LockError(
-            "the lock was made from another matrix",
-            expected=f"the matrix {index.header['digest']} of {index.header['date']}",
-            found=f"{lock.matrix_digest} of {lock.matrix_date}",
-            help="`--matrix FILE` names the one it came from; `toolmatrix lock` writes it anew",
-        )
-    # A lock out of a solver holds what the matrix knows.
-    if path:
-        read.check_known(lock, path, index)
+def _pinning(job: Job) -> str:
+    # What can be said to each kind, of those that there are.
+    ways = ["`--base IMAGE=IMAGE@sha256:...` pins an image", "a recipe may name checksums"]
+    if any((image.pip or image.builds) and not image.closure for image in job.images):
+        ways.append("`toolmatrix lock --packages` pins the Python packages of an answer")
+    return "; ".join(ways)
+
+
+def moved(lock: Lock, path: str, index: Index) -> list[str]:
+    """What to say of a lock that another matrix made: it is rendered from what it holds. Raises LockError."""
+    # A lock out of a solver holds what its matrix knows.
+    own = lock.matrix_digest == index.header["digest"]
+    unheard = read.unheard(lock, path, index) if path or not own else []
+    if own:
+        return []
+    days = f"{lock.matrix_date}, this is {index.header['date']}"
+    told = [f"the lock is of another matrix ({days}): `toolmatrix lock --check` says what moved"]
+    if unheard:
+        told.append(f"this matrix does not know {listing(unheard)}")
+    return told
 
 
 def _held(path: str) -> str | None:

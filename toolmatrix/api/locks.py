@@ -101,13 +101,20 @@ def beside(path: str, harvested: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def lock(*wanted: str, upgrade: Words = (), **options: Unpack[RequestOptions]) -> Locked | NoAnswer:
+def lock(
+    *wanted: str,
+    upgrade: Words = (),
+    packages: bool = False,
+    **options: Unpack[RequestOptions],
+) -> Locked | NoAnswer:
     """The answer to a request as a lock.
 
-    With `keep` only the components of `upgrade` move. Raises ToolmatrixError.
+    With `keep` only the components of `upgrade` move. With `packages` uv is asked for every Python package and its
+    files, on the user's index. Raises ToolmatrixError.
     """
     import os
 
+    from toolmatrix.api import packages as closures
     from toolmatrix.api.answers import NoAnswer
     from toolmatrix.api.requests import asked, fields, open_matrix, reached
 
@@ -122,13 +129,15 @@ def lock(*wanted: str, upgrade: Words = (), **options: Unpack[RequestOptions]) -
         request = request.replace(keep=earlier(DEFAULT))
     words = fields(wanted, said).words()
     try:
-        return Locked(
-            place.index,
-            solved(place.index, {DEFAULT: LockRequest(request=request, words=words)}),
-            opened.paths[len(given) :],
-        )
+        found = solved(place.index, {DEFAULT: LockRequest(request=request, words=words)})
     except Unsolved as unsolved:
         return NoAnswer(place, unsolved.refusal)
+    before = read.read(kept) if kept else None
+    if packages:
+        found = closures.filled(place.index, found, os.environ, before)
+    elif before:
+        found = closures.kept(place.index, found, before).lock
+    return Locked(place.index, found, opened.paths[len(given) :])
 
 
 def solved(
@@ -262,7 +271,11 @@ def document(
             name: {
                 "request": list(environment.request),
                 "targets": {
-                    target: {"components": len(part.components), "evidence": part.evidence}
+                    target: {
+                        "components": len(part.components),
+                        "evidence": part.evidence,
+                        **({"packages": len(part.closure.packages)} if part.closure else {}),
+                    }
                     for target, part in environment.targets.items()
                 },
             }

@@ -215,11 +215,12 @@ _ALL = (
         summary="write an answer down, or verify one",
         usage="[REQUEST...]",
         completer="release",
-        own=("check", "upgrade", "recipe", "online"),
+        own=("check", "upgrade", "recipe", "online", "packages"),
         request=True,
         requests=True,
         examples=(
             "toolmatrix lock tensorflow==2.6.5 --target x86,arm",
+            "toolmatrix lock onnxruntime==1.18.1 --from wheel --packages",
             "toolmatrix lock --check",
             "toolmatrix lock --upgrade numpy",
         ),

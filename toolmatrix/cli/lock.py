@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os.path
 
-from toolmatrix.api import locks
+from toolmatrix.api import locks, packages
 from toolmatrix.cli import ask
 from toolmatrix.cli.options import OPTIONS
+from toolmatrix.cli.progress import Progress
 from toolmatrix.errors import LockError, UsageError
 from toolmatrix.lock import compare, read, write
 from toolmatrix.lock.model import DEFAULT
@@ -73,6 +74,10 @@ def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
     held = _held(context)
     wanted = environments(context, index, held)
     lock = solved(index, wanted, _keeping(context, index))
+    if options.packages:
+        keeping = options.upgrade or options.keep
+        earlier = read.read(options.keep or options.lock) if keeping else None
+        lock = _packaged(context, index, lock, earlier)
     # `--output -` is the default, and can be said all the same: then the lock itself is the result.
     if options.format == "text" and (
         context.origins["output"].kind != "default" or options.lock == "-"
@@ -85,6 +90,10 @@ def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
     # `render` keeps its options in the lock beside its files, and finds them there again.
     before = held or _previous(path)
     lock = lock.replace(render=before.render if before else {})
+    note = ""
+    if not options.packages:
+        kept = packages.kept(index, lock, before)
+        lock, note = kept.lock, kept.note
     text = write.text(lock)
     same = _is_there(path, text)
     facts = locks.beside(path, harvested)
@@ -103,6 +112,8 @@ def _write(context: Context, index: Index, harvested: Sequence[str]) -> int:
         context.write(f"{'unchanged' if same else 'wrote'} {path}: {_counted(lock)}\n")
         for name in facts:
             context.write(f"wrote {name}: the facts harvested for it, for `--matrix`\n")
+    if note:
+        context.say_after(note)
     replace_files(facts)
     # A file that is as it was keeps its time, by which make and others go.
     if not same:
@@ -116,6 +127,12 @@ def _check(context: Context, index: Index) -> int:
     wanted = environments(context, index, held)
     reasons = _requests_that_moved(held, wanted)
     fresh = solved(index, wanted, lambda name: locks.marked(held, name))
+    # What came out since it was written is no difference: it is whether the same packages still go, and are the same.
+    fresh = (
+        _packaged(context, index, fresh, held)
+        if context.options.packages
+        else packages.kept(index, fresh, held).lock
+    )
     found = compare.locks(held, fresh)
     stale = bool(reasons) or found.any
     notes = _notes(index, held, found)
@@ -138,6 +155,14 @@ def _check(context: Context, index: Index) -> int:
         "hint: `toolmatrix lock` writes it anew; `--upgrade NAME` lets only NAME move"
     )
     return 1
+
+
+def _packaged(context: Context, index: Index, lock: Lock, held: Lock | None) -> Lock:
+    progress = Progress(context, "resolving", "targets")
+    try:
+        return packages.filled(index, lock, context.env, held, progress.at)
+    finally:
+        progress.end()
 
 
 def _notes(index: Index, held: Lock, found: compare.Differences) -> list[str]:
@@ -300,6 +325,9 @@ def _counted(lock: Lock) -> str:
     targets = [target for environment in environments for target in environment.targets.values()]
     components = sum(len(target.components) for target in targets)
     told = [plural(len(targets), "target"), plural(components, "component")]
+    closures = [target.closure for target in targets if target.closure]
+    if closures:
+        told.append(plural(sum(len(one.packages) for one in closures), "package"))
     if len(lock.environments) > 1:
         told.insert(0, plural(len(lock.environments), "environment"))
     return ", ".join(told)

@@ -147,6 +147,11 @@ class Options:
         configurable=False,
         help="ask the package index for what the matrix lacks; of `audit`: also uv about answers",
     )
+    packages: bool = of_command(
+        "--packages",
+        configurable=False,
+        help="ask uv and the package index for every Python package, its files and their hashes",
+    )
     # What runs programs and writes files is an option of one run, as with `--run` below.
     import_: bool = of_command(
         "--import",

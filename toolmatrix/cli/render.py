@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 
-from toolmatrix.api import files, locks
+from toolmatrix.api import files, locks, packages
 from toolmatrix.cli import ask
 from toolmatrix.cli import lock as locking
 from toolmatrix.cli.options import BY_KEY
@@ -137,10 +137,12 @@ def _rendered(context: Context, index: Index) -> Rendered:
         # By its own name, however it was called: a lock says its request in the same words.
         named = wanted.recipe if recipes.is_path(wanted.recipe) else rules.recipe.name
         lock, refused = _solved(context, index, named)
+        lock = _with_packages(context, index, lock)
     else:
         path = _answered_by(context)
         lock, refused = read.read(path), ()
-        files.same_matrix(lock, path, index)
+        for note in files.moved(lock, path, index):
+            context.say_after(note)
     return files.rendered(
         lock, wanted, rules, targets=targets, refused=refused, strict=options.strict
     )
@@ -151,6 +153,19 @@ def _named(context: Context) -> list[str]:
     if not context.options.online or context.arguments:
         return [*context.arguments]
     return locking.named_in(read.read(_answered_by(context)))
+
+
+def _with_packages(context: Context, index: Index, lock: Lock) -> Lock:
+    path = _beside(context)
+    try:
+        held = read.read(path) if os.path.exists(path) else None
+    # Where files are written it is refused, or replaced.
+    except LockError:
+        return lock
+    kept = packages.kept(index, lock, held)
+    if kept.note:
+        context.say_after(kept.note)
+    return kept.lock
 
 
 def _beside(context: Context) -> str:

@@ -33,6 +33,8 @@ _OWN = (
 # A source archive says what it needs by running its own program.
 _WHEELS = ("--only-binary", ":all:")
 _COMPILE = ("pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", *_WHEELS, *_OWN)
+# What adds to the indexes that a command line names.
+_OTHER_INDEXES = ("UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
 
 
 class Interpreter(Value):
@@ -91,6 +93,24 @@ class Uv:
         found, said = self._compiled(requirements, "--python", python.path)
         return tuple(sorted(found.split())), said
 
+    def lock(
+        self, requirements: Sequence[str], path: str, where: Sequence[str], alone: bool = False
+    ) -> str:
+        """Write all packages that requirements take to a `pylock.toml` (PEP 751): why there are none, "" if there are.
+
+        The user's own settings of uv hold, and none of the folder that it happens to be started in; `alone` nothing is
+        asked but what `where` names, which are further arguments. Raises ToolMissing where uv failed otherwise.
+        """
+        done = self._run(
+            *("pip", "compile", "-", "--quiet", "--format", "pylock.toml", "--output-file", path),
+            *(*_WHEELS, "--no-python-downloads", "--python", sys.executable, *where),
+            *(("--no-config",) if alone else ()),
+            text="\n".join(requirements) + "\n",
+            folder=os.path.dirname(path),
+            without=_OTHER_INDEXES if alone else (),
+        )
+        return self._refusal(done)
+
     def interpreters(self, paths: Sequence[str] = ()) -> list[Interpreter]:
         """The newest CPython of each series that is installed, or the ones at paths; the oldest first.
 
@@ -129,12 +149,16 @@ class Uv:
 
     def _compiled(self, requirements: Sequence[str], *where: str) -> tuple[str, str]:
         done = self._run(*_COMPILE, *where, text="\n".join(requirements) + "\n")
-        if done.returncode == 0:
-            return done.stdout, ""
+        said = self._refusal(done)
+        return "" if said else done.stdout, said
+
+    def _refusal(self, done: subprocess.CompletedProcess[str]) -> str:
         # uv ends with 1 where there is no solution, and with 2 where it could not look for one.
         if done.returncode == 1:
-            return "", " ".join(done.stderr.split()).removeprefix("error: ")
-        raise self._failure(done)
+            return " ".join(done.stderr.split()).removeprefix("error: ")
+        if done.returncode:
+            raise self._failure(done)
+        return ""
 
     def _done(self, *words: str, text: str = "") -> None:
         done = self._run(*words, text=text)
@@ -146,14 +170,21 @@ class Uv:
         help = "run it by hand: uv " + " ".join(done.args[1:])
         return ToolMissing("uv failed", found=said[-400:], help=help)
 
-    def _run(self, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    def _run(
+        self,
+        *words: str,
+        text: str = "",
+        folder: str | None = None,
+        without: Sequence[str] = (),
+    ) -> subprocess.CompletedProcess[str]:
         try:
             return subprocess.run(  # noqa: S603 - a list of arguments, of which only versions are not ours
                 [self.program, *words],
                 input=text,
                 capture_output=True,
                 text=True,
-                env=self.env,
+                cwd=folder,
+                env={name: text for name, text in self.env.items() if name not in without},
                 timeout=PATIENCE,
                 check=False,
             )

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolmatrix.lock.model import Lock, LockedFlags, LockedTarget
+    from toolmatrix.lock.model import Lock, LockedFlags, LockedPackage, LockedTarget
 
 
 class LockedValue(Document):
@@ -104,6 +104,9 @@ def _both(
         was, is_ = _settings(old), _settings(new)
         before |= {name: held for name, held in was.items() if is_.get(name) != held}
         after |= {name: held for name, held in is_.items() if was.get(name) != held}
+        was, is_ = packages(old, new), packages(new, old)
+        before |= {name: held for name, held in was.items() if is_.get(name) != held}
+        after |= {name: held for name, held in is_.items() if was.get(name) != held}
     return before, after
 
 
@@ -132,6 +135,36 @@ def components(target: LockedTarget | None) -> dict[str, LockedValue]:
             names = sorted(parts)
             found[name] = _value(", ".join(names), Backed.joined([parts[one] for one in names]))
     return found
+
+
+def packages(target: LockedTarget, other: LockedTarget) -> dict[str, LockedValue]:
+    """The Python packages of a target beside those of another: how many where that has none, else each."""
+    if target.closure is None:
+        return {}
+    held = target.closure.packages
+    if other.closure is None:
+        return {"packages": LockedValue(value=f"{len(held)} with their files")}
+    theirs = other.closure.packages
+    return {
+        f"{name} package": LockedValue(
+            value=" ".join((part.version, *_own_files(part, theirs.get(name))))
+        )
+        for name, part in held.items()
+        # Of a component whose release moved its own line tells.
+        if not (name in target.components and name in theirs)
+        or theirs[name].version == part.version
+    }
+
+
+def _own_files(package: LockedPackage, other: LockedPackage | None) -> list[str]:
+    # A release whose files are others than they were is the one difference that its version does not tell.
+    if other is None or other.version != package.version:
+        return []
+    return [
+        f"{name} sha256:{digest}"
+        for name, digest in sorted(package.files.items())
+        if other.files.get(name) != digest
+    ]
 
 
 def _value(value: str, behind: Backed) -> LockedValue:

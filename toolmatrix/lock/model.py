@@ -85,10 +85,43 @@ class LockedFlags(Value):
     facts: tuple[str, ...] = ()
 
 
+class PackageQuestion(Value):
+    """The question that a resolver of Python packages is asked for a target: what pip installs there, and where.
+
+    `builds` are requirements of builds that lie elsewhere than on the user's index, and `options` the arguments of pip
+    that say where; `python` is a series, and `platform` what uv calls one, such as `x86_64-manylinux_2_28`.
+    """
+
+    requirements: tuple[str, ...] = ()
+    builds: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    python: str
+    platform: str
+
+
+class LockedPackage(Value):
+    """A Python package at its version, and the files of it that fit the target: name to SHA-256.
+
+    `url` is the address of its one file where it is on no index.
+    """
+
+    version: str
+    files: Mapping[str, str]
+    url: str = ""
+
+
+class LockedClosure(Value):
+    """Every Python package that the answer for a target takes, by name, and the question that they answer."""
+
+    asked: PackageQuestion
+    packages: Mapping[str, LockedPackage]
+
+
 class LockedTarget(Value):
     """The answer for one target. `archs` is what code is made for, `devices` what it runs on, by name.
 
-    `variants` are the builds that are installed, by the component that they are of.
+    `variants` are the builds that are installed, by the component that they are of; `closure` has all Python packages
+    where they were asked for.
     """
 
     accelerator: str
@@ -100,6 +133,7 @@ class LockedTarget(Value):
     devices: Mapping[str, Backed] = {}
     variants: Mapping[str, LockedVariant] = {}
     flags: LockedFlags = LockedFlags()
+    closure: LockedClosure | None = None
 
     @property
     def compiles(self) -> bool:

@@ -10,11 +10,14 @@ from toolmatrix.lock.model import (
     SCHEMA,
     Backed,
     Lock,
+    LockedClosure,
     LockedComponent,
     LockedEnvironment,
     LockedFlags,
+    LockedPackage,
     LockedTarget,
     LockedVariant,
+    PackageQuestion,
 )
 from toolmatrix.lock.write import FLAG_LISTS, SEAL, digest_of, header, key
 
@@ -31,6 +34,7 @@ LARGEST = 8 << 20
 """Bytes that a lock may have; one with hundreds of environments has fewer."""
 # Bytes in which a lock names its schema.
 _HEAD = 4096
+_HEX, _DIGITS = "0123456789abcdef", 64
 
 _ANEW = "write it anew with `toolmatrix lock`, or restore it from version control"
 # What each table holds: kinds of `_KINDS`, tables below it, `*` for names of any kind, `?` behind what may be left out.
@@ -45,6 +49,11 @@ _TARGET: Fields = {
     "devices?": {"*": _BACKED},
     "variants?": {"*": {**_BACKED, "build": "text", "install": "list"}},
     "flags?": {"env?": {"*": "text"}, **{f"{name}?": "list" for name in FLAG_LISTS}},
+    "closure?": {
+        **dict.fromkeys(("builds", "options", "requirements"), "list"),
+        **dict.fromkeys(("platform", "python"), "text"),
+        "packages": {"*": {"version": "text", "files": {"*": "sha256"}, "url?": "text"}},
+    },
 }
 FIELDS: Fields = {
     "schema": "text",
@@ -95,29 +104,43 @@ def parse(data: bytes, path: str) -> Lock:
 
 
 def odd(path: str, keys: tuple[str, ...], expected: str, found: str = "") -> LockError:
-    """The error for what a lock that could be read says and nobody understands, with its line."""
-    with open(path, "rb") as file:
-        text = file.read(LARGEST).decode("utf-8", "replace")
+    """The error for what a lock that could be read says and nobody understands, with its line if it has a path."""
+    text = ""
+    if path:
+        with open(path, "rb") as file:
+            text = file.read(LARGEST).decode("utf-8", "replace")
     return _Checker(path, text).wrong(keys, expected, found)
 
 
-def check_known(lock: Lock, path: str, index: Index) -> None:
-    """Raises LockError, with the line, for the first target, component or release that a matrix does not know."""
+def unheard(lock: Lock, path: str, index: Index) -> list[str]:
+    """What a lock of another matrix names and a matrix does not know, such as `cuda 11.2.2`; of its own there is none.
+
+    Raises LockError, with the line, for what no matrix could know, and for the first target, component or release that
+    the matrix of the lock itself does not have.
+    """
+    own = index.header["digest"] == lock.matrix_digest
+    found = []
     for _, environment, target in lock.names():
         keys = ("environments", environment, "targets", target)
         if target not in index.header["targets"]:
-            raise odd(path, keys, "a target of the matrix", f"`{target}`")
+            if own:
+                raise odd(path, keys, "a target of the matrix", f"`{target}`")
+            found.append(f"target {target}")
         held = lock.environments[environment].targets[target]
         for below, component, release in _named(held):
-            if component not in index.header["components"]:
+            part = index.header["components"].get(component)
+            if part is None and own:
                 raise odd(path, (*keys, *below), "a component of the matrix", f"`{component}`")
-            if release not in index.component(component).versions:
-                expected = f"a release of {component} that the matrix knows"
-                raise odd(path, (*keys, *below), expected, f"`{release}`")
-        for floor, part in held.components.items():
-            if part.floor and not _is_version(part.version):
+            if part is None or release not in index.component(component).versions:
+                if own or (part and not _is_release(part["scheme"], release)):
+                    expected = f"a release of {component} that the matrix knows"
+                    raise odd(path, (*keys, *below), expected, f"`{release}`")
+                found.append(f"{component} {release}")
+        for floor, one in held.components.items():
+            if one.floor and not _is_release("pep440", one.version):
                 below = (*keys, "components", floor)
-                raise odd(path, below, "a version", f"`{part.version}`")
+                raise odd(path, below, "a version", f"`{one.version}`")
+    return list(dict.fromkeys(found))
 
 
 def _named(held: LockedTarget) -> Iterator[tuple[tuple[str, ...], str, str]]:
@@ -133,9 +156,9 @@ def _named(held: LockedTarget) -> Iterator[tuple[tuple[str, ...], str, str]]:
     yield from ((("devices", name), "device", name) for name in held.devices)
 
 
-def _is_version(text: str) -> bool:
+def _is_release(scheme: str, text: str) -> bool:
     try:
-        versions.key(text)
+        versions.Scale(scheme, (text,))
     except versions.SelectorError:
         return False
     return True
@@ -339,6 +362,16 @@ def _target(body: Mapping[str, Any]) -> LockedTarget:
             name: LockedVariant(**_fields(part)) for name, part in body.get("variants", {}).items()
         },
         flags=LockedFlags(**_fields(body.get("flags", {}))),
+        closure=_closure(body["closure"]) if "closure" in body else None,
+    )
+
+
+def _closure(body: Mapping[str, Any]) -> LockedClosure:
+    asked = _fields(body)
+    packages = asked.pop("packages")
+    return LockedClosure(
+        asked=PackageQuestion(**asked),
+        packages={name: LockedPackage(**part) for name, part in packages.items()},
     )
 
 
@@ -355,6 +388,11 @@ def _fields(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(part) if isinstance(part, list) else part for name, part in body.items()}
 
 
+def _is_sha256(value: object) -> bool:
+    # Without `re`, as above: a lock of many packages has as many checksums.
+    return isinstance(value, str) and len(value) == _DIGITS and not value.strip(_HEX)
+
+
 def _is_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
@@ -363,5 +401,6 @@ _KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "text": (lambda value: isinstance(value, str), "a string"),
     "list": (_is_list, "a list of strings"),
     "true": (lambda value: value is True, "true"),
+    "sha256": (_is_sha256, "a SHA-256 in hexadecimal digits"),
     "word": (lambda value: isinstance(value, str) and value in WORDS, "an evidence word"),
 }

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolmatrix.lock.model import Lock, LockedTarget
+    from toolmatrix.lock.model import Lock, LockedPackage, LockedTarget
 
 SEAL = "# seal "
 """How the line begins that has the SHA-256 of all lines above it."""
@@ -80,6 +80,13 @@ def _target(keys: tuple[str, ...], target: LockedTarget) -> Iterator[str]:
         yield _table((*keys, "flags"), flags)
     if target.flags.env:
         yield _table((*keys, "flags", "env"), dict(sorted(target.flags.env.items())))
+    if target.closure:
+        asked, packages = target.closure.asked, target.closure.packages
+        yield _table(
+            (*keys, "closure"), {name: getattr(asked, name) for name in sorted(asked._fields)}
+        )
+        lines = [f"{key(name)} = {_package(packages[name])}\n" for name in sorted(packages)]
+        yield header((*keys, "closure", "packages")) + "".join(lines)
 
 
 def _table(keys: Sequence[str], values: Mapping[str, str | Sequence[str]]) -> str:
@@ -100,6 +107,12 @@ def _inline(part: Backed) -> str:
         if part.kept:
             fields.append(("kept", "true"))
     return f"{{ {', '.join(f'{name} = {value}' for name, value in fields)} }}"
+
+
+def _package(package: LockedPackage) -> str:
+    files = ", ".join(f"{key(name)} = {string(of)}" for name, of in sorted(package.files.items()))
+    url = f", url = {string(package.url)}" if package.url else ""
+    return f"{{ version = {string(package.version)}, files = {{ {files} }}{url} }}"
 
 
 def _value(value: str | Sequence[str]) -> str:

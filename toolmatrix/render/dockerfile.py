@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.render import around, ours, quote, templates
+from toolmatrix.render import around, ours, quote, requirements, templates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         debian_arch=image.variables["debian_arch"],
         secrets=_SECRETS,
         check=check_name(image),
+        requirements=requirements.name(image),
         folder=FOLDER,
         again=around.AGAIN,
         blank=ours.BLANK,

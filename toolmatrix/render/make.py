@@ -7,9 +7,11 @@ excluded, and RecipeError where a text names a value that the answer does not ha
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 
 from toolmatrix.errors import NoImage, RenderError
+from toolmatrix.lock.model import PackageQuestion
 from toolmatrix.recipes.model import STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer
@@ -17,11 +19,11 @@ from toolmatrix.render.model import ImagePlan, Job, Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from typing import TypeVar
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.lock.model import Lock, LockedTarget
+    from toolmatrix.lock.model import Lock, LockedClosure, LockedTarget
     from toolmatrix.recipes.model import (
         Book,
         BuildStep,
@@ -48,6 +50,10 @@ _CC, _CXX = "/usr/local/bin/cc", "/usr/local/bin/c++"
 # By which variable each driver takes flags behind those of its command line (NVIDIA, nvcc documentation, nvcc
 # environment variables; ROCm, hipcc documentation, environment variables).
 _DEVICE_ENV = {"NVCC_APPEND_FLAGS": "nvcc", "HIPCC_COMPILE_FLAGS_APPEND": "hipcc"}
+
+
+# What fetches packages in a line of shell, and what makes it take files with hashes alone, or those that are there.
+_PIP, _CHECKED = re.compile(r"\bpip (?:install|wheel) .*"), ("--require-hashes", "--no-index")
 
 
 class _Excluded(Exception):
@@ -121,6 +127,58 @@ def job(
     )
 
 
+def question(
+    target: str, held: LockedTarget, rules: Rules, platform: str, packages: Collection[str]
+) -> PackageQuestion:
+    """The Python packages that an answer installs in a target: builds, what pip brings, and what else is on the index.
+
+    `packages` are components that the index has by the same name: one that nothing brings into an image yet is pinned
+    all the same. Raises RenderError for a value that does not look like what it is.
+    """
+    values = answer.values(target, held)
+    picker = Picker(answer.releases(target, held), rules.schemes, values)
+    distro = picker.first(rules.distros)
+    if distro:
+        picker = Picker(picker.answer, rules.schemes, {**values, **answer.of_distro(distro)})
+    offered = dict(_offered(held, rules, picker, distro))
+    found = _question(held, [part for part in offered.values() if part])
+    besides = {
+        f"{name}=={held.components[name].version}"
+        for name, part in offered.items()
+        if part is None and name in packages and name not in held.variants
+    }
+    wanted = tuple(sorted({*found.requirements, *besides}))
+    return found.replace(requirements=wanted, platform=platform)
+
+
+def _question(held: LockedTarget, provisions: Sequence[Provision]) -> PackageQuestion:
+    elsewhere = [build for build in held.variants.values() if build.options]
+    here = [build for build in held.variants.values() if not build.options]
+    # Two builds of one index name it once.
+    options = _once(build.options for build in elsewhere)
+    python = held.components.get("python")
+    return PackageQuestion(
+        # In an order that no matrix decides.
+        requirements=tuple(
+            sorted({*_pip(held, provisions), *(one for part in here for one in part.requirements)})
+        ),
+        builds=tuple(sorted(word for build in elsewhere for word in build.requirements)),
+        options=tuple(word for several in options for word in several),
+        python=python.version if python else "",
+        platform="",
+    )
+
+
+def _pip(held: LockedTarget, provisions: Sequence[Provision]) -> tuple[str, ...]:
+    return _once(word for part in provisions for word in _packages(part, held))
+
+
+def _closure(held: LockedTarget, provisions: Sequence[Provision]) -> LockedClosure | None:
+    # The provisions of a recipe of somebody's own may want other packages than those that were asked for.
+    asked = held.closure and held.closure.asked.replace(platform="")
+    return held.closure if asked == _question(held, provisions) else None
+
+
 def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str) -> ImagePlan:
     recipe = rules.recipe
     _needed(target, held, recipe)
@@ -143,6 +201,8 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
     built = tuple(_probed(recipe.builds, probe, held) for probe in picker.all(recipe.probes))
     compiler = picker.first(rules.compilers)
     parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
+    pip, closure = _pip(held, provisions), _closure(held, provisions)
+    builds = _once(tuple(build.install) for build in held.variants.values() if build.options)
     return ImagePlan(
         name=name,
         target=target,
@@ -159,8 +219,9 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         downloads=downloads,
         run=_once(line for part in provisions for line in part.run),
         links=_links(provisions, compiler),
-        pip=_once(word for part in provisions for word in _packages(part, held)),
-        builds=_once(tuple(build.install) for build in held.variants.values() if build.options),
+        pip=pip,
+        builds=builds,
+        closure=closure,
         steps=steps,
         artifacts=picker.texts(recipe.artifacts),
         probes=probes,
@@ -171,7 +232,10 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         # As if each provision in turn had put its folders in front of PATH.
         path=_once(folder for part in reversed(provisions) for folder in part.path),
         labels=_labels(target, held, recipe, last, digest, probes),
-        unpinned=_unpinned((from_, last.from_), downloads, steps),
+        unpinned=(
+            *_unpinned((from_, last.from_), downloads, steps),
+            *_unhashed(() if closure else (*builds, pip), steps),
+        ),
         variables=picker.values,
     )
 
@@ -214,25 +278,32 @@ def _needed(target: str, held: LockedTarget, recipe: Recipe) -> None:
 def _provisions(
     held: LockedTarget, rules: Rules, picker: Picker, distro: Distro
 ) -> Iterator[Provision]:
-    # The order of the matrix is the same for every lock, whoever wrote it.
-    order = [name for name in rules.index.header["components"] if name in held.components]
-    for name in order:
+    for name, found in _offered(held, rules, picker, distro):
+        if found is None:
+            version, where = held.components[name].version, held.components["distro"].version
+            raise _Excluded(f"nothing says how {name} {version} gets into {where}")
+        yield found
+
+
+def _offered(
+    held: LockedTarget, rules: Rules, picker: Picker, distro: Distro | None
+) -> Iterator[tuple[str, Provision | None]]:
+    # The order of the matrix is the same for every lock, whoever wrote it; what it does not know comes last.
+    known = [name for name in rules.index.header["components"] if name in held.components]
+    for name in (*known, *sorted({*held.components} - {*known})):
         # What is `inside` came with a wheel.
         if name == rules.recipe.builds or held.components[name].inside:
             continue
-        version = held.components[name].version
         offered = [part for part in rules.provisions if part.component == name]
-        if not offered and rules.is_harvested(name, version):
+        version = held.components[name].version
+        if not offered and name in known and rules.is_harvested(name, version):
             offered = [part.replace(component=name) for part in rules.provisions if part.harvested]
-        offered = [part for part in offered if _readable(part, distro)]
+        offered = [part for part in offered if distro is None or _readable(part, distro)]
         package, release = _package(name, version, held)
         found = picker.first(offered, component=package, version=release)
-        if found is None:
-            where = held.components["distro"].version
-            raise _Excluded(f"nothing says how {name} {version} gets into {where}")
-        if package != name:
+        if found and package != name:
             found = found.replace(probes=tuple(one.replace(wanted=release) for one in found.probes))
-        yield found
+        yield name, found
 
 
 def _probed(component: str, probe: Probe, held: LockedTarget) -> tuple[str, Probe]:
@@ -304,6 +375,14 @@ def _unpinned(
     fetched = (*downloads, *(one for step in steps for one in step.downloads))
     loose = [image for image in images if "@sha256:" not in image]
     return _once((*loose, *(one.url for one in fetched if not one.checksum)))
+
+
+def _unhashed(commands: Iterable[Sequence[str]], steps: Iterable[BuildStep]) -> tuple[str, ...]:
+    # These as well: what pip is told to install by itself, and what it takes along, to build something too.
+    lines = [" ".join(("pip install", *words)) for words in commands if words]
+    lines += [line for step in steps for line in step.run]
+    found = (_PIP.search(line) for line in lines if not any(word in line for word in _CHECKED))
+    return _once(one[0] for one in found if one)
 
 
 def _effects(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[Effect, ...]:

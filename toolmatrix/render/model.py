@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Protocol
 
-    from toolmatrix.lock.model import Lock, LockedTarget
+    from toolmatrix.lock.model import Lock, LockedClosure, LockedTarget
     from toolmatrix.recipes.model import (
         BuildStep,
         Compiler,
@@ -53,8 +53,8 @@ class ImagePlan(Value):
     `runtime` is the last stage; `compiler` is what C is compiled with, where anything is; `probes` are pairs of
     component and probe, and `built` those of what is built; `effects` are those of its flags; `steps` are in the order
     of their stages; `env` holds in every stage, `device_env` where no step builds, which says its archs by itself;
-    `labels` stand on the last stage; `unpinned` is what no checksum or digest pins; `variables` are the values that
-    texts of recipes may name.
+    `labels` stand on the last stage; `closure` are all Python packages, where the lock has those of `pip` and `builds`;
+    `unpinned` is what no checksum or digest pins; `variables` are the values that texts of recipes may name.
     """
 
     name: str
@@ -74,6 +74,7 @@ class ImagePlan(Value):
     links: Mapping[str, str]
     pip: tuple[str, ...]
     builds: tuple[tuple[str, ...], ...]
+    closure: LockedClosure | None
     steps: tuple[BuildStep, ...]
     artifacts: tuple[str, ...]
     probes: tuple[tuple[str, Probe], ...]

@@ -46,6 +46,8 @@ def _definition(job: Job, image: ImagePlan) -> str:
     text = dockerfile.fill("apptainer.def.j2", job, image, modern=False)
     text = _HADOLINT.sub("", text)
     wanted = _STAGED if image.artifacts else _SECTIONS
+    if image.artifacts and image.closure:
+        wanted = ("%files", *wanted)
     opened = [found[1] for found in _OPENS.finditer(text) if found[1]]
     stages = len(_OPENS.findall(text)) - len(opened)
     if tuple(opened) != wanted or stages != (2 if image.artifacts else 1) or "{{" in text:

@@ -1,8 +1,8 @@
-"""One Dockerfile for each image, and the check that its last step runs."""
+"""One Dockerfile for each image, the check that its last step runs, and its Python packages by their hashes."""
 
 from __future__ import annotations
 
-from toolmatrix.render import dockerfile
+from toolmatrix.render import dockerfile, requirements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,9 +12,10 @@ SUMMARY = "a Dockerfile for each image, and the check inside it"
 
 
 def files(job: Job) -> dict[str, str]:
-    """The Dockerfiles and checks."""
+    """The Dockerfiles and checks, and the requirements that they install."""
     made = {}
     for image in job.images:
         made[dockerfile.name(image)] = dockerfile.text(job, image)
         made[dockerfile.check_name(image)] = dockerfile.check(job, image)
+        made |= requirements.files(image)
     return made

@@ -1,8 +1,8 @@
-"""The context that a build sends to the builder: the lock and the checks, and nothing that lies beside them."""
+"""The context that a build sends to the builder: the lock, checks and requirements, and nothing beside them."""
 
 from __future__ import annotations
 
-from toolmatrix.render import around, dockerfile, quote
+from toolmatrix.render import around, dockerfile, quote, requirements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,5 +15,6 @@ LOCK = "toolmatrix.lock"
 def files(job: Job) -> dict[str, str]:
     """The file `.dockerignore`; raises RenderError for a name that is no plain path."""
     sent = [LOCK, *(quote.plain("path", dockerfile.check_name(image)) for image in job.images)]
+    sent += [requirements.name(image) for image in job.images if image.closure]
     about = ("Only what the Dockerfiles copy is sent to the builder.", "", *around.lines(job))
     return {".dockerignore": around.comment(about) + "*\n" + "".join(f"!{one}\n" for one in sent)}

@@ -1,0 +1,16 @@
+"""Requirements of pip with hashes: every Python package of an answer, where `toolmatrix lock --packages` wrote them."""
+
+from __future__ import annotations
+
+from toolmatrix.render import requirements
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.render.model import Job
+
+SUMMARY = "requirements of pip with hashes, where the lock holds all packages"
+
+
+def files(job: Job) -> dict[str, str]:
+    """`NAME.requirements.txt` for each image whose packages are locked; raises RenderError."""
+    return {path: text for image in job.images for path, text in requirements.files(image).items()}

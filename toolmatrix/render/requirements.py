@@ -1,0 +1,63 @@
+"""The Python packages of an image as requirements of pip, each with the SHA-256 of its files.
+
+A file names no lock and no matrix: it is part of what a build is cached by, and packages that are the same shall not be
+installed again because something else in a lock moved.
+"""
+
+from __future__ import annotations
+
+from toolmatrix.render import around, ours, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.lock.model import LockedClosure, LockedPackage
+    from toolmatrix.render.model import ImagePlan
+
+# In a file of requirements the index of a maker stands beside the user's own: hashes say which of their files is meant.
+_BESIDE = {"--index-url": "--extra-index-url", "-i": "--extra-index-url"}
+
+
+def files(image: ImagePlan) -> dict[str, str]:
+    """`NAME.requirements.txt` with its text, where the lock holds the packages; raises RenderError."""
+    return {name(image): _text(image, image.closure)} if image.closure else {}
+
+
+def name(image: ImagePlan) -> str:
+    """The name of the file of an image."""
+    return around.file_name(image, ".requirements.txt")
+
+
+def _text(image: ImagePlan, closure: LockedClosure) -> str:
+    about = (
+        f"Python packages for Python {closure.asked.python} on {closure.asked.platform}.",
+        "Written by toolmatrix; what is edited by hand is kept. To write it again:",
+        f"  {around.AGAIN}",
+        f"file    {ours.BLANK}",
+        "",
+        f"pip install --require-hashes --no-deps --requirement {name(image)}",
+    )
+    lines = [*_options(closure.asked.options), "--only-binary :all:"]
+    lines += [_line(one, closure.packages[one]) for one in sorted(closure.packages)]
+    return around.comment(about) + "".join(f"{line}\n" for line in lines)
+
+
+def _options(words: tuple[str, ...]) -> Iterator[str]:
+    # An option and its value; more of them stand on lines of their own.
+    said = ""
+    for word in words:
+        if word.startswith("-") and said:
+            yield said
+            said = ""
+        said = f"{said} {quote.plain('word', _BESIDE.get(word, word))}".strip()
+    if said:
+        yield said
+
+
+def _line(name: str, package: LockedPackage) -> str:
+    wanted = around.requirement(
+        f"{name}@{package.url}" if package.url else f"{name}=={package.version}"
+    )
+    digests = sorted({quote.plain("sha256", one) for one in package.files.values()})
+    return " \\\n    ".join((wanted, *(f"--hash=sha256:{one}" for one in digests)))
