@@ -9,17 +9,20 @@ import pytest
 
 from tests import matrix
 from tests.cli.test_documents import validated
-from toolmatrix.api import renders
+from toolmatrix.api import files, locks, renders
 from toolmatrix.api.renders import REFUSED, RENDERED, RenderQuestion
 from toolmatrix.errors import RecipeError
+from toolmatrix.lock.model import DEFAULT
 from toolmatrix.request import recipes
+from toolmatrix.request.fields import Fields
+from toolmatrix.request.read import read
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 ARCHS = ("sm_80", "gfx90a")
 # So many questions are between two of the sample: some fifty are asked.
-APART = 97
+APART = 131
 
 
 def asked(question: RenderQuestion) -> dict[str, int]:
@@ -61,6 +64,18 @@ def test_the_table_tells_an_answer_that_makes_no_image(monkeypatch: pytest.Monke
     assert report.to_json()["summary"][REFUSED] == 2
     assert "toolmatrix render cuda==12.4.1" in report.text()
     assert report.text().endswith("no: of 2 renders 2 were answered and then refused\n")
+
+
+def test_an_extra_may_have_a_name_of_several_words() -> None:
+    # As `jax[cuda11_pip]` of 0.4.23, which an older driver asks for.
+    request = read(
+        matrix.index(),
+        Fields(wanted=("jax==0.4.23+cuda11",), from_="wheel", target=("x86",), recipe="toolchain"),
+    )
+    found = locks.solved(matrix.index(), {DEFAULT: locks.LockRequest(request=request, words=())})
+    options = files.RenderOptions(format="dockerfile")
+    made = files.rendered(found, options, files.rules(matrix.index(), options))
+    assert "jax[cuda11_pip]==0.4.23" in made["x86.Dockerfile"]
 
 
 def test_archs_are_asked_for_where_the_target_has_them() -> None:

@@ -77,6 +77,8 @@ def questions(
 ) -> list[RenderQuestion]:
     """Of everything that a recipe can be asked for, the newest release of each minor series, on every target.
 
+    Of what comes as a wheel it is every release.
+
     Raises RecipeError for a recipe of `only` that nobody knows.
     """
     from toolmatrix.recipes import read
@@ -85,8 +87,11 @@ def questions(
     for name in only or read.names():
         recipe = read.recipe(name, index)
         for component in _subjects(recipe, index):
-            for release in _newest(index, component):
-                found += _ways(index, recipe, component, release, archs)
+            # What a recipe builds is had from source; of tools alone a wheel makes no difference.
+            wheels = index.header["components"][component]["framework"] and not recipe.builds
+            for from_ in ("source", "wheel") if wheels else ("source",):
+                for release in _releases(index, component, from_):
+                    found += _placed(index, recipe, (component, release, from_), archs)
     return found
 
 
@@ -107,34 +112,31 @@ def _subjects(recipe: Recipe, index: Index) -> Sequence[str]:
     ]
 
 
-def _newest(index: Index, component: str) -> list[str]:
+def _releases(index: Index, component: str, from_: str) -> list[str]:
     part = index.component(component)
-    if index.header["components"][component]["scheme"] == "names":
+    # Each release has builds of its own, under names of their own.
+    if from_ == "wheel" or index.header["components"][component]["scheme"] == "names":
         return list(part.versions)
     kept = [name for place, name in enumerate(part.versions) if not part.yanked >> place + 1 & 1]
     # The last of a series stays: releases come oldest first.
     return list({".".join(name.split(".")[:2]): name for name in kept}.values())
 
 
-def _ways(
-    index: Index, recipe: Recipe, component: str, release: str, archs: Sequence[str]
+def _placed(
+    index: Index, recipe: Recipe, asked: tuple[str, str, str], archs: Sequence[str]
 ) -> Iterator[RenderQuestion]:
-    head = index.header["components"][component]
+    component, release, from_ = asked
     for target, part in index.header["targets"].items():
-        # What a recipe builds is had from source; of tools alone a wheel makes no difference.
-        for from_ in (
-            ("source", "wheel") if head["framework"] and not recipe.builds else ("source",)
-        ):
-            own = tuple(arch for arch in archs if _fits(index, arch, part["accelerator"]))
-            for beside in ((), own) if own else ((),):
-                yield RenderQuestion(
-                    recipe=recipe.name,
-                    component=component,
-                    release=release,
-                    from_=from_,
-                    target=target,
-                    archs=beside,
-                )
+        own = tuple(arch for arch in archs if _fits(index, arch, part["accelerator"]))
+        for beside in ((), own) if own else ((),):
+            yield RenderQuestion(
+                recipe=recipe.name,
+                component=component,
+                release=release,
+                from_=from_,
+                target=target,
+                archs=beside,
+            )
 
 
 def _fits(index: Index, arch: str, accelerator: str) -> bool:

@@ -30,7 +30,7 @@ TEXTS: Mapping[str, tuple[re.Pattern[str], str]] = {
         (
             "requirement",
             (
-                r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[a-z0-9,-]+\])?"
+                r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[a-z0-9,_-]+\])?"
                 r"(@https://[A-Za-z0-9.-]+(/[A-Za-z0-9._~+%=-]+)+\.whl"
                 r"|[=<>!~]=?[A-Za-z0-9.*+!_-]+(,[=<>!~]=?[A-Za-z0-9.*+!_-]+)*)?"
             ),
