@@ -192,9 +192,11 @@ class TestInsideWheels:
         assert answer.word == "artifact"
 
     def test_w1_every_release_from_the_first_plugin_on(self, real: Cli) -> None:
-        """None of the 41 releases from 0.4.22 on is refused on x86."""
+        """None of the 41 releases from 0.4.22 on is refused on x86; the plugin of 0.4.32 was withdrawn with it."""
         rows = asked(real, "matrix --rows jax --where 'jax>=0.4.22'", 0)["releases"]
         for row in rows:
+            if row["release"] == "0.4.32":
+                continue
             answer = yes(real, f"resolve jax=={row['release']} --from wheel")
             assert answer.build("jax")["accelerator"] == "cuda"
             assert "artifact" in answer.evidence("jax-variant")

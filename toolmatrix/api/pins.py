@@ -80,8 +80,8 @@ def _pins(
     ]
     python = chosen.get("python", "")
     machine = machine_of(index, way)
-    # uv resolves for one Python, which it has to be told.
-    if not held or not python:
+    # uv resolves for one Python, which it has to be told; of Python 2 it knows builds that no distribution has (cp27m).
+    if not held or not python or python.startswith("2."):
         return None
     return Pins(
         release=release,
@@ -95,13 +95,13 @@ def _pins(
 
 
 # What uv says where a release has a source archive alone, which only running its program would tell more of.
-_NO_WHEEL = "has no usable wheels"
+_NO_WHEELS = ("has no usable wheels", "have no usable wheels")
 
 
 def unresolved(pins: Pins, resolver: str, said: str) -> UnresolvedPins:
     """The finding that a resolver refuses an answer; one that needs a source archive is told and is no error."""
     return UnresolvedPins(
-        severity="info" if _NO_WHEEL in said else "error",
+        severity="info" if any(words in said for words in _NO_WHEELS) else "error",
         component=pins.release[0],
         releases=(pins.release[1],),
         ways=(pins.way,),
