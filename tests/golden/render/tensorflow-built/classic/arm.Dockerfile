@@ -65,7 +65,9 @@ RUN --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
     python -m pip install numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wrapt==1.12.1 gast==0.4.0; \
     python -m pip check
 
-# The tools are what was resolved, or nothing is built with them.
+FROM toolchain AS tools
+# The tools are what was resolved, or the build ends here. Nothing is built upon this stage, so that another date or
+# digest in the lock builds nothing anew.
 COPY --chmod=0555 toolmatrix.lock arm.check.sh /usr/share/toolmatrix/
 RUN ["sh", "/usr/share/toolmatrix/arm.check.sh", "tools"]
 
@@ -188,7 +190,7 @@ RUN set -eux; \
     useradd --uid 10001 --gid 10001 --no-log-init --create-home --shell /bin/bash builder; \
     install -d -o 10001 -g 10001 /work
 
-COPY --chmod=0555 toolmatrix.lock arm.check.sh /usr/share/toolmatrix/
+COPY --from=tools /usr/share/toolmatrix/ /usr/share/toolmatrix/
 WORKDIR /work
 USER 10001:10001
 

@@ -67,7 +67,9 @@ python -m pip install numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wr
 python -m pip check
 EOF
 
-# The tools are what was resolved, or nothing is built with them.
+FROM toolchain AS tools
+# The tools are what was resolved, or the build ends here. Nothing is built upon this stage, so that another date or
+# digest in the lock builds nothing anew.
 COPY --link --chmod=0555 toolmatrix.lock arm.check.sh /usr/share/toolmatrix/
 RUN ["sh", "/usr/share/toolmatrix/arm.check.sh", "tools"]
 
@@ -199,7 +201,7 @@ useradd --uid 10001 --gid 10001 --no-log-init --create-home --shell /bin/bash bu
 install -d -o 10001 -g 10001 /work
 EOF
 
-COPY --link --chmod=0555 toolmatrix.lock arm.check.sh /usr/share/toolmatrix/
+COPY --link --from=tools /usr/share/toolmatrix/ /usr/share/toolmatrix/
 WORKDIR /work
 USER 10001:10001
 
