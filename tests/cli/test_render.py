@@ -77,6 +77,16 @@ def test_a_directory_remembers_how_it_was_rendered(real: Cli, here: Path) -> Non
     assert "FROM debian@sha256:" in before
 
 
+def test_a_directory_remembers_its_mirrors(real: Cli, here: Path) -> None:
+    mirror = ("--mirror", "https://github.com=https://mirror.invalid/gh")
+    said = ("render", "bazel==6.1.0", *DEBIAN, "--target", "x86", *mirror, "--output", "out")
+    assert real(*said).code == 0
+    assert real("render", "--check", "--output", "out").code == 0
+    text = (here / "out/x86.Dockerfile").read_text()
+    assert "\nADD --link --chmod=0755 https://mirror.invalid/gh/bazelbuild/bazel/releases/" in text
+    assert "https://github.com" not in text
+
+
 def test_an_edit_by_hand_is_a_difference(real: Cli, here: Path) -> None:
     real("render", *DEBIAN, "--output", "out")
     file = here / "out/x86.Dockerfile"

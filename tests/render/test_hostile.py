@@ -24,7 +24,7 @@ from toolmatrix.errors import RecipeError, RenderError, ToolmatrixError
 from toolmatrix.facts import yamlfile
 from toolmatrix.lock import write
 from toolmatrix.recipes import read
-from toolmatrix.render import formats
+from toolmatrix.render import formats, mirrors
 from toolmatrix.render.dockerfile import DIALECTS
 from toolmatrix.render.make import Rules
 
@@ -236,7 +236,7 @@ def test_a_line_of_shell_that_reaches_beyond_its_end_is_refused(
 
 
 @pytest.mark.parametrize("text", sampled(hostile.TEXTS, every=3))
-@pytest.mark.parametrize("choice", ["base", "syntax_line", "option"])
+@pytest.mark.parametrize("choice", ["base", "mirror", "syntax_line", "option"])
 def test_no_choice_of_a_user_gets_out(choice: str, text: str) -> None:
     held = hostile.flagged("debian", TARGET)
     base = held.environments["default"].targets[TARGET].components["base-image"].version
@@ -245,6 +245,9 @@ def test_no_choice_of_a_user_gets_out(choice: str, text: str) -> None:
     def make(text: str) -> Job:
         given: dict[str, dict[str, Any]] = {
             "base": {"stand_ins": {base: "local/image" + text}},
+            "mirror": {
+                "mirrors": mirrors.parsed([f"https://example.org=https://m.invalid/{text}"])
+            },
             "syntax_line": {"syntax_line": "docker/dockerfile:1" + text},
             "option": {"options": ("debug" + text,)},
         }

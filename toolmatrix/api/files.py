@@ -55,6 +55,8 @@ class RenderOptions(Value):
     syntax_line: str = ""
     # Each is `IMAGE=STAND-IN`.
     base: tuple[str, ...] = ()
+    # Each is `OLD=NEW`.
+    mirror: tuple[str, ...] = ()
     option: tuple[str, ...] = ()
 
     def kept(self, folder: str) -> dict[str, str | tuple[str, ...]]:
@@ -73,7 +75,7 @@ class RenderOptions(Value):
 
     def choices(self) -> Choices:
         """The choices that no fact decides, checked. Raises UsageError, RenderError."""
-        from toolmatrix.render import dockerfile, quote
+        from toolmatrix.render import dockerfile, mirrors, quote
         from toolmatrix.render.model import Choices
 
         _one_of("dialect", self.dialect, dockerfile.DIALECTS)
@@ -101,6 +103,7 @@ class RenderOptions(Value):
             syntax_line=words[line] if line in words else str(quote.plain("reference", line)),
             stand_ins=stand_ins,
             options=self.option,
+            mirrors=mirrors.parsed(self.mirror),
         )
 
 
@@ -202,6 +205,7 @@ def render(
     dialect: str = "",
     syntax_line: str = "",
     base: Words = (),
+    mirror: Words = (),
     option: Words = (),
     strict: bool = False,
     matrix: Any = None,
@@ -226,6 +230,7 @@ def render(
         "dialect": dialect,
         "syntax-line": syntax_line,
         "base": listed(base),
+        "mirror": listed(mirror),
         "option": listed(option),
     }
     said: dict[str, Any] = {**lock.render, **{name: one for name, one in given.items() if one}}
@@ -273,15 +278,7 @@ def rendered(
 
     job = make.job(lock, write.digest(lock), rules, targets=tuple(targets), version=__version__)
     job = job.replace(excluded=(*job.excluded, *refused))
-    # A stand-in for an image that nothing starts from is a mistake in its name.
-    used = {base for image in job.images for base in (image.base, image.runtime.base)}
-    for name in job.choices.stand_ins:
-        if name not in used:
-            raise UsageError(
-                f"no file starts from `{name}`",
-                expected="one of " + ", ".join(sorted(used)),
-                found=f"`--base {name}=...`",
-            )
+    _used(job)
     loose = [f"{image.name}: {what}" for image in job.images for what in image.unpinned]
     if loose and strict:
         raise Unpinned(
@@ -291,6 +288,32 @@ def rendered(
             help=_pinning(job),
         )
     return Rendered(job, options)
+
+
+def _used(job: Job) -> None:
+    # A stand-in for an image that nothing starts from is a mistake in its name.
+    used = {base for image in job.images for base in (image.base, image.runtime.base)}
+    for name in job.choices.stand_ins:
+        if name not in used:
+            raise UsageError(
+                f"no file starts from `{name}`",
+                expected="one of " + ", ".join(sorted(used)),
+                found=f"`--base {name}=...`",
+            )
+    # What tools fetch by themselves is not known.
+    if any(image.mirrored for image in job.images):
+        return
+    from toolmatrix.render import mirrors
+
+    fetched = {one for image in job.images for one in mirrors.addresses(image)}
+    for old, new in job.choices.mirrors.items():
+        if not any(one.startswith(new) for one in fetched):
+            raise UsageError(
+                f"no address of these files begins with `{old}`",
+                expected="a beginning of "
+                + (", ".join(sorted(fetched)) or "an address; they name none"),
+                found=f"`--mirror {old}=...`",
+            )
 
 
 def _pinning(job: Job) -> str:

@@ -79,7 +79,7 @@ class Command(Value):
 
 
 _MATRIX_OWN = ("rows", "cols", "where", "cells", "environment")
-_RENDER_OWN = ("recipe", "base", "stdout", "dialect", "syntax_line", "strict", "option_")
+_RENDER_OWN = ("recipe", "base", "mirror", "stdout", "dialect", "syntax_line", "strict", "option_")
 _STAGES_OWN = (
     *("from_log", "driver", "explain", "only", "since", "until"),
     *("timeout", "jobs", "keep_dir", "cost"),

@@ -242,6 +242,12 @@ class Options:
         split=False,
         help="start from another image in the place of one; repeatable",
     )
+    mirror: tuple[str, ...] = of_command(
+        "--mirror",
+        metavar="OLD=NEW",
+        split=False,
+        help="fetch what lies below one address from another; repeatable",
+    )
     stdout: bool = of_command("--stdout", help="print the files and write none")
     force: bool = of_command(
         "--force",

@@ -130,6 +130,7 @@ def _rendered(context: Context, index: Index) -> Rendered:
         dialect=options.dialect,
         syntax_line=options.syntax_line,
         base=options.base,
+        mirror=options.mirror,
         option=options.option_,
     )
     rules = files.rules(index, wanted)

@@ -60,7 +60,7 @@ FIELDS: Fields = {
     "matrix": {"date": "text", "digest": "text"},
     "render?": {
         **dict.fromkeys(("dialect?", "format?", "recipe?", "syntax-line?"), "text"),
-        **dict.fromkeys(("base?", "option?", "target?"), "list"),
+        **dict.fromkeys(("base?", "mirror?", "option?", "target?"), "list"),
     },
     "environments?": {"*": {"request": "list", "targets?": {"*": _TARGET}}},
 }

@@ -102,6 +102,7 @@ _BOOK = {
     "compilers": "compiler",
     "provisions": "provision",
     "effects": "effect",
+    "mirrors": "mirror",
 }
 
 BOOK = Shape(noun="the recipe", kind=model.Book, fields={}, lists=_BOOK, part=False)
@@ -158,6 +159,12 @@ SHAPES: Mapping[str, Shape] = {
             "otherwise": "word",
             "holds": "condition",
         },
+        sourced=True,
+    ),
+    "mirror": Shape(
+        noun="the setting of a mirror",
+        kind=model.MirrorSetting,
+        fields={"to": "path", "package": "package", "head": "line", "each": "line"},
         sourced=True,
     ),
     "provision": Shape(

@@ -134,6 +134,20 @@ class Effect(Part):
     holds: str
 
 
+class MirrorSetting(Part):
+    """How a tool of an image is told of mirrors: a file, its first line, and a line for each of them.
+
+    Where a `package` is named it holds for images that have it installed.
+    In a line `<old>` and `<new>` are addresses, `<old_pattern>` the first without its scheme as a regular expression of
+    Java, and `<new_place>` the second without its scheme, unless it differs.
+    """
+
+    to: str
+    package: str = ""
+    head: str = ""
+    each: str = ""
+
+
 class BuildStep(Part):
     """Commands of one stage: lines of shell, each one command; `env` holds for these lines alone.
 
@@ -174,12 +188,13 @@ class RecipeOption(Part):
 
 
 class Book(Value):
-    """One file: what it says about distributions, compilers, provisions and flags, and where that comes from."""
+    """One file: what it says of distributions, compilers, provisions, flags and mirrors, and where that comes from."""
 
     distros: tuple[Distro, ...] = ()
     compilers: tuple[Compiler, ...] = ()
     provisions: tuple[Provision, ...] = ()
     effects: tuple[Effect, ...] = ()
+    mirrors: tuple[MirrorSetting, ...] = ()
     sources: Mapping[str, Source] = {}
     path: str = ""
 

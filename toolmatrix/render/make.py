@@ -14,7 +14,7 @@ from toolmatrix.errors import NoImage, RenderError
 from toolmatrix.lock.model import PackageQuestion
 from toolmatrix.recipes.model import STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
-from toolmatrix.render import answer
+from toolmatrix.render import answer, mirrors
 from toolmatrix.render.model import ImagePlan, Job, Runtime
 
 TYPE_CHECKING = False
@@ -71,6 +71,7 @@ class Rules:
         self.compilers = (*recipe.compilers, *book.compilers)
         self.provisions = (*recipe.provisions, *book.provisions)
         self.effects = (*recipe.effects, *book.effects)
+        self.mirrors = (*recipe.mirrors, *book.mirrors)
         self.schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
 
     def is_harvested(self, component: str, version: str) -> bool:
@@ -203,7 +204,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
     parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
     pip, closure = _pip(held, provisions), _closure(held, provisions)
     builds = _once(tuple(build.install) for build in held.variants.values() if build.options)
-    return ImagePlan(
+    plan = ImagePlan(
         name=name,
         target=target,
         locked=held,
@@ -238,6 +239,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         ),
         variables=picker.values,
     )
+    return mirrors.applied(plan, rules.choices.mirrors, picker.all(rules.mirrors))
 
 
 def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Picker]:

@@ -26,13 +26,15 @@ class Choices(Value):
     """Choices of a user about the files, which no fact decides.
 
     `dialect` is modern or classic; `syntax_line` is empty (none) or the reference to name; `stand_ins` are base images
-    by the name that they replace; `options` are switched-on options of the recipe.
+    by the name that they replace; `options` are switched-on options of the recipe; `mirrors` are addresses by the
+    beginnings that they stand in for, all ending with a slash.
     """
 
     dialect: str = "modern"
     syntax_line: str = ""
     stand_ins: Mapping[str, str] = {}
     options: tuple[str, ...] = ()
+    mirrors: Mapping[str, str] = {}
 
 
 class Runtime(Value):
@@ -54,7 +56,8 @@ class ImagePlan(Value):
     component and probe, and `built` those of what is built; `effects` are those of its flags; `steps` are in the order
     of their stages; `env` holds in every stage, `device_env` where no step builds, which says its archs by itself;
     `labels` stand on the last stage; `closure` are all Python packages, where the lock has those of `pip` and `builds`;
-    `unpinned` is what no checksum or digest pins; `variables` are the values that texts of recipes may name.
+    `unpinned` is what no checksum or digest pins; `mirrored` are pairs of a file and a line by which tools know
+    mirrors; `variables` are the values that texts of recipes may name.
     """
 
     name: str
@@ -86,6 +89,12 @@ class ImagePlan(Value):
     labels: Mapping[str, str]
     unpinned: tuple[str, ...]
     variables: Mapping[str, str]
+    mirrored: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def fetched(self) -> tuple[Download, ...]:
+        """All its downloads: those of the tools and those of the steps."""
+        return (*self.downloads, *(one for step in self.steps for one in step.downloads))
 
 
 class Job(Value):

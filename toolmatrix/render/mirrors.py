@@ -1,0 +1,156 @@
+"""Addresses that an image fetches from, each at the mirror that a user named for it.
+
+A mirror stands in for every address that begins with another, and the longest beginning wins. Of what tools look up by
+themselves, such as submodules of git and what Bazel downloads, no rendered file knows an address: settings of these
+tools say the mirrors (provisions, `mirrors`).
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from toolmatrix.errors import UsageError
+from toolmatrix.render import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from toolmatrix.lock.model import LockedClosure
+    from toolmatrix.recipes.model import BuildStep, Download, MirrorSetting, Repository
+    from toolmatrix.render.model import ImagePlan
+
+    Rewrite = Callable[[str], str]
+
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9.:-]+(?:/[A-Za-z0-9._~+%@=&?,-]*)*")
+# Signs of an address that mean something in a pattern of Java; in brackets they stand for themselves.
+_SIGN = re.compile(r"([.+?])")
+
+
+def parsed(texts: Iterable[str]) -> dict[str, str]:
+    """NEW by OLD of each `OLD=NEW`, both ending with a slash.
+
+    Raises UsageError for a text of another form, and RenderError for what is no address.
+    """
+    found = {}
+    for text in texts:
+        old, equals, new = text.partition("=")
+        if not (old and equals and new):
+            raise UsageError(
+                f"`--mirror {text}` cannot be read",
+                expected="`--mirror OLD=NEW`, both addresses",
+                found=f"`{text}`",
+            )
+        found[_folder(old)] = _folder(new)
+    return found
+
+
+def _folder(text: str) -> str:
+    return str(quote.plain("url", text)).rstrip("/") + "/"
+
+
+def at(url: str, mirrors: Mapping[str, str]) -> str:
+    """The address at the mirror of its longest known beginning, or as it is."""
+    known = max((old for old in mirrors if (url + "/").startswith(old)), key=len, default="")
+    return mirrors[known] + url[len(known) :] if known else url
+
+
+def applied(
+    image: ImagePlan, mirrors: Mapping[str, str], settings: Sequence[MirrorSetting]
+) -> ImagePlan:
+    """An image whose addresses are at their mirrors; `settings` are those of tools that it holds."""
+    if not mirrors:
+        return image
+
+    def text(line: str) -> str:
+        return _ADDRESS.sub(lambda found: at(found[0], mirrors), line)
+
+    def each(lines: Iterable[str]) -> tuple[str, ...]:
+        return tuple(map(text, lines))
+
+    runtime = image.runtime
+    return image.replace(
+        downloads=_downloads(image.downloads, text),
+        steps=tuple(_step(one, text) for one in image.steps),
+        repositories=_repositories(image.repositories, text),
+        runtime=runtime.replace(repositories=_repositories(runtime.repositories, text)),
+        run=each(image.run),
+        pip=each(image.pip),
+        builds=tuple(map(each, image.builds)),
+        closure=image.closure and _closure(image.closure, text),
+        unpinned=each(image.unpinned),
+        mirrored=tuple(
+            _lines(mirrors, (one for one in settings if one.package in ("", *image.packages)))
+        ),
+    )
+
+
+def addresses(image: ImagePlan) -> Iterator[str]:
+    """Every address that the files of an image name."""
+    for file in image.fetched:
+        yield file.url
+    for one in (*image.repositories, *image.runtime.repositories):
+        yield from (one.key_url, one.uri)
+    closure = image.closure
+    texts = [*image.run, *image.pip, *(line for step in image.steps for line in step.run)]
+    texts += [word for words in image.builds for word in words]
+    texts += (
+        [*closure.asked.options, *(one.url for one in closure.packages.values())] if closure else []
+    )
+    for text in texts:
+        yield from _ADDRESS.findall(text)
+
+
+def _downloads(files: Iterable[Download], text: Rewrite) -> tuple[Download, ...]:
+    return tuple(file.replace(url=text(file.url)) for file in files)
+
+
+def _step(step: BuildStep, text: Rewrite) -> BuildStep:
+    return step.replace(run=tuple(map(text, step.run)), downloads=_downloads(step.downloads, text))
+
+
+def _repositories(found: Iterable[Repository], text: Rewrite) -> tuple[Repository, ...]:
+    return tuple(_repository(one, text) for one in found)
+
+
+def _repository(one: Repository, text: Rewrite) -> Repository:
+    uri = text(one.uri)
+    # What apt prefers it knows by the host that it comes from.
+    moved = one.origin == urlsplit(one.uri).hostname
+    origin = (urlsplit(uri).hostname or "") if moved else one.origin
+    return one.replace(uri=uri, key_url=text(one.key_url), origin=origin)
+
+
+def _closure(closure: LockedClosure, text: Rewrite) -> LockedClosure:
+    asked = closure.asked
+    packages = {name: one.replace(url=text(one.url)) for name, one in closure.packages.items()}
+    return closure.replace(
+        asked=asked.replace(options=tuple(map(text, asked.options))), packages=packages
+    )
+
+
+def _lines(
+    mirrors: Mapping[str, str], settings: Iterable[MirrorSetting]
+) -> Iterator[tuple[str, str]]:
+    # Where a tool takes the first that fits, the longest has to stand first.
+    ordered = sorted(mirrors, key=lambda old: (-len(old), old))
+    for setting in settings:
+        if setting.head:
+            yield setting.to, setting.head
+        for old in ordered if setting.each else ():
+            yield setting.to, _put(setting.each, old, mirrors[old])
+
+
+def _put(text: str, old: str, new: str) -> str:
+    # Bazel keeps the scheme of an address where the mirror names none.
+    scheme, _, bare = new.partition("://")
+    values = {
+        "old": old,
+        "new": new,
+        "old_pattern": _SIGN.sub(r"[\1]", old.partition("://")[2]),
+        "new_place": bare if old.startswith(scheme + ":") else new,
+    }
+    for name, value in values.items():
+        text = text.replace(f"<{name}>", value)
+    return text
