@@ -129,7 +129,7 @@ class _LogReader:
                 for found in pattern.line.finditer(line):
                     self.witness(matched.number, found.groupdict())
                 continue
-            match = pattern.line.search(line)
+            match = pattern.search(line)
             if match is None or (joint and not match.start() < joint < match.end()):
                 continue
             if self.catalog.aside(line):

@@ -16,14 +16,28 @@ if TYPE_CHECKING:
 _PACKAGE = re.compile(r"(?:site|dist)-packages/(\w+)")
 # Where what a file is built for begins in its name.
 _BUILT_FOR = re.compile(r"\.so|\.cpython-|\.abi3|\.dll")
+_PLAIN = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
 _BETWEEN = re.compile(r"[^\w+]+|_")
 
 
 class LinePattern(Value):
-    """A regular expression over a clean line, and a text that a line must hold before it is worth trying."""
+    """A regular expression over a clean line, and a text that a line must hold before it is worth trying.
+
+    `lower` is a group of releases, one of which has to be of the series of the group `spec` and lower.
+    """
 
     has: str
     line: re.Pattern[str]
+    lower: str = ""
+
+    def search(self, line: str) -> re.Match[str] | None:
+        """The match of a line, if it has one."""
+        found = self.line.search(line)
+        return (
+            found
+            if found and (not self.lower or _lower(found["spec"], found[self.lower]))
+            else None
+        )
 
 
 class Signature(Value):
@@ -130,6 +144,17 @@ def parts() -> tuple[Provided, ...]:
     return _parts(load_yaml(signatures_path()))
 
 
+def _lower(spec: str, listed: str) -> bool:
+    # A release above one of its series that fits a Python would fit as well, if there were one.
+    *series, last = _numbers(spec.removeprefix("=="))
+    found = [_numbers(one) for one in listed.split(", ") if _PLAIN.fullmatch(one)]
+    return any(one[:-1] == series and one[-1] < last for one in found)
+
+
+def _numbers(release: str) -> list[int]:
+    return [int(part) for part in release.split(".")]
+
+
 def _parts(held: Mapping[str, Any]) -> tuple[Provided, ...]:
     return tuple(Provided(**_with_tuples(fields)) for fields in held["parts"])
 
@@ -160,5 +185,5 @@ def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _patterns(held: Iterable[Mapping[str, str]]) -> tuple[LinePattern, ...]:
-    return tuple(LinePattern(has=one["has"], line=re.compile(one["line"])) for one in held)
+def _patterns(held: Iterable[dict[str, Any]]) -> tuple[LinePattern, ...]:
+    return tuple(LinePattern(**one | {"line": re.compile(one["line"])}) for one in held)
