@@ -17,6 +17,9 @@ import dockerfile
 import yaml
 from packaging.requirements import Requirement
 
+from toolmatrix import toml
+from toolmatrix.errors import LockError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -214,6 +217,16 @@ def marked(tree: Tree, active: str) -> Tree:
     return tree
 
 
+def of_toml(text: str) -> Tree:
+    """TOML and its comments."""
+    return [toml.parse(text, "", LockError, "it"), comments(text)]
+
+
+def of_script(text: str, script: Callable[[str], Tree] = shell) -> Tree:
+    """A script with commands of a recipe in it."""
+    return script(text)
+
+
 def of_bazelrc(text: str) -> Tree:
     """The words of each line (Bazel, bazelrc files: quotes and backslashes as in a shell)."""
     if re.search(r"\\$", text, re.MULTILINE):
@@ -265,6 +278,11 @@ PARSERS: Mapping[str, Callable[..., Tree]] = {
     ".cdx.json": json.loads,
     ".def": of_apptainer,
     "docker-bake.json": of_bake,
+    "install.sh": of_script,
+    "pyproject.toml": of_toml,
+    "pixi.toml": of_toml,
+    ".kubernetes.yaml": lambda text: of_yaml(text, r"\$\("),
+    "devcontainer-feature.json": lambda text: of_json(text, r"[$\"\\\\]"),
     "devcontainer.json": lambda text: of_json(text, r"\$\{"),
     "toolmatrix.yml": lambda text: of_yaml(text, r"\$\{\{"),
     ".gitlab-ci.yml": lambda text: of_yaml(text, r"\$"),
@@ -277,7 +295,7 @@ PARSERS: Mapping[str, Callable[..., Tree]] = {
 """The parser of each file by the end of its name."""
 
 
-SCRIPTED = (".Dockerfile", ".def")
+SCRIPTED = (".Dockerfile", ".def", "install.sh")
 """Files with commands of a recipe in them."""
 
 

@@ -1,15 +1,16 @@
-"""Shared parts of the formats around the Dockerfiles: the lines that open a file, YAML below them, names of images."""
+"""Shared parts of the formats around the Dockerfiles: the lines that open a file, YAML or TOML below them, names."""
 
 from __future__ import annotations
 
 import re
 
 from toolmatrix.errors import RenderError
+from toolmatrix.lock import write
 from toolmatrix.render import ours, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from toolmatrix.render.model import ImagePlan, Job
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 AGAIN = "toolmatrix render --lock toolmatrix.lock --output ."
 """The command that writes the files again, from the directory that they lie in; the lock there has its options."""
 
+# What the names of packages, projects and objects elsewhere cannot hold.
+_NO_WORD = re.compile(r"[^a-z0-9]+")
+# So many digits of the lock's digest stand in a tag.
+_SHORT = 12
 # What the name of a target in a bake file cannot hold (docs.docker.com, Bake file reference).
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -41,9 +46,22 @@ def requirement(text: str) -> str:
     return plain
 
 
+def label(image: ImagePlan) -> str:
+    """The recipe and the image as a name in small letters, digits and dashes, which every other tool takes."""
+    plain = (quote.plain("release", one) for one in (image.recipe.name, image.name))
+    return _NO_WORD.sub("-", "-".join(plain).lower()).strip("-")
+
+
 def bake_name(name: str) -> str:
     """The name of the target of an image in a bake file."""
     return _NO_NAME.sub("_", quote.plain("release", name))
+
+
+def tag(image: ImagePlan, job: Job | None = None) -> str:
+    """The name and tag of an image in the bake file; with a job the tag names its lock as well."""
+    tag = f"{quote.plain('release', image.recipe.name)}:{bake_name(image.name)}"
+    lock = quote.plain("digest", job.digest).partition(":")[2][:_SHORT] if job else ""
+    return f"{tag}-{lock}" if lock else tag
 
 
 def targets(job: Job) -> dict[str, ImagePlan]:
@@ -89,6 +107,48 @@ def as_yaml(texts: Iterable[str], data: Mapping[str, object]) -> str:
 
     body: str = yaml.dump(data, Dumper=_dumper(), sort_keys=False, width=120, allow_unicode=False)
     return comment(texts) + "\n" + body
+
+
+def as_toml(texts: Iterable[str], data: Mapping[str, object]) -> str:
+    """A TOML document below comment lines; tables stand behind values, and what is inside of values on their line."""
+    return comment(texts) + "\n" + "\n".join(_tables((), data))
+
+
+def _tables(keys: tuple[str, ...], data: Mapping[str, object]) -> Iterator[str]:
+    plain = {name: part for name, part in data.items() if not _is_table(part)}
+    if plain:
+        head = write.header(keys) if keys else ""
+        yield head + "".join(f"{write.key(one)} = {_toml(plain[one])}\n" for one in plain)
+    for name, part in data.items():
+        if isinstance(part, dict) and name not in plain:
+            yield from _tables((*keys, name), part)
+        elif isinstance(part, list) and name not in plain:
+            # One table of several has its name in two pairs of brackets.
+            head = write.header((*keys, name)).strip()
+            for one in part:
+                lines = "".join(f"{write.key(word)} = {_toml(one[word])}\n" for word in one)
+                yield f"[{head}]\n{lines}"
+
+
+def _is_table(part: object) -> bool:
+    if isinstance(part, Inline):
+        return False
+    return isinstance(part, dict) or (isinstance(part, list) and any(map(_is_table, part)))
+
+
+class Inline(dict[str, object]):
+    """A table that TOML shall have on the line of its key."""
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{write.key(one)} = {_toml(value[one])}' for one in value)} }}"
+    if isinstance(value, list):
+        several = "".join(f"    {_toml(one)},\n" for one in value)
+        return f"[\n{several}]" if len(value) > 1 else f"[{', '.join(map(_toml, value))}]"
+    return write.string(str(value))
 
 
 def _dumper() -> type:

@@ -26,6 +26,18 @@ class Action(Value):
     source: str
 
 
+class Devices(Value):
+    """How Kubernetes knows the GPUs of an accelerator: as a resource, and by labels of a node, "" where none is known.
+
+    `driver` and `device` are the beginnings of labels for the numbers of the driver's release and of the GPU.
+    """
+
+    resource: str
+    driver: str = ""
+    device: str = ""
+    source: str
+
+
 class Conda(Value):
     """How a component is packaged by conda-forge; `note` says what is lacking there."""
 
@@ -55,7 +67,7 @@ class Spack(Value):
 
 
 def runner(service: str, platform: str) -> str:
-    """The label of the service's machines that run a platform natively; raises RenderError for another platform."""
+    """What a service calls machines that run a platform natively; raises RenderError for another platform."""
     known = _read()["runners"]
     if platform not in known:
         raise RenderError(
@@ -69,6 +81,12 @@ def runner(service: str, platform: str) -> str:
 def action(name: str) -> Action:
     """An action by the name that the formats know it by."""
     return Action(**_read()["actions"][name])
+
+
+def devices(accelerator: str) -> Devices | None:
+    """The GPUs of an accelerator, if it has any."""
+    entry = _read()["devices"].get(accelerator)
+    return Devices(**entry) if entry else None
 
 
 def engine() -> tuple[str, str]:

@@ -28,6 +28,7 @@ PLACES: Mapping[str, tuple[re.Pattern[str], str]] = {
     name: (re.compile(pattern, re.ASCII), expected)
     for name, pattern, expected in (
         ("release", r"[A-Za-z0-9][A-Za-z0-9._+-]*", "a release"),
+        ("numbers", r"[0-9]{1,9}(\.[0-9]{1,9})*", "numbers with dots between"),
         (
             "reference",
             r"[a-z0-9][A-Za-z0-9._-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*(:[A-Za-z0-9_][A-Za-z0-9._-]*)?(@sha256:[0-9a-f]{64})?",

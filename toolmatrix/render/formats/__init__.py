@@ -1,6 +1,7 @@
 """The output formats by name: each is a module of this package with SUMMARY and `files(job)`.
 
-A module is found by lying here; `render` writes all of them, or those that `--format` names.
+A module is found by lying here; `render` writes all of them, or those that `--format` names. Where a format has a dash
+in its name its module has an underscore.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 
 def names() -> tuple[str, ...]:
     """The names of the formats, in alphabetical order: those of the modules."""
-    return tuple(sorted(found.name for found in iter_modules(__path__)))
+    return tuple(sorted(found.name.replace("_", "-") for found in iter_modules(__path__)))
 
 
 @lru_cache(maxsize=1)
 def known() -> Mapping[str, Format]:
     """Every format by its name, in alphabetical order."""
-    return {name: import_module(f"{__name__}.{name}") for name in names()}
+    return {name: import_module(f"{__name__}.{name.replace('-', '_')}") for name in names()}
 
 
 def files(job: Job, names: Iterable[str]) -> dict[str, str]:

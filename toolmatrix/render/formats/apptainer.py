@@ -23,8 +23,8 @@ _SECTIONS = ("%files", "%post", "%environment", "%test", "%labels", "%runscript"
 _STAGED = ("%post", "%files", *_SECTIONS)
 
 _OPENS = re.compile(r"^(?:\s*(%\S*)|bootstrap:)", re.MULTILINE | re.IGNORECASE)
-# The macros are those of the Dockerfile and bring what it says to hadolint along.
-_HADOLINT = re.compile(r"^# hadolint .*\n", re.MULTILINE)
+HADOLINT = re.compile(r"^# hadolint .*\n", re.MULTILINE)
+"""What the macros of the Dockerfile say to hadolint, and bring along into other scripts."""
 
 
 def files(job: Job) -> dict[str, str]:
@@ -44,7 +44,7 @@ def _definition(job: Job, image: ImagePlan) -> str:
                 found=f"`{ascii(value)[1:-1]}`",
             )
     text = dockerfile.fill("apptainer.def.j2", job, image, modern=False)
-    text = _HADOLINT.sub("", text)
+    text = HADOLINT.sub("", text)
     wanted = _STAGED if image.artifacts else _SECTIONS
     if image.artifacts and image.closure:
         wanted = ("%files", *wanted)

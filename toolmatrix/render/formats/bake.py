@@ -29,8 +29,6 @@ _VARIABLES = {
     "SOURCE": "the address of the repository that they lie in",
     _SWITCH: "true attaches provenance and a list of parts",
 }
-# So many digits of the lock's digest stand in a tag.
-_SHORT = 12
 
 
 def files(job: Job) -> dict[str, str]:
@@ -60,8 +58,7 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _target(job: Job, name: str, image: ImagePlan) -> dict[str, object]:
-    tag = f"${{PREFIX}}{quote.plain('release', image.recipe.name)}:{name}"
-    lock = quote.plain("digest", job.digest).partition(":")[2][:_SHORT]
+    tag = f"${{PREFIX}}{around.tag(image)}"
     cache = f"type=registry,ref=${{CACHE}}:{name}"
     stand_ins = (
         _where(variable, f'{{"{base}" = {variable}}}', "{}")
@@ -71,7 +68,7 @@ def _target(job: Job, name: str, image: ImagePlan) -> dict[str, object]:
         "context": ".",
         "dockerfile": dockerfile.name(image),
         "platforms": [str(quote.plain("path", image.locked.platform))],
-        "tags": [tag, f"{tag}-{lock}"],
+        "tags": [tag, f"${{PREFIX}}{around.tag(image, job)}"],
         "args": {word: f"${{{word}}}" for word in _BUILD_ARGS},
         "contexts": _merged(tuple(stand_ins)),
         "cache-from": _where("CACHE", f'["{cache}"]', "[]"),

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from toolmatrix.render.model import ImagePlan, Job
 
+
 SUMMARY = "an environment of conda for each image with Python"
+
+_INSTALLER = "pip"
 
 
 def files(job: Job) -> dict[str, str]:
@@ -22,7 +25,7 @@ def files(job: Job) -> dict[str, str]:
         around.file_name(image, ".environment.yml"): around.as_yaml(
             (
                 *around.lines(job),
-                *_notes(image),
+                *notes(image),
                 "",
                 f"conda env create --file {image.name}.environment.yml",
             ),
@@ -34,7 +37,7 @@ def files(job: Job) -> dict[str, str]:
 
 
 def _environment(image: ImagePlan) -> dict[str, object]:
-    wanted: list[object] = list(_packages(image))
+    wanted: list[object] = ["=".join(filter(None, one)) for one in packages(image)]
     # conda hands the list to pip as a requirements file: options are lines of it.
     apart = [build for build in image.locked.variants.values() if build.options]
     options = (" ".join(quote.plain("word", one) for one in build.options) for build in apart)
@@ -48,16 +51,19 @@ def _environment(image: ImagePlan) -> dict[str, object]:
     }
 
 
-def _packages(image: ImagePlan) -> Iterator[str]:
+def packages(image: ImagePlan) -> Iterator[tuple[str, str]]:
+    """The packages of conda-forge with their releases, "" for the installer of which no answer holds a release."""
     for name, part in sorted(image.locked.components.items()):
         found = outside.conda(name, part.version) if not part.inside else None
         for package in found.packages if found else ():
-            version = quote.plain("release", part.version)
-            # No answer holds a release of pip.
-            yield package if package == "pip" else f"{package}={version}"
+            yield (
+                package,
+                "" if package == _INSTALLER else str(quote.plain("release", part.version)),
+            )
 
 
-def _notes(image: ImagePlan) -> Iterator[str]:
+def notes(image: ImagePlan) -> Iterator[str]:
+    """What conda-forge lacks of the answer, a line each."""
     for name, part in sorted(image.locked.components.items()):
         found = outside.conda(name, part.version)
         if found is not None and found.note:

@@ -1,0 +1,135 @@
+"""Jobs of Kubernetes: the check of an image on a node that it can run on, as a pattern for what runs there.
+
+The node has the platform, a GPU of the answer where it names any, and a driver that is not older than its floor. Labels
+are those of NVIDIA's GPU feature discovery (`outside.yaml`); `Gt` and `Lt` compare them as integers (Kubernetes, API
+reference, NodeSelectorRequirement).
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from toolmatrix.render import around, dockerfile, outside, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.render.model import ImagePlan, Job
+    from toolmatrix.render.outside import Devices
+
+    Expressions = list[dict[str, object]]
+
+SUMMARY = "a job of Kubernetes for each image, on a node with its platform, GPU and driver"
+
+# The user that the Dockerfiles make.
+_USER = 10001
+# What NVIDIA calls the numbers of a driver, such as 525.60.13, and of a device, such as 8.6.
+_DRIVER, _DEVICE = ("major", "minor", "revision"), ("major", "minor")
+
+
+def files(job: Job) -> dict[str, str]:
+    """`NAME.kubernetes.yaml` for each image; raises RenderError for a name that is no plain word."""
+    return {
+        around.file_name(image, ".kubernetes.yaml"): around.as_yaml(
+            (*around.lines(job), "", *_about(image)), _job(job, image)
+        )
+        for image in job.images
+    }
+
+
+def _about(image: ImagePlan) -> Iterator[str]:
+    yield "Its image is the one of the bake file; `images` of kustomize puts a registry in front of it."
+    devices = outside.devices(image.locked.accelerator)
+    if devices and not devices.driver:
+        yield "No label tells the release of the driver. The groups that own /dev/kfd and /dev/dri have numbers of the"
+        yield "node: name them in supplementalGroups."
+
+
+def _job(job: Job, image: ImagePlan) -> dict[str, object]:
+    name = around.label(image)
+    labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "toolmatrix"}
+    annotations = {"io.github.toolmatrix.lock.digest": str(quote.plain("digest", job.digest))}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": labels, "annotations": annotations},
+        "spec": {
+            "backoffLimit": 0,
+            "template": {"metadata": {"labels": labels}, "spec": _pod(job, image)},
+        },
+    }
+
+
+def _pod(job: Job, image: ImagePlan) -> dict[str, object]:
+    devices = outside.devices(image.locked.accelerator)
+    terms = list(_terms(image, devices)) if devices else []
+    system, _, machine = str(quote.plain("path", image.locked.platform)).partition("/")
+    wanted = {"nodeSelectorTerms": [{"matchExpressions": one} for one in terms]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": wanted}}
+    resources = {"resources": {"limits": {devices.resource: 1}}} if devices else {}
+    return {
+        "restartPolicy": "Never",
+        # The platform of an image is called as Go calls it, and so is that of a node.
+        "nodeSelector": {"kubernetes.io/os": system, "kubernetes.io/arch": machine},
+        **({"affinity": affinity} if terms else {}),
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [
+            {
+                "name": "check",
+                "image": around.tag(image, job),
+                "command": [
+                    *("sh", f"{dockerfile.FOLDER}/{dockerfile.check_name(image)}"),
+                    *(("runtime",) if image.artifacts else ()),
+                ],
+                **resources,
+                "securityContext": {
+                    "allowPrivilegeEscalation": False,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+            }
+        ],
+    }
+
+
+def _terms(image: ImagePlan, devices: Devices) -> Iterator[Expressions]:
+    """Ways in which a node may fit, each with all that has to hold."""
+    driver = image.locked.components.get("driver")
+    floors: list[Expressions] = [[]]
+    if devices.driver and driver:
+        floors = list(_floor(devices.driver, _numbers(driver.version)))
+    named = [_numbers(one) for one in image.locked.devices if devices.device]
+    wanted = [_exactly(devices.device, _DEVICE, one) for one in named] or [[]]
+    for one, other in product(wanted, floors):
+        if one or other:
+            yield [*one, *other]
+
+
+def _numbers(release: str) -> list[int]:
+    # What is no number is refused as a release where the lock is looked at.
+    return [int(part) for part in quote.plain("numbers", release).split(".")]
+
+
+def _floor(label: str, floor: list[int]) -> Iterator[Expressions]:
+    for place, number in enumerate(floor[: len(_DRIVER)]):
+        last = place + 1 == min(len(floor), len(_DRIVER))
+        above = _says(label, _DRIVER[place], "Gt", number - 1 if last else number)
+        yield [*_exactly(label, _DRIVER, floor[:place]), above]
+
+
+def _exactly(label: str, names: tuple[str, ...], numbers: list[int]) -> Expressions:
+    # A driver has zeros in front, as 06 of 455.06, so that labels are compared as numbers.
+    return [
+        _says(label, name, way, number + by)
+        for name, number in zip(names, numbers, strict=False)
+        for way, by in (("Gt", -1), ("Lt", 1))
+    ]
+
+
+def _says(label: str, name: str, way: str, number: int) -> dict[str, object]:
+    return {"key": f"{label}.{name}", "operator": way, "values": [str(number)]}

@@ -1,0 +1,131 @@
+"""Projects of uv: the Python packages of the answer at their releases, for the Python and the machine of the image.
+
+A build of another index is taken from there and no other package is, as that index is `explicit` (uv, package indexes).
+Builds for ROCm are the exception: what they need beside themselves is on that index alone (uv, using uv with PyTorch).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from toolmatrix.render import answer, around, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolmatrix.lock.model import LockedVariant
+    from toolmatrix.render.model import ImagePlan, Job
+
+SUMMARY = "a project of uv for each image with Python packages"
+
+EVERY = "unsafe-best-match"
+"""How packages are looked up on every index: else one would hide the releases of a package that the next one has."""
+
+# pip's options that say where packages are: an index, and a page of links to files.
+_INDEXES, _PAGES = ("--index-url", "-i", "--extra-index-url"), ("--find-links", "-f")
+
+
+class BuildIndex(NamedTuple):
+    """An index beside the user's own: its address, whether it is a page of links, and the packages taken from it."""
+
+    url: str
+    flat: bool
+    packages: list[str]
+
+
+def files(job: Job) -> dict[str, str]:
+    """`uv/NAME/pyproject.toml` for each image with Python packages; raises RenderError for what is no requirement."""
+    return {
+        f"uv/{around.file_name(image, '/pyproject.toml')}": around.as_toml(
+            (*around.lines(job), "", "uv sync, in the directory of this file"), _project(image)
+        )
+        for image in job.images
+        if "python" in image.locked.components and requirements(image)
+    }
+
+
+def requirements(image: ImagePlan) -> list[str]:
+    """The Python packages of an image as requirements, builds of other indexes among them."""
+    builds = (one for build in image.locked.variants.values() for one in build.requirements)
+    return [around.requirement(one) for one in dict.fromkeys((*builds, *image.pip))]
+
+
+def channels(image: ImagePlan) -> list[BuildIndex]:
+    """Where builds are taken from instead of the user's index, in the order of their first mention."""
+    found: dict[str, BuildIndex] = {}
+    for build in image.locked.variants.values():
+        for url, flat in _places(build):
+            held = found.setdefault(url, BuildIndex(url, flat, []))
+            held.packages.extend(map(_name, build.requirements))
+    return list(found.values())
+
+
+def shares(image: ImagePlan) -> bool:
+    """True where packages that a build needs beside itself are on its index alone."""
+    return image.locked.accelerator == "rocm" and bool(channels(image))
+
+
+def _places(build: LockedVariant) -> Iterator[tuple[str, bool]]:
+    for option, value in zip(build.options, build.options[1:], strict=False):
+        if option in (*_INDEXES, *_PAGES):
+            yield str(quote.plain("url", value)), option in _PAGES
+
+
+def _name(requirement: str) -> str:
+    from packaging.requirements import Requirement
+
+    return Requirement(around.requirement(requirement)).name
+
+
+def _project(image: ImagePlan) -> dict[str, object]:
+    python = quote.plain("numbers", image.locked.components["python"].version)
+    machine = answer.machine(image.locked)
+    found = channels(image)
+    shared = shares(image)
+    return {
+        "project": {
+            "name": around.label(image),
+            "version": "0",
+            "requires-python": f"=={python}.*",
+            "dependencies": requirements(image),
+        },
+        "tool": {
+            "uv": {
+                "package": False,
+                "environments": [f"sys_platform == 'linux' and platform_machine == '{machine}'"],
+                **({"index-strategy": EVERY} if shared else {}),
+                **_closure(image),
+                **(_sources(found, shared) if found else {}),
+            }
+        },
+    }
+
+
+def _sources(found: list[BuildIndex], shared: bool) -> dict[str, object]:
+    named = {f"channel-{number}": one for number, one in enumerate(found, 1)}
+    return {
+        "sources": {
+            package: around.Inline(index=name)
+            for name, one in named.items()
+            for package in one.packages
+        },
+        "index": [
+            {
+                "name": name,
+                "url": one.url,
+                **({"format": "flat"} if one.flat else {}),
+                **({} if shared else {"explicit": True}),
+            }
+            for name, one in named.items()
+        ],
+    }
+
+
+def _closure(image: ImagePlan) -> dict[str, object]:
+    if image.closure is None:
+        return {}
+    packages = sorted(image.closure.packages.items())
+    pins = [around.requirement(f"{name}=={one.version}") for name, one in packages if not one.url]
+    # What was locked are wheels.
+    return {"no-build": True, "constraint-dependencies": pins}
