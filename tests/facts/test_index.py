@@ -138,12 +138,12 @@ def test_bytes_behind_the_end_do_no_harm(tiny: bytes) -> None:
     "line",
     [
         "",
-        "toolmatrix-index/3",
+        "toolmatrix-index/4",
         "toolmatrix-index/4 0 0 0",
-        "toolmatrix-index/3 0 0 0 0",
-        "toolmatrix-index/3 x 0 0",
-        "toolmatrix-index/3 0 -1 0",
-        "toolmatrix-index/3 0 1_0 0",
+        "toolmatrix-index/4 0 0 0 0",
+        "toolmatrix-index/4 x 0 0",
+        "toolmatrix-index/4 0 -1 0",
+        "toolmatrix-index/4 0 1_0 0",
         "SQLite format 3",
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os.path
 import shutil
 import subprocess
@@ -54,11 +55,24 @@ def run(context: Context) -> int:
     engine = _engine(context)
     builds = [build for folder in folders for build in engine(context, folder)]
     images = _all(context, builds, jobs)
+    if context.options.write:
+        _write(context, builds, images)
     known = (
         _diagnosed(context, build) if one.exit_code else None
         for build, one in zip(builds, images, strict=True)
     )
     return context.give(Builds(images=tuple(images), known=tuple(known)))
+
+
+def _write(context: Context, builds: list[_Build], images: list[Built]) -> None:
+    from toolmatrix.cli import witness
+
+    def asked(words: tuple[str, ...]) -> str:
+        ended = _called(context, words, capture_output=True, text=True)
+        return "" if ended.returncode else ended.stdout
+
+    seen = [(image, build.words[0]) for build, image in zip(builds, images, strict=True)]
+    witness.put(context, seen, asked, context.options.write)
 
 
 def _all(context: Context, builds: list[_Build], jobs: int) -> list[Built]:
@@ -210,7 +224,8 @@ def _bake(context: Context, folder: str) -> Iterator[_Build]:
         # `--file` is said, as bake would read a compose file beside it as well.
         words = ("docker", "buildx", "bake", "--file", _BAKE, *context.passed, bake_name(name))
         # Paths in a bake file are relative to where bake runs.
-        yield _build(folder, name, platform, words).replace(folder=folder)
+        made = _build(folder, name, platform, words)
+        yield made.replace(folder=folder, image=_baked(context, folder, name) or made.image)
 
 
 def _each(context: Context, folder: str, engine: str) -> Iterator[_Build]:
@@ -235,6 +250,18 @@ def _build(folder: str, name: str, platform: str, words: tuple[str, ...]) -> _Bu
 def _tag(folder: str, name: str) -> str:
     # A reference to an image has small letters alone.
     return f"{os.path.basename(os.path.abspath(folder)).lower()}:{name}"
+
+
+def _baked(context: Context, folder: str, name: str) -> str:
+    """The first tag that bake gives an image."""
+    path = os.path.join(folder, _BAKE)
+    try:
+        with told("cannot read a rendered file", path), open(path, "rb") as file:
+            tag = json.load(file)["target"][bake_name(name)]["tags"][0]
+    # One that is not ours bakes as it likes.
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return ""
+    return str(tag).replace("${PREFIX}", context.env.get("PREFIX", ""))
 
 
 def _images(context: Context, folder: str) -> Iterator[tuple[str, str]]:

@@ -311,10 +311,11 @@ _ALL = (
         usage="[DIR...] [-- FLAGS]",
         passes=True,
         completer="file",
-        own=("target", "jobs"),
+        own=("target", "jobs", "write"),
         formats=("text", "json", "junit"),
         examples=(
             "toolmatrix build out",
+            "toolmatrix build out --write builds.yaml",
             "toolmatrix build out --target arm -- --no-cache",
             "toolmatrix build out --format junit --output builds.xml",
         ),

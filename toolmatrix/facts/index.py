@@ -1,6 +1,6 @@
 """The compiled index: what a `resolve` reads instead of YAML; `writer` makes it.
 
-One file: a line `toolmatrix-index/3 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
+One file: a line `toolmatrix-index/4 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
 points to: one per component (its releases and what is said with it as the subject), then the records (claims with their
 sources, rows as printed). Sections, records and the entries of long sections are read one by one as an answer needs
 them. Each section and record has a checksum of its own, so that what a request does not reach costs nothing and damage
@@ -19,6 +19,7 @@ from toolmatrix.errors import MatrixError, Position
 from toolmatrix.facts.records import (
     KINDS,
     Binding,
+    BuildRecord,
     ChannelRecord,
     CitedClaim,
     ComponentFacts,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     """Gives a part by its name and by what it is made from, or makes it."""
     _Name = TypeVar("_Name", int, str)
 
-FORMAT = "toolmatrix-index/3"
+FORMAT = "toolmatrix-index/4"
 
 
 IndexDamaged = Damaged
@@ -200,6 +201,14 @@ class Index:
     def channel(self, name: str) -> ChannelRecord:
         """One channel. Raises KeyError for a name that is not there."""
         return ChannelRecord._make(self.section("channels")[name])
+
+    def builds(self, component: str, release: str) -> list[BuildRecord]:
+        """The images of a release that were built, or could not be for want of an address; nothing where none was."""
+        try:
+            told = self.entry("builds", f"{component}=={release}")
+        except KeyError:
+            return []
+        return [*map(BuildRecord._make, told)]
 
     def products(self) -> list[Product]:
         """Every name that a device is sold under."""

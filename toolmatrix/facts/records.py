@@ -249,6 +249,16 @@ class ChannelRecord(NamedTuple):
     install: Sequence[str]
 
 
+class BuildRecord(NamedTuple):
+    """An image of a release that was built, and what its row says of it by column; `fact` is the id of the row.
+
+    A row without `check` is of one that was not built, as the address in `missing` was not to be had.
+    """
+
+    fact: str
+    cells: Mapping[str, str]
+
+
 class Product(NamedTuple):
     """A name that a device is sold under."""
 

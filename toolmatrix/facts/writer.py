@@ -166,6 +166,7 @@ class _Writer:
         for _, claim in sorted(matrix.claims.items()):
             self.claim(claim)
         self.sections["ids"] = _entries(self.ids)
+        self.sections["builds"] = _entries(self.builds())
         self.sections["products"] = _dump(self.products())
         self.sections["sources"] = _entries(
             {name: _record(records.SourceRecord, part, {}) for name, part in matrix.sources.items()}
@@ -178,6 +179,17 @@ class _Writer:
         # The header has the CRC of each section, and the first line that of the header: it stands for the whole file.
         header = self.head() | {"sections": places(self.sections)}
         return joined(FORMAT.encode(), _dump(header), self.sections)
+
+    def builds(self) -> dict[str, list[records.BuildRecord]]:
+        """The images that were built, by component and release: the rows of tables of builds."""
+        found: dict[str, list[records.BuildRecord]] = {}
+        for _, row in sorted(self.compiled.matrix.rows.items()):
+            cells = dict(row.cells)
+            component, _, release = row.subject.partition(" ")
+            if row.table == f"{component}-builds" and {"check", "missing"} & cells.keys():
+                name = f"{component}=={release.lstrip('=')}"
+                found.setdefault(name, []).append(records.BuildRecord(row.id, cells))
+        return found
 
     def products(self) -> list[records.Product]:
         """Every name that a device is sold under: the cells `products` of tables of products."""

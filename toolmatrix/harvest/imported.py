@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os.path
-import re
-
-from toolmatrix.facts import pieces, yamlfile
+from toolmatrix.harvest import kept
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -13,17 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from toolmatrix.facts.yamlfile import YamlNode
     from toolmatrix.harvest.upper_bounds import UpperBound
 
-# The keys of a table, in the order in which they are written.
-_TABLE = (
-    *("id", "about", "source", "where", "evidence", "context", "key", "stands-for"),
-    *("columns", "rows"),
-)
 # What a row leaves out was not there, and is not forgotten.
 _RAN_WITH = {"as": "tested", "complete": True, "says": "ran with {subject} {release}"}
-_NEEDED = ("id", "source", "evidence", "key", "columns", "rows")
 ABOUT = (
     "Releases that were imported and used beside others, and newer releases with which they fail."
 )
@@ -63,26 +53,21 @@ class Break(Value):
 
 def document(path: str, together: Iterable[RanTogether], breaks: Iterable[Break]) -> dict[str, Any]:
     """The facts with those that a file has already: what was run on another machine was run as well."""
-    tables = _read(path)
+    tables = kept.tables(path)
     for ran in together:
-        table = _table(tables, f"{ran.component}-imports-{ran.trial.machine}", _ran_head(ran))
+        name = f"{ran.component}-imports-{ran.trial.machine}"
+        table = kept.table(tables, name, _ran_head(ran))
         table["columns"] |= dict.fromkeys(("python", *ran.beside), _RAN_WITH)
-        _put(table, _ran_row(ran))
+        kept.put(table, _ran_row(ran))
     for broken in breaks:
         # A table for each dependency: what a row of another leaves out would look like something forgotten.
-        table = _table(
-            tables, f"{broken.component}-breaks-{broken.dependency}", _break_head(broken)
-        )
-        _put(table, _break_row(broken))
-    return {"sources": _sources(tables), "tables": [_ordered(one) for one in tables.values()]}
-
-
-def _table(tables: dict[str, dict[str, Any]], id: str, head: Mapping[str, Any]) -> dict[str, Any]:
-    return tables.setdefault(id, {"id": id, **head, "rows": []})
-
-
-def _put(table: dict[str, Any], row: dict[str, Any]) -> None:
-    table["rows"] = [one for one in table["rows"] if one["id"] != row["id"]] + [row]
+        name = f"{broken.component}-breaks-{broken.dependency}"
+        table = kept.table(tables, name, _break_head(broken))
+        kept.put(table, _break_row(broken))
+    return {
+        "sources": _sources(tables),
+        "tables": [kept.ordered(one, _keys) for one in tables.values()],
+    }
 
 
 def _ran_head(ran: RanTogether) -> dict[str, Any]:
@@ -151,62 +136,17 @@ def _source(component: str) -> str:
 
 
 def _sources(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    days: dict[str, str] = {}
-    for table in tables.values():
-        newest = max(row["day"] for row in table["rows"])
-        days[table["source"]] = max(newest, days.get(table["source"], ""))
     return {
         name: {
             "title": "toolmatrix, imports that were run",
             "at": f"imports of {name.removeprefix(_source(''))} as each row names them, by `toolmatrix audit --import`",
             "read": day,
         }
-        for name, day in days.items()
+        for name, day in kept.newest(tables).items()
     }
-
-
-def _ordered(table: dict[str, Any]) -> dict[str, Any]:
-    # One order for whatever was there before and what came now.
-    columns = table["columns"]
-    rows = sorted(table["rows"], key=lambda row: _numbers(row["id"]))
-    ordered = table | {
-        "columns": {name: columns[name] for name in sorted(columns)},
-        "rows": [{key: row[key] for key in _keys(row, table["key"])} for row in rows],
-    }
-    return {key: ordered[key] for key in _TABLE if key in ordered}
 
 
 def _keys(row: Mapping[str, Any], subject: str) -> list[str]:
     first, last = ("id", subject, "python"), ("also", "where", "on", "program", "day")
     others = sorted(key for key in row if key not in (*first, *last))
     return [key for key in (*first, *others, *last) if key in row]
-
-
-def _numbers(text: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text)]
-
-
-def _read(path: str) -> dict[str, dict[str, Any]]:
-    """The tables of a file by id, {} where there is none. Raises MatrixError."""
-    if not os.path.exists(path):
-        return {}
-    fields = yamlfile.read(path).only(
-        "a file of what was run", ("schema", "sources", "tables"), ("schema",)
-    )
-    found = {}
-    for node in pieces.items(fields, "tables"):
-        # Whatever else is there was put by somebody, and would be lost or break what comes after.
-        own = node.only("a table of what was run", _TABLE, _NEEDED)
-        for row in own["rows"].sequence("rows"):
-            row.only("a row of what was run", tuple(row.mapping("a row")), ("id", "day"))
-        held = _plain(node)
-        found[held["id"]] = held
-    return found
-
-
-def _plain(node: YamlNode) -> Any:
-    if node.items is not None:
-        return [_plain(one) for one in node.items]
-    if node.fields is not None:
-        return {name: _plain(one) for name, one in node.fields.items()}
-    return True if node.text == "true" else node.text or ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.report import caveats, claims, variants
+from toolmatrix.report import built, caveats, claims, variants
 from toolmatrix.solve import flags
 
 TYPE_CHECKING = False
@@ -100,6 +100,10 @@ def _target(index: Index, resolution: Resolution, target: str) -> dict[str, Any]
     for name, owner in variants.carried(index, resolution, target).items():
         if name in found["components"]:
             found["components"][name]["inside"] = owner
+    images = built.of(index, resolution, target)
+    for name in dict.fromkeys(one.component for one in images):
+        own = built.documents([one for one in images if one.component == name])
+        found["components"][name]["built"] = own
     made = flags.of(resolution, target)
     found["flags"] = {
         "cflags": list(made.cflags),

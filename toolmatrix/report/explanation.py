@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts.records import ClaimRecord
-from toolmatrix.report import answer, claims, cores, terminal, variants
+from toolmatrix.report import answer, built, claims, cores, terminal, variants
 from toolmatrix.solve.alternatives import alternatives
 
 TYPE_CHECKING = False
@@ -56,6 +56,9 @@ def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dic
     while parent in chosen and parent not in chain:
         chain.append(parent)
         parent = chosen[parent].parent
+    images = [
+        one for one in built.of(index, found, choice.target) if one.component == choice.component
+    ]
     return {
         "target": choice.target,
         "component": choice.component,
@@ -66,6 +69,7 @@ def _entry(index: Index, found: Resolution, choice: Choice, invert: bool) -> dic
         "disputed": [answer.dispute_document(index, part) for part in choice.disputed],
         "not_taken": [] if invert else _not_taken(found, choice),
         "decides": _decides(index, found, choice) if invert else [],
+        **({"built": built.documents(images)} if images else {}),
     }
 
 
@@ -155,6 +159,8 @@ def _sentences(
         yield f"{'And because' if place else 'Because'} {reason} {notes.cite(facts)}"
     if entry["chain"]:
         yield f"needed by {', needed by '.join(entry['chain'])}, which you asked for"
+    for part in entry.get("built", ()):
+        yield f"built {part['date']} {part['text']} (ran) {notes.cite([part['fact']])}"
     for part in entry["disputed"]:
         yield f"disputed: {part['says']} ({part['evidence']})  TM301"
     for part in entry["decides"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import answer, claims, terminal, variants
+from toolmatrix.report import answer, built, claims, terminal, variants
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -72,6 +72,7 @@ def document(index: Index, asked: Shown) -> Entry:
             if place in builds
             for build in _ordered(index, name, builds[place])
         ],
+        **_images_of(index, asked.component, [part.versions[place] for place in places]),
         "says": [
             {"release": part.versions[place], **entry}
             for place in focus
@@ -176,6 +177,7 @@ def text(index: Index, held: Entry, screen: Terminal, *, everything: bool = Fals
         _summary(held),
         _releases(held, notes, everything=everything),
         *_builds(index, held, notes, everything=everything),
+        _images(held, notes),
         _claims(index, held, notes, everything=everything),
         notes.lines(screen.width),
     ]
@@ -249,6 +251,24 @@ def _build_row(build: Entry, notes: claims.Notes, *, everything: bool) -> list[s
         build["evidence"],
         marks,
     ]
+
+
+def _images_of(index: Index, component: str, releases: Sequence[str]) -> Entry:
+    found = [
+        {"release": release, "fact": build.fact, "cells": dict(build.cells)}
+        for release in releases
+        for build in index.builds(component, release)
+    ]
+    return {"images": found} if found else {}
+
+
+def _images(held: Entry, notes: claims.Notes) -> list[str]:
+    """The images that were really built."""
+    rows = [
+        [image["release"], *built.row(image["cells"]), notes.cite([image["fact"]])]
+        for image in held.get("images", ())
+    ]
+    return ["images that were built", *terminal.columns(rows)] if rows else []
 
 
 def _claims(index: Index, held: Entry, notes: claims.Notes, *, everything: bool) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import caveats, claims, terminal
+from toolmatrix.report import built, caveats, claims, terminal
 from toolmatrix.solve import flags
 from toolmatrix.value import Value
 
@@ -121,8 +121,18 @@ class _TargetTree:
         # The first line says what was asked for, with the defaults: no fact explains it better.
         return root.replace(
             why=_headline(self.index, self.resolution, self.target),
-            below=(*root.below, *self.flags()),
+            below=(*self.built(), *root.below, *self.flags()),
         )
+
+    def built(self) -> Iterator[_Node]:
+        """The images of what was asked for that were built."""
+        for one in built.of(self.index, self.resolution, self.target):
+            yield _Node(
+                name=f"built {one.day}",
+                evidence="ran",
+                why=one.text,
+                sources=(self.index.record(self.index.number(one.build.fact)).source,),
+            )
 
     def below(self, roots: Sequence[Choice]) -> dict[int, list[Choice]]:
         """Each choice below the component it belongs under, all else below the first component asked for."""

@@ -1,0 +1,54 @@
+"""What the log of a build proves: the words of engines and tools as they were printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolmatrix.logs.proof import Proof
+
+URL = "https://github.com/bazelbuild/bazel/releases/download/6.1.0/bazel-6.1.0-linux-x86_64"
+LOGS = [
+    pytest.param(
+        [f'#4 ERROR: Get "{URL}": dial tcp: lookup github.com on 10.0.0.1:53: no such host'],
+        URL,
+        id="buildkit",
+    ),
+    pytest.param(
+        [f"+ curl -fsSL {URL} -o bazel", "curl: (6) Could not resolve host: github.com"],
+        URL,
+        id="curl",
+    ),
+    pytest.param(
+        [
+            "fatal: unable to access 'https://github.com/a/b.git/': Could not resolve host: github.com"
+        ],
+        "https://github.com/a/b.git/",
+        id="git",
+    ),
+    pytest.param(["wget: unable to resolve host address ‘ftp.gnu.org’"], "ftp.gnu.org", id="wget"),
+    pytest.param(
+        [
+            "ERROR: Error downloading [https://mirror.example/x.tgz] to /x: Unknown host: mirror.example"
+        ],
+        "https://mirror.example/x.tgz",
+        id="bazel",
+    ),
+    pytest.param(["lookup a.example", "no such host", "curl: (22) 404"], "", id="nothing"),
+]
+
+
+@pytest.mark.parametrize(("lines", "missing"), LOGS)
+def test_the_address_that_does_not_answer_is_told_in_full(lines: list[str], missing: str) -> None:
+    proof = Proof()
+    for line in lines:
+        proof.read(line)
+    assert (proof.missing, proof.checked) == (missing, "")
+
+
+def test_only_a_check_that_passed_is_a_proof() -> None:
+    proof = Proof()
+    proof.read("#9 8 checked, 1 failed")
+    proof.read("#9 0 checked, 0 failed")
+    assert proof.checked == ""
+    proof.read("#12 11.50 8 checked, 0 failed")
+    assert proof.checked == "8 checked, 0 failed"

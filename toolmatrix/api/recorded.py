@@ -1,0 +1,134 @@
+"""Builds put into a file of facts: those whose check passed, and those for which an address was missing."""
+
+from __future__ import annotations
+
+import os.path
+import re
+
+from toolmatrix.api import harvests
+from toolmatrix.harvest import built, written
+from toolmatrix.harvest.built import ImageBuild
+from toolmatrix.lock import write
+from toolmatrix.outputs import replace_files, told
+from toolmatrix.recipes import read as recipes
+from toolmatrix.render import ours
+from toolmatrix.request.names import Names
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolmatrix.api.builds import Built
+    from toolmatrix.api.harvests import HarvestedFile
+    from toolmatrix.facts.index import Index
+    from toolmatrix.lock.model import Lock, LockedEnvironment
+
+_RECIPE = "toolchain"
+"""What `render` takes where none is named."""
+# Parts of an answer that are told apart from what is beside it.
+_APART = ("distro", "python", "base-image", "driver")
+_DIGITS = 12
+# What the last stage of a Dockerfile says that it holds.
+_HOLDS = re.compile(r'io\.github\.toolmatrix\.components="([^"]*)"')
+
+
+class Witness(Value):
+    """What is known of a build besides how it ended: its proof, its engine, the size of its image, and the day.
+
+    `name` is the stem of its files in `folder`.
+    """
+
+    folder: str
+    name: str
+    checked: str
+    missing: str
+    engine: str
+    size: int
+    day: str
+
+
+def row(index: Index, lock: Lock, image: Built, seen: Witness) -> ImageBuild | str:
+    """The row of a build, or why there is none."""
+    if not image.exit_code and not seen.checked:
+        return "its check was not run, as all of it was in the cache of the engine"
+    if image.exit_code and not seen.missing:
+        return "it failed, and for want of no address"
+    texts = []
+    for ending in (".Dockerfile", ".check.sh"):
+        path = os.path.join(seen.folder, seen.name + ending)
+        with told("cannot read a rendered file", path), open(path, encoding="utf-8") as file:
+            texts.append(file.read())
+        if not ours.is_unchanged(texts[-1]):
+            return f"{path} was edited by hand"
+    environment, target = next(
+        (lock.environments[environment], lock.environments[environment].targets[target])
+        for name, environment, target in lock.names()
+        if name == seen.name
+    )
+    held = target.components
+    recipe = str(lock.render.get("recipe", _RECIPE))
+    builds = "" if recipes.is_path(recipe) else recipes.recipe(recipe, index).builds
+    inside = _HOLDS.search(texts[0])
+    component = _component(index, environment, builds, inside[1].split() if inside else ())
+    head = index.header["components"].get(component)
+    if head is None or held[component].version not in index.component(component).versions:
+        return "the image holds nothing that was asked for and that the matrix knows"
+    where = {"machine": _machine(index, seen.name, lock), "accelerator": target.accelerator}
+    # Only a framework comes from somewhere; what a recipe builds comes from its source.
+    if component == builds or head["framework"]:
+        where["from"] = "source" if component == builds else target.from_
+    where |= {name: held[name].version for name in ("distro", "python") if name in held}
+    return ImageBuild(
+        component=component,
+        release=held[component].version,
+        where=where,
+        beside={
+            name: part.version
+            for name, part in held.items()
+            if name != component and name not in _APART
+        },
+        recipe=os.path.basename(recipe),
+        base=_base(lock, held["base-image"].version),
+        engine=seen.engine,
+        lock=write.digest(lock).partition(":")[2][:_DIGITS],
+        day=seen.day,
+        seconds=image.seconds,
+        check="" if image.exit_code else seen.checked,
+        missing=seen.missing if image.exit_code else "",
+        size=seen.size,
+    )
+
+
+def put(builds: Sequence[ImageBuild], path: str) -> HarvestedFile:
+    """Put rows into a file of facts, which keeps what else it has.
+
+    Raises MatrixError, OutputError, and UsageError where somebody else writes there.
+    """
+    with harvests.locked(os.path.dirname(path) or "."):
+        # Read while nobody else writes: their rows stay.
+        made = built.document(path, builds)
+        text = written.text(made, built.ABOUT, "toolmatrix build --write")
+        file = harvests.compared("builds", path, text)
+        replace_files({path: text} if file.changed and made["tables"] else {})
+    return file
+
+
+def _component(
+    index: Index, environment: LockedEnvironment, builds: str, inside: Sequence[str]
+) -> str:
+    """What an image is of: what its recipe builds, or else the first that was asked for and that it holds."""
+    read = Names(index).asks
+    asked = [ask.component for text in environment.asked.values() for ask in read(text)]
+    return builds or next((name for name in asked if name in inside), "")
+
+
+def _machine(index: Index, name: str, lock: Lock) -> str:
+    target = next(last for first, _, last in lock.names() if first == name)
+    return index.header["targets"][target]["context"]["machine"]
+
+
+def _base(lock: Lock, named: str) -> str:
+    """The image that a build started from: another may have been put in the place of the one that was resolved."""
+    stand_ins = dict(text.partition("=")[::2] for text in lock.render.get("base", ()))
+    return f"{stand_ins[named]} for {named}" if named in stand_ins else named

@@ -1,0 +1,63 @@
+"""What `toolmatrix build --write` sees of each build besides how it ended: its log, its engine, and its image."""
+
+from __future__ import annotations
+
+import os.path
+
+from toolmatrix.api import harvests, recorded, this_day
+from toolmatrix.lock import read
+from toolmatrix.logs.proof import Proof
+from toolmatrix.outputs import told
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from toolmatrix.api.builds import Built
+    from toolmatrix.cli.context import Context
+    from toolmatrix.harvest.built import ImageBuild
+
+    Asked = Callable[[tuple[str, ...]], str]
+    """What a program printed, nothing where it failed."""
+
+_LOCK = "toolmatrix.lock"
+_LONGEST = 1 << 16
+_VERSIONS = {
+    "docker": ("version", "--format", "{{.Server.Version}} on {{.Server.Arch}}"),
+    "buildah": ("version", "--format", "{{.Version}} on {{.OsArch}}"),
+}
+
+
+def put(context: Context, seen: Iterable[tuple[Built, str]], asked: Asked, path: str) -> None:
+    """Put builds into a file of facts and say which were left out; each with its engine."""
+    rows: list[ImageBuild] = []
+    for image, engine in seen:
+        made = _row(context, image, engine, asked)
+        if isinstance(made, str):
+            context.say_after(f"{image.image} is not written down: {made}")
+        else:
+            rows.append(made)
+    if rows:
+        file = recorded.put(rows, path)
+        context.say_after(harvests.shown(file).removesuffix("\n"))
+
+
+def _row(context: Context, image: Built, engine: str, asked: Asked) -> ImageBuild | str:
+    folder, file = os.path.split(image.file)
+    proof = Proof()
+    with told("cannot read the log of a build", image.log), open(image.log, "rb") as log:
+        while line := log.readline(_LONGEST):
+            proof.read(line.decode("utf-8", "replace").rstrip())
+    # buildah tells the size of an image in words alone.
+    inspect = ("docker", "image", "inspect", "--format", "{{.Size}}", image.image)
+    size = asked(inspect).strip() if engine == "docker" and not image.exit_code else ""
+    seen = recorded.Witness(
+        folder=folder,
+        name=file.removesuffix(".Dockerfile"),
+        checked=proof.checked,
+        missing=proof.missing,
+        engine=f"{engine} {asked((engine, *_VERSIONS[engine])).strip()}",
+        size=int(size) if size.isdecimal() else 0,
+        day=this_day(context.env).isoformat(),
+    )
+    return recorded.row(context.index(), read.read(os.path.join(folder, _LOCK)), image, seen)

@@ -1,0 +1,115 @@
+"""Facts of images that were built: with what, where, how large, and what their own check said at the end."""
+
+from __future__ import annotations
+
+from toolmatrix.harvest import kept
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+ABOUT = "Images that were built, and those that were not because an address was missing."
+
+# Each narrows its row to what was built; the rest tells of it, and nothing here binds or ranks an answer.
+_WHERE = ("machine", "from", "accelerator", "distro", "python")
+_TOLD = (
+    *("beside", "recipe", "base", "missing", "check", "seconds", "size", "engine", "lock"),
+    "day",
+)
+
+
+class ImageBuild(Value):
+    """One image: what it was built of and came to, as a row of facts has it.
+
+    `release` is that of `component`, which was asked for first; `beside` are the other components of its lock;
+    `check` is what its check said, or `missing` the address that was not to be had. `seconds` are of a build of which
+    some layers may have been there before; `size` is in bytes, 0 where the engine does not say.
+    """
+
+    component: str
+    release: str
+    where: Mapping[str, str]
+    beside: Mapping[str, str]
+    recipe: str
+    base: str
+    engine: str
+    lock: str
+    day: str
+    seconds: float
+    check: str = ""
+    missing: str = ""
+    size: int = 0
+
+    @property
+    def id(self) -> str:
+        """The id of its row."""
+        way = "/".join(self.where[name] for name in _WHERE if name in self.where)
+        return f"{self.component}-builds/{self.release}/{way}"
+
+
+def document(path: str, builds: Iterable[ImageBuild]) -> dict[str, Any]:
+    """The facts with those that a file has already: of one way to build a release the newest build stays."""
+    tables = kept.tables(path)
+    for one in builds:
+        table = kept.table(tables, f"{one.component}-builds", _head(one.component))
+        others = {row["id"]: row for row in table["rows"]}
+        # That an address is missing says where it was built, and nothing against one that was built elsewhere.
+        if not (one.missing and others.get(one.id, {}).get("check")):
+            kept.put(table, _row(one))
+    return {
+        "sources": _sources(tables),
+        "tables": [kept.ordered(one, _keys) for one in tables.values()],
+    }
+
+
+def _head(name: str) -> dict[str, Any]:
+    return {
+        "about": f"{name}: images that were built, and what their check said",
+        "source": f"built-{name}",
+        "where": "the log of each build",
+        "evidence": "ran",
+        "key": name,
+        "columns": {
+            **{one: {"as": "when"} for one in _WHERE},
+            **{one: {"as": "attribute"} for one in _TOLD},
+        },
+    }
+
+
+def _row(one: ImageBuild) -> dict[str, Any]:
+    told = {
+        "beside": "; ".join(f"{name} {release}" for name, release in sorted(one.beside.items())),
+        "recipe": one.recipe,
+        "base": one.base,
+        "missing": one.missing,
+        "check": one.check,
+        "seconds": f"{one.seconds:.0f}",
+        "size": f"{one.size / 1e6:.0f} MB" if one.size else "",
+        "engine": one.engine,
+        "lock": one.lock,
+        "day": one.day,
+    }
+    return {
+        "id": one.id,
+        # Exactly this one: `1.2` would be 1.2.1 as well.
+        one.component: f"==={one.release}",
+        **one.where,
+        **{name: text for name, text in told.items() if text},
+    }
+
+
+def _sources(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        name: {
+            "title": "toolmatrix, images that were built",
+            "at": f"builds of {name.removeprefix('built-')} as each row names them, by `toolmatrix build --write`",
+            "read": day,
+        }
+        for name, day in kept.newest(tables).items()
+    }
+
+
+def _keys(row: Mapping[str, Any], subject: str) -> list[str]:
+    return [key for key in ("id", subject, *_WHERE, *_TOLD) if key in row]
