@@ -57,6 +57,7 @@ class RenderOptions(Value):
     base: tuple[str, ...] = ()
     # Each is `OLD=NEW`.
     mirror: tuple[str, ...] = ()
+    fetched: str = ""
     option: tuple[str, ...] = ()
 
     def kept(self, folder: str) -> dict[str, str | tuple[str, ...]]:
@@ -75,7 +76,7 @@ class RenderOptions(Value):
 
     def choices(self) -> Choices:
         """The choices that no fact decides, checked. Raises UsageError, RenderError."""
-        from toolmatrix.render import dockerfile, mirrors, quote
+        from toolmatrix.render import dockerfile, folder, mirrors, quote
         from toolmatrix.render.model import Choices
 
         _one_of("dialect", self.dialect, dockerfile.DIALECTS)
@@ -104,6 +105,7 @@ class RenderOptions(Value):
             stand_ins=stand_ins,
             options=self.option,
             mirrors=mirrors.parsed(self.mirror),
+            fetched=folder.checked(self.fetched),
         )
 
 
@@ -206,6 +208,7 @@ def render(
     syntax_line: str = "",
     base: Words = (),
     mirror: Words = (),
+    fetched: str = "",
     option: Words = (),
     strict: bool = False,
     matrix: Any = None,
@@ -231,6 +234,7 @@ def render(
         "syntax-line": syntax_line,
         "base": listed(base),
         "mirror": listed(mirror),
+        "fetched": fetched,
         "option": listed(option),
     }
     said: dict[str, Any] = {**lock.render, **{name: one for name, one in given.items() if one}}

@@ -79,7 +79,17 @@ class Command(Value):
 
 
 _MATRIX_OWN = ("rows", "cols", "where", "cells", "environment")
-_RENDER_OWN = ("recipe", "base", "mirror", "stdout", "dialect", "syntax_line", "strict", "option_")
+_RENDER_OWN = (
+    "recipe",
+    "base",
+    "mirror",
+    "fetched",
+    "stdout",
+    "dialect",
+    "syntax_line",
+    "strict",
+    "option_",
+)
 _STAGES_OWN = (
     *("from_log", "driver", "explain", "only", "since", "until"),
     *("timeout", "jobs", "keep_dir", "cost"),
@@ -303,6 +313,17 @@ _ALL = (
             "toolmatrix render gcc python --target x86,arm --distro debian12 --output out",
             "toolmatrix render --lock toolmatrix.lock --recipe toolchain --output out",
             "toolmatrix render --check --output out",
+        ),
+    ),
+    Command(
+        name="fetch",
+        summary="what rendered files would fetch, into a folder beside them",
+        usage="[DIR]",
+        completer="file",
+        examples=(
+            "toolmatrix fetch out",
+            "toolmatrix render --output out --fetched fetched",
+            "toolmatrix build out -- --set '*.network=none'",
         ),
     ),
     Command(

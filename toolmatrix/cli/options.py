@@ -248,6 +248,11 @@ class Options:
         split=False,
         help="fetch what lies below one address from another; repeatable",
     )
+    fetched: str = of_command(
+        "--fetched",
+        metavar="DIR",
+        help="take downloads and Python packages out of a folder beside the files, which `toolmatrix fetch` fills",
+    )
     stdout: bool = of_command("--stdout", help="print the files and write none")
     force: bool = of_command(
         "--force",

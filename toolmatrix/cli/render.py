@@ -131,6 +131,7 @@ def _rendered(context: Context, index: Index) -> Rendered:
         syntax_line=options.syntax_line,
         base=options.base,
         mirror=options.mirror,
+        fetched=options.fetched,
         option=options.option_,
     )
     rules = files.rules(index, wanted)

@@ -123,6 +123,21 @@ def releases(session: Session, indexes: Sequence[str], package: str) -> list[Pub
     )
 
 
+def addresses(session: Session, indexes: Sequence[str], package: str) -> dict[str, str]:
+    """Where each file of a package lies, by its name; of a file that several indexes have, at the first of them."""
+    try:
+        from pypi_simple import ACCEPT_ANY
+    except ImportError:
+        raise missing("pypi-simple") from None
+    found: dict[str, str] = {}
+    for index in indexes:
+        reply = session.whole(f"{index.rstrip('/')}/{package}/", LARGEST_PAGE, ACCEPT_ANY)
+        if reply is not None:
+            for file in _page(package, reply).packages:
+                found.setdefault(file.filename, file.url)
+    return found
+
+
 def _page(package: str, reply: Reply) -> ProjectPage:
     from pypi_simple import ProjectPage, UnsupportedRepoVersionError
 

@@ -97,6 +97,37 @@ class Session:
             raise _failed(url, "an answer", f"status {reply.status}")
         return reply
 
+    def save(self, url: str, path: str, most: int) -> None:
+        """Write at most so many bytes at an address to a file, behind what an earlier try has left there."""
+        local = _path(url)
+        if local:
+            with _reading(url):
+                shutil.copyfile(local, path)
+            return
+        began = time.monotonic()
+        have = os.path.getsize(path) if os.path.exists(path) else 0
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+        with (
+            _reading(url),
+            self._session.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as response,
+        ):
+            if url.startswith("https:") and not response.url.startswith("https:"):
+                raise _failed(url, "to be sent on to HTTPS alone", "plain HTTP")
+            # Nothing is left of a file that is there whole.
+            if have and response.status_code == 416:
+                return
+            known = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
+            goes_on = response.status_code == 206 and known is not None and int(known[1]) == have
+            if not goes_on and response.status_code != 200:
+                raise _failed(url, "an answer", f"status {response.status_code}")
+            with open(path, "ab" if goes_on else "wb") as file:
+                before = file.tell()
+                file.writelines(self._parts(response, url, most - before, began))
+                count = file.tell() - before
+            said = response.headers.get("Content-Length", "")
+            if said.isdecimal() and int(said) != count:
+                raise _failed(url, f"{said} bytes", str(count))
+
     def tail(self, url: str, count: int, digest: str = "") -> tuple[int, bytes]:
         """The last so many bytes of a file, or all that it has, and where they begin."""
         kept = self.kept(digest, f"tail-{count}")
@@ -185,13 +216,16 @@ class Session:
             )
 
     def _body(self, response: requests.Response, url: str, most: int, began: float) -> bytes:
+        return b"".join(self._parts(response, url, most, began))
+
+    def _parts(
+        self, response: requests.Response, url: str, most: int, began: float
+    ) -> Iterator[bytes]:
         said = response.headers.get("Content-Length", "")
         if said.isdecimal() and int(said) > most:
             raise _failed(url, f"at most {most} bytes", f"{said} bytes")
-        parts = []
         count = 0
         while part := response.raw.read1(_STEP, decode_content=True):
-            parts.append(part)
             count += len(part)
             if count > most:
                 raise _failed(url, f"at most {most} bytes", "more than that")
@@ -200,9 +234,9 @@ class Session:
             if passed > PATIENCE + count / SLOWEST:
                 expected = f"at least {SLOWEST >> 10} KiB a second after {PATIENCE:.0f} seconds"
                 raise _failed(url, expected, f"{count} bytes in {passed:.0f} seconds")
+            yield part
         with self._lock:
             self.bytes += count
-        return b"".join(parts)
 
     def _folder(self, digest: str) -> str:
         return os.path.join(self._cache, digest[:2], digest)

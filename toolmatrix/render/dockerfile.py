@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.render import around, ours, quote, requirements, templates
+from toolmatrix.render import around, folder, ours, quote, requirements, templates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         job=job,
         image=image,
         modern=modern,
-        packages=_packages(image, modern=modern),
+        packages=_packages(image, job.choices.fetched, modern=modern),
         manager=image.distro.manager,
         components=_columns(image),
         caches="-".join(quote.plain("release", image.variables[one]) for one in _PER_CACHE),
@@ -69,6 +69,9 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         check=check_name(image),
         requirements=requirements.name(image),
         folder=FOLDER,
+        fetched=job.choices.fetched,
+        place=folder.place,
+        wheels=f"{job.choices.fetched}/{folder.wheels(image)}",
         again=around.AGAIN,
         blank=ours.BLANK,
         **more,
@@ -119,7 +122,6 @@ def check_name(image: ImagePlan) -> str:
     return around.file_name(image, ".check.sh")
 
 
-def _packages(image: ImagePlan, *, modern: bool) -> tuple[str, ...]:
-    fetches = image.downloads or any(step.downloads for step in image.steps)
-    more = _FETCHING if fetches and not modern else ()
+def _packages(image: ImagePlan, fetched: str, *, modern: bool) -> tuple[str, ...]:
+    more = _FETCHING if image.all_downloads and not (modern or fetched) else ()
     return (*image.packages, *(word for word in more if word not in image.packages))

@@ -88,7 +88,7 @@ def applied(
 
 def addresses(image: ImagePlan) -> Iterator[str]:
     """Every address that the files of an image name."""
-    for file in image.fetched:
+    for file in image.all_downloads:
         yield file.url
     for one in (*image.repositories, *image.runtime.repositories):
         yield from (one.key_url, one.uri)

@@ -27,7 +27,8 @@ class Choices(Value):
 
     `dialect` is modern or classic; `syntax_line` is empty (none) or the reference to name; `stand_ins` are base images
     by the name that they replace; `options` are switched-on options of the recipe; `mirrors` are addresses by the
-    beginnings that they stand in for, all ending with a slash.
+    beginnings that they stand in for, all ending with a slash; `fetched` is the folder beside the files out of which
+    they take what they would fetch, empty where they fetch it.
     """
 
     dialect: str = "modern"
@@ -35,6 +36,7 @@ class Choices(Value):
     stand_ins: Mapping[str, str] = {}
     options: tuple[str, ...] = ()
     mirrors: Mapping[str, str] = {}
+    fetched: str = ""
 
 
 class Runtime(Value):
@@ -92,8 +94,8 @@ class ImagePlan(Value):
     mirrored: tuple[tuple[str, str], ...] = ()
 
     @property
-    def fetched(self) -> tuple[Download, ...]:
-        """All its downloads: those of the tools and those of the steps."""
+    def all_downloads(self) -> tuple[Download, ...]:
+        """Those of the tools and those of the steps."""
         return (*self.downloads, *(one for step in self.steps for one in step.downloads))
 
 

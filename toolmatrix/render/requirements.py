@@ -6,7 +6,7 @@ installed again because something else in a lock moved.
 
 from __future__ import annotations
 
-from toolmatrix.render import around, ours, quote
+from toolmatrix.render import around, folder, ours, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 _BESIDE = {"--index-url": "--extra-index-url", "-i": "--extra-index-url"}
 
 
-def files(image: ImagePlan) -> dict[str, str]:
-    """`NAME.requirements.txt` with its text, where the lock holds the packages; raises RenderError."""
-    return {name(image): _text(image, image.closure)} if image.closure else {}
+def files(image: ImagePlan, fetched: str = "") -> dict[str, str]:
+    """`NAME.requirements.txt` with its text, where the lock holds the packages; raises RenderError.
+
+    Packages that are taken out of a folder, `fetched`, are named by their versions alone.
+    """
+    return {name(image): _text(image, image.closure, fetched)} if image.closure else {}
 
 
 def name(image: ImagePlan) -> str:
@@ -29,17 +32,22 @@ def name(image: ImagePlan) -> str:
     return around.file_name(image, ".requirements.txt")
 
 
-def _text(image: ImagePlan, closure: LockedClosure) -> str:
+def _text(image: ImagePlan, closure: LockedClosure, fetched: str) -> str:
+    taken = f"--no-index --find-links {fetched}/{folder.wheels(image)} " if fetched else ""
     about = (
         f"Python packages for Python {closure.asked.python} on {closure.asked.platform}.",
         "Written by toolmatrix; what is edited by hand is kept. To write it again:",
         f"  {around.AGAIN}",
         f"file    {ours.BLANK}",
         "",
-        f"pip install --require-hashes --no-deps --requirement {name(image)}",
+        f"pip install {taken}--require-hashes --no-deps --requirement {name(image)}",
     )
-    lines = [*_options(closure.asked.options), "--only-binary :all:"]
-    lines += [_line(one, closure.packages[one]) for one in sorted(closure.packages)]
+    lines = [*_options(() if fetched else closure.asked.options), "--only-binary :all:"]
+    packages = closure.packages
+    lines += [
+        _line(one, packages[one].replace(url="") if fetched else packages[one])
+        for one in sorted(packages)
+    ]
     return around.comment(about) + "".join(f"{line}\n" for line in lines)
 
 

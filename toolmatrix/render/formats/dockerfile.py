@@ -17,5 +17,5 @@ def files(job: Job) -> dict[str, str]:
     for image in job.images:
         made[dockerfile.name(image)] = dockerfile.text(job, image)
         made[dockerfile.check_name(image)] = dockerfile.check(job, image)
-        made |= requirements.files(image)
+        made |= requirements.files(image, job.choices.fetched)
     return made

@@ -16,5 +16,6 @@ def files(job: Job) -> dict[str, str]:
     """The file `.dockerignore`; raises RenderError for a name that is no plain path."""
     sent = [LOCK, *(quote.plain("path", dockerfile.check_name(image)) for image in job.images)]
     sent += [requirements.name(image) for image in job.images if image.closure]
+    sent += [quote.plain("path", job.choices.fetched)] if job.choices.fetched else []
     about = ("Only what the Dockerfiles copy is sent to the builder.", "", *around.lines(job))
     return {".dockerignore": around.comment(about) + "*\n" + "".join(f"!{one}\n" for one in sent)}

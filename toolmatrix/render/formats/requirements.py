@@ -13,4 +13,8 @@ SUMMARY = "requirements of pip with hashes, where the lock holds all packages"
 
 def files(job: Job) -> dict[str, str]:
     """`NAME.requirements.txt` for each image whose packages are locked; raises RenderError."""
-    return {path: text for image in job.images for path, text in requirements.files(image).items()}
+    return {
+        path: text
+        for image in job.images
+        for path, text in requirements.files(image, job.choices.fetched).items()
+    }

@@ -1,0 +1,260 @@
+"""What rendered files would fetch, brought into a folder beside them: downloads, and the wheels of a lock's packages.
+
+Every file with a known SHA-256 is held to it. What was interrupted goes on where it ended, and what is there stays.
+"""
+
+from __future__ import annotations
+
+import os
+import os.path
+import shutil
+from itertools import pairwise
+
+from toolmatrix.api import PLAIN, Outcome
+from toolmatrix.errors import IndexFailed, NothingMatched, Position
+from toolmatrix.outputs import told
+from toolmatrix.report.terminal import plural, printable
+from toolmatrix.value import Document, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.harvest.transport import Session
+    from toolmatrix.lock.model import LockedClosure
+    from toolmatrix.render.model import ImagePlan, Job
+    from toolmatrix.report.terminal import Terminal
+
+SCHEMA = "toolmatrix.fetched/1"
+FOLDER = "fetched"
+"""What the folder is called where the lock names none."""
+LARGEST = 16 << 30
+"""Bytes of one file."""
+_STEP = 1 << 20
+
+
+class FetchedFile(Document):
+    """One file: where it lies, its SHA-256, its size in bytes, and whether it was there before.
+
+    `address` is that of a download; of a wheel it is empty, and only the index knows it. What is not `pinned` had no
+    checksum to be held to.
+    """
+
+    path: str
+    address: str
+    sha256: str
+    bytes: int
+    pinned: bool
+    there: bool
+
+
+class Fetched(Outcome, Value):
+    """The files of a folder, and for each image what a build without a network lacks; `hint` says how to go on."""
+
+    folder: str
+    files: tuple[FetchedFile, ...]
+    left: tuple[tuple[str, str], ...]
+    hint: str
+
+    exit_code = 0
+
+    def text(self, screen: Terminal = PLAIN) -> str:
+        """A line for each file that came, the sum, and what is left."""
+        del screen
+        came = [one for one in self.files if not one.there]
+        lines = [f"fetched {printable(one.path)}" for one in came]
+        lines += [f"no checksum: {printable(one.path)}" for one in self.files if not one.pinned]
+        size = sum(one.bytes for one in self.files)
+        lines.append(
+            f"{self.folder}: {plural(len(self.files), 'file')}, {size} bytes, {len(came)} of them new"
+        )
+        lines += [f"not fetched, {image}: {what}" for image, what in self.left]
+        lines += [self.hint] if self.hint else []
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """The document that the command writes."""
+        return {
+            "schema": SCHEMA,
+            "folder": self.folder,
+            "files": [one.to_json() for one in self.files],
+            "left": [{"image": image, "what": what} for image, what in self.left],
+        }
+
+
+class _Wanted(Value):
+    """One file to have: its place below the folder, its SHA-256 if that is known, and how its address is found."""
+
+    place: str
+    sha256: str
+    address: str = ""
+    package: str = ""
+    indexes: tuple[str, ...] = ()
+
+
+def fetch(
+    folder: str,
+    env: Mapping[str, str],
+    index: Index,
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> Fetched:
+    """Fill the folder beside the files that were rendered in a directory, by the lock there.
+
+    Raises LockError, IndexFailed for what cannot be had or is another file, OutputError, and what `render` raises.
+    """
+    from toolmatrix.api import files
+    from toolmatrix.harvest import settings
+    from toolmatrix.harvest.transport import Session
+    from toolmatrix.lock import read
+
+    path = os.path.join(folder, files.LOCK)
+    lock = read.read(path)
+    kept: dict[str, Any] = {name.replace("-", "_"): words for name, words in lock.render.items()}
+    options = files.beside(files.RenderOptions(**kept), path)
+    named = options.fetched
+    job = files.rendered(lock, options, files.rules(index, options), targets=options.target).job
+    to = os.path.join(folder, named or FOLDER)
+    wanted = {one.place: one for image in job.images for one in _wanted(image)}
+    session = Session()
+    try:
+        where = settings.indexes(env)
+        session.trust(where.certificates, where.proxy)
+        getter = _Getter(session, where.urls)
+        found = []
+        for done, one in enumerate(wanted.values(), 1):
+            found.append(getter.get(one, to))
+            progress(done, len(wanted))
+    finally:
+        session.close()
+    hint = f"hint: `toolmatrix render --output {folder} --fetched {FOLDER}` takes them from there"
+    return Fetched(
+        folder=to, files=tuple(found), left=tuple(_left(job)), hint="" if named else hint
+    )
+
+
+def _wanted(image: ImagePlan) -> Iterator[_Wanted]:
+    from toolmatrix.render import folder
+
+    for file in image.all_downloads:
+        yield _Wanted(place=folder.place(file.url), sha256=file.checksum, address=file.url)
+    if image.closure is None:
+        return
+    own = _indexes(image.closure)
+    for name, package in image.closure.packages.items():
+        for file_name, digest in package.files.items():
+            place = f"{folder.wheels(image)}/{folder.checked(file_name)}"
+            yield _Wanted(
+                place=place, sha256=digest, address=package.url, package=name, indexes=own
+            )
+
+
+def _indexes(closure: LockedClosure) -> tuple[str, ...]:
+    words = closure.asked.options
+    return tuple(word for option, word in pairwise(words) if option.endswith("index-url"))
+
+
+def _left(job: Job) -> Iterator[tuple[str, str]]:
+    for image in job.images:
+        packages = " ".join(dict.fromkeys((*image.packages, *image.runtime.packages)))
+        if packages:
+            manager = image.distro.manager
+            yield image.name, f"{manager}: {packages}; `--base` takes an image that has them"
+        for one in dict.fromkeys((*image.repositories, *image.runtime.repositories)):
+            yield image.name, f"the key and the lists of {one.uri}; `--mirror` says where else"
+        if (image.pip or image.builds) and image.closure is None:
+            yield image.name, "Python packages; `toolmatrix lock --packages` names their files"
+        if any(step.run for step in image.steps):
+            yield image.name, f"what the steps of `{image.recipe.name}` fetch by themselves"
+
+
+class _Getter:
+    """Brings files, each once: an index is asked once for a package, and a wheel for several images is copied."""
+
+    def __init__(self, session: Session, indexes: tuple[str, ...]) -> None:
+        self.session = session
+        self.indexes = indexes
+        self.pages: dict[tuple[str, ...], dict[str, str]] = {}
+        self.known: dict[str, str] = {}
+
+    def get(self, wanted: _Wanted, to: str) -> FetchedFile:
+        """One file at its place."""
+        path = os.path.join(to, *wanted.place.split("/"))
+        there = os.path.isfile(path)
+        digest = _digest(path) if there else ""
+        # One that is another was replaced, or has another version by the same name.
+        if digest != (wanted.sha256 or digest) or not there:
+            digest, there = self._bring(wanted, path), False
+        self.known.setdefault(digest, path)
+        return FetchedFile(
+            path=path,
+            address="" if wanted.package else wanted.address,
+            sha256=digest,
+            bytes=os.path.getsize(path),
+            pinned=bool(wanted.sha256),
+            there=there,
+        )
+
+    def _bring(self, wanted: _Wanted, path: str) -> str:
+        beside = path + ".part"
+        with told("cannot write what was fetched", path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if wanted.sha256 in self.known:
+                shutil.copyfile(self.known[wanted.sha256], beside)
+            else:
+                self._save(self._address(wanted), beside)
+            digest = _digest(beside)
+            if digest != (wanted.sha256 or digest):
+                os.remove(beside)
+                raise IndexFailed(
+                    "what was fetched is another file",
+                    where=Position(path),
+                    expected=f"sha256 {wanted.sha256}",
+                    found=digest,
+                    help="nothing was kept of it; the others stay, and the same command goes on",
+                )
+            os.replace(beside, path)
+        return digest
+
+    def _save(self, address: str, beside: str) -> None:
+        try:
+            self.session.save(address, beside, LARGEST)
+        except IndexFailed as failed:
+            raise IndexFailed(
+                "a file cannot be fetched",
+                where=failed.where,
+                expected=failed.expected,
+                found=failed.found,
+                help="the same command goes on where it ended",
+            ) from None
+
+    def _address(self, wanted: _Wanted) -> str:
+        if wanted.address:
+            return wanted.address
+        from toolmatrix.harvest import project
+
+        key = (wanted.package, *wanted.indexes)
+        if key not in self.pages:
+            asked = (*wanted.indexes, *self.indexes)
+            self.pages[key] = project.addresses(self.session, asked, wanted.package)
+        name = wanted.place.rpartition("/")[2]
+        try:
+            return self.pages[key][name]
+        except KeyError:
+            raise NothingMatched(
+                f"no index has `{printable(name)}` any more",
+                where=Position(wanted.package),
+                expected="the file that the lock names",
+                help="`toolmatrix lock --packages --upgrade` takes one that is there",
+            ) from None
+
+
+def _digest(path: str) -> str:
+    from hashlib import sha256
+
+    found = sha256()
+    with told("cannot read what was fetched", path), open(path, "rb") as file:
+        while part := file.read(_STEP):
+            found.update(part)
+    return found.hexdigest()
