@@ -104,6 +104,19 @@ def test_a_label_names_what_a_runtime_image_holds() -> None:
 RUNTIME = "nvidia/cuda:11.2.2-cudnn8-runtime-ubuntu20.04"
 
 
+@pytest.mark.parametrize("target", ["x86", "arm", "amd"])
+def test_bazel_is_run_with_the_certificates_of_the_image(target: str) -> None:
+    made = image("tensorflow", target, recipe="tensorflow")
+    # One instruction: the store lies in a cache that another build may have written.
+    lines = next(step.run for step in made.steps if any("bazel build" in one for one in step.run))
+    store = next(one for one in lines if one.startswith("trust extract ")).split()[-1]
+    assert store.startswith("/var/cache/toolmatrix/")
+    named = f"'startup --host_jvm_args=-Djavax.net.ssl.trustStore={store}' > ~/.bazelrc"
+    assert [line for line in lines if named in line]
+    assert lines[-1].startswith("bazel build ")
+    assert {"ca-certificates", "p11-kit"} <= {*made.packages}
+
+
 def test_a_runtime_image_of_cuda_starts_from_the_one_without_compilers() -> None:
     made = image("tensorflow", "x86", recipe="tensorflow")
     assert (made.runtime.base, made.runtime.from_) == (RUNTIME, RUNTIME)

@@ -37,7 +37,7 @@ RUN --mount=type=cache,id=ubuntu20.04-amd64-apt,target=/var/cache/apt,sharing=lo
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv git patch unzip zip rsync
+DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv git patch unzip zip rsync ca-certificates p11-kit
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
 
@@ -130,12 +130,14 @@ set -eux
 sed -i '$a build --config=v2' .tf_configure.bazelrc
 EOF
 
-# build: build
+# build: certificates, bazelrc-certificates, build
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
     --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
     --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
 set -eux
+trust extract --overwrite --format=java-cacerts --filter=ca-anchors --purpose=server-auth /var/cache/toolmatrix/certificates.jks
+echo 'startup --host_jvm_args=-Djavax.net.ssl.trustStore=/var/cache/toolmatrix/certificates.jks' > ~/.bazelrc
 bazel build --config=opt --verbose_failures --repository_cache=/var/cache/toolmatrix/repository --disk_cache=/var/cache/toolmatrix/disk //tensorflow/tools/pip_package:build_pip_package
 EOF
 
