@@ -189,6 +189,21 @@ def test_every_release_has_the_steps_it_needs_and_no_two_for_one_thing(
     assert answered > 5
 
 
+@pytest.mark.parametrize("name", ["tensorflow", "pytorch", "jaxlib", "onnxruntime", "tvm"])
+def test_tools_of_a_build_are_not_installed_beside_what_was_built(
+    name: str, recipes: dict[str, Recipe]
+) -> None:
+    recipe = recipes[name]
+    assert recipe.carries == ("/work/wheels",)
+    apart = [step for step in recipe.steps if step.stage in ("package", "verify")]
+    assert {step.workdir for step in apart} == {"/work/wheels", "/work"}
+    installed = [line for step in apart for line in step.run if "pip install" in line]
+    assert installed
+    assert all(re.fullmatch(r"python -m pip install \S+\.whl", line) for line in installed)
+    made = {line for step in recipe.steps if step not in apart for line in step.run}
+    assert any("/work/wheels" in line for line in made)
+
+
 def test_every_series_of_gcc_has_one_archive(recipes: dict[str, Recipe], index: Index) -> None:
     for release in index.component("gcc").versions:
         found = alone(index, gcc=release, distro="debian12").all(recipes["gcc"].steps)

@@ -113,10 +113,11 @@ steps:
   - {name: fetch-it, stage: fetch, downloads: [{url: https://example.org/source, to: /work/source}], source: here}
   - {name: build-it, stage: build, run: [make all], env: {JOBS: "2"}, workdir: /work/source, packages: [make],
      source: here}
+  - {name: pack-it, stage: package, run: [cp out /opt/out], source: here}
 options:
   - {name: debug, about: more output, env: {DEBUG_FLAGS: "--dump=all --verbose"}, source: here}
 """
-ARTIFACTS = "artifacts: [/opt/out]\n"
+ARTIFACTS = "artifacts: [/opt/out]\ncarries: [/work/out]\n"
 
 
 def recipe(text: str) -> Recipe:

@@ -29,13 +29,17 @@ ASKED = "--target x86 --accelerator none --distro debian12"
 RECIPE = """\
 schema: toolmatrix.recipe/1
 name: slow
-about: a step that shall not run twice
+about: a step that shall not run twice, and a tool that stays where it builds
 needs: [gcc]
 artifacts: [/opt/made]
+carries: [/work/made]
 sources:
   here: {title: a page, at: somewhere, read: 2026-11-20}
 steps:
-  - {name: build, stage: build, run: ["mkdir -p /opt/made", "date +%s%N > /opt/made/when"], source: here}
+  - {name: tool, stage: configure, run: [touch /usr/local/bin/of-the-build], source: here}
+  - {name: build, stage: build, run: [mkdir -p /work/made, "date +%s%N > /work/made/when"], source: here}
+  - {name: apart, stage: package, run: [test ! -e /usr/local/bin/of-the-build], source: here}
+  - {name: install, stage: package, run: [cp -r /work/made /opt/made], source: here}
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ from toolmatrix.errors import NoImage, RecipeError, RenderError
 from toolmatrix.facts import yamlfile
 from toolmatrix.lock.model import Backed, LockedComponent, LockedFlags
 from toolmatrix.recipes import read
+from toolmatrix.render import dockerfile
 
 if TYPE_CHECKING:
     from toolmatrix.lock.model import Lock, LockedTarget
@@ -104,6 +106,31 @@ def test_a_label_names_what_a_runtime_image_holds() -> None:
 RUNTIME = "nvidia/cuda:11.2.2-cudnn8-runtime-ubuntu20.04"
 
 
+def test_what_a_recipe_carries_is_all_that_comes_from_the_build() -> None:
+    made = image("tensorflow", "x86", recipe="tensorflow")
+    assert {step.stage for step in made.packaging} == {"package", "verify"}
+    assert not {step.stage for step in made.building} & {"package", "verify"}
+    assert (*made.building, *made.packaging) == made.steps
+    text = dockerfile.text(job(lock("tensorflow"), recipe="tensorflow"), made)
+    stages = {part.split()[2]: part for part in text.split("\nFROM ")[1:]}
+    assert [*stages] == ["toolchain", "tools", "build", "package", "runtime"]
+    assert "setuptools==" in stages["build"]
+    taken = re.findall(r"^COPY (?:--link )?--from=(\S+) (\S+)", text, re.MULTILINE)
+    assert taken == [
+        *(("build", "/work/wheels"), ("package", "/opt/venv"), ("tools", "/usr/share/toolmatrix/")),
+    ]
+    assert "setuptools==" not in stages["package"]
+
+
+def test_a_recipe_that_carries_nothing_packs_where_it_builds() -> None:
+    steps = "steps:\n" + "".join(
+        f"  - {{name: {stage}, stage: {stage}, run: [make {stage}], source: here}}\n"
+        for stage in ("build", "package")
+    )
+    made = image("debian", "x86", recipe=recipe(steps))
+    assert (len(made.building), made.packaging) == (2, ())
+
+
 @pytest.mark.parametrize("target", ["x86", "arm", "amd"])
 def test_bazel_is_run_with_the_certificates_of_the_image(target: str) -> None:
     made = image("tensorflow", target, recipe="tensorflow")
@@ -113,7 +140,8 @@ def test_bazel_is_run_with_the_certificates_of_the_image(target: str) -> None:
     assert store.startswith("/var/cache/toolmatrix/")
     named = f"'startup --host_jvm_args=-Djavax.net.ssl.trustStore={store}' > ~/.bazelrc"
     assert [line for line in lines if named in line]
-    assert lines[-1].startswith("bazel build ")
+    first = next(place for place, line in enumerate(lines) if line.startswith("bazel"))
+    assert lines[first - 1].endswith("> ~/.bazelrc")
     assert {"ca-certificates", "p11-kit"} <= {*made.packages}
 
 

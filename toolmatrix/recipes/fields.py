@@ -117,6 +117,7 @@ RECIPE = Shape(
         "targets": "[name]",
         "needs": "[component]",
         "artifacts": "[path]",
+        "carries": "[path]",
     },
     lists={
         **_BOOK,

@@ -203,8 +203,9 @@ class Recipe(Book):
     """One recipe: what it builds, what it needs, and its steps. Its own provisions are looked at before all others.
 
     `builds` is a component, empty where nothing is built; `needs` are components the answer must hold; `artifacts` are
-    the paths that the runtime image takes over, and without them there is none; `probes` see in the last image what
-    was built.
+    the paths that the runtime image takes over, and without them there is none; `carries` are those that package and
+    verify take over from where it was built, and without them they run there; `probes` see in the last image what was
+    built.
     """
 
     name: str
@@ -214,6 +215,7 @@ class Recipe(Book):
     needs: tuple[str, ...] = ()
     steps: tuple[BuildStep, ...] = ()
     artifacts: tuple[str, ...] = ()
+    carries: tuple[str, ...] = ()
     probes: tuple[Probe, ...] = ()
     refuses: tuple[Refusal, ...] = ()
     options: tuple[RecipeOption, ...] = ()

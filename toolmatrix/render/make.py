@@ -189,7 +189,6 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         raise _Excluded(refusal.because)
     provisions = tuple(_provisions(held, rules, picker, distro))
     steps = _steps(held, rules, picker)
-    options = _options(recipe, picker, rules.choices)
     downloads = tuple(_pinned(one, held, rules) for part in provisions for one in part.downloads)
     base = answer.checked("reference", held.components["base-image"].version)
     from_ = rules.choices.stand_ins.get(base, base)
@@ -225,10 +224,11 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         closure=closure,
         steps=steps,
         artifacts=picker.texts(recipe.artifacts),
+        carries=picker.texts(recipe.carries),
         probes=probes,
         built=built,
         effects=_effects(held, rules, picker) if compiler else (),
-        env=_env(held, provisions, options, compiler),
+        env=_env(held, provisions, _options(recipe, picker, rules.choices), compiler),
         device_env=_device_env(held),
         # As if each provision in turn had put its folders in front of PATH.
         path=_once(folder for part in reversed(provisions) for folder in part.path),

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     )
 
 
+APART = ("package", "verify")
+"""Stages of steps that need what was built, and not where."""
+
+
 class Choices(Value):
     """Choices of a user about the files, which no fact decides.
 
@@ -56,10 +60,11 @@ class ImagePlan(Value):
     stages start from; `packages` are all packages of the distribution's manager in the order of their first mention;
     `runtime` is the last stage; `compiler` is what C is compiled with, where anything is; `probes` are pairs of
     component and probe, and `built` those of what is built; `effects` are those of its flags; `steps` are in the order
-    of their stages; `env` holds in every stage, `device_env` where no step builds, which says its archs by itself;
-    `labels` stand on the last stage; `closure` are all Python packages, where the lock has those of `pip` and `builds`;
-    `unpinned` is what no checksum or digest pins; `mirrored` are pairs of a file and a line by which tools know
-    mirrors; `variables` are the values that texts of recipes may name.
+    of their stages, and those behind the build run where `carries` are alone, if any are; `env` holds in every stage,
+    `device_env` where no step builds, which says its archs by itself; `labels` stand on the last stage; `closure` are
+    all Python packages, where the lock has those of `pip` and `builds`; `unpinned` is what no checksum or digest pins;
+    `mirrored` are pairs of a file and a line by which tools know mirrors; `variables` are the values that texts of
+    recipes may name.
     """
 
     name: str
@@ -82,6 +87,7 @@ class ImagePlan(Value):
     closure: LockedClosure | None
     steps: tuple[BuildStep, ...]
     artifacts: tuple[str, ...]
+    carries: tuple[str, ...]
     probes: tuple[tuple[str, Probe], ...]
     built: tuple[tuple[str, Probe], ...]
     effects: tuple[Effect, ...]
@@ -92,6 +98,16 @@ class ImagePlan(Value):
     unpinned: tuple[str, ...]
     variables: Mapping[str, str]
     mirrored: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def building(self) -> tuple[BuildStep, ...]:
+        """The steps that run where it is built."""
+        return tuple(one for one in self.steps if one not in self.packaging)
+
+    @property
+    def packaging(self) -> tuple[BuildStep, ...]:
+        """The steps that run in a stage of their own, apart from the tools that only the build takes."""
+        return tuple(one for one in self.steps if self.carries and one.stage in APART)
 
     @property
     def all_downloads(self) -> tuple[Download, ...]:

@@ -129,7 +129,7 @@ RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
     export FLAGS='-fsigned-char -march=armv8-a+crc -frecord-gcc-switches'; \
     for flag in $FLAGS; do echo "build --copt=$flag --host_copt=$flag"; done >> .tf_configure.bazelrc
 
-# build: certificates, bazelrc-certificates, build
+# build: certificates, bazelrc-certificates, build, wheel
 RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
     --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
@@ -137,15 +137,14 @@ RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
     set -eux; \
     trust extract --overwrite --format=java-cacerts --filter=ca-anchors --purpose=server-auth /var/cache/toolmatrix/certificates.jks; \
     echo 'startup --host_jvm_args=-Djavax.net.ssl.trustStore=/var/cache/toolmatrix/certificates.jks' > ~/.bazelrc; \
-    bazel build --config=opt --verbose_failures --repository_cache=/var/cache/toolmatrix/repository --disk_cache=/var/cache/toolmatrix/disk //tensorflow/tools/pip_package:build_pip_package
-
-# package: wheel
-RUN --mount=type=cache,id=ubuntu20.04-arm64-build,target=/var/cache/toolmatrix \
-    --mount=type=cache,id=ubuntu20.04-arm64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
-    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 \
-    set -eux; \
+    bazel build --config=opt --verbose_failures --repository_cache=/var/cache/toolmatrix/repository --disk_cache=/var/cache/toolmatrix/disk //tensorflow/tools/pip_package:build_pip_package; \
     bazel-bin/tensorflow/tools/pip_package/build_pip_package /work/wheels
+
+# What only the build takes stays behind: here are the tools as they were resolved, and what was built.
+FROM toolchain AS package
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+COPY --from=build /work/wheels /work/wheels
+WORKDIR /work
 
 # package: install
 WORKDIR /work/wheels
@@ -186,7 +185,7 @@ ENV CFLAGS="-fsigned-char -march=armv8-a+crc -frecord-gcc-switches" \
     VIRTUAL_ENV="/opt/venv" \
     PATH="/opt/venv/bin:${PATH}"
 
-COPY --from=build /opt/venv /opt/venv
+COPY --from=package /opt/venv /opt/venv
 RUN set -eux; \
     groupadd --gid 10001 builder; \
     useradd --uid 10001 --gid 10001 --no-log-init --create-home --shell /bin/bash builder; \

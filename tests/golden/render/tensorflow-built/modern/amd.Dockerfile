@@ -144,7 +144,7 @@ sed -i '$a build --config=v2' .tf_configure.bazelrc
 sed -i '$a build --config=rocm' .tf_configure.bazelrc
 EOF
 
-# build: certificates, bazelrc-certificates, build
+# build: certificates, bazelrc-certificates, build, wheel
 RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
     --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
@@ -153,16 +153,14 @@ set -eux
 trust extract --overwrite --format=java-cacerts --filter=ca-anchors --purpose=server-auth /var/cache/toolmatrix/certificates.jks
 echo 'startup --host_jvm_args=-Djavax.net.ssl.trustStore=/var/cache/toolmatrix/certificates.jks' > ~/.bazelrc
 bazel build --config=opt --verbose_failures --repository_cache=/var/cache/toolmatrix/repository --disk_cache=/var/cache/toolmatrix/disk //tensorflow/tools/pip_package:build_pip_package
-EOF
-
-# package: wheel
-RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
-    --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
-    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
-    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 <<EOF
-set -eux
 bazel-bin/tensorflow/tools/pip_package/build_pip_package /work/wheels
 EOF
+
+# What only the build takes stays behind: here are the tools as they were resolved, and what was built.
+FROM toolchain AS package
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+COPY --link --from=build /work/wheels /work/wheels
+WORKDIR /work
 
 # package: install
 WORKDIR /work/wheels
@@ -225,7 +223,7 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK="1" \
     VIRTUAL_ENV="/opt/venv" \
     PATH="/opt/venv/bin:/opt/rocm/bin:${PATH}"
 
-COPY --link --from=build /opt/venv /opt/venv
+COPY --link --from=package /opt/venv /opt/venv
 RUN <<EOF
 set -eux
 groupadd --gid 10001 builder
