@@ -7,6 +7,10 @@ import pytest
 from toolmatrix.logs.proof import Proof
 
 URL = "https://github.com/bazelbuild/bazel/releases/download/6.1.0/bazel-6.1.0-linux-x86_64"
+RETRY = (
+    "WARNING: Retrying (Retry(total={}, connect=None)) after connection broken by 'NewConnectionError("
+    "'<pip: [Errno -2] Name or service not known')': /whl/cpu/torch/"
+)
 LOGS = [
     pytest.param(
         [f'#4 ERROR: Get "{URL}": dial tcp: lookup github.com on 10.0.0.1:53: no such host'],
@@ -24,6 +28,22 @@ LOGS = [
         ],
         "https://github.com/a/b.git/",
         id="git",
+    ),
+    pytest.param(
+        [
+            "Looking in indexes: https://wheels.example/whl/cpu",
+            RETRY.format(1),
+        ],
+        "",
+        id="pip goes on",
+    ),
+    pytest.param(
+        [
+            "Looking in indexes: https://wheels.example/whl/cpu",
+            RETRY.format(0),
+        ],
+        "https://wheels.example/whl/cpu",
+        id="pip gives up",
     ),
     pytest.param(["wget: unable to resolve host address ‘ftp.gnu.org’"], "ftp.gnu.org", id="wget"),
     pytest.param(

@@ -277,3 +277,35 @@ def test_pip_asks_the_mirror_that_a_build_is_given(engine: Engine, tmp_path: Pat
     flags = shlex.join(company.flags(engine, {"pip": settings}, {}))
     said = ran(engine, tmp_path, f"toolmatrix build out -- {flags}", fails=True)
     assert "mirror.invalid" in said
+
+
+SWAPPED = [
+    pytest.param("numpy==2.0.2", "numpy==2.0.1", "numpy==2.0.1", id="pin"),
+    pytest.param("--hash=sha256:", "--hash=sha256:0000", "numpy==2.0.2", id="file"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "named"), SWAPPED)
+def test_a_changed_pin_or_a_swapped_file_ends_the_build_by_name(
+    engine: Engine, tmp_path: Path, old: str, new: str, named: str
+) -> None:
+    ran(engine, tmp_path, "python -m tests.engine bookworm amd64")
+    ran(
+        engine,
+        tmp_path,
+        "toolmatrix lock numpy==2.0.2 python==3.11 base-image --accelerator none --distro debian12"
+        " --target x86 --packages",
+    )
+    base = "--base debian:12=local/debian:bookworm-amd64"
+    ran(engine, tmp_path, f"toolmatrix render --dialect classic {base} --output out")
+    file = tmp_path / "out" / "x86.requirements.txt"
+    # Digits of a hash are as many as before.
+    swapped = re.sub(
+        re.escape(old) + ("[0-9a-f]{4}" if "hash" in old else ""), new, file.read_text()
+    )
+    assert swapped != file.read_text()
+    file.write_text(swapped)
+    said = ran(engine, tmp_path, "toolmatrix build out", fails=True)
+    assert "THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE" in said
+    assert re.search(rf"{re.escape(named)} .*:\n.*Expected sha256 ", said), said
+    assert "0 of 1 image built" in said

@@ -19,7 +19,10 @@ _LABEL = 8
 
 
 class Built(Document):
-    """One image: how its build ended, in how many seconds; of one that failed, the step at which it did."""
+    """One image: how its build ended, in how many seconds; of one that failed, the step at which it did.
+
+    `digest` is that of an image that was pushed or written into an archive.
+    """
 
     image: str
     file: str
@@ -28,6 +31,7 @@ class Built(Document):
     seconds: float
     exit_code: int
     step: str = ""
+    digest: str = ""
 
     @property
     def ended(self) -> str:
@@ -37,10 +41,15 @@ class Built(Document):
 
 
 class Builds(Outcome, Value):
-    """Some images, each with what is known of its log, None for one that was built."""
+    """Some images, each with what is known of its log, None for one that was built.
+
+    `index` is the name under which the images `joined` were pushed as one, "" where none was made.
+    """
 
     images: tuple[Built, ...]
     known: tuple[Report | None, ...]
+    index: str = ""
+    joined: tuple[str, ...] = ()
 
     @property
     def failed(self) -> int:
@@ -63,6 +72,9 @@ class Builds(Outcome, Value):
         for one in self.images:
             word = "FAIL" if one.exit_code else "pass"
             lines.append(f"{word}  {one.image}  {one.platform}  {one.seconds:.1f} s  {one.log}")
+            lines += [f"      {one.digest}"] if one.digest else []
+        if self.index:
+            lines.append(f"index {self.index} of {', '.join(self.joined)}")
         built = len(self.images) - self.failed
         lines.append(f"{built} of {plural(len(self.images), 'image')} built")
         return "\n".join(lines) + "\n"
@@ -75,6 +87,7 @@ class Builds(Outcome, Value):
                 one.to_json() | {"findings": [] if known is None else known.to_json()["findings"]}
                 for one, known in zip(self.images, self.known, strict=True)
             ],
+            "index": {"name": self.index, "images": list(self.joined)},
             "summary": {"built": len(self.images) - self.failed, "failed": self.failed},
         }
 

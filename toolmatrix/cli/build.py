@@ -10,7 +10,7 @@ import time
 from functools import partial
 
 from toolmatrix.api.builds import Builds, Built
-from toolmatrix.cli import ask
+from toolmatrix.cli import ask, image_exports
 from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
 from toolmatrix.lock import read
 from toolmatrix.logs.steps import Steps
@@ -35,7 +35,10 @@ _LONGEST = 1 << 16
 
 
 class _Build(Value):
-    """One call of an engine for one image: its words, the directory in which it runs, and where its log is kept."""
+    """One call of an engine for one image: its words, the directory in which it runs, and where its log is kept.
+
+    `target` is that of its lock, and `metadata` where its engine writes a digest.
+    """
 
     image: str
     file: str
@@ -43,6 +46,8 @@ class _Build(Value):
     words: tuple[str, ...]
     lock: str
     log: str
+    target: str
+    metadata: str = ""
     folder: str | None = None
 
 
@@ -57,11 +62,22 @@ def run(context: Context) -> int:
     images = _all(context, builds, jobs)
     if context.options.write:
         _write(context, builds, images)
+    index = _joined(context, builds, images) if context.options.push else ()
     known = (
         _diagnosed(context, build) if one.exit_code else None
         for build, one in zip(builds, images, strict=True)
     )
-    return context.give(Builds(images=tuple(images), known=tuple(known)))
+    name = context.options.push if index else ""
+    found = Builds(images=tuple(images), known=tuple(known), index=name, joined=index)
+    return context.give(found)
+
+
+def _joined(context: Context, builds: list[_Build], images: list[Built]) -> tuple[str, ...]:
+    """The names of the images in the index that was made; none where one of them is missing."""
+    pairs = zip(builds, images, strict=True)
+    made = [(image, build.target) for build, image in pairs if not image.exit_code]
+    call = partial(_called, context, capture_output=True, text=True)
+    return image_exports.joined(context, made, call) if len(made) == len(images) else ()
 
 
 def _write(context: Context, builds: list[_Build], images: list[Built]) -> None:
@@ -123,6 +139,7 @@ def _built(
         seconds=round(took, 1),
         exit_code=code,
         step=steps.failed if code else "",
+        digest=image_exports.digest(build.metadata),
     )
     context.say(f"{'failed' if code else 'built'} {build.image}: {found.ended}")
     return found
@@ -217,29 +234,39 @@ def _is_there(context: Context, *words: str) -> bool:
 
 
 def _bake(context: Context, folder: str) -> Iterator[_Build]:
+    option = image_exports.needs_bake(context)
     if not os.path.isfile(os.path.join(folder, _BAKE)):
+        if option:
+            image_exports.refuse(option, folder)
         yield from _each(context, folder, "docker")
         return
-    for name, platform in _images(context, folder):
+    lock = read.read(os.path.join(folder, _LOCK))
+    for name, target, platform in _images(context, folder):
+        out = image_exports.export(context, folder, name, bake_name(name), lock)
         # `--file` is said, as bake would read a compose file beside it as well.
-        words = ("docker", "buildx", "bake", "--file", _BAKE, *context.passed, bake_name(name))
+        start = ("docker", "buildx", "bake", "--file", _BAKE)
+        words = (*start, *out.words, *context.passed, bake_name(name))
+        made = _build(folder, name, target, platform, words)
+        image = out.image or _baked(context, folder, name) or made.image
         # Paths in a bake file are relative to where bake runs.
-        made = _build(folder, name, platform, words)
-        yield made.replace(folder=folder, image=_baked(context, folder, name) or made.image)
+        yield made.replace(folder=folder, image=image, metadata=out.metadata)
 
 
 def _each(context: Context, folder: str, engine: str) -> Iterator[_Build]:
-    for name, platform in _images(context, folder):
+    if option := image_exports.needs_bake(context):
+        image_exports.refuse(option)
+    for name, target, platform in _images(context, folder):
         file = os.path.join(folder, name + _ENDING)
         where = ("--platform", platform, "--tag", _tag(folder, name), "--file", file)
         words = (engine, "build", *where, *context.passed, folder)
-        yield _build(folder, name, platform, words)
+        yield _build(folder, name, target, platform, words)
 
 
-def _build(folder: str, name: str, platform: str, words: tuple[str, ...]) -> _Build:
+def _build(folder: str, name: str, target: str, platform: str, words: tuple[str, ...]) -> _Build:
     return _Build(
         image=_tag(folder, name),
         file=os.path.join(folder, name + _ENDING),
+        target=target,
         platform=platform,
         words=words,
         lock=os.path.join(folder, _LOCK),
@@ -264,7 +291,7 @@ def _baked(context: Context, folder: str, name: str) -> str:
     return str(tag).replace("${PREFIX}", context.env.get("PREFIX", ""))
 
 
-def _images(context: Context, folder: str) -> Iterator[tuple[str, str]]:
+def _images(context: Context, folder: str) -> Iterator[tuple[str, str, str]]:
     lock = read.read(os.path.join(folder, _LOCK))
     wanted = ask.settled(context, context.index()).target if context.options.target else ()
     found = 0
@@ -273,7 +300,7 @@ def _images(context: Context, folder: str) -> Iterator[tuple[str, str]]:
             not wanted or target in wanted
         ):
             found += 1
-            yield name, lock.environments[environment].targets[target].platform
+            yield name, target, lock.environments[environment].targets[target].platform
     if not found:
         raise NothingMatched(
             "there is no Dockerfile of this lock",

@@ -332,11 +332,12 @@ _ALL = (
         usage="[DIR...] [-- FLAGS]",
         passes=True,
         completer="file",
-        own=("target", "jobs", "write"),
+        own=("target", "jobs", "write", "reproducible", "push"),
         formats=("text", "json", "junit"),
         examples=(
             "toolmatrix build out",
             "toolmatrix build out --write builds.yaml",
+            "toolmatrix build out --push registry.example/team/app:1",
             "toolmatrix build out --target arm -- --no-cache",
             "toolmatrix build out --format junit --output builds.xml",
         ),

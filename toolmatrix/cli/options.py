@@ -215,6 +215,17 @@ class Options:
         default=2048,
         help="end the judging of a subject that takes more memory",
     )
+    reproducible: bool = of_command(
+        "--reproducible",
+        only_flag=True,
+        help="give files and image one time, so that the same is built twice with one digest; into NAME.oci.tar",
+    )
+    push: str = of_command(
+        "--push",
+        metavar="REF",
+        only_flag=True,
+        help="push each image as REF-NAME, and an index REF of one for each platform",
+    )
     jobs: int | None = of_command("--jobs", help="do at most so many at a time")
     keep_dir: str = of_command(
         "--keep-dir",

@@ -48,16 +48,17 @@ def _row(context: Context, image: Built, engine: str, asked: Asked) -> ImageBuil
     with told("cannot read the log of a build", image.log), open(image.log, "rb") as log:
         while line := log.readline(_LONGEST):
             proof.read(line.decode("utf-8", "replace").rstrip())
-    # buildah tells the size of an image in words alone.
-    inspect = ("docker", "image", "inspect", "--format", "{{.Size}}", image.image)
-    size = asked(inspect).strip() if engine == "docker" and not image.exit_code else ""
+    words = ("history", "--human=false", "--format", "{{.Size}}", image.image)
+    # buildah has no such command, and of an image that was not built there is none.
+    layers = asked((engine, *words)) if engine == "docker" and not image.exit_code else ""
     seen = recorded.Witness(
         folder=folder,
         name=file.removesuffix(".Dockerfile"),
         checked=proof.checked,
         missing=proof.missing,
         engine=f"{engine} {asked((engine, *_VERSIONS[engine])).strip()}",
-        size=int(size) if size.isdecimal() else 0,
+        # What an engine calls the size of an image may be that of its archive.
+        size=sum(int(size) for size in layers.split() if size.isdecimal()),
         day=this_day(context.env).isoformat(),
     )
     return recorded.row(context.index(), read.read(os.path.join(folder, _LOCK)), image, seen)

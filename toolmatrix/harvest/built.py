@@ -85,7 +85,7 @@ def _row(one: ImageBuild) -> dict[str, Any]:
         "base": one.base,
         "missing": one.missing,
         "check": one.check,
-        "seconds": f"{one.seconds:.0f}",
+        "seconds": f"{one.seconds:.0f}" if one.check else "",
         "size": f"{one.size / 1e6:.0f} MB" if one.size else "",
         "engine": one.engine,
         "lock": one.lock,

@@ -17,6 +17,10 @@ _MISSING = re.compile(
     r"|UnknownHostException: (?P<exception>[\w.-]+)"
     r"|host='(?P<python>[\w.-]+)', port=\d+.*(?:NameResolutionError|NewConnectionError)"
 )
+# pip names the path alone, and tries again before it gives up.
+_GIVEN_UP = re.compile(
+    r"Retry\(total=0,.*(?:NewConnection|NameResolution)Error\(.*\)': (?P<path>/\S*)"
+)
 # So many addresses are kept while the log is read.
 _MOST = 1000
 
@@ -36,10 +40,20 @@ class Proof:
         for address in _URL.findall(line):
             if len(self._addresses) < _MOST:
                 self._addresses[_host(address)] = address
-        if not self.missing and (found := _MISSING.search(line)):
+        if self.missing:
+            return
+        if found := _MISSING.search(line):
             host = next(filter(None, found.groups()))
             # What names the host alone was asked for an address that was printed before.
             self.missing = self._addresses.get(host, host)
+        elif given_up := _GIVEN_UP.search(line):
+            every = self._addresses.items()
+            under = (url for host, url in every if given_up["path"].startswith(_path(url, host)))
+            self.missing = next(under, "")
+
+
+def _path(address: str, host: str) -> str:
+    return address.partition(host)[2].partition("?")[0] or "/"
 
 
 def _host(address: str) -> str:

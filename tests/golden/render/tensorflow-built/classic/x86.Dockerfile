@@ -27,6 +27,8 @@
 
 FROM nvidia/cuda:11.2.2-cudnn8-devel-ubuntu20.04 AS toolchain
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# A build that is told a time writes that into files instead of its own.
+ARG SOURCE_DATE_EPOCH
 
 # Versions are left to the distribution: the last step checks what came.
 # hadolint ignore=DL3008
@@ -165,6 +167,7 @@ RUN --mount=type=cache,id=ubuntu20.04-amd64-build,target=/var/cache/toolmatrix \
 
 FROM nvidia/cuda:11.2.2-cudnn8-runtime-ubuntu20.04 AS runtime
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+ARG SOURCE_DATE_EPOCH
 
 # Versions are left to the distribution: the last step checks what came.
 # hadolint ignore=DL3008

@@ -24,6 +24,8 @@
 
 FROM ubuntu:20.04 AS toolchain
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# A build that is told a time writes that into files instead of its own.
+ARG SOURCE_DATE_EPOCH
 
 # Versions are left to the distribution: the last step checks what came.
 # hadolint ignore=DL3008
