@@ -239,12 +239,23 @@ def render(
     }
     said: dict[str, Any] = {**lock.render, **{name: one for name, one in given.items() if one}}
     options = RenderOptions(**{name.replace("-", "_"): value for name, value in said.items()})
-    if path and not recipe:
+    if not said.get("recipe"):
+        options = options.replace(recipe=recipe_of(lock, index))
+    elif path and not recipe:
         options = beside(options, path)
     notes = moved(lock, path, index)
     made = rendered(lock, options, rules(index, options), targets=options.target, strict=strict)
     made.notes = tuple(notes)
     return made
+
+
+def recipe_of(lock: Lock, index: Index) -> str:
+    """The recipe of a lock where nobody names one."""
+    from toolmatrix.request import recipes
+
+    held = [one for each in lock.environments.values() for one in each.targets.values()]
+    asked = [name for one in held for name in one.components]
+    return recipes.by_default([one.from_ for one in held], asked, index)
 
 
 def beside(options: RenderOptions, path: str) -> RenderOptions:

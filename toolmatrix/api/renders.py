@@ -87,12 +87,18 @@ def questions(
     for name in only or read.names():
         recipe = read.recipe(name, index)
         for component in _subjects(recipe, index):
-            # What a recipe builds is had from source; of tools alone a wheel makes no difference.
-            wheels = index.header["components"][component]["framework"] and not recipe.builds
-            for from_ in ("source", "wheel") if wheels else ("source",):
+            for from_ in _froms(index, recipe, component):
                 for release in _releases(index, component, from_):
                     found += _placed(index, recipe, (component, release, from_), archs)
     return found
+
+
+def _froms(index: Index, recipe: Recipe, component: str) -> Sequence[str]:
+    # What a recipe builds is had from source; of tools alone a wheel makes no difference.
+    if recipe.runs:
+        return ("wheel",)
+    wheels = index.header["components"][component]["framework"] and not recipe.builds
+    return ("source", "wheel") if wheels else ("source",)
 
 
 def _subjects(recipe: Recipe, index: Index) -> Sequence[str]:
@@ -107,9 +113,9 @@ def _subjects(recipe: Recipe, index: Index) -> Sequence[str]:
         return toolkits
     book = recipes.provisions(index)
     parts = (*recipe.provisions, *book.provisions)
-    return [
-        *dict.fromkeys(one.component for one in parts if one.packages or one.pip or one.downloads)
-    ]
+    brought = (one.component for one in parts if one.packages or one.pip or one.downloads)
+    # What answers do not show cannot be asked for.
+    return [name for name in dict.fromkeys(brought) if not components[name]["hidden"]]
 
 
 def _releases(index: Index, component: str, from_: str) -> list[str]:

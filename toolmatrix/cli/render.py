@@ -13,6 +13,7 @@ from toolmatrix.lock import read
 from toolmatrix.outputs import replace_files
 from toolmatrix.recipes import read as recipes
 from toolmatrix.report.terminal import columns, plural
+from toolmatrix.request import recipes as requests
 from toolmatrix.request.fields import BadValue
 
 TYPE_CHECKING = False
@@ -124,7 +125,7 @@ def _rendered(context: Context, index: Index) -> Rendered:
     # The targets of a request are those of its lock: of one that has no answer there is nothing to write.
     targets = () if context.arguments else options.target
     wanted = files.RenderOptions(
-        recipe=options.recipe or files.RenderOptions().recipe,
+        recipe=options.recipe or _by_default(context, index),
         target=targets,
         format="" if options.format == _EVERY else options.format,
         dialect=options.dialect,
@@ -148,6 +149,18 @@ def _rendered(context: Context, index: Index) -> Rendered:
     return files.rendered(
         lock, wanted, rules, targets=targets, refused=refused, strict=options.strict
     )
+
+
+def _by_default(context: Context, index: Index) -> str:
+    if not context.arguments:
+        return files.recipe_of(read.read(_answered_by(context)), index)
+    asked = [
+        ask
+        for part in locking.environments(context, index, None).values()
+        for ask in part.request.asks
+    ]
+    from_ = [ask.selector for ask in asked if ask.component == "from"]
+    return requests.by_default(from_, [ask.component for ask in asked], index)
 
 
 def _named(context: Context) -> list[str]:

@@ -17,7 +17,10 @@ _SERIES = 2
 
 
 class Operation(Value):
-    """A program that imports a component and does one thing with it; `series` numbers of a version make a series."""
+    """A program that imports a component and does one thing with it; `series` numbers of a version make a series.
+
+    What else there is of one is for the checks of images (`render.wheels`).
+    """
 
     program: str
     series: int = _SERIES
@@ -49,6 +52,9 @@ def operations() -> Operations:
     """Those of this package."""
     held = resources.load_yaml(resources.operations_path())
     return Operations(
-        of={name: Operation(**one) for name, one in held["operations"].items()},
+        of={
+            name: Operation(**{key: one[key] for key in Operation._fields if key in one})
+            for name, one in held["operations"].items()
+        },
         machine=re.compile("|".join(held["machine"])),
     )

@@ -118,6 +118,7 @@ RECIPE = Shape(
         "needs": "[component]",
         "artifacts": "[path]",
         "carries": "[path]",
+        "runs": "?",
     },
     lists={
         **_BOOK,

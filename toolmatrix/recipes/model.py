@@ -205,7 +205,8 @@ class Recipe(Book):
     `builds` is a component, empty where nothing is built; `needs` are components the answer must hold; `artifacts` are
     the paths that the runtime image takes over, and without them there is none; `carries` are those that package and
     verify take over from where it was built, and without them they run there; `probes` see in the last image what was
-    built.
+    built. One that `runs` compiles nothing: it starts from runtime images, takes of the built-in provisions what is
+    there at run time, and its check imports and uses the Python packages.
     """
 
     name: str
@@ -219,3 +220,4 @@ class Recipe(Book):
     probes: tuple[Probe, ...] = ()
     refuses: tuple[Refusal, ...] = ()
     options: tuple[RecipeOption, ...] = ()
+    runs: bool = False

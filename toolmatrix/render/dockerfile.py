@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.render import around, folder, ours, quote, requirements, templates
+from toolmatrix.render import around, folder, ours, quote, requirements, templates, wheels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         secrets=_SECRETS,
         check=check_name(image),
         requirements=requirements.name(image),
+        seeds=wheels.seeds(image.wheels),
         folder=FOLDER,
         fetched=job.choices.fetched,
         place=folder.place,
@@ -91,12 +92,16 @@ def _columns(image: ImagePlan) -> list[str]:
 def check(job: Job, image: ImagePlan) -> str:
     """The text of the check."""
     names = ["machine", *(name for name, _ in (*image.probes, *image.built))]
+    names += [name for one in image.wheels for name in (one.package, "operation")]
+    floor = image.locked.components.get("driver")
     return templates.render(
         "check.sh.j2",
         job=job,
         image=image,
         blank=ours.BLANK,
         drivers=tuple(_drivers(image.locked)),
+        wheels=tuple(wheels.words(image.wheels)),
+        floor=floor.version if floor else "",
         width=str(min(max(map(len, names)), _LONGEST)),
     )
 

@@ -14,7 +14,7 @@ from toolmatrix.errors import NoImage, RenderError
 from toolmatrix.lock.model import PackageQuestion
 from toolmatrix.recipes.model import STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
-from toolmatrix.render import answer, mirrors
+from toolmatrix.render import answer, mirrors, wheels
 from toolmatrix.render.model import ImagePlan, Job, Runtime
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         Recipe,
         RecipeOption,
     )
-    from toolmatrix.render.model import Choices
+    from toolmatrix.render.model import Choices, UsedPackage
 
     T = TypeVar("T")
 
@@ -189,12 +189,10 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         raise _Excluded(refusal.because)
     provisions = tuple(_provisions(held, rules, picker, distro))
     steps = _steps(held, rules, picker)
+    first, last = _bases(held, provisions, steps, rules)
+    if recipe.runs:
+        provisions = tuple(_running(provisions, recipe))
     downloads = tuple(_pinned(one, held, rules) for part in provisions for one in part.downloads)
-    base = answer.checked("reference", held.components["base-image"].version)
-    from_ = rules.choices.stand_ins.get(base, base)
-    last = Runtime(base=base, from_=from_)
-    if recipe.artifacts:
-        last = _runtime(base, provisions, steps, rules.choices)
     probes = tuple(
         _probed(one.component, probe, held) for one in provisions for probe in one.probes
     )
@@ -203,13 +201,14 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
     parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
     pip, closure = _pip(held, provisions), _closure(held, provisions)
     builds = _once(tuple(build.install) for build in held.variants.values() if build.options)
+    used = tuple(wheels.of(held, provisions)) if recipe.runs else ()
     plan = ImagePlan(
         name=name,
         target=target,
         locked=held,
         recipe=recipe,
-        base=base,
-        from_=from_,
+        base=first.base,
+        from_=first.from_,
         distro=distro,
         packages=_once(word for part in parts for word in part.packages),
         runtime=last,
@@ -222,6 +221,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         pip=pip,
         builds=builds,
         closure=closure,
+        wheels=used,
         steps=steps,
         artifacts=picker.texts(recipe.artifacts),
         carries=picker.texts(recipe.carries),
@@ -232,9 +232,9 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         device_env=_device_env(held),
         # As if each provision in turn had put its folders in front of PATH.
         path=_once(folder for part in reversed(provisions) for folder in part.path),
-        labels=_labels(target, held, recipe, last, digest, probes),
+        labels=_labels(target, held, recipe, last, digest, _seen(used, probes, recipe)),
         unpinned=(
-            *_unpinned((from_, last.from_), downloads, steps),
+            *_unpinned((first.from_, last.from_), downloads, steps),
             *_unhashed(() if closure else (*builds, pip), steps),
         ),
         variables=picker.values,
@@ -252,6 +252,17 @@ def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Pick
     return distro, Picker(picker.answer, rules.schemes, values)
 
 
+def _bases(
+    held: LockedTarget, provisions: Sequence[Provision], steps: Sequence[BuildStep], rules: Rules
+) -> tuple[Runtime, Runtime]:
+    # What the first and the last stage start from.
+    base = answer.checked("reference", held.components["base-image"].version)
+    first = last = Runtime(base=base, from_=rules.choices.stand_ins.get(base, base))
+    if rules.recipe.artifacts or rules.recipe.runs:
+        last = _runtime(base, provisions, steps, rules.choices)
+    return (last if rules.recipe.runs else first), last
+
+
 def _runtime(
     base: str, provisions: Sequence[Provision], steps: Sequence[BuildStep], choices: Choices
 ) -> Runtime:
@@ -266,6 +277,15 @@ def _runtime(
         repositories=_once(one for part in bringing for one in part.repositories),
         areas=_once(word for part in bringing for word in part.areas),
     )
+
+
+def _running(provisions: Iterable[Provision], recipe: Recipe) -> Iterator[Provision]:
+    # Of what the built-in provisions bring only that is left which is there at run time as well.
+    own = {part.at for part in recipe.provisions}
+    for part in provisions:
+        probes = tuple(one for one in part.probes if one.runtime)
+        bare = part.replace(packages=(), repositories=(), areas=(), probes=probes)
+        yield part if part.at in own else bare
 
 
 def _needed(target: str, held: LockedTarget, recipe: Recipe) -> None:
@@ -427,7 +447,7 @@ def _labels(
     recipe: Recipe,
     last: Runtime,
     digest: str,
-    probes: Iterable[tuple[str, Probe]],
+    seen: Iterable[str],
 ) -> dict[str, str]:
     # A label of the base image that is not set anew would speak for this one, so an empty one is set as well.
     version = held.components[recipe.builds].version if recipe.builds else ""
@@ -437,7 +457,7 @@ def _labels(
         "org.opencontainers.image.version": version,
         "org.opencontainers.image.base.name": last.base,
         "org.opencontainers.image.base.digest": last.from_.partition("@")[2],
-        _LABEL + "components": " ".join(_present(held, recipe, last, probes)),
+        _LABEL + "components": " ".join(_present(held, recipe, last, seen)),
         _LABEL + "lock.digest": digest,
         _LABEL + "target": target,
     }
@@ -449,14 +469,19 @@ def _labels(
     return labels | floors
 
 
-def _present(
-    held: LockedTarget, recipe: Recipe, last: Runtime, probes: Iterable[tuple[str, Probe]]
-) -> list[str]:
-    # `toolmatrix validate` looks for these in the image: what the check does not ask for is not promised.
+def _seen(
+    used: Iterable[UsedPackage], probes: Iterable[tuple[str, Probe]], recipe: Recipe
+) -> set[str]:
+    # What the check of the last image asks for.
     asked = {name for name, probe in probes if probe.runtime or not recipe.artifacts}
+    return asked | {one.component for one in used}
+
+
+def _present(held: LockedTarget, recipe: Recipe, last: Runtime, seen: Iterable[str]) -> list[str]:
+    # `toolmatrix validate` looks for these in the image: what the check does not ask for is not promised.
     base = held.components["base-image"].version
     starts = {"base-image"} if last.base == base else set()
-    return sorted(asked | starts | {recipe.builds} & set(held.components))
+    return sorted({*seen} | starts | {recipe.builds} & set(held.components))
 
 
 def _once(found: Iterable[T]) -> tuple[T, ...]:

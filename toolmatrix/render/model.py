@@ -53,6 +53,14 @@ class Runtime(Value):
     areas: tuple[str, ...] = ()
 
 
+class UsedPackage(Value):
+    """A package that pip installs for a component, and the release that is wanted of it, any where it is empty."""
+
+    component: str
+    package: str
+    version: str
+
+
 class ImagePlan(Value):
     """One image to build: a target of the lock with what its recipe does there, values put in.
 
@@ -62,9 +70,9 @@ class ImagePlan(Value):
     component and probe, and `built` those of what is built; `effects` are those of its flags; `steps` are in the order
     of their stages, and those behind the build run where `carries` are alone, if any are; `env` holds in every stage,
     `device_env` where no step builds, which says its archs by itself; `labels` stand on the last stage; `closure` are
-    all Python packages, where the lock has those of `pip` and `builds`; `unpinned` is what no checksum or digest pins;
-    `mirrored` are pairs of a file and a line by which tools know mirrors; `variables` are the values that texts of
-    recipes may name.
+    all Python packages, where the lock has those of `pip` and `builds`; `wheels` are those that the check of a recipe
+    that runs uses; `unpinned` is what no checksum or digest pins; `mirrored` are pairs of a file and a line by which
+    tools know mirrors; `variables` are the values that texts of recipes may name.
     """
 
     name: str
@@ -85,6 +93,7 @@ class ImagePlan(Value):
     pip: tuple[str, ...]
     builds: tuple[tuple[str, ...], ...]
     closure: LockedClosure | None
+    wheels: tuple[UsedPackage, ...]
     steps: tuple[BuildStep, ...]
     artifacts: tuple[str, ...]
     carries: tuple[str, ...]

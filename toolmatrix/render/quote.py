@@ -68,6 +68,15 @@ def sh(text: str) -> Quoted:
     return Quoted(shlex.quote(text))
 
 
+def programs(texts: Iterable[str]) -> Quoted:
+    """Words of shell in a script, each of which may have several lines."""
+    found = [*texts]
+    for text in found:
+        for one in _text(text).split("\n"):
+            _one_line(one, "a line of a program")
+    return Quoted(" ".join(shlex.quote(text) for text in found))
+
+
 def words(texts: Iterable[str]) -> Quoted:
     """Several words of shell."""
     return Quoted(" ".join(sh(text) for text in texts))
@@ -153,5 +162,5 @@ def _refused(text: str, expected: str) -> RenderError:
 def filters() -> dict[str, Callable[..., Quoted]]:
     """The filters of the templates, by name."""
     places = {place: partial(plain, place) for place in PLACES}
-    ways = (sh, words, value, comment, line, in_double, sed_argument, layout)
+    ways = (sh, words, programs, value, comment, line, in_double, sed_argument, layout)
     return {**places, **{way.__name__: way for way in ways}, "json": as_json}

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     When = tuple[tuple[str, str], ...]
 
+TOOLS, WHEELS = "toolchain", "wheel"
+"""The recipes that are taken where none is named: of tools, and of what comes as wheels."""
+
 # So many ways are told; of more there is a count.
 _MOST = 4
 
@@ -46,6 +49,14 @@ def recipe(name: str, index: Index) -> Recipe:
     if not read.is_path(name):
         return _built_in(name, index)
     return read.recipe(name, index)
+
+
+def by_default(from_: Iterable[str], asked: Iterable[str], index: Index) -> str:
+    """The name of the recipe where none is named: of wheels, unless it refuses something asked for."""
+    if {*from_} != {"wheel"}:
+        return TOOLS
+    refused = {name for part in recipe(WHEELS, index).refuses for name, _ in part.when}
+    return TOOLS if refused & {*asked} - {"from"} else WHEELS
 
 
 # Repairs read their words again, each as a request of its own.

@@ -41,8 +41,8 @@ def inside(index: Index, variant: str, wanted: int = -1) -> dict[str, int]:
         about = components[binding.component] if binding.component else None
         if binding.kind != "requires" or not about or not binding.mask & wanted:
             continue
-        # A framework beside it is one of its own, whichever build it came with.
-        if not about["accelerators"] or about["framework"]:
+        # A framework beside it, or what has builds, is one of its own, whichever build it came with.
+        if not about["accelerators"] or about["framework"] or about["variants"]:
             continue
         for cite in index.cites(binding.cites):
             if not index.claim(cite.record).beside:

@@ -191,10 +191,11 @@ def _purl(kind: str, scheme: str, name: str, version: str) -> Part:
     # Each refuses what has no place in a name or a release. Of what they take a plus alone stands for something else.
     told = version.replace("+", "%2B")
     # A digest was read by the pattern of references; its colon has no place in a release.
-    if not version.startswith("sha256:"):
+    if version and not version.startswith("sha256:"):
         quote.plain("release", version)
-    purl = f"pkg:{scheme}/{quote.plain('path', name)}@{told}"
-    return {"type": kind, "name": name, "version": version, "purl": purl}
+    purl = f"pkg:{scheme}/{quote.plain('path', name)}" + (f"@{told}" if told else "")
+    # Nightly builds are asked for by name alone.
+    return {"type": kind, "name": name, **({"version": version} if version else {}), "purl": purl}
 
 
 def _backed(

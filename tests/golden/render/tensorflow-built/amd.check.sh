@@ -34,7 +34,8 @@ compare() {
     case $match in
     minor) [ "$(printf '%s' "$found" | cut -d. -f1-2)" = "$(printf '%s' "$wanted" | cut -d. -f1-2)" ] && agrees=yes ;;
     series) case $found in "$wanted" | "$wanted"[.+~_-]*) agrees=yes ;; esac ;;
-    *) [ "$found" = "$wanted" ] && agrees=yes ;;
+    # A wheel of an index of its maker's may have a label behind its release: 2.9.1+cpu.
+    *) [ "$found" = "$wanted" ] || [ "${found%%+*}" = "$wanted" ] && agrees=yes ;;
     esac
     judge "$name" "${found:-nothing}" "$wanted" "$*"
 }

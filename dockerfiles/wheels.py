@@ -1,0 +1,203 @@
+"""Looks at the Python packages of an image: `python wheels.py ACCELERATOR DRIVER (PACKAGE RELEASE PROGRAM DEVICE)...`.
+
+Prints a line of the check's table for each thing it looked at, tabs between its parts: yes, no, or untried; what it is
+about, what was found, what was wanted, and how. It runs as the Python of the image, which may be 3.6.
+"""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+
+YES, NO, UNTRIED = "yes", "no", "untried"
+DEVICES = {"cuda": "/dev/nvidia0", "rocm": "/dev/kfd"}
+PACKAGED = {
+    # The bindings of NVML are Python alone, and look whether there is a GPU.
+    "cuda": re.compile(r"(?!nvidia-ml-py$)(nvidia|cuda)-|.*-cu(da)?\d+"),
+    "rocm": re.compile(r"(rocm|hip)\b|.*[-+]rocm"),
+}
+"""By accelerator: the names of distributions that belong to it."""
+LOCAL = {"cuda": re.compile(r".*\+cu\d"), "rocm": re.compile(r".*\+rocm")}
+"""By accelerator: the versions that say so, as PyTorch's do."""
+DRIVER = re.compile(r"lib(cuda|nvidia-ml)\.so")
+
+
+def tell(state, name, found, wanted, how):
+    """Print a line; no part is empty, and none has a line break or a tab."""
+    parts = (state, name, found, wanted, how)
+    print("\t".join(" ".join(part.split()) or "nothing" for part in parts))
+
+
+def plain(name):
+    """The name of a distribution as an index has it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def distributions():
+    """By name: the version, and the checksum of each file by its path, {} where none are listed."""
+    found = {}
+    paths = sysconfig.get_paths()
+    for folder in {os.path.realpath(paths[key]) for key in ("purelib", "platlib")}:
+        for entry in sorted(os.listdir(folder)):
+            stem, ending = os.path.splitext(entry)
+            if ending in (".dist-info", ".egg-info"):
+                name, _, version = stem.partition("-")
+                files = listed(os.path.join(folder, entry, "RECORD"))
+                found[plain(name)] = (version.split("-")[0], files)
+    return found
+
+
+def listed(path):
+    """The files of a distribution with their checksums."""
+    if not os.path.exists(path):
+        return {}
+    with open(path, newline="", encoding="utf-8") as file:
+        return {row[0]: row[1] for row in csv.reader(file) if len(row) > 1}
+
+
+def modules(name, files):
+    """The modules to import of a distribution: those called as it is, else all that begin none of the others."""
+    tops = set()
+    for path in files:
+        parts = path.split("/")
+        if parts[-1] == "__init__.py" and len(parts) > 1:
+            tops.add(".".join(parts[:-1]))
+        elif len(parts) == 1 and parts[0].endswith((".py", ".so")):
+            tops.add(parts[0].split(".")[0])
+    first = sorted(
+        one
+        for one in tops
+        if re.match(r"[A-Za-z]\w*(\.\w+)*$", one)
+        and not any(one.startswith(other + ".") for other in tops)
+    )
+    words = name.replace("-", "_")
+    leaves = [(one, one.rpartition(".")[2].lower()) for one in first]
+    return (
+        [one for one, leaf in leaves if leaf == words]
+        or [one for one, leaf in leaves if words.startswith(leaf) or words.endswith(leaf)]
+        or first
+    )
+
+
+def run(program):
+    """What came of a program in a process of its own: whether it ended well, and its last line."""
+    done = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+    )
+    said, failed = done.communicate()
+    text = said if done.returncode == 0 else failed
+    lines = [line for line in text.splitlines() if line.strip()]
+    return done.returncode == 0, lines[-1] if lines else f"exit code {done.returncode}"
+
+
+def tried(name, wanted, how, program, device):
+    """Judge a package by a program, unless what it lacks is the driver of a host that has no device."""
+    well, said = run(program)
+    if not well and DRIVER.search(said) and device and not os.path.exists(device):
+        tell(UNTRIED, name, said, wanted, how)
+    else:
+        tell(YES if well else NO, name, wanted if well else said, wanted, how)
+    return well
+
+
+def package(name, release, program, known, device):
+    """Judge one package: its release, its import, and what it computes."""
+    version, files = known.get(plain(name), ("nothing", {}))
+    same = plain(name) in known and release in ("", version, version.split("+")[0])
+    tell(YES if same else NO, name, version, release or "any release", "its METADATA")
+    names = modules(plain(name), files)
+    if not same:
+        return
+    if not names:
+        tell(UNTRIED, name, "no module", "a module", "its RECORD")
+        return
+    text = "import " + ", ".join(names)
+    if tried(name, "imported", text, text, device) and program:
+        tried(name, "computed", "an operation on the CPU", program, device)
+
+
+def owners(asked, known):
+    """The folders of packages into which others put other files, each with those that do."""
+    found = []
+    for name in asked:
+        own = known.get(name, ("", {}))[1]
+        tops = {path.split("/")[0] for path in own if path.endswith("/__init__.py")}
+        for other, (_, files) in sorted(known.items()):
+            both = (path for path in own if path in files and path.split("/")[0] in tops)
+            if other != name and any(own[path] != files[path] for path in both):
+                found.append(" and ".join(sorted((name, other))))
+    return sorted(set(found))
+
+
+def foreign(accelerator, asked, known):
+    """The distributions of another accelerator than the one of the image, beside those that were asked for."""
+    return [
+        f"{name} {version}"
+        for name, (version, _) in sorted(known.items())
+        for of in ("cuda", "rocm")
+        if of != accelerator
+        and (LOCAL[of].match(version) or (name not in asked and PACKAGED[of].match(name)))
+    ]
+
+
+def driver(floor):
+    """Judge the driver of the host by the floor of the toolkit."""
+    wanted = ">=" + floor
+    try:
+        query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        said = subprocess.check_output(query, stderr=subprocess.DEVNULL).decode().split()
+    except (OSError, subprocess.CalledProcessError):
+        said = []
+    if not said:
+        tell(UNTRIED, "driver", "no driver here", wanted, "nvidia-smi")
+        return
+    numbers = [[int(part) for part in re.findall(r"\d+", text)] for text in (said[0], floor)]
+    tell(YES if numbers[0] >= numbers[1] else NO, "driver", said[0], wanted, "nvidia-smi")
+
+
+def on_device(asked, accelerator):
+    """Judge what packages compute on the device."""
+    device = DEVICES[accelerator]
+    if not os.path.exists(device):
+        tell(UNTRIED, "device", "no " + device, "a device", "ls " + device)
+        return
+    for name, program in asked:
+        well, said = run(program)
+        # What it prints is the name of the device.
+        how, found = (said, "computed") if well else (device, said)
+        tell(YES if well else NO, name, found, "computed", "an operation on " + how)
+
+
+def main(accelerator, floor, *words):
+    """Look at everything."""
+    packages = [words[place : place + 4] for place in range(0, len(words), 4)]
+    known, device = distributions(), DEVICES.get(accelerator, "")
+    for name, release, program, _ in packages:
+        package(name, release, program, known, device)
+    alone = [name for name, _, program, _ in packages if not program]
+    if alone:
+        tell(UNTRIED, "operation", "none is known", "an operation", ", ".join(alone))
+    asked = [plain(name) for name, _, _, _ in packages]
+    wrong = foreign(accelerator, asked, known)
+    how = f"{len(known)} distribution{'s' * (len(known) != 1)}"
+    tell(NO if wrong else YES, "foreign", ", ".join(wrong) or "none", "none", how)
+    shared, wanted = owners(asked, known), "one owner each"
+    tell(NO if shared else YES, "folders", ", ".join(shared) or wanted, wanted, how)
+    unlisted = [name for name, (_, files) in sorted(known.items()) if not files]
+    if unlisted:
+        tell(UNTRIED, "folders", "no RECORD", "a RECORD", ", ".join(unlisted))
+    if floor:
+        driver(floor)
+    if device:
+        programs = [(name, program) for name, _, _, program in packages if program]
+        on_device(programs, accelerator)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

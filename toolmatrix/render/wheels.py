@@ -1,0 +1,69 @@
+"""The Python packages of an image that the check uses: what was asked of pip, and what is run of them.
+
+The programs are those of `operations.yaml`, which `toolmatrix audit --import` runs as well.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from packaging.version import Version
+
+from toolmatrix import resources
+from toolmatrix.render.model import UsedPackage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.recipes.model import Provision
+
+# What the module venv puts into an environment before anything else (Python documentation, ensurepip and venv), and
+# Debian and Ubuntu beside it (package python3-venv, its wheels).
+_SEEDS = ("setuptools", "wheel", "pkg-resources")
+
+# The name in `NAME[extras]==RELEASE` or `NAME@ADDRESS`.
+_NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9]")
+
+
+def of(held: LockedTarget, provisions: Iterable[Provision]) -> Iterator[UsedPackage]:
+    """The packages that pip installs for provisions; of a build that is published as others these."""
+    for part in provisions:
+        if part.pip:
+            build = held.variants.get(part.component)
+            version = held.components[part.component].version
+            for text in (build.requirements if build else ()) or part.pip:
+                named, pinned, release = text.partition("==")
+                found = _NAME.match(named)
+                # An address is of one release. A nightly build, asked for by name alone, has one of its own.
+                known = release if pinned else version if "@" in named else ""
+                yield UsedPackage(
+                    component=part.component,
+                    package=found[0] if found else named,
+                    version=known,
+                )
+
+
+def words(used: Iterable[UsedPackage]) -> Iterator[str]:
+    """The words by which the check is told of packages: for each its name, release, and two programs, or nothing."""
+    known = _operations()
+    for one in used:
+        operation = known.get(one.component, {})
+        if one.version and Version(one.version) < Version(operation.get("since", "0")):
+            operation = {}
+        yield from (one.package, one.version)
+        yield from (operation.get("program", ""), operation.get("device", ""))
+
+
+def seeds(used: Iterable[UsedPackage]) -> tuple[str, ...]:
+    """What the environment had before, and an answer did not ask for."""
+    asked = {one.package for one in used}
+    return tuple(name for name in _SEEDS if name not in asked)
+
+
+@lru_cache(maxsize=1)
+def _operations() -> Mapping[str, Mapping[str, str]]:
+    held = resources.load_yaml(resources.operations_path())["operations"]
+    return {name: one for first, one in held.items() for name in (first, *one.get("also", ()))}
