@@ -40,6 +40,7 @@ LINES = {
     "audit": ["audit", "app"],
     "harvest": ["harvest", "--help"],
     "render": ["render", "--list-formats"],
+    "fetch": ["fetch", "--help"],
     "build": ["build"],
     "stages": ["stages", "--from-log", str(ROOT / "docs/logs/cuda-13.0.log")],
     "diagnose": ["diagnose", str(ROOT / "docs/logs/build.log")],

@@ -322,8 +322,7 @@ _ALL = (
         completer="file",
         examples=(
             "toolmatrix fetch out",
-            "toolmatrix render --output out --fetched fetched",
-            "toolmatrix build out -- --set '*.network=none'",
+            "toolmatrix fetch out --json",
         ),
     ),
     Command(
