@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import toolmatrix
 from tests.golden import assert_golden
 from tests.render.jobs import index, job
 from toolmatrix.api.locks import LockRequest, solved
@@ -21,6 +22,7 @@ from toolmatrix.lock.model import DEFAULT
 from toolmatrix.recipes import read as recipes
 from toolmatrix.render import dockerfile, formats, wheels
 from toolmatrix.render.model import UsedPackage
+from toolmatrix.request import recipes as requests
 from toolmatrix.request.fields import Fields, given
 from toolmatrix.request.read import read
 
@@ -125,6 +127,53 @@ def test_an_operation_is_run_of_releases_that_it_is_for() -> None:
     for version, runs in (("1.15.5", False), ("2.13.0", True)):
         used = UsedPackage(component="tensorflow-gpu", package="tensorflow-gpu", version=version)
         assert bool([*wheels.words([used])][2]) is runs
+
+
+@pytest.mark.parametrize(
+    ("words", "taken"),
+    [
+        (("torch==2.9.1", "--from=wheel"), "wheel"),
+        # Known as wheels alone, or named by a build.
+        (("vllm",), "wheel"),
+        (("torch==2.9.1+cu126",), "wheel"),
+        (("numpy==2.2.6", "gcc", "--from=wheel"), "toolchain"),
+        (("numpy==2.2.6", "--from=source"), "toolchain"),
+    ],
+)
+def test_what_is_asked_for_decides_the_recipe(words: tuple[str, ...], taken: str) -> None:
+    asks = read(index(), Fields(**given(words))).asks
+    froms = [ask.selector for ask in asks if ask.component == "from"]
+    assert requests.by_default(froms, [ask.component for ask in asks], index()) == taken
+
+
+def test_a_lock_of_wheels_is_rendered_by_their_recipe_unless_one_is_named() -> None:
+    held = answered("numpy==2.2.6", "--accelerator=none", "--distro=ubuntu24.04")
+    opened = toolmatrix.open_matrix()
+    for recipe, folder in ("", "/opt/venv /opt/venv"), ("toolchain", "python3.12-dev"):
+        found = toolmatrix.render(held, format="dockerfile", matrix=opened, recipe=recipe)
+        assert folder in found["x86.Dockerfile"]
+
+
+def test_a_recipe_of_wheels_refuses_what_compiles_and_what_is_built() -> None:
+    for words in (("numpy==2.2.6", "gcc", "--from=wheel"), ("torch==2.9.1", "--from=source")):
+        found = toolmatrix.lock(*words[:-1], from_=words[-1].partition("=")[2], recipe="wheel")
+        assert not found
+        assert "recipe `wheel` builds nothing with" in str(found)
+
+
+def test_rocm_comes_beside_what_has_none_inside() -> None:
+    words = ("--target=amd", "--distro=ubuntu24.04")
+    plan = made("torch==2.9.1", *words).images[0]
+    assert "rocm-hip-runtime" not in plan.runtime.packages
+    plan = made("tensorflow==2.17.0", *words).images[0]
+    assert {"rocm-hip-runtime", "rocm-ml-libraries"} <= {*plan.runtime.packages}
+    assert not {*plan.packages} & {*plan.runtime.packages} - {"python3.12"}
+
+
+def test_a_nightly_build_is_of_any_release() -> None:
+    plan = made("mlc-llm", "--target=x86").images[0]
+    assert {one.version for one in plan.wheels if one.component == "mlc-llm"} == {""}
+    formats.files(made("mlc-llm", "--target=x86"), [*formats.known()])
 
 
 def test_a_package_has_the_name_and_release_that_pip_installed() -> None:

@@ -112,7 +112,8 @@ def _subjects(recipe: Recipe, index: Index) -> Sequence[str]:
     if toolkits:
         return toolkits
     book = recipes.provisions(index)
-    parts = (*recipe.provisions, *book.provisions)
+    # What runs only is asked for its own packages.
+    parts = (*recipe.provisions, *(() if recipe.runs else book.provisions))
     brought = (one.component for one in parts if one.packages or one.pip or one.downloads)
     # What answers do not show cannot be asked for.
     return [name for name in dict.fromkeys(brought) if not components[name]["hidden"]]

@@ -245,7 +245,7 @@ class Options:
     recipe: str = of_command(
         "--recipe",
         completer="file",
-        help="what is built: a built-in recipe, or the path of one; of `render` toolchain where none is named",
+        help="what is built: a built-in recipe, or its path; of `render` wheel or toolchain where none is named",
     )
     base: tuple[str, ...] = of_command(
         "--base",

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from toolmatrix.lock.model import LockedTarget
+    from toolmatrix.lock.model import LockedClosure, LockedTarget
     from toolmatrix.recipes.model import Provision
 
 # What the module venv puts into an environment before anything else (Python documentation, ensurepip and venv), and
@@ -57,10 +57,10 @@ def words(used: Iterable[UsedPackage]) -> Iterator[str]:
         yield from (operation.get("program", ""), operation.get("device", ""))
 
 
-def seeds(used: Iterable[UsedPackage]) -> tuple[str, ...]:
-    """What the environment had before, and an answer did not ask for."""
-    asked = {one.package for one in used}
-    return tuple(name for name in _SEEDS if name not in asked)
+def seeds(used: Iterable[UsedPackage], closure: LockedClosure | None = None) -> tuple[str, ...]:
+    """What the environment had before, and neither an answer nor its packages name."""
+    named = {*(one.package for one in used), *(closure.packages if closure else ())}
+    return tuple(name for name in _SEEDS if name not in named)
 
 
 @lru_cache(maxsize=1)
