@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import string
 from typing import TYPE_CHECKING
 
@@ -69,10 +70,19 @@ def test_a_filter_writes_a_value_for_its_place(name: str, given: object, text: s
     assert type(quoted) is quote.Quoted
 
 
+def test_a_program_is_one_word_however_many_lines_it_has() -> None:
+    texts = ["import one\nassert 'a' << 1\n", "", "$(x) `y` \\"]
+    assert shlex.split(quote.programs(texts)) == texts
+    for hostile in ("a\rb", "a\x1b[0m", "a\u2028b"):
+        with pytest.raises(RenderError):
+            quote.programs([hostile])
+
+
 def test_templates_have_a_filter_for_each_place_and_for_each_way_to_quote() -> None:
     others = {
         "sh",
         "words",
+        "programs",
         "value",
         "comment",
         "line",

@@ -49,7 +49,8 @@ def of(held: LockedTarget, provisions: Iterable[Provision]) -> Iterator[UsedPack
 def words(used: Iterable[UsedPackage]) -> Iterator[str]:
     """The words by which the check is told of packages: for each its name, release, and two programs, or nothing."""
     known = _operations()
-    for one in used:
+    # A package may be what was asked for and a component of its own: tensorflow-rocm is both.
+    for one in {(part.package, part.version): part for part in used}.values():
         operation = known.get(one.component, {})
         if one.version and Version(one.version) < Version(operation.get("since", "0")):
             operation = {}
