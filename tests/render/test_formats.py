@@ -19,6 +19,7 @@ from tests.golden import assert_golden
 from tests.render import hostile, parsers
 from tests.render.jobs import LOCKS, job, lock
 from toolmatrix.errors import RenderError
+from toolmatrix.lock.model import LockedComponent
 from toolmatrix.render import around, formats, ours, outside
 from toolmatrix.resources import outside_path
 
@@ -316,8 +317,20 @@ def test_flags_of_c_and_cxx_that_differ_are_told_apart() -> None:
     (text,) = made("bazelrc", full()).values()
     said = {words_[1] for line in words(text) if (words_ := shlex.split(line))}
     assert {"--conlyopt=-O2", "--cxxopt=-std=gnu++17", "--host_cxxopt=-std=gnu++17"} <= said
-    assert {"--action_env=CUDAHOSTCXX=g++-7", "--host_action_env=CUDAHOSTCXX=g++-7"} <= said
+    assert "--action_env=CUDAHOSTCXX=g++-7" in said
     assert not any(word.startswith("--copt") for word in said)
+
+
+@pytest.mark.parametrize(("bazel", "known"), [("6.1.0", True), ("3.7.2", False), ("", False)])
+def test_an_option_is_given_to_a_bazel_that_is_known_to_take_it(bazel: str, known: bool) -> None:
+    held = full()
+    (image,) = held.images
+    parts = {name: part for name, part in image.locked.components.items() if name != "bazel"}
+    if bazel:
+        parts["bazel"] = LockedComponent(evidence="stated", version=bazel)
+    locked = image.locked.replace(components=parts)
+    (text,) = made("bazelrc", held.replace(images=(image.replace(locked=locked),))).values()
+    assert ("--host_action_env=CUDAHOSTCXX=g++-7" in text) is known
 
 
 @pytest.mark.process
@@ -446,5 +459,10 @@ def test_every_name_of_another_has_a_source() -> None:
     assert all("source" in one for runners in read["runners"].values() for one in runners)
     assert all(
         "source" in one
-        for one in [*read["actions"].values(), *read["conda"], *read["spack"], read["engine"]]
+        for one in [
+            *read["actions"].values(),
+            *read["devices"].values(),
+            *(entry for part in ("bazel", "conda", "spack") for entry in read[part]),
+            read["engine"],
+        ]
     )

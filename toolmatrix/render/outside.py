@@ -105,6 +105,15 @@ def spack(component: str, version: str) -> Spack | None:
     return _packaged(Spack, "spack", component, version)
 
 
+def bazel(option: str, version: str) -> bool:
+    """True if a Bazel of that release is known to take an option that earlier ones refuse."""
+    return any(
+        Scale("pep440", (version,)).select(entry["when"])
+        for entry in _read()["bazel"]
+        if entry["option"] == option
+    )
+
+
 def _packaged(kind: type[_Kind], channel: str, component: str, version: str) -> _Kind | None:
     for entry in _read()[channel]:
         if entry["component"] == component:

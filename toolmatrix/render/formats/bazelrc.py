@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.errors import RenderError
-from toolmatrix.render import around, quote
+from toolmatrix.render import around, outside, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "compiler flags as configurations of Bazel, for images that have any"
 
+_HOST_ENV = "host_action_env"
 # What Bazel takes as it is; its quotes, backslashes and comments are left alone (Bazel, bazelrc files).
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+=, -]*", re.ASCII)
 
@@ -40,8 +41,13 @@ def _lines(image: ImagePlan) -> Iterator[str]:
             # What the build makes for itself runs on the same machine as what it makes for others.
             for prefix in ("", "host_"):
                 yield _line(image.name, f"--{prefix}{option}={quote.plain('flag', flag)}")
+    bazel = image.locked.components.get("bazel")
+    options = ["action_env"]
+    # An option that a Bazel does not know ends every command: where none was resolved it may be an old one.
+    if bazel and outside.bazel(_HOST_ENV, bazel.version):
+        options.append(_HOST_ENV)
     for name, text in sorted(image.locked.flags.env.items()):
-        for option in ("action_env", "host_action_env"):
+        for option in options:
             yield _line(image.name, f"--{option}={quote.plain('name', name)}={text}")
 
 
