@@ -33,7 +33,8 @@ VERSIONS = """
 case $* in
     *--help) exit 0 ;;
     version*) echo 20.10.24 on amd64; exit 0 ;;
-    history*) echo 607000000; echo 123456; exit 0 ;;
+    *inspect*) echo 607123456; exit 0 ;;
+    info*) echo "[[driver-type io.containerd.snapshotter.v1]]"; exit 0 ;;
 esac
 """
 
@@ -78,7 +79,7 @@ def test_a_build_whose_check_passed_is_a_row(real: Cli, here: Path, out: Path) -
         "recipe": "toolchain",
         "base": "debian:12",
         "check": "9 checked, 0 failed",
-        "size": "607 MB",
+        "size": "607 MB packed",
         "engine": "docker 20.10.24 on amd64",
         "day": "2026-11-23",
     }

@@ -36,6 +36,8 @@ _HOLDS = re.compile(r'io\.github\.toolmatrix\.components="([^"]*)"')
 class Witness(Value):
     """What is known of a build besides how it ended: its proof, its engine, the size of its image, and the day.
 
+    `packed` is that size by the archives of the layers, which is what is sent.
+
     `name` is the stem of its files in `folder`.
     """
 
@@ -45,6 +47,7 @@ class Witness(Value):
     missing: str
     engine: str
     size: int
+    packed: bool
     day: str
 
 
@@ -97,6 +100,7 @@ def row(index: Index, lock: Lock, image: Built, seen: Witness) -> ImageBuild | s
         check="" if image.exit_code else seen.checked,
         missing=seen.missing if image.exit_code else "",
         size=seen.size,
+        packed=seen.packed,
     )
 
 

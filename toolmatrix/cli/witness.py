@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _LOCK = "toolmatrix.lock"
 _LONGEST = 1 << 16
+# By the store of containerd a size is that of the archives of the layers; by others, of their files.
+_PACKED = "io.containerd.snapshotter"
 _VERSIONS = {
     "docker": ("version", "--format", "{{.Server.Version}} on {{.Server.Arch}}"),
     "buildah": ("version", "--format", "{{.Version}} on {{.OsArch}}"),
@@ -48,17 +50,18 @@ def _row(context: Context, image: Built, engine: str, asked: Asked) -> ImageBuil
     with told("cannot read the log of a build", image.log), open(image.log, "rb") as log:
         while line := log.readline(_LONGEST):
             proof.read(line.decode("utf-8", "replace").rstrip())
-    words = ("history", "--human=false", "--format", "{{.Size}}", image.image)
-    # buildah has no such command, and of an image that was not built there is none.
-    layers = asked((engine, *words)) if engine == "docker" and not image.exit_code else ""
+    size = ""
+    # buildah tells the size of an image in words alone.
+    if engine == "docker" and not image.exit_code:
+        size = asked(("docker", "image", "inspect", "--format", "{{.Size}}", image.image)).strip()
     seen = recorded.Witness(
         folder=folder,
         name=file.removesuffix(".Dockerfile"),
         checked=proof.checked,
         missing=proof.missing,
         engine=f"{engine} {asked((engine, *_VERSIONS[engine])).strip()}",
-        # What an engine calls the size of an image may be that of its archive.
-        size=sum(int(size) for size in layers.split() if size.isdecimal()),
+        size=int(size) if size.isdecimal() else 0,
+        packed=bool(size) and _PACKED in asked(("docker", "info", "--format", "{{.DriverStatus}}")),
         day=this_day(context.env).isoformat(),
     )
     return recorded.row(context.index(), read.read(os.path.join(folder, _LOCK)), image, seen)

@@ -25,7 +25,8 @@ class ImageBuild(Value):
 
     `release` is that of `component`, which was asked for first; `beside` are the other components of its lock;
     `check` is what its check said, or `missing` the address that was not to be had. `seconds` are of a build of which
-    some layers may have been there before; `size` is in bytes, 0 where the engine does not say.
+    some layers may have been there before; `size` is in bytes, 0 where the engine does not say, and `packed` by the
+    archives of its layers.
     """
 
     component: str
@@ -41,6 +42,7 @@ class ImageBuild(Value):
     check: str = ""
     missing: str = ""
     size: int = 0
+    packed: bool = False
 
     @property
     def id(self) -> str:
@@ -86,7 +88,7 @@ def _row(one: ImageBuild) -> dict[str, Any]:
         "missing": one.missing,
         "check": one.check,
         "seconds": f"{one.seconds:.0f}" if one.check else "",
-        "size": f"{one.size / 1e6:.0f} MB" if one.size else "",
+        "size": _size(one) if one.size else "",
         "engine": one.engine,
         "lock": one.lock,
         "day": one.day,
@@ -98,6 +100,10 @@ def _row(one: ImageBuild) -> dict[str, Any]:
         **one.where,
         **{name: text for name, text in told.items() if text},
     }
+
+
+def _size(one: ImageBuild) -> str:
+    return f"{one.size / 1e6:.0f} MB" + (" packed" if one.packed else "")
 
 
 def _sources(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

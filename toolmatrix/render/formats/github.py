@@ -15,6 +15,19 @@ if TYPE_CHECKING:
 SUMMARY = "a workflow of GitHub Actions with a job for each image"
 PATH = ".github/workflows/toolmatrix.yml"
 
+# The longest that a job of GitHub's own machines may take, in minutes (GitHub, usage limits of Actions).
+_LONGEST = 360
+_PUSHES = "github.event_name != 'pull_request' && vars.TOOLMATRIX_PREFIX != ''"
+_ABOUT = (
+    "GitHub reads workflows at the root of a repository alone; DIRECTORY is where the bake file lies.",
+    "Variables of the repository, all optional:",
+    "  TOOLMATRIX_PREFIX: in front of every tag, such as registry.example/team/; pull requests push nothing",
+    "  TOOLMATRIX_REGISTRY: where to log in, with the secrets TOOLMATRIX_USER and TOOLMATRIX_TOKEN",
+    "  TOOLMATRIX_CACHE: a repository that keeps what was built, such as registry.example/team/cache",
+    "  TOOLMATRIX_MINUTES: how long an image may take; on GitHub's own machines 360 is the most",
+    "  TOOLMATRIX_RUNNER_AMD64, TOOLMATRIX_RUNNER_ARM64: machines of your own, for what takes longer or more disk",
+)
+
 # What a build depends on: other changes of a repository start none.
 _PATHS = ("**.Dockerfile", "**.check.sh", "**docker-bake.json", "**toolmatrix.lock", PATH)
 
@@ -25,7 +38,7 @@ def files(job: Job) -> dict[str, str]:
         *around.lines(job),
         *around.excluded(job),
         "",
-        "GitHub reads workflows at the root of a repository alone; DIRECTORY is where the bake file lies.",
+        *_ABOUT,
     )
     text = around.as_yaml(about, _workflow(job))
     return {PATH: _tagged(text)}
@@ -33,7 +46,11 @@ def files(job: Job) -> dict[str, str]:
 
 def _workflow(job: Job) -> dict[str, object]:
     cells = [
-        {"image": name, "runner": outside.runner("github", image.locked.platform)}
+        {
+            "image": name,
+            "runner": outside.runner("github", image.locked.platform),
+            "own": _own(image.locked.platform),
+        }
         for name, image in around.targets(job).items()
     ]
     return {
@@ -48,29 +65,59 @@ def _workflow(job: Job) -> dict[str, object]:
             "group": "${{ github.workflow }}-${{ github.ref }}",
             "cancel-in-progress": True,
         },
-        "env": {"DIRECTORY": "."},
+        "env": {
+            "DIRECTORY": ".",
+            "PREFIX": "${{ vars.TOOLMATRIX_PREFIX }}",
+        },
         "jobs": {
             "image": {
                 "name": "${{ matrix.image }}",
-                "runs-on": "${{ matrix.runner }}",
+                "runs-on": "${{ vars[matrix.own] || matrix.runner }}",
+                "timeout-minutes": f"${{{{ fromJSON(vars.TOOLMATRIX_MINUTES || '{_LONGEST}') }}}}",
                 "strategy": {
                     "fail-fast": False,
                     "matrix": {"include": cells},
                 },
-                "steps": [
-                    # What a build runs needs no token, which checkout would leave in the clone.
-                    {"uses": _uses("checkout"), "with": {"persist-credentials": False}},
-                    {"uses": _uses("buildx")},
-                    {
-                        "name": "Build and check",
-                        "working-directory": "${{ env.DIRECTORY }}",
-                        "env": {"IMAGE": "${{ matrix.image }}"},
-                        "run": 'docker buildx bake --progress=plain "$IMAGE"',
-                    },
-                ],
+                "steps": _steps(),
             }
         },
     }
+
+
+def _steps() -> list[dict[str, object]]:
+    return [
+        # What a build runs needs no token, which checkout would leave in the clone.
+        {"uses": _uses("checkout"), "with": {"persist-credentials": False}},
+        {"uses": _uses("buildx")},
+        {
+            "name": "Log in",
+            "if": f"{_PUSHES} && vars.TOOLMATRIX_REGISTRY != ''",
+            "env": {
+                "REGISTRY": "${{ vars.TOOLMATRIX_REGISTRY }}",
+                "REGISTRY_USER": "${{ secrets.TOOLMATRIX_USER }}",
+                "REGISTRY_TOKEN": "${{ secrets.TOOLMATRIX_TOKEN }}",
+            },
+            # On the line of a command everybody on the machine could read it.
+            "run": 'docker login "$REGISTRY" --username "$REGISTRY_USER" --password-stdin'
+            ' <<<"$REGISTRY_TOKEN"',
+        },
+        {
+            "name": "Build and check",
+            "working-directory": "${{ env.DIRECTORY }}",
+            "env": {
+                "IMAGE": "${{ matrix.image }}",
+                # A pull request may come from anybody, and writes no cache.
+                "CACHE": f"${{{{ {_PUSHES} && vars.TOOLMATRIX_CACHE || '' }}}}",
+                "PUSH": f"${{{{ {_PUSHES} && '--push' || '' }}}}",
+            },
+            "run": 'docker buildx bake --progress=plain ${PUSH:+"$PUSH"} "$IMAGE"',
+        },
+    ]
+
+
+def _own(platform: str) -> str:
+    # The machine as Docker calls it: `linux/arm64`.
+    return f"TOOLMATRIX_RUNNER_{platform.split('/')[1].upper()}"
 
 
 def _uses(name: str) -> str:

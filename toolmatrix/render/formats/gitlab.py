@@ -13,6 +13,15 @@ if TYPE_CHECKING:
 
 SUMMARY = "a child pipeline of GitLab with a job for each image"
 PATH = "toolmatrix.gitlab-ci.yml"
+_LOGIN = (
+    'if [ -n "$REGISTRY" ]; then printf %s "$REGISTRY_TOKEN" |'
+    ' docker login "$REGISTRY" --username "$REGISTRY_USER" --password-stdin; fi'
+)
+# Branches that anybody may write push nothing and write no cache.
+_PUSHES = (
+    'if [ -n "$PREFIX" ] && [ "$CI_COMMIT_BRANCH" = "$CI_DEFAULT_BRANCH" ];'
+    " then PUSH=--push; else unset PUSH CACHE; fi"
+)
 
 
 def files(job: Job) -> dict[str, str]:
@@ -22,7 +31,10 @@ def files(job: Job) -> dict[str, str]:
         *around.excluded(job),
         "",
         f"In .gitlab-ci.yml: {{trigger: {{include: {PATH}, strategy: depend}}}}. DIRECTORY is where the bake file",
-        "lies; on other than GitLab's own machines RUNNER is the tag of yours.",
+        "lies; on other than GitLab's own machines RUNNER is the tag of yours. Variables of the project, all optional:",
+        "  PREFIX: in front of every tag, such as registry.example/team/; the default branch pushes its images",
+        "  REGISTRY, REGISTRY_USER, REGISTRY_TOKEN: where to log in, and how; masked and protected",
+        "  CACHE: a repository that keeps what was built, such as registry.example/team/cache",
     )
     return {PATH: around.as_yaml(about, _pipeline(job))}
 
@@ -41,13 +53,17 @@ def _pipeline(job: Job) -> dict[str, object]:
             "services": [service],
             "tags": ["$RUNNER"],
             "parallel": {"matrix": cells},
+            # A runner has a bound of its own, and the lower one holds (GitLab, timeouts of jobs).
+            "timeout": "6h",
             "variables": {"DOCKER_TLS_CERTDIR": "/certs"},
             "script": [
                 # buildx takes the address of an engine from a context, and not from the environment.
                 "docker context create engine",
                 "docker buildx create --use engine",
                 'cd "$DIRECTORY"',
-                'docker buildx bake --progress=plain "$IMAGE"',
+                _LOGIN,
+                _PUSHES,
+                'docker buildx bake --progress=plain ${PUSH:+"$PUSH"} "$IMAGE"',
             ],
         },
     }
