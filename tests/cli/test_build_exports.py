@@ -95,6 +95,17 @@ def test_what_is_pushed_is_joined_by_platform_and_amd_stays_apart(
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("name", ["a b", "x,output=type=local", "$(id)", "-x"])
+def test_a_name_that_no_image_can_have_is_refused(
+    real: Cli, here: Path, out: Path, name: str
+) -> None:
+    outcome = real("build", "out", f"--push={name}", PATH=engine(here, "docker", METADATA))
+    refused(outcome, 2, "error[TM602]: ")
+    assert calls(here) == []
+    assert out.is_dir()
+
+
+@pytest.mark.process
 def test_no_index_is_made_where_an_image_is_missing(real: Cli, here: Path, out: Path) -> None:
     failing = METADATA.replace("*FAIL", "*x86")
     outcome = real("build", "out", "--push", "a.example/b", PATH=engine(here, "docker", failing))

@@ -15,6 +15,7 @@ import pytest
 
 from tests.engine import company, docker
 from tests.engine.commands import ROOT, ran
+from toolmatrix.harvest import kept
 from toolmatrix.lock import read, write
 
 if TYPE_CHECKING:
@@ -214,6 +215,22 @@ def test_numpy_was_built_from_its_source_by_the_resolved_compiler(numpy: Built) 
     # A wheel of the index is made for manylinux and brings libraries.
     assert [tag.split("-", 2)[2] for tag in tags] == ["linux_x86_64"]
     assert brought == []
+
+
+def test_the_build_of_numpy_is_written_down_as_one_from_its_source(numpy: Built) -> None:
+    (table,) = kept.tables(str(numpy.folder / "builds.yaml")).values()
+    (row,) = table["rows"]
+    told = {name: row.get(name, "") for name in ("numpy", "machine", "from", "distro", "recipe")}
+    assert told == {
+        "numpy": "===1.26.4",
+        "machine": "x86_64",
+        "from": "source",
+        "distro": "debian12",
+        "recipe": "numpy",
+    }
+    assert re.fullmatch(r"[1-9]\d* checked, 0 failed", row["check"])
+    assert re.fullmatch(r"\d+ MB( packed)?", row["size"])
+    assert "gcc 12" in row["beside"]
 
 
 def test_the_runtime_image_of_numpy_has_no_compiler_and_passes_its_check(numpy: Built) -> None:

@@ -10,6 +10,7 @@ import json
 import os.path
 
 from toolmatrix.errors import ConfigError, NothingMatched, Position, ToolMissing
+from toolmatrix.render import quote
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -43,7 +44,10 @@ def needs_bake(context: Context) -> str:
 
 
 def export(context: Context, folder: str, name: str, target: str, lock: Lock) -> ImageExport:
-    """The export of an image, by its name and that of its target in the bake file."""
+    """The export of an image, by its name and that of its target in the bake file.
+
+    Raises ConfigError, and RenderError for a name that no image can have.
+    """
     option = needs_bake(context)
     if not option:
         return ImageExport()
@@ -51,7 +55,7 @@ def export(context: Context, folder: str, name: str, target: str, lock: Lock) ->
     settings = []
     if options.push:
         # Each image has a name of its own: one tag is of one image, until an index joins them.
-        image, kind = f"{options.push}-{name}", "type=registry"
+        image, kind = f"{quote.plain('reference', options.push)}-{name}", "type=registry"
         settings.append(f"tags={image}")
     if options.reproducible:
         kind += ",rewrite-timestamp=true"
