@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
-ONNX = ("onnxruntime==1.18.1", "--from", "wheel", "--accelerator", "none")
+ONNX = ("onnxruntime==1.17.3", "--from", "wheel", "--accelerator", "none")
 ASKED = (*ONNX, "--distro", "debian12", "--target", "x86")
 DAY = {"SOURCE_DATE_EPOCH": "1795392000"}
 PASSED = """\
@@ -65,17 +65,18 @@ def test_a_build_whose_check_passed_is_a_row(real: Cli, here: Path, out: Path) -
     assert outcome.code == 0
     assert "builds.yaml: 1 row, 1 new" in outcome.err
     ((name, row),) = cells(here / "builds.yaml").items()
-    assert name == "onnxruntime-builds/1.18.1/x86_64/wheel/none/debian12/3.11"
+    assert name == "onnxruntime-builds/1.17.3/x86_64/wheel/none/debian12/3.11"
     assert re.fullmatch("[0-9a-f]{12}", row.pop("lock"))
     assert row.pop("beside").startswith("numpy 1.")
     assert re.fullmatch(r"\d+", row.pop("seconds"))
     assert row == {
-        "onnxruntime": "===1.18.1",
+        "onnxruntime": "===1.17.3",
         "machine": "x86_64",
         "from": "wheel",
         "accelerator": "none",
         "distro": "debian12",
         "python": "3.11",
+        "build": "1.17.3+cpu@default/x86_64",
         "recipe": "toolchain",
         "base": "debian:12",
         "check": "9 checked, 0 failed",
@@ -139,7 +140,7 @@ def test_a_dockerfile_edited_by_hand_is_no_fact_of_its_lock(
     real: Cli, here: Path, out: Path
 ) -> None:
     file = out / "x86.Dockerfile"
-    file.write_text(file.read_text().replace("onnxruntime==1.18.1", "onnxruntime==1.18.0"))
+    file.write_text(file.read_text().replace("onnxruntime==1.17.3", "onnxruntime==1.18.0"))
     outcome = real("build", "out", "--write", "builds.yaml", PATH=printing(here, PASSED))
     assert "x86.Dockerfile was edited by hand" in outcome.err
     assert not (here / "builds.yaml").exists()
@@ -189,8 +190,18 @@ def test_answers_say_what_was_built(
     explained = " ".join(real("explain", "onnxruntime", *asked).out.split())
     assert f"built 2026-11-23 {text} (ran) [" in explained
     shown = real("show", "onnxruntime", *ours).out
-    assert re.search(r"1\.18\.1 +x86_64 +wheel +none +debian12 +3\.11 +2026-11-23 +607 MB", shown)
+    assert re.search(r"1\.17\.3 +x86_64 +wheel +none +debian12 +3\.11 +2026-11-23 +607 MB", shown)
     validated(real("show", "onnxruntime", *ours, "--json").json(), "component")
+    assert out.is_dir()
+
+
+@pytest.mark.process
+def test_another_build_of_the_release_was_not_built(real: Cli, here: Path, out: Path) -> None:
+    real("build", "out", "--write", "builds.yaml", PATH=printing(here, PASSED), **DAY)
+    facts = here / "builds.yaml"
+    facts.write_text(facts.read_text().replace("1.17.3+cpu@default", "1.17.3+cu12@default"))
+    asked = (*ASKED, "--matrix", "builds.yaml")
+    assert "built 2026" not in real("resolve", *asked).out
     assert out.is_dir()
 
 
@@ -202,7 +213,7 @@ def test_another_machine_accelerator_or_release_was_not_built(
     at = ("--distro", "debian12", "--matrix", "builds.yaml")
     for words in (
         (*ONNX, "--target", "arm"),
-        ("onnxruntime==1.18.1", "--from", "source", "--accelerator", "none", "--target", "x86"),
+        ("onnxruntime==1.17.3", "--from", "source", "--accelerator", "none", "--target", "x86"),
         ("onnxruntime==1.18.0", *ONNX[1:], "--target", "x86"),
         ("numpy==1.26.4", "--target", "x86"),
     ):

@@ -86,6 +86,7 @@ def row(index: Index, lock: Lock, image: Built, seen: Witness) -> ImageBuild | s
         component=component,
         release=held[component].version,
         where=where,
+        build=target.variants[component].build if component in target.variants else "",
         beside={
             name: part.version
             for name, part in held.items()

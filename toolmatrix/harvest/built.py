@@ -15,7 +15,7 @@ ABOUT = "Images that were built, and those that were not because an address was 
 # Each narrows its row to what was built; the rest tells of it, and nothing here binds or ranks an answer.
 _WHERE = ("machine", "from", "accelerator", "distro", "python")
 _TOLD = (
-    *("beside", "recipe", "base", "missing", "check", "seconds", "size", "engine", "lock"),
+    *("build", "beside", "recipe", "base", "missing", "check", "seconds", "size", "engine", "lock"),
     "day",
 )
 
@@ -23,10 +23,10 @@ _TOLD = (
 class ImageBuild(Value):
     """One image: what it was built of and came to, as a row of facts has it.
 
-    `release` is that of `component`, which was asked for first; `beside` are the other components of its lock;
-    `check` is what its check said, or `missing` the address that was not to be had. `seconds` are of a build of which
-    some layers may have been there before; `size` is in bytes, 0 where the engine does not say, and `packed` by the
-    archives of its layers.
+    `release` is that of `component`, which was asked for first; `build` is the variant that was installed, if any, and
+    `beside` are the other components of the lock; `check` is what the check said, or `missing` the address that was not
+    to be had. `seconds` are of a build of which some layers may have been there before; `size` is in bytes, 0 where the
+    engine does not say, and `packed` by the archives of its layers.
     """
 
     component: str
@@ -39,6 +39,7 @@ class ImageBuild(Value):
     lock: str
     day: str
     seconds: float
+    build: str = ""
     check: str = ""
     missing: str = ""
     size: int = 0
@@ -82,6 +83,7 @@ def _head(name: str) -> dict[str, Any]:
 
 def _row(one: ImageBuild) -> dict[str, Any]:
     told = {
+        "build": one.build,
         "beside": "; ".join(f"{name} {release}" for name, release in sorted(one.beside.items())),
         "recipe": one.recipe,
         "base": one.base,

@@ -45,6 +45,8 @@ def of(index: Index, resolution: Resolution, target: str) -> list[BuiltImage]:
             for build in builds
             if "check" in build.cells
             and all(build.cells.get(one, said.get(one)) == said.get(one) for one in _SAME)
+            # Of one release there are builds for several toolkits, and each is another thing to install.
+            and build.cells.get("build", "") == chosen.get(f"{name}-variant", "")
         ]
         found += [one for one in near if one.same] or near
     return found
