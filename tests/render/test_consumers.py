@@ -16,11 +16,13 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
 import pytest
 import yaml
 
+from tests.engine import bases, docker
+from tests.engine.__main__ import folder
 from tests.harvest import shop
 from tests.images import hostile as servers
 from tests.images.hostile import Reply
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 BESIDE = Path(sys.executable).parent
 NODE = BESIDE.parent / "node/node_modules/.bin"
+BASE = ("base-image", "distro")
 SERIES = ".".join(platform.python_version_tuple()[:2])
 HERE = {"x86_64": "x86", "aarch64": "arm"}.get(platform.machine(), "")
 
@@ -440,3 +443,55 @@ def test_development_containers_and_features_are_read(name: str, tmp_path: Path)
             names = {name.removeprefix("./") for name in packed.getnames()} - {"", "."}
         assert {"devcontainer-feature.json", "install.sh"} <= names
         assert len(names) == 3
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_feature_installs_what_was_resolved(tmp_path: Path) -> None:
+    if lacking := docker.missing("mmdebstrap"):
+        docker.unable(f"a root file system needs {', '.join(lacking)}")
+    answer = lock("debian")
+    part = answer.environments["default"].targets["x86"]
+    # Java, which Bazel brings, is not set up without /proc.
+    kept_parts = {
+        name: one for name, one in part.components.items() if name in ("gcc", "python", *BASE)
+    }
+    environment = answer.environments["default"].replace(
+        targets={"x86": part.replace(components=kept_parts)}
+    )
+    held = job(answer.replace(environments={"default": environment}))
+    script = next(
+        path
+        for path in written("devcontainer-feature", held, tmp_path)
+        if path.suffix == ".sh" and path.stem == "install"
+    )
+    try:
+        kept = bases.archive(bases.Base("bookworm", "amd64"), folder())
+    except bases.BaseFailed as error:
+        docker.unable(str(error))
+    root = tmp_path / "root"
+    root.mkdir()
+    with tarfile.open(kept) as archive, (tmp_path / "layer.tar").open("wb") as layer:
+        shutil.copyfileobj(cast("IO[bytes]", archive.extractfile("layer.tar")), layer)
+    # Owners, modes and devices as they are, which is the tar of the system's business.
+    ran("tar", "-xf", "layer.tar", "-C", "root", cwd=tmp_path)
+    shutil.copytree(script.parent, root / "feature")
+    for name in ("resolv.conf", "hosts"):
+        shutil.copy(f"/etc/{name}", root / "etc" / name)
+    known = {name: text for name, text in os.environ.items() if name.lower().endswith("_proxy")}
+    told = ran(
+        *("chroot", root, "bash", "/feature/install.sh"),
+        cwd=tmp_path,
+        PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        **known,
+    )
+    assert re.search(r"^\d+ checked, 0 failed$", told.stdout, re.MULTILINE)
+    # In another distribution it installs nothing.
+    (root / "etc/os-release").unlink()
+    (root / "etc/os-release").write_text("ID=ubuntu\nVERSION_ID=24.04\n")
+    other = subprocess.run(
+        ["chroot", root, "bash", "/feature/install.sh"], check=False, capture_output=True, text=True
+    )
+    assert (other.returncode, other.stdout) == (1, "")
+    assert other.stderr == "this feature is for debian 12, and not for ubuntu 24.04\n"
