@@ -285,6 +285,23 @@ def test_a_shell_reads_variables_as_they_are(text: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["env.sh"]
 
 
+@pytest.mark.process
+@pytest.mark.parametrize("text", sampled(hostile.TEXTS, every=3))
+def test_a_shell_reads_the_script_of_a_feature(text: str, tmp_path: Path) -> None:
+    for kind in (".images[].locked.flags.env{}", ".images[].device_env{}", ".images[].distro.os"):
+        leaf = hostile.kinds(full("modern"))[kind]
+        try:
+            made = formats.known()["devcontainer-feature"].files(leaf.put(text))
+        except RenderError:
+            continue
+        (script,) = [found for path, found in made.items() if path.endswith("install.sh")]
+        # It is read and not run: it would install.
+        told = subprocess.run(
+            ["bash", "-n"], input=script, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (told.returncode, told.stderr) == (0, "")
+
+
 STUB = """#!/bin/sh
 for word; do printf '%s\\0' "$word"; done >> "$RECORD"
 echo 1
