@@ -34,6 +34,8 @@ CASES = [
     ("toolchain", "gcc --distro rockylinux9", "x86,arm"),
     ("toolchain", "cuda==12.4.1 gcc python --distro ubuntu22.04", "x86"),
     ("tvm", "apache-tvm", ALL),
+    ("wheel", "tensorflow==2.13.0 --from wheel", "x86"),
+    ("wheel", "torch --from wheel", ALL),
 ]
 """What each recipe is rendered for: each package manager, bases with a toolkit and without."""
 
