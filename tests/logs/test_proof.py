@@ -72,3 +72,5 @@ def test_only_a_check_that_passed_is_a_proof() -> None:
     assert proof.checked == ""
     proof.read("#12 11.50 8 checked, 0 failed")
     assert proof.checked == "8 checked, 0 failed"
+    proof.read("#14 0.710 12 checked, 0 failed, 1 not tried")
+    assert proof.checked == "12 checked, 0 failed, 1 not tried"

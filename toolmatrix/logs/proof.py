@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # The last line of a check (the template `check.sh`).
-_CHECKED = re.compile(r"\b([1-9]\d* checked, 0 failed)$")
+_CHECKED = re.compile(r"\b([1-9]\d* checked, 0 failed(?:, \d+ not tried)?)$")
 _URL = re.compile(r"\b(?:https?|git|ftp)://[^\s\"'<>|)\]]+")
 # As Go, curl, git, wget, apt, Python, Java and CMake say that a host has no address or does not answer. `host` is
 # asked for, a proxy that refuses it is another host.
