@@ -77,7 +77,7 @@ def test_a_build_whose_check_passed_is_a_row(real: Cli, here: Path, out: Path) -
         "distro": "debian12",
         "python": "3.11",
         "build": "1.17.3+cpu@default/x86_64",
-        "recipe": "toolchain",
+        "recipe": "wheel",
         "base": "debian:12",
         "check": "9 checked, 0 failed",
         "size": "607 MB packed",
@@ -163,10 +163,10 @@ def test_an_image_of_tools_is_none_of_a_framework_from_source(real: Cli, here: P
 
 
 ANSWERS = [
-    pytest.param((), "on debian12 with python 3.11 by recipe toolchain", id="same"),
+    pytest.param((), "on debian12 with python 3.11 by recipe wheel", id="same"),
     pytest.param(
         ("--distro", "ubuntu22.04"),
-        "on debian12 with python 3.11 by recipe toolchain, not on ubuntu22.04",
+        "on debian12 with python 3.11 by recipe wheel, not on ubuntu22.04",
         id="distribution",
     ),
 ]

@@ -83,7 +83,9 @@ def test_a_directory_remembers_its_mirrors(real: Cli, here: Path) -> None:
     assert real(*said).code == 0
     assert real("render", "--check", "--output", "out").code == 0
     text = (here / "out/x86.Dockerfile").read_text()
-    assert "\nADD --link --chmod=0755 https://mirror.invalid/gh/bazelbuild/bazel/releases/" in text
+    assert re.search(
+        r"^ADD --link .* https://mirror.invalid/gh/bazelbuild/bazel/releases/", text, re.MULTILINE
+    )
     assert "https://github.com" not in text
 
 
