@@ -1,4 +1,4 @@
-"""Files written whole or not at all: beside their places, and renamed once all of a run are there."""
+"""Files written whole or not at all, beside their places, and renamed once all of a run are there; what is in one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
+
+_PIECE = 1 << 20
 
 
 def replace_file(path: str, pieces: Iterable[str]) -> None:
@@ -132,3 +134,14 @@ def _remove(path: str) -> None:
         os.remove(path)
     except OSError:
         return
+
+
+def file_digest(path: str) -> str:
+    """The SHA-256 of a file, read piece by piece, in hexadecimal digits. Raises OSError."""
+    from hashlib import sha256
+
+    found = sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(_PIECE):
+            found.update(piece)
+    return found.hexdigest()

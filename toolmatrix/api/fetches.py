@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from toolmatrix.api import PLAIN, Outcome
 from toolmatrix.errors import IndexFailed, NothingMatched, Position
-from toolmatrix.outputs import told
+from toolmatrix.outputs import file_digest, told
 from toolmatrix.report.terminal import plural, printable
 from toolmatrix.value import Document, Value
 
@@ -32,7 +32,6 @@ FOLDER = "fetched"
 """What the folder is called where the lock names none."""
 LARGEST = 16 << 30
 """Bytes of one file."""
-_STEP = 1 << 20
 
 
 class FetchedFile(Document):
@@ -111,8 +110,7 @@ def fetch(
 
     path = os.path.join(folder, files.LOCK)
     lock = read.read(path)
-    kept: dict[str, Any] = {name.replace("-", "_"): words for name, words in lock.render.items()}
-    options = files.beside(files.RenderOptions(**kept), path)
+    options = files.options_of(lock, path, index)
     named = options.fetched
     job = files.rendered(lock, options, files.rules(index, options), targets=options.target).job
     to = os.path.join(folder, named or FOLDER)
@@ -251,10 +249,5 @@ class _Getter:
 
 
 def _digest(path: str) -> str:
-    from hashlib import sha256
-
-    found = sha256()
-    with told("cannot read what was fetched", path), open(path, "rb") as file:
-        while part := file.read(_STEP):
-            found.update(part)
-    return found.hexdigest()
+    with told("cannot read what was fetched", path):
+        return file_digest(path)

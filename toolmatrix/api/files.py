@@ -237,16 +237,22 @@ def render(
         "fetched": fetched,
         "option": listed(option),
     }
-    said: dict[str, Any] = {**lock.render, **{name: one for name, one in given.items() if one}}
-    options = RenderOptions(**{name.replace("-", "_"): value for name, value in said.items()})
-    if not said.get("recipe"):
-        options = options.replace(recipe=recipe_of(lock, index))
-    elif path and not recipe:
-        options = beside(options, path)
+    options = options_of(lock, path, index, {name: one for name, one in given.items() if one})
     notes = moved(lock, path, index)
     made = rendered(lock, options, rules(index, options), targets=options.target, strict=strict)
     made.notes = tuple(notes)
     return made
+
+
+def options_of(
+    lock: Lock, path: str, index: Index, given: Mapping[str, str | Sequence[str]] | None = None
+) -> RenderOptions:
+    """The options that a lock at a path keeps, those `given` before them. Without a recipe the default is taken."""
+    said: dict[str, Any] = {**lock.render, **(given or {})}
+    options = RenderOptions(**{name.replace("-", "_"): value for name, value in said.items()})
+    if not options.recipe or "recipe" not in said:
+        return options.replace(recipe=recipe_of(lock, index))
+    return beside(options, path) if path and not (given or {}).get("recipe") else options
 
 
 def recipe_of(lock: Lock, index: Index) -> str:

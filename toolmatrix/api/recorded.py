@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 import re
 
-from toolmatrix.api import harvests
+from toolmatrix.api import files, harvests
 from toolmatrix.harvest import built, written
 from toolmatrix.harvest.built import ImageBuild
 from toolmatrix.lock import write
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock, LockedEnvironment
 
-_RECIPE = "toolchain"
-"""What `render` takes where none is named."""
 # Parts of an answer that are told apart from what is beside it.
 _APART = ("distro", "python", "base-image", "driver")
 _DIGITS = 12
@@ -70,7 +68,7 @@ def row(index: Index, lock: Lock, image: Built, seen: Witness) -> ImageBuild | s
         if name == seen.name
     )
     held = target.components
-    recipe = str(lock.render.get("recipe", _RECIPE))
+    recipe = str(lock.render.get("recipe", "")) or files.recipe_of(lock, index)
     builds = "" if recipes.is_path(recipe) else recipes.recipe(recipe, index).builds
     inside = _HOLDS.search(texts[0])
     component = _component(index, environment, builds, inside[1].split() if inside else ())

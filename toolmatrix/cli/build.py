@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Report
     from toolmatrix.cli.context import Context
+    from toolmatrix.lock.model import Lock
 
 _LOCK = "toolmatrix.lock"
 _BAKE = "docker-bake.json"
@@ -241,7 +242,7 @@ def _bake(context: Context, folder: str) -> Iterator[_Build]:
         yield from _each(context, folder, "docker")
         return
     lock = read.read(os.path.join(folder, _LOCK))
-    for name, target, platform in _images(context, folder):
+    for name, target, platform in _images(context, folder, lock):
         out = image_exports.export(context, folder, name, bake_name(name), lock)
         # `--file` is said, as bake would read a compose file beside it as well.
         start = ("docker", "buildx", "bake", "--file", _BAKE)
@@ -255,7 +256,8 @@ def _bake(context: Context, folder: str) -> Iterator[_Build]:
 def _each(context: Context, folder: str, engine: str) -> Iterator[_Build]:
     if option := image_exports.needs_bake(context):
         image_exports.refuse(option)
-    for name, target, platform in _images(context, folder):
+    lock = read.read(os.path.join(folder, _LOCK))
+    for name, target, platform in _images(context, folder, lock):
         file = os.path.join(folder, name + _ENDING)
         where = ("--platform", platform, "--tag", _tag(folder, name), "--file", file)
         words = (engine, "build", *where, *context.passed, folder)
@@ -291,8 +293,7 @@ def _baked(context: Context, folder: str, name: str) -> str:
     return str(tag).replace("${PREFIX}", context.env.get("PREFIX", ""))
 
 
-def _images(context: Context, folder: str) -> Iterator[tuple[str, str, str]]:
-    lock = read.read(os.path.join(folder, _LOCK))
+def _images(context: Context, folder: str, lock: Lock) -> Iterator[tuple[str, str, str]]:
     wanted = ask.settled(context, context.index()).target if context.options.target else ()
     found = 0
     for name, environment, target in lock.names():

@@ -124,8 +124,10 @@ def _rendered(context: Context, index: Index) -> Rendered:
     options = context.options
     # The targets of a request are those of its lock: of one that has no answer there is nothing to write.
     targets = () if context.arguments else options.target
+    path = _answered_by(context)
+    held = None if context.arguments else read.read(path)
     wanted = files.RenderOptions(
-        recipe=options.recipe or _by_default(context, index),
+        recipe=options.recipe or _by_default(context, index, held),
         target=targets,
         format="" if options.format == _EVERY else options.format,
         dialect=options.dialect,
@@ -136,14 +138,13 @@ def _rendered(context: Context, index: Index) -> Rendered:
         option=options.option_,
     )
     rules = files.rules(index, wanted)
-    if context.arguments:
+    if held is None:
         # By its own name, however it was called: a lock says its request in the same words.
         named = wanted.recipe if recipes.is_path(wanted.recipe) else rules.recipe.name
         lock, refused = _solved(context, index, named)
         lock = _with_packages(context, index, lock)
     else:
-        path = _answered_by(context)
-        lock, refused = read.read(path), ()
+        lock, refused = held, ()
         for note in files.moved(lock, path, index):
             context.say_after(note)
     return files.rendered(
@@ -151,9 +152,9 @@ def _rendered(context: Context, index: Index) -> Rendered:
     )
 
 
-def _by_default(context: Context, index: Index) -> str:
-    if not context.arguments:
-        return files.recipe_of(read.read(_answered_by(context)), index)
+def _by_default(context: Context, index: Index, held: Lock | None) -> str:
+    if held is not None:
+        return files.recipe_of(held, index)
     asked = [
         ask
         for part in locking.environments(context, index, None).values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 
-from toolmatrix.api import harvests, recorded, this_day
+from toolmatrix.api import files, harvests, recorded, this_day
 from toolmatrix.lock import read
 from toolmatrix.logs.proof import Proof
 from toolmatrix.outputs import told
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     Asked = Callable[[tuple[str, ...]], str]
     """What a program printed, nothing where it failed."""
 
-_LOCK = "toolmatrix.lock"
 _LONGEST = 1 << 16
 # By the store of containerd a size is that of the archives of the layers; by others, of their files.
 _PACKED = "io.containerd.snapshotter"
@@ -64,4 +63,4 @@ def _row(context: Context, image: Built, engine: str, asked: Asked) -> ImageBuil
         packed=bool(size) and _PACKED in asked(("docker", "info", "--format", "{{.DriverStatus}}")),
         day=this_day(context.env).isoformat(),
     )
-    return recorded.row(context.index(), read.read(os.path.join(folder, _LOCK)), image, seen)
+    return recorded.row(context.index(), read.read(os.path.join(folder, files.LOCK)), image, seen)

@@ -61,10 +61,12 @@ def document(path: str, builds: Iterable[ImageBuild]) -> dict[str, Any]:
         # That an address is missing says where it was built, and nothing against one that was built elsewhere.
         if not (one.missing and others.get(one.id, {}).get("check")):
             kept.put(table, _row(one))
-    return {
-        "sources": _sources(tables),
-        "tables": [kept.ordered(one, _keys) for one in tables.values()],
-    }
+    return kept.document(
+        tables,
+        _keys,
+        title="toolmatrix, images that were built",
+        at="builds of {} as each row names them, by `toolmatrix build --write`",
+    )
 
 
 def _head(name: str) -> dict[str, Any]:
@@ -106,17 +108,6 @@ def _row(one: ImageBuild) -> dict[str, Any]:
 
 def _size(one: ImageBuild) -> str:
     return f"{one.size / 1e6:.0f} MB" + (" packed" if one.packed else "")
-
-
-def _sources(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    return {
-        name: {
-            "title": "toolmatrix, images that were built",
-            "at": f"builds of {name.removeprefix('built-')} as each row names them, by `toolmatrix build --write`",
-            "read": day,
-        }
-        for name, day in kept.newest(tables).items()
-    }
 
 
 def _keys(row: Mapping[str, Any], subject: str) -> list[str]:

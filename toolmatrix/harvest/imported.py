@@ -64,10 +64,12 @@ def document(path: str, together: Iterable[RanTogether], breaks: Iterable[Break]
         name = f"{broken.component}-breaks-{broken.dependency}"
         table = kept.table(tables, name, _break_head(broken))
         kept.put(table, _break_row(broken))
-    return {
-        "sources": _sources(tables),
-        "tables": [kept.ordered(one, _keys) for one in tables.values()],
-    }
+    return kept.document(
+        tables,
+        _keys,
+        title="toolmatrix, imports that were run",
+        at="imports of {} as each row names them, by `toolmatrix audit --import`",
+    )
 
 
 def _ran_head(ran: RanTogether) -> dict[str, Any]:
@@ -133,17 +135,6 @@ def _break_row(broken: Break) -> dict[str, Any]:
 
 def _source(component: str) -> str:
     return f"imported-{component}"
-
-
-def _sources(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    return {
-        name: {
-            "title": "toolmatrix, imports that were run",
-            "at": f"imports of {name.removeprefix(_source(''))} as each row names them, by `toolmatrix audit --import`",
-            "read": day,
-        }
-        for name, day in kept.newest(tables).items()
-    }
 
 
 def _keys(row: Mapping[str, Any], subject: str) -> list[str]:

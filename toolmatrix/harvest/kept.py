@@ -50,19 +50,31 @@ def put(table: dict[str, Any], row: dict[str, Any]) -> None:
     table["rows"] = [one for one in table["rows"] if one["id"] != row["id"]] + [row]
 
 
-def newest(held: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The day of the newest row of each source."""
+def document(
+    held: Mapping[str, Mapping[str, Any]],
+    keys: Callable[[Mapping[str, Any], str], list[str]],
+    title: str,
+    at: str,
+) -> dict[str, Any]:
+    """The facts of tables whose sources are called KIND-COMPONENT, each read on the day of its newest row.
+
+    `keys` has the order of a row, by its subject; `{}` in `at`, which says what was run, is the component.
+    """
     days: dict[str, str] = {}
     for one in held.values():
         last = max(row["day"] for row in one["rows"])
         days[one["source"]] = max(last, days.get(one["source"], ""))
-    return days
+    sources = {
+        name: {"title": title, "at": at.format(name.partition("-")[2]), "read": day}
+        for name, day in days.items()
+    }
+    return {"sources": sources, "tables": [_ordered(one, keys) for one in held.values()]}
 
 
-def ordered(
+def _ordered(
     table: Mapping[str, Any], keys: Callable[[Mapping[str, Any], str], list[str]]
 ) -> dict[str, Any]:
-    """A table in one order, whatever was there before and what came now; `keys` has that of a row."""
+    # Whatever was there before and what came now.
     columns = table["columns"]
     rows = sorted(table["rows"], key=lambda row: _numbers(row["id"]))
     told = {

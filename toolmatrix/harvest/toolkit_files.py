@@ -10,6 +10,7 @@ from toolmatrix.errors import HarvestRefused, Position
 from toolmatrix.harvest import programs
 from toolmatrix.harvest.archs import DRIVER, PTXAS
 from toolmatrix.harvest.wheel import RemoteWheel
+from toolmatrix.outputs import file_digest
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -87,7 +88,9 @@ def below(place: str, errand: Errand) -> list[ToolkitFiles]:
             toolkit
             for path in wheels
             for toolkit in _of_wheel(
-                RemoteWheel(errand.session, f"file://{os.path.abspath(path)}"), _digest(path), ""
+                RemoteWheel(errand.session, f"file://{os.path.abspath(path)}"),
+                file_digest(path),
+                "",
             )
         ]
     else:
@@ -111,16 +114,6 @@ def _wheels(place: str) -> Iterator[str]:
         raise HarvestRefused(
             "the toolkit cannot be read", where=Position(place), found=error.strerror or ""
         ) from None
-
-
-def _digest(path: str) -> str:
-    import hashlib
-
-    with open(path, "rb") as file:
-        digest = hashlib.sha256()
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def _of_wheel(files: _Files, sha256: str, uploaded: str) -> list[ToolkitFiles]:
