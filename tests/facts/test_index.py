@@ -39,6 +39,7 @@ def everything(index: Index) -> Any:
     """All that can be read from an index."""
     sections = [name for name in index.header["sections"] if name != "records"]
     read = {name: index.section(name) for name in sections}
+    read |= {name: index.entries(name) for name in ("ids", "sources", "builds")}
     records = {name: index.record(number) for name, number in read["ids"].items()}
     cites = [
         index.cites(binding.cites)

@@ -1,4 +1,4 @@
-"""Parts of the index that are read by themselves: entries of sections, records, ranges."""
+"""Parts of the index that are read by themselves: entries of long tables, records, ranges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolmatrix.facts import store
 from toolmatrix.facts.index import Index, IndexDamaged
 from toolmatrix.facts.records import CitedClaim
 from toolmatrix.facts.versions import Scale, SelectorError
-from toolmatrix.facts.writer import _entries, _since
+from toolmatrix.facts.writer import _since
 from toolmatrix.facts.writer import write as index_bytes
 
 if TYPE_CHECKING:
@@ -29,14 +29,15 @@ def opened(data: bytes) -> Index:
 
 
 @pytest.mark.parametrize("section", ["ids", "sources"])
-def test_an_entry_is_that_of_the_section(data: bytes, section: str) -> None:
-    whole = opened(data).section(section)
+def test_an_entry_is_that_of_the_table(data: bytes, section: str) -> None:
+    whole = opened(data).entries(section)
+    assert list(whole) == sorted(whole)
     index = opened(data)
     assert {name: index.entry(section, name) for name in whole} == whole
-    for name in (*whole, "no such"):
+    for name in (*whole, "", "no such", "~"):
         assert (name in whole) == found(index, section, name)
         assert not found(index, section, name[:-1])
-    assert section not in index._loaded
+    assert section not in index._tables
 
 
 def found(index: Index, section: str, name: str) -> bool:
@@ -45,28 +46,6 @@ def found(index: Index, section: str, name: str) -> bool:
     except KeyError:
         return False
     return True
-
-
-ODD = {
-    "": 1,
-    "a": {"b": ['\n"a":', "},\n"]},
-    'a"': "quoted",
-    "back\\slash": [],
-    "\n": "a break",
-    "ä~\x7f": None,
-    "z": {},
-}
-
-
-def test_an_entry_may_be_called_anything() -> None:
-    index = object.__new__(Index)
-    index._raw, index._loaded = {"odd": _entries(ODD)}, {}
-    for name in ("", "a", "z"):
-        assert index.entry("odd", name) == ODD[name]
-    from json import loads
-
-    index._loaded = {"odd": loads(_entries(ODD))}
-    assert {name: index.entry("odd", name) for name in ODD} == ODD
 
 
 def test_a_damaged_record_is_read_from_a_new_index(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """The compiled index: what a `resolve` reads instead of YAML; `writer` makes it.
 
-One file: a line `toolmatrix-index/4 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
+One file: a line `toolmatrix-index/5 CRC HEADER`, a JSON header of HEADER bytes with that CRC, then the sections it
 points to: one per component (its releases and what is said with it as the subject), then the records (claims with their
-sources, rows as printed). Sections, records and the entries of long sections are read one by one as an answer needs
-them. Each section and record has a checksum of its own, so that what a request does not reach costs nothing and damage
-is seen before anything of it is used.
+sources, rows as printed). Long tables lie in records as well, a run of their entries in each; their sections have the
+first key and the number of each run. Sections and records are read one by one as an answer needs them. Each has a
+checksum of its own, so that what a request does not reach costs nothing and damage is seen before anything of it is
+used.
 Equal facts make equal bytes.
 """
 
@@ -18,7 +19,7 @@ import zlib
 from toolmatrix.errors import MatrixError, Position
 from toolmatrix.facts.records import (
     KINDS,
-    Binding,
+    BindingGroup,
     BuildRecord,
     ChannelRecord,
     CitedClaim,
@@ -33,7 +34,7 @@ from toolmatrix.pack import Damaged, Parts, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar
 
     from toolmatrix.facts.records import ClaimRecord, FactRecord, Header, ReleaseRecord, RowRecord
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     """Gives a part by its name and by what it is made from, or makes it."""
     _Name = TypeVar("_Name", int, str)
 
-FORMAT = "toolmatrix-index/4"
+FORMAT = "toolmatrix-index/5"
 
 
 IndexDamaged = Damaged
@@ -51,8 +52,6 @@ LENGTH_BITS = 24
 """The number of a record is where it starts and, in so many bits, its length: no table has to be read to find it."""
 CRC_BYTES = 4
 """Before each record."""
-BREAK = "\n"
-"""Before and behind each entry of a section of entries: no JSON text has a raw one inside."""
 
 
 class Index:
@@ -78,6 +77,7 @@ class Index:
         except (ValueError, KeyError, RecursionError) as error:
             raise IndexDamaged(path) from error
         self._loaded: dict[str, Any] = {}
+        self._tables: dict[str, dict[str, Any]] = {}
         self._records: dict[int, Any] = {}
         self._components: dict[str, ComponentFacts] = {}
         self._raw: dict[str, bytes] = {}
@@ -150,15 +150,21 @@ class Index:
         return self._loaded[name]
 
     def entry(self, section: str, key: str) -> Any:
-        """One entry of a section of entries, without reading the others. Raises KeyError if there is none."""
-        if section in self._loaded or not key.isprintable() or "\\" in key or '"' in key:
-            return self.section(section)[key]
-        # The ids take over a megabyte, of which an answer wants a few: finding these in the bytes saves parsing all.
-        data, sign = self._sure(self._slice, section), f'{BREAK}"{key}":'.encode()
-        start = data.find(sign) + len(sign)
-        if start < len(sign):
+        """One entry of a long table. Raises KeyError if there is none."""
+        firsts, numbers = self.section(section)
+        run = sum(map(key.__ge__, firsts)) - 1
+        if run < 0:
             raise KeyError(key)
-        return _json(data[start : data.find(BREAK.encode(), start)].rstrip(b","))
+        return self._read(numbers[run], dict)[key]
+
+    def entries(self, section: str) -> dict[str, Any]:
+        """All entries of a long table, sorted by their keys."""
+        if section not in self._tables:
+            _, numbers = self.section(section)
+            held = self._tables[section] = {}
+            for number in numbers:
+                held |= self._read(number, dict)
+        return self._tables[section]
 
     def component(self, name: str) -> ComponentFacts:
         """The facts of a component, read once."""
@@ -166,7 +172,7 @@ class Index:
         if found is None:
             # Records are made of these three alone, as the rest is plain values in the order of the fields.
             *told, bindings, row_groups, disputes = self.section("c:" + name)
-            told += [*map(Binding._make, bindings)], [*map(RowGroup._make, row_groups)]
+            told += [*map(BindingGroup._make, bindings)], [*map(RowGroup._make, row_groups)]
             told.append([*map(Dispute._make, disputes)])
             found = self._components[name] = ComponentFacts._make(told)
         return found
@@ -182,17 +188,27 @@ class Index:
     @property
     def ids(self) -> dict[str, int]:
         """The number of the record of every claim, row and release by its id."""
-        found: dict[str, int] = self.section("ids")
-        return found
+        return self.entries("ids")
 
     def number(self, id: str) -> int:
         """The number of one record. Raises KeyError for an id that is not there."""
         found: int = self.entry("ids", id)
         return found
 
+    def find(self, id: str) -> FactRecord | None:
+        """The record of a claim, row or release by its id; None for an id that is not there."""
+        try:
+            return self.record(self.number(id))
+        except KeyError:
+            return None
+
+    def known(self, ids: Iterable[str]) -> list[FactRecord]:
+        """The records of those ids that are there."""
+        return [record for record in map(self.find, ids) if record is not None]
+
     def sources(self) -> dict[str, SourceRecord]:
         """Every source by its name."""
-        return {name: SourceRecord._make(told) for name, told in self.section("sources").items()}
+        return {name: SourceRecord._make(told) for name, told in self.entries("sources").items()}
 
     def source(self, name: str) -> SourceRecord:
         """One source. Raises KeyError for a name that is not there."""

@@ -10,7 +10,7 @@ from toolmatrix.value import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import TypeAlias, TypedDict
 
     States = Mapping[str, tuple[int, int]]
@@ -85,6 +85,38 @@ class Binding(NamedTuple):
         return self.alternatives or (self.component,)
 
 
+class BindingGroup(NamedTuple):
+    """Bindings about the same component that differ in their releases alone, column by column.
+
+    `releases` are those of the subject that any of them is about.
+    """
+
+    releases: int
+    kind: str
+    conditions: Mapping[str, int]
+    component: str
+    alternatives: Sequence[str]
+    evidence: str
+    masks: Sequence[int]
+    alloweds: Sequence[int]
+    cites: Sequence[int]
+
+    @property
+    def named(self) -> Sequence[str]:
+        """The components it speaks about."""
+        return self.alternatives or (self.component,)
+
+    def of(self, releases: int) -> list[Binding]:
+        """The bindings of a mask of subject releases."""
+        _, kind, conditions, component, alternatives, evidence, masks, alloweds, cites = self
+        made = Binding._make
+        return [
+            made((kind, mask, conditions, component, allowed, alternatives, evidence, cite))
+            for mask, allowed, cite in zip(masks, alloweds, cites, strict=True)
+            if mask & releases
+        ]
+
+
 class RowGroup(NamedTuple):
     """Soft: tested rows about the same components with the same evidence, column by column.
 
@@ -148,12 +180,16 @@ class CitedClaim(NamedTuple):
         return bool(mask & self.mask)
 
 
+UNREVIEWED = {"harvested", "also-requires"}
+"""The attributes of releases that were harvested for a request, which answers tell."""
+
+
 class ComponentFacts(NamedTuple):
     """The section of a component: its releases, oldest first, and what is said with it as the subject.
 
     `releases` are the records of the releases, `since_days` the days on which series began and `since_masks` the
     releases of all that had by each, `packages` the variants by the package that installs them, `brings` the variants
-    that bring the runtime of an accelerator.
+    that bring the runtime of an accelerator, `unreviewed` what was harvested for a request.
     """
 
     versions: Sequence[str]
@@ -164,9 +200,21 @@ class ComponentFacts(NamedTuple):
     releases: Sequence[int]
     packages: Mapping[str, int]
     brings: int
-    bindings: Sequence[Binding]
+    unreviewed: int
+    binding_groups: Sequence[BindingGroup]
     row_groups: Sequence[RowGroup]
     disputes: Sequence[Dispute]
+
+    @property
+    def bindings(self) -> Iterator[Binding]:
+        """What is hard, one by one; who asks often asks the groups."""
+        return (binding for group in self.binding_groups for binding in group.of(-1))
+
+    def about(self, component: str, releases: int) -> Iterator[Binding]:
+        """The bindings of a mask of releases about one component."""
+        for group in self.binding_groups:
+            if group.component == component and group.releases & releases:
+                yield from group.of(releases)
 
 
 class ClaimRecord(NamedTuple):

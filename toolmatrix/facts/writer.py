@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 
 from toolmatrix.facts import records, versions
-from toolmatrix.facts.index import BREAK, CRC_BYTES, FORMAT, LENGTH_BITS, sealed
+from toolmatrix.facts.compiled import union
+from toolmatrix.facts.index import CRC_BYTES, FORMAT, LENGTH_BITS, sealed
 from toolmatrix.facts.model import Component
 from toolmatrix.pack import joined, places
 
@@ -84,6 +87,14 @@ class _Writer:
             ]
         )
 
+    def table(self, entries: Mapping[str, Any]) -> bytes:
+        # The first keys are read for any of them, and are fewer bytes than what else a run has.
+        names = sorted(entries)
+        step = math.isqrt(len(names)) // 4 + 1
+        runs = [names[start : start + step] for start in range(0, len(names), step)]
+        numbers = [self.put({name: entries[name] for name in run}) for run in runs]
+        return _dump([[run[0] for run in runs], numbers])
+
     def components(self) -> None:
         matrix = self.compiled.matrix
         bindings = _by(self.compiled.bindings, lambda binding: binding.when[0][0])
@@ -99,23 +110,30 @@ class _Writer:
                     dates=dates,
                     since_days=since_days,
                     since_masks=since_masks,
-                    yanked=sum(scale.bit(one.version) for one in releases if one.yanked),
+                    yanked=_mask(scale, (one for one in releases if one.yanked)),
                     releases=[self.release(release) for release in releases],
                     packages=_packages(releases) if matrix.components[name].variant_of else {},
                     brings=self.brings(bindings.get(name, ())),
-                    bindings=[*map(self.binding, bindings.get(name, ()))],
+                    unreviewed=_mask(
+                        scale,
+                        (one for one in releases if records.UNREVIEWED & one.attributes.keys()),
+                    ),
+                    binding_groups=self.binding_groups(bindings.get(name, ())),
                     row_groups=self.row_groups(soft_constraints.get(name, ())),
                     disputes=[*map(self.dispute, disputes.get(name, ()))],
                 )
             )
 
-    def binding(self, binding: CompiledBinding) -> records.Binding:
-        given = {
-            "mask": binding.when[0][1],
-            "conditions": dict(binding.when[1:]),
-            "cites": self.cites(binding.cites),
-        }
-        return _record(records.Binding, binding, given)
+    def binding_groups(self, bindings: Sequence[CompiledBinding]) -> list[records.BindingGroup]:
+        # Neighbours alone: the order of bindings is that in which facts are told.
+        found = []
+        for head, group in itertools.groupby(bindings, _head):
+            kind, conditions, *told = head
+            rows = ((one.when[0][1], one.allowed, self.cites(one.cites)) for one in group)
+            masks, *columns = zip(*rows, strict=True)
+            fields = union(masks), kind, dict(conditions), *told, masks, *columns
+            found.append(records.BindingGroup._make(fields))
+        return found
 
     def dispute(self, dispute: CompiledDispute) -> records.Dispute:
         claim = dispute.rival.claim
@@ -165,10 +183,10 @@ class _Writer:
             self.ids[row.id] = self.row(row)
         for _, claim in sorted(matrix.claims.items()):
             self.claim(claim)
-        self.sections["ids"] = _entries(self.ids)
-        self.sections["builds"] = _entries(self.builds())
+        self.sections["ids"] = self.table(self.ids)
+        self.sections["builds"] = self.table(self.builds())
         self.sections["products"] = _dump(self.products())
-        self.sections["sources"] = _entries(
+        self.sections["sources"] = self.table(
             {name: _record(records.SourceRecord, part, {}) for name, part in matrix.sources.items()}
         )
         channels = sorted(matrix.channels.items())
@@ -254,10 +272,19 @@ def _record(kind: type[_Record], value: Value, given: Mapping[str, Any]) -> _Rec
     return kind._make([given[key] if key in given else getattr(value, key) for key in kind._fields])
 
 
+def _head(binding: CompiledBinding) -> tuple[Any, ...]:
+    kind, conditions = binding.kind, binding.when[1:]
+    return kind, conditions, binding.component, binding.alternatives, binding.evidence
+
+
 def _package(variant: Release) -> str:
     # With its extras: `jax[cuda12]` installs other builds than `jax`.
     # One that stands at an address of its own is told as `flash-attn@https://...`.
     return variant.attributes["install"].partition("@")[0].partition("=")[0]
+
+
+def _mask(scale: Scale, releases: Iterable[Release]) -> int:
+    return union(scale.bit(release.version) for release in releases)
 
 
 def _packages(variants: Sequence[Release]) -> dict[str, int]:
@@ -305,14 +332,6 @@ def _ranges(mask: int) -> list[int]:
         place += skipped + length
         mask >>= length
     return found
-
-
-def _entries(parts: Mapping[str, Any]) -> bytes:
-    # Each entry can be found by itself, as `Index.entry` does.
-    told = b",".join(
-        BREAK.encode() + _dump(name) + b":" + _dump(part) for name, part in sorted(parts.items())
-    )
-    return b"{" + told + BREAK.encode() + b"}"
 
 
 # Records hold no records, and need not be watched for going round.

@@ -98,7 +98,7 @@ class _Judge:
         named = [
             name
             for name in (_filled(template, values) for template in signature.facts)
-            if name is not None and name in self.index.ids
+            if name is not None and self.index.find(name) is not None
         ]
         cited = (*(ground.facts if ground else ()), *looked_up, *named)
         return Cause(

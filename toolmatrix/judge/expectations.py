@@ -209,8 +209,7 @@ def _excuse(index: Index, target: LockedTarget, framework: str, name: str) -> st
     if name == framework:
         return "it is built from source, and an image to build it in need not hold it"
     # Nor need it hold what only the package of the framework requires: nothing is installed from that package.
-    ids = index.ids
-    claims = [index.record(ids[fact]) for fact in target.components[name].facts if fact in ids]
+    claims = index.known(target.components[name].facts)
     required = [
         isinstance(claim, ClaimRecord) and claim.kind == "requires" and claim.subject == framework
         for claim in claims

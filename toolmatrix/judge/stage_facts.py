@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from toolmatrix.facts import evidence as words
+from toolmatrix.facts.records import RowRecord
 from toolmatrix.facts.versions import Scale, SelectorError, key, order
 from toolmatrix.finding import Incompatibility, united
 
@@ -123,8 +124,8 @@ def rows(index: Index, table: str) -> tuple[tuple[str, dict[str, str]], ...]:
 
 def row(index: Index, name: str) -> tuple[tuple[str, ...], dict[str, str]]:
     """One row by its id: the id and its cells, both empty where the matrix has no such row."""
-    ids = index.ids
-    return ((name,), dict(index.row(ids[name]).cells)) if name in ids else ((), {})
+    found = index.find(name)
+    return ((name,), dict(found.cells)) if isinstance(found, RowRecord) else ((), {})
 
 
 def refusal(

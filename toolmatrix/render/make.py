@@ -11,6 +11,7 @@ import re
 from fnmatch import fnmatchcase
 
 from toolmatrix.errors import NoImage, RenderError
+from toolmatrix.facts.records import RowRecord
 from toolmatrix.lock.model import PackageQuestion
 from toolmatrix.recipes.model import STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
@@ -84,12 +85,8 @@ class Rules:
 
     def cell(self, row: str, column: str) -> str:
         """A cell of a row of the matrix, or nothing."""
-        # `ids` would parse the ids of the whole matrix for this one.
-        try:
-            number = self.index.number(row)
-        except KeyError:
-            return ""
-        return dict(self.index.row(number).cells).get(column, "")
+        found = self.index.find(row)
+        return dict(found.cells).get(column, "") if isinstance(found, RowRecord) else ""
 
 
 def job(

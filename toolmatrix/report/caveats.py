@@ -85,7 +85,10 @@ def _harvested(resolution: Resolution) -> Iterator[Caveat]:
     for target, choices in resolution.targets.items():
         for choice in choices:
             facts = index.component(choice.component)
-            record = index.release(facts.releases[facts.versions.index(choice.version)])
+            place = facts.versions.index(choice.version) if facts.unreviewed else 0
+            if not facts.unreviewed & 2 << place:
+                continue
+            record = index.release(facts.releases[place])
             told, name = record.attributes, f"{choice.component} {choice.version}"
             components = [
                 {"target": target, "component": choice.component, "evidence": choice.evidence}

@@ -128,7 +128,7 @@ def reason(index: Index, choice: Choice) -> str:
 def carrier(index: Index, facts: Sequence[str], evidence: str) -> FactRecord | None:
     """The record that carries the evidence of a locked value, None where the matrix has none of its facts."""
     # A lock may be older than the matrix, and name facts that are no longer there.
-    records = [index.record(index.ids[fact]) for fact in facts if fact in index.ids]
+    records = index.known(facts)
 
     def rank(record: FactRecord) -> tuple[bool, bool, bool]:
         # A lock lists facts without saying which of them decided. A claim says more than the row it stands in, one

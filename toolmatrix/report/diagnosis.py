@@ -90,11 +90,8 @@ class DiagnosisReport:
         yield f"    | {printable(cause.text[:_LONGEST])}"
         if cause.count > 1:
             yield f"    | and {terminal.plural(cause.count - 1, 'more line')} like it"
-        ids = self.index.ids
         # Signatures name facts, and a matrix of one's own may have none of them.
-        mark = notes.mark(
-            self.index.record(ids[fact]).source for fact in cause.facts if fact in ids
-        )
+        mark = notes.mark(record.source for record in self.index.known(cause.facts))
         for reason in entry["because"] or [f"known from {cause.source}"]:
             bar = "    |   "
             yield from screen.wrap(f"{reason}  {entry['evidence']} {mark}", bar, bar)

@@ -264,8 +264,7 @@ def plan_text(index: Index, findings: Sequence[Finding], screen: Terminal) -> st
 
 def _marks(index: Index, finding: Finding, notes: claims.Notes) -> str:
     """The weakest evidence of the facts behind a finding, and the numbers of their sources."""
-    ids = index.ids
-    records = [index.record(ids[name]) for name in finding.facts if name in ids]
+    records = index.known(finding.facts)
     if not records:
         return ""
     worst = weakest(record.evidence for record in records)

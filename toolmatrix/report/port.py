@@ -140,7 +140,7 @@ def _behind(index: Index, target: LockedTarget, flag: str) -> tuple[list[str], s
     facts = []
     for fact in target.flags.facts:
         # The matrix may no longer have the fact.
-        record = index.record(index.ids[fact]) if fact in index.ids else None
+        record = index.find(fact)
         of_claim = isinstance(record, ClaimRecord) and record.releases == bare
         if of_claim or (isinstance(record, ReleaseRecord) and record.selector == bare):
             facts.append(fact)

@@ -244,8 +244,7 @@ def _takes(names: Names, target: str, accelerator: str) -> bool:
     bit = names.scale("target").bit(target)
     return all(
         binding.allowed & names.scale("accelerator").bit(accelerator)
-        for binding in names.index.component("target").bindings
-        if binding.component == "accelerator" and binding.mask & bit
+        for binding in names.index.component("target").about("accelerator", bit)
     )
 
 
@@ -257,10 +256,9 @@ def _accelerators(ask: Ask, names: Names) -> set[str]:
     scale = names.scale("accelerator")
     wanted = names.scale(ask.component).select(ask.selector)
     can = 0
-    for binding in names.index.component(ask.component).bindings:
-        if binding.component == "accelerator" and binding.mask & wanted:
-            # That a build also runs without its accelerator is no reason to ask for none.
-            can |= binding.allowed & ~scale.bit("none")
+    for binding in names.index.component(ask.component).about("accelerator", wanted):
+        # That a build also runs without its accelerator is no reason to ask for none.
+        can |= binding.allowed & ~scale.bit("none")
     return {*scale.named(can)} - {"none"}
 
 
@@ -271,13 +269,13 @@ def _codegen_accelerator(names: Names, archs: Sequence[str], devices: Sequence[s
         made |= names.scale("arch").bit(arch)
     for device in devices:
         bit = names.scale("device").bit(device)
-        for binding in names.index.component("device").bindings:
-            if binding.kind == "limits" and binding.component == "arch" and binding.mask & bit:
+        for binding in names.index.component("device").about("arch", bit):
+            if binding.kind == "limits":
                 made |= binding.allowed
     found: set[str] = set()
-    for binding in names.index.component("arch").bindings:
-        if binding.kind == "requires" and binding.mask & made:
-            found |= set(names.components[binding.component]["accelerators"])
+    for group in names.index.component("arch").binding_groups:
+        if group.kind == "requires" and group.releases & made:
+            found |= set(names.components[group.component]["accelerators"])
     return found.pop() if len(found) == 1 else ""
 
 
@@ -299,12 +297,12 @@ def _admits(ask: Ask, component: str, release: str, names: Names, given: Mapping
     # Its own facts alone are asked, which takes no solving: this runs before every answer.
     left = names.scale(ask.component).select(ask.selector)
     wanted = names.scale(component).bit(release)
-    for binding in names.index.component(ask.component).bindings:
+    for binding in names.index.component(ask.component).about(component, left):
         holds = all(
             name in given and mask & names.scale(name).bit(given[name])
             for name, mask in binding.conditions.items()
         )
-        if binding.component == component and holds and not binding.allowed & wanted:
+        if holds and not binding.allowed & wanted:
             left &= ~binding.mask
     return bool(left)
 

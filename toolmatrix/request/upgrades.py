@@ -268,12 +268,11 @@ def letting(index: Index, held: LockedEnvironment, moving: set[str]) -> Kept:
 
 def _moved(index: Index, held: LockedTarget, moving: set[str]) -> set[str]:
     # What a component says of another decided on it: when the one moves, so may the other, and what follows from that.
-    ids = index.ids
     said_by = {
         name: {
             record.subject
             for fact in part.facts
-            if fact in ids and isinstance(record := index.record(ids[fact]), ClaimRecord)
+            if isinstance(record := index.find(fact), ClaimRecord)
         }
         for name, part in held.components.items()
     }

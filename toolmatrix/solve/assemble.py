@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.facts.records import BindingGroup
     from toolmatrix.solve.engine import Nogood
     from toolmatrix.solve.parts import TestedRow, TestedRows
     from toolmatrix.solve.request import Request
@@ -177,11 +178,11 @@ def _spread(reached: Reached, target: str) -> None:
         for name in queue:
             can = left[name]
             waiting += [
-                (binding.conditions, binding.named)
-                for binding in reached.component(name).bindings
-                if binding.kind != "limits"
-                and (binding.alternatives or binding.component not in left)
-                and can & binding.mask
+                (group.conditions, group.named)
+                for group in reached.component(name).binding_groups
+                if group.kind != "limits"
+                and (group.alternatives or group.component not in left)
+                and can & group.releases
             ]
         queue = []
         still = []
@@ -206,9 +207,9 @@ def _arranged(reached: Reached) -> list[Variable]:
     needed = {
         name
         for other in asked
-        for binding in reached.component(other).bindings
-        if binding.kind != "limits"
-        for name in binding.named
+        for group in reached.component(other).binding_groups
+        if group.kind != "limits"
+        for name in group.named
     }
     sooner = [name for name, part in components.items() if part["hidden"] and name in needed]
     sooner += ["device"] * bool(reached.request.devices)
@@ -270,46 +271,43 @@ def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
     # Hundreds for the smallest request: the constructor would cost a tenth of all that assembling takes.
     made = Statement._make
     for target, name in reached.by_name:
-        remaining, several = reached.remaining[target], reached.multi_instance[target]
+        remaining = reached.remaining[target]
         left = remaining[name]
-        parts = reached.parts(target)
-        for binding in reached.component(name).bindings:
+        for group in reached.component(name).binding_groups:
             # Most limits speak of what is not reached, and bind nothing.
-            if binding.component not in remaining and binding.kind == "limits":
+            if group.component not in remaining and group.kind == "limits":
                 continue
-            conditions = binding.conditions
-            if not left & binding.mask:
+            if not left & group.releases:
                 continue
+            conditions = group.conditions
             if conditions and not reached.possible(target, conditions):
                 continue
-            if binding.evidence == UNKNOWN and silent:
+            if group.evidence == UNKNOWN and silent:
                 continue
             # With several archs or devices a fact is stated of each of those that it speaks about.
-            if several:
-                for number in reached.instances(target, [name, *conditions, binding.component]):
-                    terms = _broken(name, binding, reached.parts(target, number))
-                    if terms:
+            numbers = reached.instances(target, [name, *conditions, group.component])
+            broken = [_broken(name, group, reached.parts(target, number)) for number in numbers]
+            for binding in group.of(left):
+                for subject, given, about, whole in broken:
+                    # What always holds has no nogood.
+                    if excluded := whole & ~binding.allowed:
+                        end = ((about, excluded),) if about >= 0 else ()
+                        terms = ((subject, binding.mask), *given, *end)
                         yield made((terms, target, name, binding))
-            elif terms := _broken(name, binding, parts):
-                yield made((terms, target, name, binding))
 
 
-def _broken(subject: str, binding: Binding, parts: Mapping[str, Variable]) -> Nogood:
-    # A binding is broken where its conditions hold and it does not; one that always holds has no nogood.
-    if binding.alternatives:
-        broken = [(parts[name].number, 1) for name in binding.alternatives if name in parts]
-    else:
-        variable = parts.get(binding.component)
-        # What is not reached is absent.
-        excluded = ((2 << variable.count) - 1 if variable else 1) & ~binding.allowed
-        if not excluded:
-            return ()
-        broken = [(variable.number, excluded)] if variable else []
-    terms = [(parts[subject].number, binding.mask)]
-    for other, mask in binding.conditions.items():
-        if other in parts:
-            terms.append((parts[other].number, mask))
-    return (*terms, *broken)
+def _broken(
+    subject: str, group: BindingGroup, parts: Mapping[str, Variable]
+) -> tuple[int, Nogood, int, int]:
+    """When the bindings of a group are broken: the number of their subject, the terms that they share, and the number
+    and all candidates of the variable that they are about, -1 and its absence where it is none."""
+    given = [(parts[name].number, mask) for name, mask in group.conditions.items() if name in parts]
+    about = parts.get(group.component)
+    # All alternatives are absent at once; what is not reached is absent.
+    given += [(parts[name].number, 1) for name in group.alternatives if name in parts]
+    if group.alternatives or about is None:
+        return parts[subject].number, tuple(given), -1, 1
+    return parts[subject].number, tuple(given), about.number, (2 << about.count) - 1
 
 
 def _domains(reached: Reached) -> list[int]:
@@ -352,11 +350,13 @@ def _wanted(reached: Reached) -> dict[str, list[int]]:
     # Of most components nothing was withdrawn, and nobody has to know what pins them.
     found: dict[str, list[int]] = {name: [] for name, part in parts.items() if part.yanked}
     for part in parts.values():
-        for binding in part.bindings:
-            if binding.component in found and binding.kind == "requires":
-                pinned = not binding.allowed & binding.allowed - 1
-                if pinned or binding.mask & part.brings:
-                    found[binding.component].append(binding.allowed)
+        for group in part.binding_groups:
+            if group.component in found and group.kind == "requires":
+                found[group.component] += [
+                    allowed
+                    for mask, allowed in zip(group.masks, group.alloweds, strict=True)
+                    if not allowed & allowed - 1 or mask & part.brings
+                ]
     return found
 
 
@@ -420,12 +420,14 @@ class Assembly(Reached):
         left = dict(self.remaining[target])
         components = self.header["components"]
         for name in [name for name in left if components[name]["given"]]:
-            for binding in self.component(name).bindings:
-                certain = not left[name] & ~binding.mask and all(
-                    not left.get(other, 1) & ~mask for other, mask in binding.conditions.items()
+            for group in self.component(name).binding_groups:
+                certain = all(
+                    not left.get(other, 1) & ~mask for other, mask in group.conditions.items()
                 )
-                if certain and binding.component in left and not binding.alternatives:
-                    left[binding.component] &= binding.allowed
+                if certain and group.component in left and not group.alternatives:
+                    for mask, allowed in zip(group.masks, group.alloweds, strict=True):
+                        if not left[name] & ~mask:
+                            left[group.component] &= allowed
         return left
 
     def rows(self, target: str, left: Mapping[str, int]) -> Iterator[TestedRows]:

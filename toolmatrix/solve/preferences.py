@@ -88,9 +88,10 @@ def _plain(assembly: Assembly, target: str, variable: Variable, weight: int) -> 
         part = assembly.component(name)
         if any(group.carried for group in part.row_groups):
             plain = (2 << other.count) - 2
-            for binding in part.bindings:
-                if binding.kind == "requires" and components[binding.component]["accelerators"]:
-                    plain &= ~binding.mask
+            for group in part.binding_groups:
+                if group.kind == "requires" and components[group.component]["accelerators"]:
+                    for mask in group.masks:
+                        plain &= ~mask
             yield _support(variable, other, plain, weight, gate=brings)
 
 
@@ -130,11 +131,12 @@ def _for_it_alone(
 
 
 def _limiting(index: Index, subject: str, about: str) -> Iterator[tuple[int, int]]:
-    for binding in index.component(subject).bindings:
-        # Of what nobody read nothing is admitted but absence; of what was read in part, what is known.
-        known = binding.evidence != UNKNOWN or binding.allowed & ~1
-        if binding.kind == "limits" and binding.component == about and known:
-            yield binding.mask, binding.allowed
+    for group in index.component(subject).binding_groups:
+        if group.kind == "limits" and group.component == about:
+            for mask, allowed in zip(group.masks, group.alloweds, strict=True):
+                # Of what nobody read nothing is admitted but absence; of what was read in part, what is known.
+                if group.evidence != UNKNOWN or allowed & ~1:
+                    yield mask, allowed
 
 
 def limits(index: Index, subject: str, about: str, bit: int) -> int:
@@ -180,10 +182,10 @@ def stands_on_framework(index: Index, component: str) -> bool:
     # An image holds its framework: nobody installs that.
     held = {name for group in facts.row_groups if group.carried for name in group.components[1:]}
     return any(
-        binding.kind == "requires"
-        and binding.component not in held
-        and components[binding.component]["framework"]
-        for binding in facts.bindings
+        group.kind == "requires"
+        and group.component not in held
+        and components[group.component]["framework"]
+        for group in facts.binding_groups
     )
 
 

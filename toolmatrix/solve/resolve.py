@@ -213,26 +213,26 @@ class _Target:
         bit = self.bits[owner.number]
         part = self.assembly.component(owner.component)
         parts = self.assembly.parts(self.target, owner.instance)
-        for binding in part.bindings:
-            if binding.mask & bit and self.holds(binding.conditions, owner.instance):
-                for name in binding.named:
-                    about = parts.get(name)
-                    if about is not None and (
-                        name not in SEVERAL or owner.component in SEVERAL or owner is about
-                    ):
-                        self.claims.setdefault(about.number, []).append((owner, binding))
-                    # What a component says of codegen archs or devices it says of each of them.
-                    elif name in SEVERAL:
-                        for several in self.assembly.by_name.get((self.target, name), ()):
-                            self.claims.setdefault(several.number, []).append((owner, binding))
+        for group in part.binding_groups:
+            if not group.releases & bit or not self.holds(group.conditions, owner.instance):
+                continue
+            held = [(owner, binding) for binding in group.of(bit)]
+            for name in group.named:
+                of_its_own = name not in SEVERAL or owner.component in SEVERAL
+                if of_its_own and name in parts:
+                    self.claims.setdefault(parts[name].number, []).extend(held)
+                # What a component says of codegen archs or devices it says of each of them.
+                elif name in SEVERAL:
+                    for several in self.assembly.by_name.get((self.target, name), ()):
+                        self.claims.setdefault(several.number, []).extend(held)
         for dispute in part.disputes:
-            about = parts.get(dispute.component)
+            rivalled = parts.get(dispute.component)
             if (
                 dispute.mask & bit
-                and about is not None
+                and rivalled is not None
                 and self.holds(dispute.conditions, owner.instance)
             ):
-                self.disputes.setdefault(about.number, []).append(dispute)
+                self.disputes.setdefault(rivalled.number, []).append(dispute)
 
     def holds(self, conditions: Mapping[str, int], instance: int) -> bool:
         """True if conditions hold of what was chosen, of several instances the given one."""
@@ -344,16 +344,17 @@ class _Target:
         bit = self.bits[variable.number]
         flag = self.components[variable.component]["flag"]
         parts = self.assembly.parts(self.target, variable.instance)
-        for binding in self.assembly.component(variable.component).bindings:
-            about = parts.get(binding.component)
-            if not binding.mask & bit or about is None or self.chosen[about.number] is None:
+        for group in self.assembly.component(variable.component).binding_groups:
+            about = parts.get(group.component)
+            if not group.releases & bit or about is None or self.chosen[about.number] is None:
                 continue
-            part = self.components[binding.component]
-            if part["hidden"] or binding.kind == "needs" or (part["given"] and not flag):
+            part = self.components[group.component]
+            if part["hidden"] or group.kind == "needs" or (part["given"] and not flag):
                 continue
             # What is tied to nothing was chosen for no reason, and is none itself.
-            if about.number in self.tied and self.holds(binding.conditions, variable.instance):
-                found += self.cites(binding.cites, bit, about)
+            if about.number in self.tied and self.holds(group.conditions, variable.instance):
+                for binding in group.of(bit):
+                    found += self.cites(binding.cites, bit, about)
         return found
 
     def cites(self, record: int, bit: int, about: Variable | None = None) -> list[Cite]:
