@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 class Reached:
     """The part of the matrix that a request can reach: its variables, in the order in which the engine decides them.
 
+    What the given context leaves absent is not reached, but for a `whole` part, which tells by which fact it is absent.
     `remaining` is, by target, what the request leaves of each component reached, `asked` the same of those it names,
     `multi_instance` the numbers of the codegen archs and devices that a target has several of.
     """
 
-    def __init__(self, index: Index, request: Request) -> None:
+    def __init__(self, index: Index, request: Request, *, whole: bool = False) -> None:
         self.index = index
         self.request = request
+        self.whole = whole
         self.header = index.header
         self.component = index.component
         self.scale = index.scale
@@ -48,6 +50,7 @@ class Reached:
                 )
         self.remaining: dict[str, dict[str, int]] = {target: {} for target in request.targets}
         self.by_name: dict[tuple[str, str], list[Variable]] = {}
+        self.excluded: dict[str, set[str]] = {}
         for target in request.targets:
             _reach(self, target)
         self.variables = _arranged(self)
@@ -95,6 +98,18 @@ class Reached:
             if not left.get(component, 1) & mask:
                 return False
         return True
+
+    def certain(self, left: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+        """The components that the given context limits by itself, and what it leaves of each."""
+        components = self.header["components"]
+        for name in [name for name in left if components[name]["given"]]:
+            for group in self.component(name).binding_groups:
+                if not group.alternatives and all(
+                    not left.get(other, 1) & ~mask for other, mask in group.conditions.items()
+                ):
+                    for mask, allowed in zip(group.masks, group.alloweds, strict=True):
+                        if not left[name] & ~mask:
+                            yield group.component, allowed
 
     def instances(self, target: str, names: Sequence[str]) -> Sequence[int]:
         """The instance numbers over which a statement is repeated: each codegen arch or device in turn, else just 0."""
@@ -173,6 +188,10 @@ def _spread(reached: Reached, target: str) -> None:
     # A condition that cannot hold yet may do so when more is reached: it waits, and is looked at in each round.
     queue = [name for owner, name in reached.by_name if owner == target]
     left = reached.remaining[target]
+    certain = () if reached.whole else reached.certain(left)
+    excluded = {name for name, allowed in certain if not allowed & ~1 and name not in left}
+    reached.excluded[target] = excluded
+    unknown = excluded.union(SEVERAL)
     waiting: list[tuple[Mapping[str, int], Sequence[str]]] = []
     while queue:
         for name in queue:
@@ -191,7 +210,7 @@ def _spread(reached: Reached, target: str) -> None:
                 still.append((conditions, needed))
                 continue
             for name in needed:
-                if name not in left and name not in SEVERAL and _add(reached, target, name):
+                if name not in left and name not in unknown and _add(reached, target, name):
                     queue.append(name)
         waiting = still
 
@@ -363,9 +382,11 @@ def _wanted(reached: Reached) -> dict[str, list[int]]:
 class Assembly(Reached):
     """The problem of a request: what it can reach, and what is stated of that, each statement a nogood."""
 
-    def __init__(self, index: Index, request: Request, *, silent: bool = False) -> None:
+    def __init__(
+        self, index: Index, request: Request, *, silent: bool = False, whole: bool = False
+    ) -> None:
         """`silent` leaves out what only says that nobody knows."""
-        super().__init__(index, request)
+        super().__init__(index, request, whole=whole)
         self.domains = _domains(self)
         stated = [*_of_request(self), *_of_facts(self, silent=silent)]
         if request.stipulations:
@@ -393,7 +414,7 @@ class Assembly(Reached):
         """The same without what only says that nobody knows."""
         # What the evidence does not reach depends on all statements.
         if self.request.min_evidence:
-            return Assembly(self.index, self.request, silent=True)
+            return Assembly(self.index, self.request, silent=True, whole=self.whole)
         # All but the statements stays as it is; assembling anew would read every fact once more.
         other = object.__new__(Assembly)
         other.__dict__.update(self.__dict__)
@@ -418,16 +439,9 @@ class Assembly(Reached):
     def narrowed(self, target: str) -> dict[str, int]:
         """`left`, less what the given context alone excludes."""
         left = dict(self.remaining[target])
-        components = self.header["components"]
-        for name in [name for name in left if components[name]["given"]]:
-            for group in self.component(name).binding_groups:
-                certain = all(
-                    not left.get(other, 1) & ~mask for other, mask in group.conditions.items()
-                )
-                if certain and group.component in left and not group.alternatives:
-                    for mask, allowed in zip(group.masks, group.alloweds, strict=True):
-                        if not left[name] & ~mask:
-                            left[group.component] &= allowed
+        for name, allowed in self.certain(left):
+            if name in left:
+                left[name] &= allowed
         return left
 
     def rows(self, target: str, left: Mapping[str, int]) -> Iterator[TestedRows]:
@@ -444,6 +458,8 @@ class Assembly(Reached):
             for group in self.component(name).row_groups if owner == target else ():
                 # Most groups of a framework are about other releases: these need not be looked at row by row.
                 if asked != -1 and not any(map(asked.__and__, group.subjects)):
+                    continue
+                if not self.excluded[owner].isdisjoint(group.components):
                     continue
                 if not group.conditions or self.possible(target, group.conditions):
                     for number in self.instances(target, group.components):

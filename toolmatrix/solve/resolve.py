@@ -106,6 +106,10 @@ def attempt(index: Index, request: Request) -> Resolution | Assembly:
     """
     assembly = Assembly(index, request)
     found = solve(assembly.problem())
+    if isinstance(found, Conflict):
+        # What the context leaves absent has no part in an answer, and may be among the reasons why there is none.
+        assembly = Assembly(index, request, whole=True)
+        found = solve(assembly.problem())
     if not isinstance(found, Conflict):
         return judge(assembly, found.values)
     if not assembly.unread:
