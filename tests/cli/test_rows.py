@@ -11,6 +11,8 @@ from toolmatrix.request.read import Surroundings
 from toolmatrix.solve import preferences
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Solution, solve
+from toolmatrix.solve.parts import SEVERAL
+from toolmatrix.solve.resolve import judge
 
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
@@ -21,8 +23,8 @@ def index(cache: str) -> Index:
     return open_index((), {"XDG_CACHE_HOME": cache})
 
 
-def assembly(index: Index, words: str) -> Assembly:
-    return Assembly(index, Surroundings(index=index).read(words.split()))
+def assembly(index: Index, words: str, *, whole: bool = True) -> Assembly:
+    return Assembly(index, Surroundings(index=index).read(words.split()), whole=whole)
 
 
 @pytest.mark.parametrize(
@@ -55,5 +57,48 @@ def test_every_row_gives_the_same_answer(index: Index, words: str) -> None:
 
 
 def test_what_the_context_rules_out_cannot_speak(index: Index) -> None:
-    left = assembly(index, "tensorflow==2.6.5 --accelerator none").narrowed("x86")
+    words = "tensorflow==2.6.5 --accelerator none"
+    left = assembly(index, words).narrowed("x86")
     assert left["cuda"] == left["rocm"] == 1
+    assert {"cuda", "rocm"} <= assembly(index, words, whole=False).excluded["x86"]
+
+
+def chosen(index: Index, words: str, *, whole: bool) -> dict[str, dict[str, str]] | None:
+    """The releases of an answer, None where there is none."""
+    assembled = assembly(index, words, whole=whole)
+    found = solve(assembled.problem())
+    if not isinstance(found, Solution):
+        return None
+    judged = judge(assembled, found.values)
+    return {target: judged.chosen(target) for target in judged.targets}
+
+
+ASKED = (
+    "tensorflow==2.6.5",
+    "tensorflow==2.6.5 --accelerator none",
+    "tensorflow==2.6.5 --target x86,arm,amd --align tensorflow,python",
+    "torch==2.4.1 --from wheel --accelerator none",
+    "tensorflow rocm==5.2.3",
+    "rocm==5.2.3 --accelerator cuda",
+    "onnxruntime-gpu cuda==12.1 cudnn==8.9",
+    "mlc-llm --target amd",
+)
+
+
+@pytest.mark.parametrize("words", ASKED)
+def test_what_the_context_rules_out_has_no_part_in_an_answer(index: Index, words: str) -> None:
+    assert chosen(index, words, whole=False) == chosen(index, words, whole=True)
+
+
+@pytest.mark.long
+def test_what_the_context_rules_out_has_no_part_in_any_answer(index: Index) -> None:
+    differ = []
+    for name, head in index.header["components"].items():
+        apart = head["given"] or head["hidden"] or head["flag"] or head["variant_of"]
+        if not apart and name not in SEVERAL:
+            for accelerator in ("none", "cuda", "rocm"):
+                words = f"{name} --accelerator {accelerator} --target "
+                words += "amd" if accelerator == "rocm" else "x86"
+                if chosen(index, words, whole=False) != chosen(index, words, whole=True):
+                    differ.append(words)
+    assert differ == []

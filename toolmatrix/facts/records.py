@@ -106,6 +106,10 @@ class BindingGroup(NamedTuple):
         """The components it speaks about."""
         return self.alternatives or (self.component,)
 
+    def binding(self, place: int) -> Binding:
+        """The one at a place."""
+        return self.of(-1)[place]
+
     def of(self, releases: int) -> list[Binding]:
         """The bindings of a mask of subject releases."""
         _, kind, conditions, component, alternatives, evidence, masks, alloweds, cites = self

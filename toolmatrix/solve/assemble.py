@@ -8,7 +8,7 @@ engine prefers among equals, as a component nobody needs is best absent.
 from __future__ import annotations
 
 from toolmatrix.facts.evidence import UNKNOWN
-from toolmatrix.facts.records import Binding
+from toolmatrix.facts.records import BindingGroup
 from toolmatrix.solve import preferences
 from toolmatrix.solve.engine import Problem
 from toolmatrix.solve.parts import SEVERAL, RowHead, Statement, Variable, told
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
-    from toolmatrix.facts.records import BindingGroup
     from toolmatrix.solve.engine import Nogood
     from toolmatrix.solve.parts import TestedRow, TestedRows
     from toolmatrix.solve.request import Request
@@ -262,7 +261,7 @@ def _of_request(reached: Reached) -> Iterator[Statement]:
     # Each line forbids, as a nogood of one term, everything that it does not admit.
     def only(variable: Variable, allowed: int, target: str, ask: Ask) -> Statement:
         terms = ((variable.number, (2 << variable.count) - 1 & ~allowed),)
-        return Statement(terms, target, "", ask)
+        return Statement(terms, target, "", ask, 0)
 
     for target in reached.request.targets:
         for ask in reached.asks(target):
@@ -287,8 +286,6 @@ def _of_request(reached: Reached) -> Iterator[Statement]:
 
 
 def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
-    # Hundreds for the smallest request: the constructor would cost a tenth of all that assembling takes.
-    made = Statement._make
     for target, name in reached.by_name:
         remaining = reached.remaining[target]
         left = remaining[name]
@@ -296,37 +293,42 @@ def _of_facts(reached: Reached, *, silent: bool) -> Iterator[Statement]:
             # Most limits speak of what is not reached, and bind nothing.
             if group.component not in remaining and group.kind == "limits":
                 continue
-            if not left & group.releases:
+            if not left & group.releases or (silent and group.evidence == UNKNOWN):
                 continue
             conditions = group.conditions
             if conditions and not reached.possible(target, conditions):
                 continue
-            if group.evidence == UNKNOWN and silent:
-                continue
             # With several archs or devices a fact is stated of each of those that it speaks about.
-            numbers = reached.instances(target, [name, *conditions, group.component])
-            broken = [_broken(name, group, reached.parts(target, number)) for number in numbers]
-            for binding in group.of(left):
-                for subject, given, about, whole in broken:
-                    # What always holds has no nogood.
-                    if excluded := whole & ~binding.allowed:
-                        end = ((about, excluded),) if about >= 0 else ()
-                        terms = ((subject, binding.mask), *given, *end)
-                        yield made((terms, target, name, binding))
+            for number in reached.instances(target, [name, *conditions, group.component]):
+                parts = reached.parts(target, number)
+                for place, terms in _broken(parts[name].number, left, group, parts):
+                    yield Statement._make((terms, target, name, group, place))
 
 
 def _broken(
-    subject: str, group: BindingGroup, parts: Mapping[str, Variable]
-) -> tuple[int, Nogood, int, int]:
-    """When the bindings of a group are broken: the number of their subject, the terms that they share, and the number
-    and all candidates of the variable that they are about, -1 and its absence where it is none."""
+    subject: int, left: int, group: BindingGroup, parts: Mapping[str, Variable]
+) -> list[tuple[int, Nogood]]:
+    """The bindings of a group that say something of the releases left of their subject, each as a nogood.
+
+    A binding is broken where its conditions hold and it does not; one that always holds has no nogood.
+    """
     given = [(parts[name].number, mask) for name, mask in group.conditions.items() if name in parts]
     about = parts.get(group.component)
-    # All alternatives are absent at once; what is not reached is absent.
-    given += [(parts[name].number, 1) for name in group.alternatives if name in parts]
+    rows = enumerate(zip(group.masks, group.alloweds, strict=True))
     if group.alternatives or about is None:
-        return parts[subject].number, tuple(given), -1, 1
-    return parts[subject].number, tuple(given), about.number, (2 << about.count) - 1
+        # All alternatives are absent at once; what is not reached is absent.
+        given += [(parts[name].number, 1) for name in group.alternatives if name in parts]
+        return [
+            (place, ((subject, mask), *given))
+            for place, (mask, allowed) in rows
+            if mask & left and not allowed & 1
+        ]
+    whole, number = (2 << about.count) - 1, about.number
+    return [
+        (place, ((subject, mask), *given, (number, excluded)))
+        for place, (mask, allowed) in rows
+        if mask & left and (excluded := whole & ~allowed)
+    ]
 
 
 def _domains(reached: Reached) -> list[int]:
@@ -407,7 +409,7 @@ class Assembly(Reached):
         self.unread = [
             number
             for number, statement in enumerate(statements)
-            if isinstance(said := statement.said, Binding) and said.evidence == UNKNOWN
+            if isinstance(said := statement.said, BindingGroup) and said.evidence == UNKNOWN
         ]
 
     def silenced(self) -> Assembly:

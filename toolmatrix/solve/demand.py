@@ -45,7 +45,7 @@ def nogoods(assembly: Assembly) -> Iterator[Statement]:
     for (target, one, other), table in sorted(spoken.items()):
         subject, about = (assembly.variables[number].component for number in (one, other))
         for terms in _pair(assembly, one, other, table):
-            yield Statement(terms, target, subject, about)
+            yield Statement(terms, target, subject, about, 0)
 
 
 def _pairs(assembly: Assembly) -> Iterator[Pair]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.facts.records import Binding
+from toolmatrix.facts.records import BindingGroup
 from toolmatrix.solve.engine import Sheaf, Support
 from toolmatrix.value import NamedTuple
 
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolmatrix.facts.records import RowGroup
+    from toolmatrix.facts.records import Binding, RowGroup
     from toolmatrix.solve.request import Ask, Stipulation
 
 SEVERAL = ("arch", "device")
@@ -32,26 +32,27 @@ class Pin(NamedTuple):
 class Statement(NamedTuple):
     """A nogood with what it says.
 
-    That is a line of the request, a fact about `subject`, a stipulation, or the component with which the evidence does
-    not reach.
+    That is a line of the request, the fact at a place of a group about `subject`, a stipulation, or the component with
+    which the evidence does not reach.
     """
 
     terms: tuple[tuple[int, int], ...]
     target: str
     subject: str
-    said: Ask | Binding | Stipulation | str
+    said: Ask | BindingGroup | Stipulation | str
+    place: int
 
     @property
     def binding(self) -> Binding | None:
         """The fact, if it is one."""
-        return self.said if isinstance(self.said, Binding) else None
+        return self.said.binding(self.place) if isinstance(self.said, BindingGroup) else None
 
     @property
     def component(self) -> str:
         """The component that it speaks about; a line of the request speaks about no other."""
         if isinstance(self.said, str):
             return self.said
-        return self.said.component if isinstance(self.said, Binding) else ""
+        return self.said.component if isinstance(self.said, BindingGroup) else ""
 
 
 class Variable:
@@ -94,9 +95,10 @@ class RowHead:
         held = [place for place, name in enumerate(names) if name in parts]
         held.sort(key=lambda place: parts[names[place]].number)
         self.variables = [parts[names[place]] for place in held]
+        self.numbers = [variable.number for variable in self.variables]
         self.columns = [group.columns[place] for place in held]
         # How early comes before how well known, so one number in base EVIDENCE sorts by both.
-        earliness = (count - self.variables[0].number) * EVIDENCE
+        earliness = (count - self.numbers[0]) * EVIDENCE
         self.weight = earliness + words.rank(self.evidence)
         self.worth = [earliness + words.rank(group.evidences[place]) for place in held]
 
@@ -108,8 +110,9 @@ class RowHead:
             return
         can = left.get(first.component, -1)
         found: dict[int, list[int]] = {}
+        # What nothing limits is -1: most rows need not be looked into.
         for place, mask in enumerate(self.columns[0]):
-            if mask & can and self.subjects[place] & asked:
+            if (can == -1 or mask & can) and (asked == -1 or self.subjects[place] & asked):
                 found.setdefault(mask, []).append(place)
         for mask, places in found.items():
             yield TestedRows(self, mask, places)
@@ -117,10 +120,8 @@ class RowHead:
     def row(self, place: int) -> TestedRow:
         """One row."""
         terms = [
-            (variable.number, column[place], worth)
-            for variable, column, worth in zip(
-                self.variables, self.columns, self.worth, strict=True
-            )
+            (number, column[place], worth)
+            for number, column, worth in zip(self.numbers, self.columns, self.worth, strict=True)
         ]
         return TestedRow(self, terms, place)
 
@@ -131,7 +132,7 @@ class TestedRows(Sheaf):
     __slots__ = ("head", "places")
 
     def __init__(self, head: RowHead, gate: int, places: Sequence[int]) -> None:
-        super().__init__([variable.number for variable in head.variables], gate, head.weight)
+        super().__init__(head.numbers, gate, head.weight)
         self.head = head
         self.places = places
 

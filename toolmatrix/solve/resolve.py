@@ -218,7 +218,9 @@ class _Target:
         part = self.assembly.component(owner.component)
         parts = self.assembly.parts(self.target, owner.instance)
         for group in part.binding_groups:
-            if not group.releases & bit or not self.holds(group.conditions, owner.instance):
+            if not group.releases & bit:
+                continue
+            if group.conditions and not self.holds(group.conditions, owner.instance):
                 continue
             held = [(owner, binding) for binding in group.of(bit)]
             for name in group.named:

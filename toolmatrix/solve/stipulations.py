@@ -30,7 +30,7 @@ def statements(reached: Reached) -> Iterator[Statement]:
         builds = _builds(reached, target)
         for part in reached.request.stipulations:
             for terms in _nogoods(reached, target, part, builds):
-                yield Statement(tuple(sorted(terms.items())), target, part.subject, part)
+                yield Statement(tuple(sorted(terms.items())), target, part.subject, part, 0)
 
 
 def inside(index: Index, variant: str, wanted: int = -1) -> dict[str, int]:

@@ -123,7 +123,9 @@ class Sheaf(Support):
     __slots__ = ("_made", "_variables")
 
     def __init__(self, variables: Sequence[int], gate: int, weight: int) -> None:
-        super().__init__([(variables[0], gate, weight)], weight)
+        # One term is sorted.
+        self.terms = [(variables[0], gate, weight)]
+        self.weight = weight
         self._variables = variables
         self._made: Sequence[Support] | None = None
 
