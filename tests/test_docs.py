@@ -3,8 +3,8 @@
 A block tagged `console` is run, one `$ toolmatrix ...` after the other, in a folder that the blocks of a page share,
 and one tagged `pycon` as lines of one session of Python: `>>> `, and `... ` for what goes on. A line `...` stands for
 any lines left out; `$ echo $?` shows the exit code of the command before. A block of YAML or TOML whose first line is a
-comment with a file name is written to that folder first. What stands between `<!-- made: NAME -->` and `<!-- end -->`
-is made by `TABLES[NAME]`.
+comment with a file name is written to that folder first. The picture below `<!-- drawn: COMMAND -->` is what the
+command gives as SVG. What stands between `<!-- made: NAME -->` and `<!-- end -->` is made by `TABLES[NAME]`.
 
 `UPDATE_GOLDEN=1 ./tests/run tests/test_docs.py` writes blocks and tables anew, and git shows what moved.
 """
@@ -64,6 +64,7 @@ FENCE = re.compile(r"```(\w*)$")
 FILE = re.compile(r"# ([\w-]+\.(?:yaml|toml))$")
 MADE = re.compile(r"<!-- made: ([\w-]+) -->$")
 END = "<!-- end -->"
+DRAWN = re.compile(r"<!-- drawn: (.+) -->\n!\[[^\]]+\]\(([^)]+\.svg)\)$", re.MULTILINE)
 MEASURED = re.compile(r"^resolve / ([\w -]+), CPU +ms +([\d.]+) \[.*?\] +([\d.]+) \[", re.MULTILINE)
 MEMORY = re.compile(
     r"^peak memory, resolve and uv +MiB +([\d.]+) \[.*?\] +([\d.]+) \[", re.MULTILINE
@@ -359,6 +360,22 @@ TABLES: dict[str, Callable[[], list[str]]] = {
 }
 
 
+def test_pictures_show_what_the_program_prints(folder: Folder) -> None:
+    shown = [(path, *found) for path in PAGES for found in DRAWN.findall(path.read_text())]
+    assert shown
+    for page, command, name in shown:
+        drawn = folder.run(f"{command} --format svg --quiet")
+        path = page.parent / name
+        if os.environ.get(VARIABLE):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("\n".join(drawn) + "\n")
+        assert path.read_text().splitlines() == drawn, f"{shown_path(page)}: {name}"
+
+
+def test_the_readme_is_read_in_a_minute() -> None:
+    assert len(README.read_bytes()) <= 9_000
+
+
 @pytest.mark.parametrize("path", PAGES, ids=shown_path)
 def test_tables_say_what_the_code_declares(path: Path) -> None:
     lines = path.read_text().splitlines()
@@ -394,8 +411,9 @@ def test_every_exit_code_of_an_error_is_listed() -> None:
 # What pages have to say
 
 
-def test_the_readme_shows_every_command() -> None:
-    shown = set(re.findall(r"^(?:\$ )?toolmatrix ([\w-]+)", README.read_text(), re.MULTILINE))
+def test_the_tour_shows_every_command() -> None:
+    tour = (ROOT / "docs" / "tour.md").read_text()
+    shown = set(re.findall(r"^(?:\$ )?toolmatrix ([\w-]+)", tour, re.MULTILINE))
     assert set(COMMANDS) - {"help"} <= shown
 
 

@@ -179,7 +179,7 @@ def test_options_are_frozen_and_typed_by_their_declaration() -> None:
         ),
         (
             "resolve a --format csv",
-            "error[TM901]: `resolve` has no format `csv`\n  expected: one of text, json\n",
+            "error[TM901]: `resolve` has no format `csv`\n  expected: one of text, json, md, html, svg\n",
         ),
         (
             "diff",

@@ -78,9 +78,11 @@ class Printed:
         """The document that the command writes."""
         raise NotImplementedError
 
-    def written(self, form: str) -> str:
-        """The text of `--format`, one that needs no screen."""
-        raise NotImplementedError
+    def written(self, form: str, title: str = "") -> str:
+        """The text of `--format`; as `md`, `html` and `svg` what is printed, below a title. Raises KeyError."""
+        from toolmatrix.report import pictures
+
+        return pictures.FORMS[form](title, self.text(pictures.SCREEN))
 
     def __str__(self) -> str:
         return self.text().removesuffix("\n")
@@ -118,6 +120,6 @@ class Report(Outcome, Value):
         """The document that the command writes."""
         return self.document()
 
-    def written(self, form: str) -> str:
-        """The text of `--format`, one that needs no screen."""
-        return self.forms[form]()
+    def written(self, form: str, title: str = "") -> str:
+        """The text of `--format`: one of its own, or what is printed, below a title. Raises KeyError."""
+        return self.forms[form]() if form in self.forms else super().written(form, title)

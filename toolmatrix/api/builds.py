@@ -91,9 +91,9 @@ class Builds(Outcome, Value):
             "summary": {"built": len(self.images) - self.failed, "failed": self.failed},
         }
 
-    def written(self, form: str) -> str:
-        """JUnit: a suite with a case for each image. Raises KeyError for another form."""
-        return {"junit": self._junit}[form]()
+    def written(self, form: str, title: str = "") -> str:
+        """As `junit` a suite with a case for each image; as `md`, `html` and `svg` what is printed. Raises KeyError."""
+        return self._junit() if form == "junit" else super().written(form, title)
 
     def _junit(self) -> str:
         from xml.etree import ElementTree as ET

@@ -27,8 +27,9 @@ class Export(Outcome):
         del screen
         return self.written("json")
 
-    def written(self, form: str) -> str:
-        """The whole text as `json` or `csv`."""
+    def written(self, form: str, title: str = "") -> str:
+        """The whole text as `json` or `csv`, which have no title."""
+        del title
         return "".join(self.pieces(form))
 
     def pieces(self, form: str) -> Iterator[str]:

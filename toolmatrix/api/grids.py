@@ -79,10 +79,13 @@ class ReleaseTable(Outcome):
 
     def text(self, screen: Terminal = PLAIN) -> str:
         """The table in columns."""
-        return self.written("text", screen)
+        return self._in("text", screen)
 
-    def written(self, form: str, screen: Terminal = PLAIN) -> str:
-        """The table as `text`, `csv`, `md` or `html`. Raises NothingMatched where nothing is left to lay out."""
+    def written(self, form: str, title: str = "") -> str:
+        """The table as `csv`, `md`, `html` or `svg`. Raises NothingMatched where nothing is left to lay out."""
+        return super().written(form, title) if form == "svg" else self._in(form, PLAIN)
+
+    def _in(self, form: str, screen: Terminal) -> str:
         if not self.columns:
             return report.releases_text(self.to_json(), form)
         return report.text(self.around.index, self._laid(form), form, screen)

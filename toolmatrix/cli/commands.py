@@ -95,6 +95,8 @@ _STAGES_OWN = (
     *("timeout", "jobs", "keep_dir", "cost"),
 )
 _BOUNDS = ("cpu_time", "memory")
+# What is printed, drawn: `report.pictures` makes them.
+_PICTURES = ("md", "html", "svg")
 
 _ALL = (
     Command(
@@ -106,6 +108,7 @@ _ALL = (
         own=("environment", "recipe", "online"),
         request=True,
         requests=True,
+        formats=("text", "json", *_PICTURES),
         examples=(
             "toolmatrix resolve tensorflow==2.6.5",
             "toolmatrix resolve tensorflow==2.6.5 --target x86,arm,amd --align tensorflow,python",
@@ -121,6 +124,7 @@ _ALL = (
         completer="component",
         own=("invert", "environment", "recipe", "online"),
         request=True,
+        formats=("text", "json", *_PICTURES),
         examples=(
             "toolmatrix explain cuda tensorflow==2.6.5",
             "toolmatrix explain gcc --lock toolmatrix.lock",
@@ -136,6 +140,7 @@ _ALL = (
         completer="release",
         own=("environment", "recipe", "online"),
         request=True,
+        formats=("text", "json", *_PICTURES),
         examples=(
             "toolmatrix why-not cuda==11.0 --with tensorflow==2.6.5",
             "toolmatrix why-not cuda==11.0 --arch sm_86",
@@ -149,7 +154,7 @@ _ALL = (
         summary="a grid of what goes with what",
         own=(*_MATRIX_OWN, "online"),
         request=True,
-        formats=("text", "json", "csv", "md", "html"),
+        formats=("text", "json", "csv", *_PICTURES),
         examples=(
             "toolmatrix matrix --rows cuda --cols arch --where 'cuda>=10.2,<=11.2'",
             "toolmatrix matrix --rows tensorflow --cols python --format md",
@@ -162,6 +167,7 @@ _ALL = (
         usage="NAME",
         completer="release",
         own=("all", "online"),
+        formats=("text", "json", *_PICTURES),
         examples=(
             "toolmatrix show torch",
             "toolmatrix show torch==2.7.1",
@@ -176,6 +182,7 @@ _ALL = (
         completer="release",
         own=("online",),
         request=True,
+        formats=("text", "json", *_PICTURES),
         examples=(
             "toolmatrix what cuda==12.4",
             "toolmatrix what python==3.13 --from wheel --target arm",
@@ -189,6 +196,7 @@ _ALL = (
         completer="release",
         own=("online",),
         request=True,
+        formats=("text", "json", *_PICTURES),
         examples=(
             "toolmatrix plan --device A100,H100,'RTX 5090'",
             "toolmatrix plan torch==2.7.1 --device 'GTX 1080 Ti',H100",
@@ -202,6 +210,7 @@ _ALL = (
         usage="[ID...]",
         completer="fact",
         own=("source", "stale"),
+        formats=("text", "json", *_PICTURES),
         examples=(
             "toolmatrix facts",
             "toolmatrix facts --source tensorflow-docs",
@@ -241,6 +250,7 @@ _ALL = (
         summary="what in a lock could move, and what stands in the way",
         usage="[LOCK]",
         completer="file",
+        formats=("text", "json", *_PICTURES),
         examples=("toolmatrix upgrade", "toolmatrix upgrade old.lock --json"),
     ),
     Command(
@@ -251,6 +261,7 @@ _ALL = (
         usage="OLD [NEW]",
         completer="file",
         own=("exit_code", "target", "platform", "all"),
+        formats=("text", "json", *_PICTURES),
         examples=(
             "toolmatrix diff old.lock toolmatrix.lock --exit-code",
             "toolmatrix diff toolmatrix.lock --target x86,arm",
@@ -263,7 +274,7 @@ _ALL = (
         module="reports",
         summary="whether the matrix itself is sound",
         own=("only", "stale", "render", "arch"),
-        formats=("text", "json", "sarif", "github"),
+        formats=("text", "json", "sarif", "github", *_PICTURES),
         examples=(
             "toolmatrix check",
             "toolmatrix check --only matrix/curated/bazel.yaml",
@@ -292,7 +303,7 @@ _ALL = (
         usage="[NAME...]",
         completer="component",
         own=("online", "from_", "import_", "python", "write", "jobs"),
-        formats=("text", "json", "sarif", "github", "md"),
+        formats=("text", "json", "sarif", "github", *_PICTURES),
         examples=(
             "toolmatrix audit",
             "toolmatrix audit torch jax",
@@ -363,7 +374,7 @@ _ALL = (
         usage="LOG",
         completer="file",
         own=("limit",),
-        formats=("text", "json", "sarif", "github"),
+        formats=("text", "json", "sarif", "github", *_PICTURES),
         examples=(
             "toolmatrix diagnose build.log",
             "toolmatrix diagnose build.log --lock toolmatrix.lock --json",
@@ -378,6 +389,7 @@ _ALL = (
         usage="SUBJECT",
         completer="file",
         own=("platform", "no_run", "all"),
+        formats=("text", "json", *_PICTURES),
         examples=(
             "toolmatrix inventory archive:image.tar",
             "toolmatrix inventory docker:app:latest --no-run",
@@ -405,7 +417,7 @@ _ALL = (
             "timeout",
             *_BOUNDS,
         ),
-        formats=("text", "json", "jsonl", "junit", "sarif", "github", "html"),
+        formats=("text", "json", "jsonl", "junit", "sarif", "github", *_PICTURES),
         examples=(
             "toolmatrix validate docker:app:latest --lock toolmatrix.lock",
             "toolmatrix validate oci:layout --expect 'gcc==12.*' --expect arch==arm64",
@@ -417,7 +429,7 @@ _ALL = (
         module="subjects",
         summary="whether this machine is ready",
         own=("target", "only", "list_checks"),
-        formats=("text", "json", "junit", "github", "html"),
+        formats=("text", "json", "junit", "github", *_PICTURES),
         examples=(
             "toolmatrix doctor",
             "toolmatrix doctor --lock toolmatrix.lock --target x86",

@@ -104,6 +104,8 @@ class Context(Value):
     origins: Mapping[str, Origin]
     settings: Settings
     given: tuple[str, ...]
+    # The words of the command line, but those about the form and place of its result.
+    asked: tuple[str, ...] = ()
     # Those given, or the request of the configuration where a command that takes one is given none.
     arguments: tuple[str, ...] = ()
     # The words after `--`, for a command that passes them on.
@@ -172,7 +174,9 @@ class Context(Value):
         elif form == "text":
             self.write(found.text(self.terminal, **how))
         else:
-            self.write(found.written(form))
+            import shlex
+
+            self.write(found.written(form, shlex.join(("toolmatrix", *self.asked))))
         # Whoever uploads SARIF judges by its findings, and a step that failed would upload none.
         return 0 if form == "sarif" else found.exit_code
 

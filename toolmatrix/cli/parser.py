@@ -19,18 +19,21 @@ _FLAGS = by_flag()
 # How like a flag a misspelt one is that has nothing else in mind.
 _SURELY = 0.85
 
+_OF_RESULT = ("format", "output", "color", "quiet", "verbose", "no_progress")
+
 # What people look for under another name.
 _MEANT = {"--gpu": "--device", "--os": "--distro"}
 
 
 class Parsed:
-    """The command line, taken apart."""
+    """The command line, taken apart; `asked` are its words but those about the form and place of the result."""
 
-    __slots__ = ("arguments", "command", "flags", "given", "passed")
+    __slots__ = ("arguments", "asked", "command", "flags", "given", "passed")
 
     def __init__(self) -> None:
         self.command: Command | None = None
         self.arguments: list[str] = []
+        self.asked: list[str] = []
         self.passed: list[str] = []
         self.given: dict[str, Any] = {}
         self.flags: dict[str, str] = {}
@@ -44,6 +47,7 @@ def parse(argv: Sequence[str]) -> Parsed:
     # Taken from the end, so that a flag can take its value.
     words = list(reversed(argv))
     while words:
+        start = len(argv) - len(words)
         word = words.pop()
         if word == "--":
             if parsed.command is not None and parsed.command.passes:
@@ -58,6 +62,9 @@ def parse(argv: Sequence[str]) -> Parsed:
             _short(parsed, word, words)
         else:
             _positional(parsed, word)
+        option, _ = _FLAGS.get(word.partition("=")[0], (None, ""))
+        if option is None or option.name not in _OF_RESULT:
+            parsed.asked += argv[start : len(argv) - len(words)]
         # What follows `--help` or `--version` is not judged: whoever asks for help may have half a command.
         if "help" in parsed.given or "version" in parsed.given:
             named = next((COMMANDS[rest] for rest in reversed(words) if rest in COMMANDS), None)

@@ -312,6 +312,7 @@ def make_context(
         origins={},
         settings=settings,
         given=tuple(_said(parsed.arguments, command, piped)),
+        asked=tuple(parsed.asked),
         passed=tuple(parsed.passed),
         env=env,
         piped=piped,

@@ -1,0 +1,121 @@
+"""What a command prints as a picture (`svg`), a page (`html`) or a part of a pull request (`md`): a title and a text.
+
+Pictures and pages are light or dark as their reader is, hold all they need and ask nobody for anything.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.report.terminal import Terminal, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+SCREEN = Terminal(colour=True, width=100)
+"""The terminal that is drawn."""
+
+# By the codes of `terminal.style`: the class of a span.
+_CLASSES = {"1": "bold", "2": "dim", "31": "red", "32": "green", "33": "amber", "36": "blue"}
+# By the name of a colour: what it is on light and on dark ground.
+_COLOURS = {
+    "back": ("#ffffff", "#0d1117"),
+    "edge": ("#d0d7de", "#3d444d"),
+    "plain": ("#1f2328", "#f0f6fc"),
+    "dim": ("#59636e", "#9198a1"),
+    "red": ("#a40e26", "#ff7b72"),
+    "green": ("#116329", "#56d364"),
+    "amber": ("#7d4e00", "#e3b341"),
+    "blue": ("#0550ae", "#79c0ff"),
+}
+_FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+# In pixels. A letter is three fifths as wide as high, and a line is made as long as its letters whatever the font.
+_SIZE, _HIGH, _EDGE = 14, 20, 16
+_WIDE = _SIZE * 3 / 5
+_LINK = re.compile(r"(https://[^\s<>\"')]+[^\s<>\"').,;])")
+
+
+def svg(title: str, text: str) -> str:
+    """A card with the text as a terminal shows it."""
+    from html import escape
+
+    lines = ([f"\x1b[1m$ {title}\x1b[0m"] if title else []) + text.rstrip("\n").split("\n")
+    columns = max(len(visible(line)) for line in lines)
+    width, height = columns * _WIDE + 2 * _EDGE, len(lines) * _HIGH + 2 * _EDGE
+    drawn = []
+    for place, line in enumerate(lines):
+        if plain := visible(line):
+            at = f'x="{_EDGE}" y="{_EDGE + (place + 0.7) * _HIGH:g}"'
+            fit = f'textLength="{len(plain) * _WIDE:.1f}" lengthAdjust="spacingAndGlyphs"'
+            drawn.append(f"<text {at} {fit}>{_spans(line, 'tspan', escape)}</text>\n")
+    # A list of letters has no place in a title.
+    named = escape(title or visible(lines[0]))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
+        f' height="{height:g}" role="img" aria-label="{named}">\n<title>{named}</title>\n'
+        f"<style>text{{font:{_SIZE}px {_FONT};fill:var(--plain);white-space:pre}}\n"
+        f"{_colours('fill')}rect{{fill:var(--back);stroke:var(--edge)}}</style>\n"
+        f'<rect x="0.5" y="0.5" width="{width - 1:g}" height="{height - 1:g}" rx="8"/>\n'
+        f"{''.join(drawn)}</svg>\n"
+    )
+
+
+def html(title: str, text: str) -> str:
+    """A page with the text, in which addresses are links."""
+    from html import escape
+
+    def linked(told: str) -> str:
+        # Every other part is an address.
+        parts = map(escape, _LINK.split(told))
+        ways = (f'<a href="{part}">{part}</a>' if at % 2 else part for at, part in enumerate(parts))
+        return "".join(ways)
+
+    named = escape(title or "toolmatrix")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{named}</title>\n<style>{_colours('color')}"
+        "body{background:var(--back);color:var(--plain);margin:1rem}\n"
+        "h1{font-size:1.1rem;overflow-wrap:anywhere}a{color:var(--blue)}\n"
+        f"pre{{font-family:{_FONT};font-size:min(.9rem,2.2vw + .4rem);line-height:1.45;overflow-x:auto}}\n"
+        "@media print{body{margin:0}pre{white-space:pre-wrap}}</style></head>\n"
+        f"<body><main><h1>{named}</h1>\n<pre>{_spans(text, 'span', linked)}</pre></main></body></html>\n"
+    )
+
+
+def markdown(title: str, text: str) -> str:
+    """A block of text that no letter in it ends."""
+    plain = "\n".join(visible(line) for line in text.rstrip("\n").split("\n"))
+    told = f"$ {title}\n{plain}" if title else plain
+    longest = max((len(run) for run in re.findall("`+", told)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}console\n{told}\n{fence}\n"
+
+
+FORMS: Mapping[str, Callable[[str, str], str]] = {"md": markdown, "html": html, "svg": svg}
+"""By the word of `--format`."""
+
+
+def _spans(text: str, tag: str, escape: Callable[[str], str]) -> str:
+    # Text of strangers went through `printable`, so that every escape is one of `style`.
+    first, *rest = text.split("\x1b[")
+    found = [escape(first)]
+    for piece in rest:
+        codes, _, words = piece.partition("m")
+        names = [_CLASSES[code] for code in codes.split(";") if code in _CLASSES]
+        told = escape(words)
+        found.append(f'<{tag} class="{" ".join(names)}">{told}</{tag}>' if names else told)
+    return "".join(found)
+
+
+def _colours(what: str) -> str:
+    light, dark = (
+        ";".join(f"--{name}:{both[side]}" for name, both in _COLOURS.items()) for side in (0, 1)
+    )
+    used = [f".{name}{{{what}:var(--{name})}}" for name in _COLOURS if name in _CLASSES.values()]
+    return (
+        f":root{{{light}}}\n@media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
+        f".bold{{font-weight:700}}{''.join(used)}\n"
+    )
