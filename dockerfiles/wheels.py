@@ -1,4 +1,4 @@
-"""Looks at the Python packages of an image: `python wheels.py ACCELERATOR DRIVER (PACKAGE RELEASE PROGRAM DEVICE)...`.
+"""Looks at Python packages: `python wheels.py ACCELERATOR DRIVER (PACKAGE RELEASE PROGRAM DEVICE ARCHS)...`.
 
 Prints a line of the check's table for each thing it looked at, tabs between its parts: yes, no, or untried; what it is
 about, what was found, what was wanted, and how. It runs as the Python of the image, which may be 3.6.
@@ -7,6 +7,7 @@ about, what was found, what was wanted, and how. It runs as the Python of the im
 import csv
 import os
 import re
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -22,6 +23,11 @@ PACKAGED = {
 LOCAL = {"cuda": re.compile(r".*\+cu\d"), "rocm": re.compile(r".*\+rocm")}
 """By accelerator: the versions that say so, as PyTorch's do."""
 DRIVER = re.compile(r"lib(cuda|nvidia-ml)\.so")
+FATBIN = struct.pack("<I", 0xBA55ED50)
+"""What code for devices begins with in a file; behind it come the version, its length and that of the images."""
+IMAGE = struct.Struct("<HHIQIIHHIIIQ")
+"""Of each image its kind, version, lengths of header and image, four more, arch, two more, flags."""
+KINDS = {1: "compute_", 2: "sm_"}
 
 
 def tell(state, name, found, wanted, how):
@@ -106,6 +112,41 @@ def tried(name, wanted, how, program, device):
     return well
 
 
+def held(path):
+    """The archs for which a file has code, by the headers of its fat binaries."""
+    with open(path, "rb") as file:
+        data = file.read()
+    found = set()
+    start = data.find(FATBIN)
+    while start >= 0:
+        place = start + struct.unpack_from("<H", data, start + 6)[0]
+        end = min(place + struct.unpack_from("<Q", data, start + 8)[0], len(data))
+        while place + IMAGE.size <= end:
+            kind, _, header, length, _, _, _, _, arch, _, _, flags = IMAGE.unpack_from(data, place)
+            if header < IMAGE.size:
+                break
+            if kind in KINDS:
+                specific = "a" * (flags >> 20 & 1) + "f" * (flags >> 21 & 1)
+                found.add(KINDS[kind] + str(arch) + specific)
+            place += header + length
+        start = data.find(FATBIN, start + 1)
+    return found
+
+
+def archs(name, wanted, files):
+    """Judge a package by the archs of its code: each file that has some has it for all that are wanted."""
+    folder = sysconfig.get_paths()["platlib"]
+    for path in sorted(files):
+        if re.search(r"\.so[.0-9]*$", path):
+            has = held(os.path.join(folder, path))
+            if has:
+                enough = has.issuperset(wanted.split(","))
+                tell(YES if enough else NO, name, ",".join(sorted(has)), wanted, path)
+                files = ()
+    if files:
+        tell(NO, name, "no code", wanted, "its RECORD")
+
+
 def package(name, release, program, known, device):
     """Judge one package: its release, its import, and what it computes."""
     version, files = known.get(plain(name), ("nothing", {}))
@@ -176,14 +217,16 @@ def on_device(asked, accelerator):
 
 def main(accelerator, floor, *words):
     """Look at everything."""
-    packages = [words[place : place + 4] for place in range(0, len(words), 4)]
+    packages = [words[place : place + 5] for place in range(0, len(words), 5)]
     known, device = distributions(), DEVICES.get(accelerator, "")
-    for name, release, program, _ in packages:
+    for name, release, program, _, wanted in packages:
         package(name, release, program, known, device)
-    alone = [name for name, _, program, _ in packages if not program]
+        if wanted:
+            archs(name, wanted, known.get(plain(name), ("", {}))[1])
+    alone = [name for name, _, program, _, _ in packages if not program]
     if alone:
         tell(UNTRIED, "operation", "none is known", "an operation", ", ".join(alone))
-    asked = [plain(name) for name, _, _, _ in packages]
+    asked = [plain(name) for name, _, _, _, _ in packages]
     wrong = foreign(accelerator, asked, known)
     how = f"{len(known)} distribution{'s' * (len(known) != 1)}"
     tell(NO if wrong else YES, "foreign", ", ".join(wrong) or "none", "none", how)
@@ -195,7 +238,7 @@ def main(accelerator, floor, *words):
     if floor:
         driver(floor)
     if device:
-        programs = [(name, program) for name, _, _, program in packages if program]
+        programs = [(name, program) for name, _, _, program, _ in packages if program]
         on_device(programs, accelerator)
 
 

@@ -1,4 +1,4 @@
-"""Base images out of Debian packages alone, for machines that reach a Debian mirror and no container registry.
+"""Base images out of packages of Debian or Ubuntu alone, for machines that reach a mirror and no container registry.
 
 mmdebstrap writes the root file system; it is wrapped as an archive for `docker load`, whose configuration states the
 architecture (`docker import --platform` of Docker 20.10 records the host's, moby/moby#42813). A foreign architecture
@@ -7,6 +7,7 @@ runs under qemu-user-static. The image uses the mirror of this machine's own apt
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import io
@@ -14,13 +15,17 @@ import json
 import os
 import subprocess
 import tarfile
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-PREFIX = "local/debian"
+PREFIX = "local"
+UBUNTU = ("noble",)
+"""The suites that are Ubuntu's; others are Debian's."""
+
 EMULATORS = {"amd64": "x86_64", "arm64": "aarch64"}
 """What qemu calls an architecture of Debian."""
 
@@ -29,6 +34,8 @@ VARIANTS = {"arm64": {"variant": "v8"}}
 
 _BINFMT = Path("/proc/sys/fs/binfmt_misc")
 _AUTHORITIES = Path("/usr/local/share/ca-certificates")
+# By which packages of Ubuntu are trusted: a file of a package that Debian has from this suite on.
+_KEYRING, _KEYRING_SUITE = "usr/share/keyrings/ubuntu-archive-keyring.gpg", "trixie"
 _HOOKS = "/usr/share/mmdebstrap/hooks/maybe-merged-usr"
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
 
@@ -38,7 +45,7 @@ class BaseFailed(Exception):
 
 
 class Base(NamedTuple):
-    """A suite of Debian for one architecture."""
+    """A suite of Debian or Ubuntu for one architecture."""
 
     suite: str
     arch: str
@@ -46,7 +53,7 @@ class Base(NamedTuple):
     @property
     def tag(self) -> str:
         """The name of the image: the architecture is part of it, since an engine may keep one image to a name."""
-        return f"{PREFIX}:{self.suite}-{self.arch}"
+        return f"{PREFIX}/{'ubuntu' if self.suite in UBUNTU else 'debian'}:{self.suite}-{self.arch}"
 
 
 def archive(base: Base, folder: Path) -> Path:
@@ -66,7 +73,8 @@ def archive(base: Base, folder: Path) -> Path:
         if kept.exists():
             return kept
         try:
-            _bootstrap(base, sources, authorities, layer)
+            with _keyring(base.suite) as keyring:
+                _bootstrap(base, sources, authorities, layer, keyring)
             _wrap(base, layer, part)
             part.rename(kept)
         finally:
@@ -105,10 +113,30 @@ def mirrors() -> dict[str, str]:
     return dict(reversed([line.split() for line in _run(words).splitlines() if line]))
 
 
+@contextlib.contextmanager
+def _keyring(suite: str) -> Iterator[tuple[str, ...]]:
+    """The option that names the keys of Ubuntu, which Debian's own keys vouch for."""
+    if suite not in UBUNTU:
+        yield ()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        # apt reads them as a user of its own.
+        Path(folder).chmod(0o711)
+        package = Path(folder) / "package.tar"
+        words = ("--variant=extract", "--include=ubuntu-archive-keyring", "--format=tar")
+        _run(["mmdebstrap", *words, _KEYRING_SUITE, str(package), *_sources(_KEYRING_SUITE)])
+        with tarfile.open(package) as tar:
+            keys = tar.extractfile(f"./{_KEYRING}")
+            assert keys is not None
+            found = Path(folder) / "keys.gpg"
+            found.write_bytes(keys.read())
+        yield (f"--keyring={found}",)
+
+
 def _sources(suite: str) -> tuple[str, ...]:
-    """Lines for apt with the mirrors that this machine uses; none where it uses no Debian mirror."""
+    """Lines for apt with the mirrors that this machine uses; none where it uses no mirror of that distribution."""
     found = mirrors()
-    if "Debian" not in found:
+    if suite in UBUNTU or "Debian" not in found:
         return ()
     main = found["Debian"]
     lines = [f"deb {main} {suite} main", f"deb {main} {suite}-updates main"]
@@ -118,7 +146,11 @@ def _sources(suite: str) -> tuple[str, ...]:
 
 
 def _bootstrap(
-    base: Base, sources: Iterable[str], authorities: Iterable[Path], layer: Path
+    base: Base,
+    sources: Iterable[str],
+    authorities: Iterable[Path],
+    layer: Path,
+    keyring: Iterable[str],
 ) -> None:
     trusted = [f"upload {path} {path}" for path in authorities]
     hooks = [f'mkdir -p "$1"{_AUTHORITIES}', *trusted, 'chroot "$1" update-ca-certificates']
@@ -130,8 +162,14 @@ def _bootstrap(
             "--format=tar",
             "--skip=check/qemu",  # `emulate` has looked
             f"--architectures={base.arch}",
-            "--include=ca-certificates",
-            f"--hook-dir={_HOOKS}",
+            "--include=ca-certificates,apt",
+            # Packages of Ubuntu make the links themselves, and its images have this as well.
+            *(
+                ("--components=main,universe",)
+                if base.suite in UBUNTU
+                else (f"--hook-dir={_HOOKS}",)
+            ),
+            *keyring,
             *(f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT),
             *(f"--customize-hook={hook}" for hook in (hooks if trusted else ())),
             base.suite,

@@ -39,7 +39,7 @@ provisions:
 
 def test_a_recipe_is_read(reading: Reading) -> None:
     made = reading(GOOD)
-    assert (made.name, made.builds, made.needs) == ("mine", "numpy", ("base-image", "python"))
+    assert (made.name, made.builds, made.needs) == ("mine", ("numpy",), ("base-image", "python"))
     step = made.steps[0]
     assert step.when == (("python", ">=3.8"),)
     assert step.downloads[0].sha256 == {"1.19.5": "0" * 64}

@@ -16,6 +16,7 @@ import pytest
 from tests.engine import company, docker
 from tests.engine.commands import ROOT, ran
 from toolmatrix.harvest import kept
+from toolmatrix.inventory import offload
 from toolmatrix.lock import read, write
 
 if TYPE_CHECKING:
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
 
 PAGE = ROOT / "docs" / "dockerfiles.md"
-SECTIONS = {"tools": "## Building without a registry", "numpy": "### A package from its source"}
+SECTIONS = {
+    "tools": "## Building without a registry",
+    "numpy": "### A package from its source",
+    "cuda": "### A CUDA toolchain",
+    "extension": "### An extension of PyTorch",
+}
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # How many seconds a command may take on a machine that has much else to do.
@@ -104,6 +110,18 @@ def built(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def numpy(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
     """The image of NumPy from its source."""
     yield from _built(engine, tmp_path_factory.mktemp("numpy"), SECTIONS["numpy"])
+
+
+@pytest.fixture(scope="module")
+def cuda(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
+    """The image of a CUDA toolchain."""
+    yield from _built(engine, tmp_path_factory.mktemp("cuda"), SECTIONS["cuda"])
+
+
+@pytest.fixture(scope="module")
+def extension(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
+    """The image of an extension of PyTorch."""
+    yield from _built(engine, tmp_path_factory.mktemp("extension"), SECTIONS["extension"])
 
 
 def _built(engine: Engine, folder: Path, section: str) -> Iterator[Built]:
@@ -218,8 +236,7 @@ def test_numpy_was_built_from_its_source_by_the_resolved_compiler(numpy: Built) 
 
 
 def test_the_build_of_numpy_is_written_down_as_one_from_its_source(numpy: Built) -> None:
-    (table,) = kept.tables(str(numpy.folder / "builds.yaml")).values()
-    (row,) = table["rows"]
+    row = _row(numpy)
     told = {name: row.get(name, "") for name in ("numpy", "machine", "from", "distro", "recipe")}
     assert told == {
         "numpy": "===1.26.4",
@@ -237,6 +254,75 @@ def test_the_runtime_image_of_numpy_has_no_compiler_and_passes_its_check(numpy: 
     said = numpy.shell("x86", "sh /usr/share/toolmatrix/x86.check.sh runtime; command -v gcc || :")
     assert re.search(r"^[1-9]\d* checked, 0 failed$", said, re.MULTILINE)
     assert said.endswith("failed\n")
+
+
+def _row(built: Built) -> dict[str, str]:
+    (table,) = kept.tables(str(built.folder / "builds.yaml")).values()
+    (row,) = table["rows"]
+    return {name: str(text) for name, text in row.items()}
+
+
+def _archs(code: str) -> set[str]:
+    scan = offload.Scan()
+    scan.add(code.encode("latin-1"))
+    scan.finish()
+    assert not scan.unread
+    return scan.archs
+
+
+def test_nvcc_makes_code_for_the_archs_of_the_lock_without_being_told(cuda: Built) -> None:
+    held = read.read(str(cuda.folder / "toolmatrix.lock")).targets["x86"]
+    kernel = KERNEL.replace("#include <hip/hip_runtime.h>\n", "")
+    made = cuda.shell("x86", "cd /tmp; cat > k.cu; nvcc -c k.cu -o k.o; cat k.o", kernel)
+    assert _archs(made) == set(held.archs)
+    row = _row(cuda)
+    told = {name: row.get(name, "") for name in ("cuda", "accelerator", "distro", "recipe")}
+    assert told == {
+        "cuda": f"==={held.components['cuda'].version}",
+        "accelerator": "cuda",
+        "distro": "ubuntu24.04",
+        "recipe": "toolchain",
+    }
+    assert re.fullmatch(r"[1-9]\d* checked, 0 failed", row["check"])
+
+
+INSIDE = """
+import importlib.metadata, json, pathlib, sys, torch, torch_scatter
+held = importlib.metadata.distribution("torch-scatter")
+tags = [line.split()[1] for line in held.read_text("WHEEL").splitlines() if line.startswith("Tag: ")]
+print(json.dumps([held.version, torch.__version__, torch.version.cuda, tags]))
+"""
+
+
+def test_an_extension_is_built_from_its_source_against_the_wheel_of_torch(extension: Built) -> None:
+    held = read.read(str(extension.folder / "toolmatrix.lock")).targets["x86"]
+    version, torch, toolkit, tags = json.loads(extension.shell("x86", 'python -c "$(cat)"', INSIDE))
+    assert version == held.components["torch-scatter"].version
+    assert torch.partition("+")[0] == held.components["torch"].version
+    assert held.components["cuda"].version.startswith(f"{toolkit}.")
+    # A wheel of an index would be made for manylinux.
+    assert [tag.split("-", 2)[2] for tag in tags] == ["linux_x86_64"]
+    code = "cat /opt/venv/lib/python3*/site-packages/torch_scatter/_scatter_cuda.so"
+    assert _archs(extension.shell("x86", code)) == set(held.archs)
+    # A GPU is not there, and the check says so.
+    said = extension.shell(
+        "x86", "sh /usr/share/toolmatrix/x86.check.sh runtime; command -v nvcc || :"
+    )
+    assert re.search(r"^none  device +no /dev/nvidia0 ", said, re.MULTILINE)
+    assert re.search(r"^[1-9]\d* checked, 0 failed, [1-9] not tried$", said, re.MULTILINE)
+    assert said.endswith("not tried\n")
+
+
+def test_the_build_of_an_extension_names_what_it_was_built_against(extension: Built) -> None:
+    row = _row(extension)
+    told = {name: row.get(name, "") for name in ("torch-scatter", "from", "accelerator", "recipe")}
+    assert told == {
+        "torch-scatter": "===2.1.2",
+        "from": "source",
+        "accelerator": "cuda",
+        "recipe": "extension",
+    }
+    assert {"cuda 13.0.2", "torch 2.12.1"} <= set(row["beside"].split("; "))
 
 
 WITHOUT_GCC = [

@@ -305,4 +305,5 @@ def test_archs_are_written_as_each_build_system_wants_them() -> None:
         "archs_cuda": "8.6",
         "archs_torch": "8.6;8.6+PTX",
         "archs_cmake": "86-real;86-virtual",
+        "archs_numbers": "86",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import shutil
+import struct
 import subprocess
 import venv
 from functools import cache
@@ -28,6 +29,7 @@ from toolmatrix.request.read import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from toolmatrix.lock.model import Lock
     from toolmatrix.render.model import Job
@@ -117,10 +119,12 @@ def test_every_package_that_is_read_from_the_index_gets_into_an_image() -> None:
 def test_every_word_of_the_check_is_of_a_package() -> None:
     image = made("torch==2.9.1", "torchvision").images[0]
     words = [*wheels.words(image.wheels)]
-    named = words[::4]
+    named = words[::5]
     assert named[:2] == ["torch", "torchvision"]
     assert "torch.cuda" in words[3]
-    assert words[named.index("torchvision") * 4 + 2] == ""
+    assert words[named.index("torchvision") * 5 + 2] == ""
+    # Of what is not built here nobody said which archs it has to hold.
+    assert {*words[4::5]} == {""}
 
 
 def test_an_operation_is_run_of_releases_that_it_is_for() -> None:
@@ -154,6 +158,11 @@ def test_a_lock_of_wheels_is_rendered_by_their_recipe_unless_one_is_named() -> N
         assert folder in found["x86.Dockerfile"]
 
 
+def test_a_lock_that_was_asked_for_with_a_recipe_is_rendered_by_it() -> None:
+    found = toolmatrix.render(extension(*EXTENSION), format="dockerfile")
+    assert "--no-build-isolation" in found["x86.Dockerfile"]
+
+
 def test_a_recipe_of_wheels_refuses_what_compiles_and_what_is_built() -> None:
     for words in (("numpy==2.2.6", "gcc", "--from=wheel"), ("torch==2.9.1", "--from=source")):
         found = toolmatrix.lock(*words[:-1], from_=words[-1].partition("=")[2], recipe="wheel")
@@ -185,6 +194,94 @@ def test_a_package_has_the_name_and_release_that_pip_installed() -> None:
     assert [one.package for one in image.wheels if one.component == "cupy"] == ["cupy-cuda13x"]
 
 
+EXTENSION = ("torch-scatter", "torch==2.12.1", "--arch=sm_80,sm_90")
+
+
+def extension(*words: str) -> Lock:
+    """The lock of a request for extensions."""
+    said = (*words, "--recipe=extension")
+    request = read(index(), Fields(**given(said)))
+    return solved(index(), {DEFAULT: LockRequest(request=request, words=said)})
+
+
+@pytest.mark.parametrize("dialect", dockerfile.DIALECTS)
+def test_golden_extension(dialect: str) -> None:
+    held = job(extension(*EXTENSION), recipe="extension", dialect=dialect)
+    text = formats.known()["dockerfile"].files(held)["x86.Dockerfile"]
+    kept = [line for line in text.splitlines(keepends=True) if not _moves(line)]
+    assert_golden(f"render/extension/{dialect}.Dockerfile", "".join(kept))
+
+
+def test_an_extension_is_built_by_the_toolkit_of_its_torch_and_runs_without_it() -> None:
+    held = extension(*EXTENSION)
+    (plan,) = job(held, recipe="extension").images
+    cuda = plan.locked.components["cuda"]
+    assert cuda.inside
+    assert plan.locked.variants["torch"].build == "2.12.1+cu130@default/x86_64"
+    assert plan.from_ == f"nvidia/cuda:{cuda.version}-devel-ubuntu24.04"
+    assert plan.runtime.from_ == "ubuntu:24.04"
+    (build,) = [one for one in plan.steps if one.name == "build"]
+    assert build.env["TORCH_CUDA_ARCH_LIST"] == "8.0;9.0"
+    # The release of the toolkit is asked for where it compiles, and the archs of what was compiled where it runs.
+    assert [part.run[0] for name, part in plan.probes if name == "cuda"] == ["nvcc"]
+    wanted = {one.package: one.archs for one in plan.wheels}
+    assert wanted == {"torch": "", "numpy": "", "torch-scatter": "sm_80,sm_90"}
+
+
+def test_several_extensions_are_built_together_and_each_by_its_own_settings() -> None:
+    words = ("flash-attn", "causal-conv1d", "torch==2.14.1", "--arch=sm_80")
+    (plan,) = job(extension(*words), recipe="extension").images
+    (build,) = [one for one in plan.steps if one.name == "build"]
+    assert {*build.env} == {
+        "CAUSAL_CONV1D_FORCE_BUILD",
+        "CUDA_HOME",
+        "FLASH_ATTENTION_FORCE_BUILD",
+        "FLASH_ATTN_CUDA_ARCHS",
+        "TORCH_CUDA_ARCH_LIST",
+    }
+    assert build.run[0].startswith('echo "causal-conv1d==')
+    assert " flash-attn==" in build.run[0]
+    assert plan.labels["org.opencontainers.image.version"] == ""
+
+
+def test_an_extension_without_an_accelerator_is_built_for_the_cpu() -> None:
+    (plan,) = job(extension("torch-scatter", "--target=arm"), recipe="extension").images
+    assert plan.locked.accelerator == "none"
+    assert plan.locked.variants["torch"].build.endswith("+cpu@default/aarch64")
+    (build,) = [one for one in plan.steps if one.name == "build"]
+    assert build.env == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        pytest.param(("numpy",), "the recipe `extension` builds causal-conv1d,", id="nothing"),
+        pytest.param(
+            ("causal-conv1d==1.7.0", "torch==2.12.1", "--arch=sm_86"),
+            "does not go with arch sm_86 (only sm_75",
+            id="archs-of-its-own",
+        ),
+        pytest.param(("torch-scatter", "--target=amd"), "it compiles with nvcc", id="rocm"),
+        pytest.param(
+            ("torch-scatter", "torch==2.12.1", "--accelerator=cuda", "--distro=debian12"),
+            "cuda gets into an image only with",
+            id="no-toolkit",
+        ),
+        pytest.param(
+            ("torch-scatter", "torch==2.12.1+cu130", "cuda==12.6.3"),
+            "does not go with cuda 12.6.3 (only 13.0.2)",
+            id="cuda",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_it_is_built(words: tuple[str, ...], why: str) -> None:
+    asked = [word for word in words if not word.startswith("--")]
+    named: dict[str, Any] = dict(word[2:].split("=", 1) for word in words if word.startswith("--"))
+    found = toolmatrix.lock(*asked, recipe="extension", **named)
+    assert not found
+    assert why in " ".join(str(found).split())
+
+
 # A real environment with packages that are made here.
 
 
@@ -197,21 +294,30 @@ def environment(folder: Path, packages: Mapping[str, Mapping[str, str]]) -> Path
         for path, text in files.items():
             place = site / path
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
-            record.append(f"{path},sha256={digest.decode().rstrip('=')},{len(text)}\n")
+            data = text.encode("latin-1")
+            place.write_bytes(data)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest())
+            record.append(f"{path},sha256={digest.decode().rstrip('=')},{len(data)}\n")
         (site / f"{name}.dist-info").mkdir()
         (site / f"{name}.dist-info" / "RECORD").write_text("".join(record))
     return folder / "bin" / "python"
 
 
 def told(
-    tmp_path: Path, packages: Mapping[str, Mapping[str, str]], *words: str
+    tmp_path: Path,
+    packages: Mapping[str, Mapping[str, str]],
+    accelerator: str,
+    floor: str,
+    *words: str,
+    archs: str = "",
 ) -> list[tuple[str, ...]]:
-    """What the program of the check prints."""
+    """What the program of the check prints; of each package there are four words, and the archs of all."""
     python = environment(tmp_path / "venv", packages)
+    said = [accelerator, floor]
+    for place in range(0, len(words), 4):
+        said += [*words[place : place + 4], archs]
     done = subprocess.run(
-        [python, PROGRAM, *words], capture_output=True, text=True, check=True, timeout=120
+        [python, PROGRAM, *said], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stderr == ""
     return [tuple(line.split("\t")) for line in done.stdout.splitlines()]
@@ -289,6 +395,36 @@ def test_what_is_wrong_fails(
     wrong: tuple[str, ...],
 ) -> None:
     assert wrong in only("no", told(tmp_path, packages, "none", "", *words))
+
+
+def fatbin(*images: tuple[int, int, int]) -> str:
+    """Code for devices: of each image its kind, its arch and its flags."""
+    header = struct.Struct("<HHIQIIHHIIIQ")
+    body = b""
+    for kind, arch, flags in images:
+        body += header.pack(kind, 0, header.size, 4, 0, 0, 0, 0, arch, 0, 0, flags) + b"code"
+    return (struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body).decode("latin-1")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("code", "state", "found"),
+    [
+        pytest.param(fatbin((2, 80, 0), (2, 90, 0)), "yes", "sm_80,sm_90", id="both"),
+        pytest.param(fatbin((2, 80, 0)) + fatbin((2, 90, 0)), "yes", "sm_80,sm_90", id="two-parts"),
+        pytest.param(fatbin((2, 80, 0), (1, 90, 0)), "no", "compute_90,sm_80", id="ptx"),
+        pytest.param(fatbin((2, 80, 0), (2, 90, 1 << 20)), "no", "sm_80,sm_90a", id="specific"),
+        pytest.param("nothing for a device", "no", "no code", id="none"),
+        pytest.param(fatbin((2, 80, 0))[:40], "no", "no code", id="cut"),
+    ],
+)
+def test_what_was_built_has_code_for_the_archs_of_the_answer(
+    tmp_path: Path, code: str, state: str, found: str
+) -> None:
+    packages = {"one-1.0": {"one/__init__.py": "", "one/core.so": code}}
+    words = ("one", "1.0", "", "")
+    lines = told(tmp_path, packages, "none", "", *words, archs="sm_80,sm_90")
+    assert ("one", found, "sm_80,sm_90") in only(state, lines)
 
 
 @pytest.mark.process

@@ -256,9 +256,15 @@ def options_of(
 
 
 def recipe_of(lock: Lock, index: Index) -> str:
-    """The recipe of a lock where nobody names one."""
+    """The recipe of a lock where nobody names one: that which it was asked for with, or of what it has."""
+    from toolmatrix.recipes import read as built_in
     from toolmatrix.request import recipes
 
+    words = {word for each in lock.environments.values() for word in each.request}
+    named = [word.partition("=")[2] for word in words if word.startswith("--recipe=")]
+    # A path is of the folder in which it was written.
+    if len(named) == 1 and not built_in.is_path(named[0]):
+        return named[0]
     held = [one for each in lock.environments.values() for one in each.targets.values()]
     asked = [name for one in held for name in one.components]
     return recipes.by_default([one.from_ for one in held], asked, index)

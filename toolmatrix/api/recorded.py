@@ -69,7 +69,7 @@ def row(index: Index, lock: Lock, image: Built, seen: Witness) -> ImageBuild | s
     )
     held = target.components
     recipe = str(lock.render.get("recipe", "")) or files.recipe_of(lock, index)
-    builds = "" if recipes.is_path(recipe) else recipes.recipe(recipe, index).builds
+    builds = () if recipes.is_path(recipe) else recipes.recipe(recipe, index).built(held)
     inside = _HOLDS.search(texts[0])
     component = _component(index, environment, builds, inside[1].split() if inside else ())
     head = index.header["components"].get(component)
@@ -77,8 +77,8 @@ def row(index: Index, lock: Lock, image: Built, seen: Witness) -> ImageBuild | s
         return "the image holds nothing that was asked for and that the matrix knows"
     where = {"machine": _machine(index, seen.name, lock), "accelerator": target.accelerator}
     # Only a framework comes from somewhere; what a recipe builds comes from its source.
-    if component == builds or head["framework"]:
-        where["from"] = "source" if component == builds else target.from_
+    if component in builds or head["framework"]:
+        where["from"] = "source" if component in builds else target.from_
     where |= {name: held[name].version for name in ("distro", "python") if name in held}
     return ImageBuild(
         component=component,
@@ -118,12 +118,13 @@ def put(builds: Sequence[ImageBuild], path: str) -> HarvestedFile:
 
 
 def _component(
-    index: Index, environment: LockedEnvironment, builds: str, inside: Sequence[str]
+    index: Index, environment: LockedEnvironment, builds: Sequence[str], inside: Sequence[str]
 ) -> str:
-    """What an image is of: what its recipe builds, or else the first that was asked for and that it holds."""
+    """What an image is of: the first that was asked for of what its recipe builds, or else of what it holds."""
     read = Names(index).asks
     asked = [ask.component for text in environment.asked.values() for ask in read(text)]
-    return builds or next((name for name in asked if name in inside), "")
+    first = [name for name in asked if name in builds] or builds
+    return next((name for name in first or asked if first or name in inside), "")
 
 
 def _machine(index: Index, name: str, lock: Lock) -> str:

@@ -106,7 +106,7 @@ def _subjects(recipe: Recipe, index: Index) -> Sequence[str]:
     from toolmatrix.request import recipes
 
     if recipe.builds:
-        return (recipe.builds,)
+        return recipe.builds
     components = index.header["components"]
     toolkits = [name for name in recipe.needs if components[name]["accelerators"]]
     if toolkits:

@@ -113,11 +113,13 @@ RECIPE = Shape(
     fields={
         "name": "name",
         "about": "line",
-        "builds": "component",
+        "builds": "[component]",
         "targets": "[name]",
         "needs": "[component]",
+        "tools": "[component]",
         "artifacts": "[path]",
         "carries": "[path]",
+        "imports": "?",
         "runs": "?",
     },
     lists={

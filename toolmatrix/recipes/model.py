@@ -10,7 +10,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from toolmatrix.errors import Position
 
@@ -202,22 +202,29 @@ class Book(Value):
 class Recipe(Book):
     """One recipe: what it builds, what it needs, and its steps. Its own provisions are looked at before all others.
 
-    `builds` is a component, empty where nothing is built; `needs` are components the answer must hold; `artifacts` are
-    the paths that the runtime image takes over, and without them there is none; `carries` are those that package and
-    verify take over from where it was built, and without them they run there; `probes` see in the last image what was
-    built. One that `runs` compiles nothing: it starts from runtime images, takes of the built-in provisions what is
-    there at run time, and its check imports and uses the Python packages.
+    `builds` are components, of which it builds those that the answer holds; `needs` are components the answer must
+    hold, and `tools` those that building takes even where a wheel has its own inside; `artifacts` are the paths that
+    the runtime image takes over, and without them there is none; `carries` are those that package and verify take over
+    from where it was built, and without them they run there; `probes` see in the last image what was built. One that
+    `imports` has a check that imports and uses the Python packages; one that `runs` does so too, and compiles nothing:
+    it starts from runtime images, and takes of the built-in provisions what is there at run time.
     """
 
     name: str
     about: str
-    builds: str = ""
+    builds: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
     steps: tuple[BuildStep, ...] = ()
     artifacts: tuple[str, ...] = ()
     carries: tuple[str, ...] = ()
     probes: tuple[Probe, ...] = ()
     refuses: tuple[Refusal, ...] = ()
     options: tuple[RecipeOption, ...] = ()
+    imports: bool = False
     runs: bool = False
+
+    def built(self, held: Container[str]) -> tuple[str, ...]:
+        """What it builds of the components that an answer holds."""
+        return tuple(name for name in self.builds if name in held)

@@ -68,8 +68,9 @@ def _called(name: str, index: Index) -> str:
     # One line of each file tells what it builds; only the one that is wanted is parsed.
     for known in names():
         with open(_built_in(known), encoding="utf-8") as file:
-            if re.search(rf"^builds: {re.escape(component)}$", file.read(), re.MULTILINE):
-                return known
+            built = re.search(r"^builds: (.*)$", file.read(), re.MULTILINE)
+        if built and component in re.findall(r"[^\[\], ]+", built[1]):
+            return known
     from difflib import get_close_matches
 
     near = get_close_matches(plain, names(), 1)

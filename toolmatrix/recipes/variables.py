@@ -19,6 +19,7 @@ NAMED = re.compile(r"(?<!\$)\{([a-z][a-z0-9_.-]*)\}")
 FIXED: Mapping[str, str] = {
     "component": "the component of the provision",
     "version": "its release",
+    "built": "what the recipe builds, as requirements of pip, blank between",
     "target": "x86, arm or amd",
     "accelerator": "none, cuda or rocm",
     "from": "source or wheel",
@@ -34,6 +35,7 @@ FIXED: Mapping[str, str] = {
     "archs_cuda": "codegen archs of CUDA as capabilities, comma between",
     "archs_torch": "the same as PyTorch reads them, semicolon between",
     "archs_cmake": "the same as CMake reads them, semicolon between",
+    "archs_numbers": "the numbers alone, semicolon between",
     "archs_gfx": "codegen archs of ROCm, comma between",
     "archs_hip": "the same as CMake reads them, semicolon between",
     "cflags": "flags for C, blank between",
@@ -44,7 +46,10 @@ FIXED: Mapping[str, str] = {
 """Every fixed name with what it is."""
 
 LISTS = frozenset(
-    ("archs_torch", "archs_cmake", "archs_hip", "cflags", "cxxflags", "nvcc_flags", "hipcc_flags")
+    (
+        *("built", "archs_torch", "archs_cmake", "archs_numbers", "archs_hip"),
+        *("cflags", "cxxflags", "nvcc_flags", "hipcc_flags"),
+    )
 )
 """Values with blanks or semicolons in them: in a line of shell they stand in quotes."""
 

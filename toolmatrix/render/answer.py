@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.errors import RenderError
+from toolmatrix.facts import variants
 from toolmatrix.recipes.variables import MACHINES
 from toolmatrix.render import quote
 
@@ -48,6 +49,7 @@ def releases(target: str, held: LockedTarget) -> dict[str, tuple[str, ...]]:
     """The releases of each component in the answer, the given ones among them."""
     return {
         **{name: (part.version,) for name, part in held.components.items()},
+        **{variants.name(name): (build.build,) for name, build in held.variants.items()},
         "arch": tuple(held.archs),
         "device": tuple(held.devices),
         "target": (target,),
@@ -98,6 +100,7 @@ def _archs(archs: Iterable[str]) -> dict[str, str]:
         "archs_sm": ",".join(one[0] for one in cuda),
         "archs_cuda": ",".join(dict.fromkeys((*real, *virtual))),
         "archs_torch": ";".join((*real, *(f"{one}+PTX" for one in virtual))),
+        "archs_numbers": ";".join(one.replace(".", "") for one in dict.fromkeys((*real, *virtual))),
         "archs_cmake": ";".join(
             f"{one.replace('.', '')}-{side}"
             for side, group in (("real", real), ("virtual", virtual))

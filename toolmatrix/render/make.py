@@ -11,12 +11,14 @@ import re
 from fnmatch import fnmatchcase
 
 from toolmatrix.errors import NoImage, RenderError
+from toolmatrix.facts import variants
 from toolmatrix.facts.records import RowRecord
 from toolmatrix.lock.model import PackageQuestion
 from toolmatrix.recipes.model import STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
-from toolmatrix.render import answer, mirrors, wheels
+from toolmatrix.render import answer, labels, mirrors, wheels
 from toolmatrix.render.model import ImagePlan, Job, Runtime
+from toolmatrix.wording import listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,13 +38,11 @@ if TYPE_CHECKING:
         Recipe,
         RecipeOption,
     )
-    from toolmatrix.render.model import Choices, UsedPackage
+    from toolmatrix.render.model import Choices
 
     T = TypeVar("T")
 
 _APT = "apt"
-# Names of labels that are not the OCI's own begin with a domain turned round (OCI image specification, annotations).
-_LABEL = "io.github.toolmatrix."
 # Beside flags of the lock: the compiler writes them into what it makes, so that a binary tells its own flags.
 _RECORD = "-frecord-gcc-switches"
 
@@ -193,12 +193,12 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
     probes = tuple(
         _probed(one.component, probe, held) for one in provisions for probe in one.probes
     )
-    built = tuple(_probed(recipe.builds, probe, held) for probe in picker.all(recipe.probes))
+    built = tuple(_built(held, recipe, picker))
     compiler = picker.first(rules.compilers)
     parts: Sequence[Provision | BuildStep] = (*provisions, *steps)
     pip, closure = _pip(held, provisions), _closure(held, provisions)
     builds = _once(tuple(build.install) for build in held.variants.values() if build.options)
-    used = tuple(wheels.of(held, provisions)) if recipe.runs else ()
+    used = tuple(wheels.used(held, recipe, provisions))
     plan = ImagePlan(
         name=name,
         target=target,
@@ -229,7 +229,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         device_env=_device_env(held),
         # As if each provision in turn had put its folders in front of PATH.
         path=_once(folder for part in reversed(provisions) for folder in part.path),
-        labels=_labels(target, held, recipe, last, digest, _seen(used, probes, recipe)),
+        labels=labels.of(target, held, recipe, last, digest, labels.seen(used, probes, recipe)),
         unpinned=(
             *_unpinned((first.from_, last.from_), downloads, steps),
             *_unhashed(() if closure else (*builds, pip), steps),
@@ -245,7 +245,9 @@ def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Pick
     if distro is None:
         where = held.components["distro"].version
         raise _Excluded(f"nothing says how packages get into {where}")
-    values = {**picker.values, **answer.of_distro(distro)}
+    made = rules.recipe.built(held.components)
+    built = " ".join(f"{name}=={picker.values[name]}" for name in made)
+    values = {**picker.values, **answer.of_distro(distro), **({"built": built} if built else {})}
     return distro, Picker(picker.answer, rules.schemes, values)
 
 
@@ -289,9 +291,12 @@ def _needed(target: str, held: LockedTarget, recipe: Recipe) -> None:
     if recipe.targets and target not in recipe.targets:
         raise _Excluded(f"the recipe `{recipe.name}` is made for {', '.join(recipe.targets)}")
     # No recipe has to say that it starts from an image and installs packages.
-    for need in ("base-image", "distro", recipe.builds, *recipe.needs):
-        if need and need not in held.components:
-            raise _Excluded(f"the answer holds no {need}, which the recipe `{recipe.name}` needs")
+    known = {*held.components, *map(variants.name, held.variants)}
+    wanted = [("base-image",), ("distro",), recipe.builds, *((need,) for need in recipe.needs)]
+    for several in wanted:
+        if several and not known & {*several}:
+            named = listing(several, "or")
+            raise _Excluded(f"the answer holds no {named}, which the recipe `{recipe.name}` needs")
 
 
 def _provisions(
@@ -311,7 +316,8 @@ def _offered(
     known = [name for name in rules.index.header["components"] if name in held.components]
     for name in (*known, *sorted({*held.components} - {*known})):
         # What is `inside` came with a wheel.
-        if name == rules.recipe.builds or held.components[name].inside:
+        inside = held.components[name].inside and name not in rules.recipe.tools
+        if inside or name in rules.recipe.builds:
             continue
         offered = [part for part in rules.provisions if part.component == name]
         version = held.components[name].version
@@ -327,6 +333,13 @@ def _offered(
 
 def _probed(component: str, probe: Probe, held: LockedTarget) -> tuple[str, Probe]:
     return component, probe.replace(wanted=probe.wanted or held.components[component].version)
+
+
+def _built(held: LockedTarget, recipe: Recipe, picker: Picker) -> Iterator[tuple[str, Probe]]:
+    for name in recipe.built(held.components):
+        version = held.components[name].version
+        for probe in picker.all(recipe.probes, component=name, version=version):
+            yield _probed(name, probe, held)
 
 
 def _package(name: str, version: str, held: LockedTarget) -> tuple[str, str]:
@@ -436,49 +449,6 @@ def _env(
 def _device_env(held: LockedTarget) -> dict[str, str]:
     said = {name: " ".join(getattr(held.flags, tool)) for name, tool in _DEVICE_ENV.items()}
     return {name: flags for name, flags in said.items() if flags}
-
-
-def _labels(
-    target: str,
-    held: LockedTarget,
-    recipe: Recipe,
-    last: Runtime,
-    digest: str,
-    seen: Iterable[str],
-) -> dict[str, str]:
-    # A label of the base image that is not set anew would speak for this one, so an empty one is set as well.
-    version = held.components[recipe.builds].version if recipe.builds else ""
-    labels = {
-        "org.opencontainers.image.title": f"{recipe.name} for {target}",
-        "org.opencontainers.image.description": recipe.about,
-        "org.opencontainers.image.version": version,
-        "org.opencontainers.image.base.name": last.base,
-        "org.opencontainers.image.base.digest": last.from_.partition("@")[2],
-        _LABEL + "components": " ".join(_present(held, recipe, last, seen)),
-        _LABEL + "lock.digest": digest,
-        _LABEL + "target": target,
-    }
-    floors = {
-        f"{_LABEL}{name}.floor": part.version
-        for name, part in sorted(held.components.items())
-        if part.floor
-    }
-    return labels | floors
-
-
-def _seen(
-    used: Iterable[UsedPackage], probes: Iterable[tuple[str, Probe]], recipe: Recipe
-) -> set[str]:
-    # What the check of the last image asks for.
-    asked = {name for name, probe in probes if probe.runtime or not recipe.artifacts}
-    return asked | {one.component for one in used}
-
-
-def _present(held: LockedTarget, recipe: Recipe, last: Runtime, seen: Iterable[str]) -> list[str]:
-    # `toolmatrix validate` looks for these in the image: what the check does not ask for is not promised.
-    base = held.components["base-image"].version
-    starts = {"base-image"} if last.base == base else set()
-    return sorted({*seen} | starts | {recipe.builds} & set(held.components))
 
 
 def _once(found: Iterable[T]) -> tuple[T, ...]:

@@ -54,11 +54,15 @@ class Runtime(Value):
 
 
 class UsedPackage(Value):
-    """A package that pip installs for a component, and the release that is wanted of it, any where it is empty."""
+    """A package that pip installs for a component, and the release that is wanted of it, any where it is empty.
+
+    `archs` are the codegen archs that its files must hold code for, comma between; of one that is not built here none.
+    """
 
     component: str
     package: str
     version: str
+    archs: str = ""
 
 
 class ImagePlan(Value):
@@ -70,8 +74,8 @@ class ImagePlan(Value):
     component and probe, and `built` those of what is built; `effects` are those of its flags; `steps` are in the order
     of their stages, and those behind the build run where `carries` are alone, if any are; `env` holds in every stage,
     `device_env` where no step builds, which says its archs by itself; `labels` stand on the last stage; `closure` are
-    all Python packages, where the lock has those of `pip` and `builds`; `wheels` are those that the check of a recipe
-    that runs uses; `unpinned` is what no checksum or digest pins; `mirrored` are pairs of a file and a line by which
+    all Python packages, where the lock has those of `pip` and `builds`; `wheels` are those that a check which imports
+    them uses; `unpinned` is what no checksum or digest pins; `mirrored` are pairs of a file and a line by which
     tools know mirrors; `variables` are the values that texts of recipes may name.
     """
 

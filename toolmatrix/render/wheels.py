@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from toolmatrix.lock.model import LockedClosure, LockedTarget
-    from toolmatrix.recipes.model import Provision
+    from toolmatrix.recipes.model import Provision, Recipe
 
 # What the module venv puts into an environment before anything else (Python documentation, ensurepip and venv), and
 # Debian and Ubuntu beside it (package python3-venv, its wheels).
@@ -26,6 +26,18 @@ _SEEDS = ("setuptools", "wheel", "pkg-resources")
 
 # The name in `NAME[extras]==RELEASE` or `NAME@ADDRESS`.
 _NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9]")
+
+
+def used(
+    held: LockedTarget, recipe: Recipe, provisions: Iterable[Provision]
+) -> Iterator[UsedPackage]:
+    """The packages that the check of a recipe uses: those that it installs, and those that it builds."""
+    if recipe.runs or recipe.imports:
+        yield from of(held, provisions)
+        archs = ",".join(one for one in held.archs if not one.startswith("gfx"))
+        for name in recipe.built(held.components):
+            version = held.components[name].version
+            yield UsedPackage(component=name, package=name, version=version, archs=archs)
 
 
 def of(held: LockedTarget, provisions: Iterable[Provision]) -> Iterator[UsedPackage]:
@@ -46,21 +58,21 @@ def of(held: LockedTarget, provisions: Iterable[Provision]) -> Iterator[UsedPack
                 )
 
 
-def words(used: Iterable[UsedPackage]) -> Iterator[str]:
-    """The words by which the check is told of packages: for each its name, release, and two programs, or nothing."""
+def words(packages: Iterable[UsedPackage]) -> Iterator[str]:
+    """The words by which the check is told of packages: for each its name, release, two programs and archs, if any."""
     known = _operations()
     # A package may be what was asked for and a component of its own: tensorflow-rocm is both.
-    for one in {(part.package, part.version): part for part in used}.values():
+    for one in {(part.package, part.version): part for part in packages}.values():
         operation = known.get(one.component, {})
         if one.version and Version(one.version) < Version(operation.get("since", "0")):
             operation = {}
         yield from (one.package, one.version)
-        yield from (operation.get("program", ""), operation.get("device", ""))
+        yield from (operation.get("program", ""), operation.get("device", ""), one.archs)
 
 
-def seeds(used: Iterable[UsedPackage], closure: LockedClosure | None = None) -> tuple[str, ...]:
+def seeds(packages: Iterable[UsedPackage], closure: LockedClosure | None = None) -> tuple[str, ...]:
     """What the environment had before, and neither an answer nor its packages name."""
-    named = {*(one.package for one in used), *(closure.packages if closure else ())}
+    named = {*(one.package for one in packages), *(closure.packages if closure else ())}
     return tuple(name for name in _SEEDS if name not in named)
 
 

@@ -38,7 +38,7 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     codegen = _codegen_accelerator(names, archs, devices) if archs or devices else ""
     computes = codegen or fields.accelerator.removeprefix("none")
     targets = tuple(dict.fromkeys(fields.target)) or (_target(asked, names, computes),)
-    from_ = fields.from_ or _from([ask for ask in asked if not ask.option], names)
+    from_ = fields.from_ or _from([ask for ask in asked if not ask.option], names, fields.recipe)
     several = len(targets) > 1
     contexts = {target: _context(target, fields, index) for target in targets}
     for target in () if "accelerator" in named else targets:
@@ -223,7 +223,8 @@ def _accelerator(target: str, asks: Sequence[Ask], from_: str, names: Names, cod
         return codegen
     own = names.index.header["targets"][target]["accelerator"]
     for ask in asks:
-        if names.components[ask.component]["variant_of"]:
+        # That a recipe needs some build names none.
+        if names.components[ask.component]["variant_of"] and ask.option != "recipe":
             # A build that is named brings its own.
             named = _accelerators(ask, names)
             order = (own, *names.scale("accelerator").versions)
@@ -279,8 +280,14 @@ def _codegen_accelerator(names: Names, archs: Sequence[str], devices: Sequence[s
     return found.pop() if len(found) == 1 else ""
 
 
-def _from(asks: Sequence[Ask], names: Names) -> str:
+def _from(asks: Sequence[Ask], names: Names, recipe: str) -> str:
     """Source, but for what there is as a wheel alone, for a build that is named, and for what brings a framework."""
+    if recipe:
+        from toolmatrix.request import recipes
+
+        # A build that is named then is one to build against.
+        if recipes.recipe(recipe, names.index).builds:
+            return "source"
     asked = [(ask, names.components[ask.component]) for ask in asks]
     if any(part["variant_of"] for _, part in asked):
         return "wheel"

@@ -33,8 +33,9 @@ _MOST = 4
 def needs(recipe: Recipe) -> tuple[str, ...]:
     """The components that an answer must hold to be made an image of."""
     # No recipe has to say that it starts from an image and installs packages.
-    found = ("base-image", "distro", recipe.builds, *recipe.needs)
-    return tuple(dict.fromkeys(name for name in found if name))
+    # Of several that it builds it is left to who asks.
+    only = recipe.builds if len(recipe.builds) == 1 else ()
+    return tuple(dict.fromkeys(("base-image", "distro", *only, *recipe.needs)))
 
 
 def stipulations(recipe: Recipe, index: Index) -> tuple[Stipulation, ...]:
@@ -79,7 +80,7 @@ def installable(recipe: Recipe, book: Book) -> When:
 
 
 def _of_recipe(recipe: Recipe) -> Iterator[Stipulation]:
-    subject = recipe.builds or "distro"
+    subject = recipe.builds[0] if len(recipe.builds) == 1 else "distro"
     for part in recipe.refuses:
         yield Stipulation(
             subject=subject,
@@ -93,6 +94,14 @@ def _of_recipe(recipe: Recipe) -> Iterator[Stipulation]:
             subject="target",
             one_of=((("target", " ".join(recipe.targets)),),),
             text=f"the recipe `{recipe.name}` is made for {listing(recipe.targets)}",
+            at=(_shortened(recipe.path),),
+        )
+    if len(recipe.builds) > 1:
+        yield Stipulation(
+            subject=subject,
+            when=((subject, "*"),),
+            one_of=tuple(((name, "*"),) for name in recipe.builds),
+            text=f"the recipe `{recipe.name}` builds {listing(recipe.builds, 'or')}",
             at=(_shortened(recipe.path),),
         )
     if recipe.steps:
@@ -124,7 +133,7 @@ def _brought(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipulation]:
     for name, head in index.header["components"].items():
         # What an answer does not show is in no lock, and what is given is no part of an image.
         apart = head["given"] or head["hidden"] or head["flag"] or head["variant_of"]
-        if apart or name in SEVERAL or name == recipe.builds:
+        if apart or name in SEVERAL or name in recipe.builds:
             continue
         parts = offered.get(name) or (on_the_way if _is_harvested(index, name) else [])
         whens = [(*one.when, *(apt if one.repositories or one.areas else ())) for one in parts]
@@ -133,7 +142,7 @@ def _brought(recipe: Recipe, book: Book, index: Index) -> Iterator[Stipulation]:
             subject=name,
             when=((name, "*"),),
             one_of=tuple(dict.fromkeys(whens)),
-            brought=True,
+            brought=name not in recipe.tools,
             text=f"{name} gets into an image {told}"
             if parts
             else f"nothing brings {name} into an image",

@@ -45,8 +45,8 @@ def _pinned(image: ImagePlan) -> list[str]:
     builds = image.locked.variants
     wanted = [*image.pip, *(word for build in builds.values() for word in build.requirements)]
     found = {_EXTRAS.sub("", around.requirement(one)) for one in wanted}
-    built = image.recipe.builds
-    if found and built in image.locked.components and built not in builds:
-        version = image.locked.components[built].version
-        found.add(around.requirement(f"{built}=={version}"))
+    held = image.locked.components
+    for name in image.recipe.built(held) if found else ():
+        if name not in builds:
+            found.add(around.requirement(f"{name}=={held[name].version}"))
     return sorted(found)
