@@ -21,6 +21,7 @@ HADOLINT = shutil.which("hadolint", path=str(Path(sys.executable).parent))
 
 ALL = "x86,arm,amd"
 CASES = [
+    ("extension", "torch-scatter causal-conv1d --accelerator cuda --arch sm_80", "x86,arm"),
     ("gcc", "gcc", ALL),
     ("hip", "rocm==6.3.3 --distro ubuntu22.04", "amd"),
     ("jaxlib", "jaxlib", ALL),
