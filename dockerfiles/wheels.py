@@ -1,4 +1,4 @@
-"""Looks at Python packages: `python wheels.py ACCELERATOR DRIVER (PACKAGE RELEASE PROGRAM DEVICE ARCHS)...`.
+"""Looks at Python packages: `python wheels.py ACCELERATOR DRIVER (PACKAGE RELEASE BUILD PROGRAM DEVICE ARCHS)...`.
 
 Prints a line of the check's table for each thing it looked at, tabs between its parts: yes, no, or untried; what it is
 about, what was found, what was wanted, and how. It runs as the Python of the image, which may be 3.6.
@@ -28,6 +28,7 @@ FATBIN = struct.pack("<I", 0xBA55ED50)
 IMAGE = struct.Struct("<HHIQIIHHIIIQ")
 """Of each image its kind, version, lengths of header and image, four more, arch, two more, flags."""
 KINDS = {1: "compute_", 2: "sm_"}
+REQUIRED = re.compile(r"Requires-Dist: *([\w.-]*\w)(?!.*\bextra\b)")
 
 
 def tell(state, name, found, wanted, how):
@@ -42,7 +43,7 @@ def plain(name):
 
 
 def distributions():
-    """By name: the version, and the checksum of each file by its path, {} where none are listed."""
+    """By name: the version, the checksum of each file by its path, {} where none are listed, and what it requires."""
     found = {}
     paths = sysconfig.get_paths()
     for folder in {os.path.realpath(paths[key]) for key in ("purelib", "platlib")}:
@@ -51,8 +52,17 @@ def distributions():
             if ending in (".dist-info", ".egg-info"):
                 name, _, version = stem.partition("-")
                 files = listed(os.path.join(folder, entry, "RECORD"))
-                found[plain(name)] = (version.split("-")[0], files)
+                needs = required(os.path.join(folder, entry, "METADATA"))
+                found[plain(name)] = (version.split("-")[0], files, needs)
     return found
+
+
+def required(path):
+    """What a distribution requires without any of its extras."""
+    if not os.path.exists(path):
+        return set()
+    with open(path, encoding="utf-8") as file:
+        return {plain(found.group(1)) for found in map(REQUIRED.match, file) if found}
 
 
 def listed(path):
@@ -149,7 +159,7 @@ def archs(name, wanted, files):
 
 def package(name, release, program, known, device):
     """Judge one package: its release, its import, and what it computes."""
-    version, files = known.get(plain(name), ("nothing", {}))
+    version, files, _ = known.get(plain(name), ("nothing", {}, set()))
     same = plain(name) in known and release in ("", version, version.split("+")[0])
     tell(YES if same else NO, name, version, release or "any release", "its METADATA")
     names = modules(plain(name), files)
@@ -167,9 +177,9 @@ def owners(asked, known):
     """The folders of packages into which others put other files, each with those that do."""
     found = []
     for name in asked:
-        own = known.get(name, ("", {}))[1]
+        own = known.get(name, ("", {}, set()))[1]
         tops = {path.split("/")[0] for path in own if path.endswith("/__init__.py")}
-        for other, (_, files) in sorted(known.items()):
+        for other, (_, files, _) in sorted(known.items()):
             both = (path for path in own if path in files and path.split("/")[0] in tops)
             if other != name and any(own[path] != files[path] for path in both):
                 found.append(" and ".join(sorted((name, other))))
@@ -177,13 +187,19 @@ def owners(asked, known):
 
 
 def foreign(accelerator, asked, known):
-    """The distributions of another accelerator than the one of the image, beside those that were asked for."""
+    """The distributions of another accelerator than the one of the image, beside those that were asked for.
+
+    `asked` has the build of each that was chosen by its accelerator; what others require comes with every build.
+    """
+    own = set(asked)
+    for name in (name for name, build in asked.items() if not build):
+        own |= known.get(name, ("", {}, set()))[2]
     return [
         f"{name} {version}"
-        for name, (version, _) in sorted(known.items())
+        for name, (version, _, _) in sorted(known.items())
         for of in ("cuda", "rocm")
         if of != accelerator
-        and (LOCAL[of].match(version) or (name not in asked and PACKAGED[of].match(name)))
+        and (LOCAL[of].match(version) or (name not in own and PACKAGED[of].match(name)))
     ]
 
 
@@ -217,28 +233,28 @@ def on_device(asked, accelerator):
 
 def main(accelerator, floor, *words):
     """Look at everything."""
-    packages = [words[place : place + 5] for place in range(0, len(words), 5)]
+    packages = [words[place : place + 6] for place in range(0, len(words), 6)]
     known, device = distributions(), DEVICES.get(accelerator, "")
-    for name, release, program, _, wanted in packages:
+    for name, release, _, program, _, wanted in packages:
         package(name, release, program, known, device)
         if wanted:
             archs(name, wanted, known.get(plain(name), ("", {}))[1])
-    alone = [name for name, _, program, _, _ in packages if not program]
+    alone = [name for name, _, _, program, _, _ in packages if not program]
     if alone:
         tell(UNTRIED, "operation", "none is known", "an operation", ", ".join(alone))
-    asked = [plain(name) for name, _, _, _, _ in packages]
+    asked = {plain(name): build for name, _, build, _, _, _ in packages}
     wrong = foreign(accelerator, asked, known)
     how = f"{len(known)} distribution{'s' * (len(known) != 1)}"
     tell(NO if wrong else YES, "foreign", ", ".join(wrong) or "none", "none", how)
     shared, wanted = owners(asked, known), "one owner each"
     tell(NO if shared else YES, "folders", ", ".join(shared) or wanted, wanted, how)
-    unlisted = [name for name, (_, files) in sorted(known.items()) if not files]
+    unlisted = [name for name, (_, files, _) in sorted(known.items()) if not files]
     if unlisted:
         tell(UNTRIED, "folders", "no RECORD", "a RECORD", ", ".join(unlisted))
     if floor:
         driver(floor)
     if device:
-        programs = [(name, program) for name, _, _, program, _ in packages if program]
+        programs = [(name, program) for name, _, _, _, program, _ in packages if program]
         on_device(programs, accelerator)
 
 

@@ -46,15 +46,20 @@ FROM_SOURCE = [
     ("jaxlib", "0.6.2", "amd", {"rocm": "6.*", "clang": "18"}),
     ("onnxruntime", "1.22.0", "x86", {"cuda": "12.8", "cudnn": "9"}),
     ("apache-tvm", "0.19.0", "x86", {"cuda": "12.4", "clang": "15", "distro": "ubuntu22.04"}),
+    ("lightgbm", "4.6.0", "x86", {"cuda": "absent", "python": ">=3.7", "numpy": ">=1.17"}),
+    ("xgboost", "3.2.0", "x86", {"cuda": ">=12.9", "gcc": ">=9", "python": ">=3.10"}),
 ]
 BY_WHEEL = [
     ("torch", "2.6.0", "x86", {"cuda": "12.4", "cudnn": "9.1", "python": "3.9-3.13"}),
     ("torch", "1.13.1", "x86", {"cuda": "11.7", "cudnn": "8.5", "python": "3.7-3.11"}),
     ("apache-tvm", "0.26.0", "arm", {"gcc": "absent", "clang": "absent"}),
+    ("lightgbm", "4.7.0", "arm", {"gcc": "absent", "scipy": "*", "python": ">=3.10"}),
 ]
 REFUSED = [
     ("jaxlib", "0.6.2", "x86", "its wheel is for the CPU, CUDA comes as a plugin"),
     ("apache-tvm", "0.19.0", "arm", "there was no wheel"),
+    ("lightgbm", "3.3.5", "amd", "its wheels compute on CPUs"),
+    ("lightgbm", "3.1.1", "arm", "there was no wheel"),
 ]
 
 

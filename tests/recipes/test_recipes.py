@@ -223,6 +223,27 @@ def test_every_release_of_numpy_has_one_checksum(recipes: dict[str, Recipe], ind
     assert len(checksums) == len(index.component("numpy").versions)
 
 
+def test_every_release_of_lightgbm_that_is_not_refused_has_one_checksum(
+    recipes: dict[str, Recipe], index: Index
+) -> None:
+    recipe, checksums = recipes["lightgbm"], []
+    archs = {"arch": "sm_80", "archs_cmake": "80-real"}
+    for release in index.component("lightgbm").versions:
+        for accelerator, given in (("none", {}), ("cuda", {}), ("cuda", archs)):
+            picked = alone(index, lightgbm=release, accelerator=accelerator, **given)
+            if picked.all(recipe.refuses):
+                continue
+            found = picked.all(recipe.steps)
+            checksum, wheel, install, verify = settled(found)[0].env, *found[1:]
+            assert [wheel.name, install.name, verify.name] == ["wheel", "install", "train"], release
+            assert ("USE_CUDA" in wheel.run[1]) is (accelerator == "cuda")
+            assert ("CMAKE_CUDA_ARCHITECTURES=80-real" in wheel.run[1]) is bool(given)
+            checksums.append(checksum["SHA256"])
+    # The eight of 4.0 to 4.7: all without and with CUDA, the last with archs of one's own.
+    assert len(checksums) == 8 + 8 + 1
+    assert len({*checksums}) == 8
+
+
 @pytest.mark.parametrize("version", ["5.6.1", "5.7.1", "6.0.2", "6.1.2", "6.4.3", "7.1.1"])
 def test_hip_is_built_of_runtime_headers_and_hipcc(
     version: str, recipes: dict[str, Recipe], index: Index

@@ -119,18 +119,19 @@ def test_every_package_that_is_read_from_the_index_gets_into_an_image() -> None:
 def test_every_word_of_the_check_is_of_a_package() -> None:
     image = made("torch==2.9.1", "torchvision").images[0]
     words = [*wheels.words(image.wheels)]
-    named = words[::5]
+    named = words[::6]
     assert named[:2] == ["torch", "torchvision"]
-    assert "torch.cuda" in words[3]
-    assert words[named.index("torchvision") * 5 + 2] == ""
+    assert words[2] == "2.9.1+cu128@default/x86_64"
+    assert "torch.cuda" in words[4]
+    assert words[named.index("torchvision") * 6 + 3] == ""
     # Of what is not built here nobody said which archs it has to hold.
-    assert {*words[4::5]} == {""}
+    assert {*words[5::6]} == {""}
 
 
 def test_an_operation_is_run_of_releases_that_it_is_for() -> None:
     for version, runs in (("1.15.5", False), ("2.13.0", True)):
         used = UsedPackage(component="tensorflow-gpu", package="tensorflow-gpu", version=version)
-        assert bool([*wheels.words([used])][2]) is runs
+        assert bool([*wheels.words([used])][3]) is runs
 
 
 @pytest.mark.parametrize(
@@ -298,7 +299,7 @@ def environment(folder: Path, packages: Mapping[str, Mapping[str, str]]) -> Path
             place.write_bytes(data)
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest())
             record.append(f"{path},sha256={digest.decode().rstrip('=')},{len(data)}\n")
-        (site / f"{name}.dist-info").mkdir()
+        (site / f"{name}.dist-info").mkdir(exist_ok=True)
         (site / f"{name}.dist-info" / "RECORD").write_text("".join(record))
     return folder / "bin" / "python"
 
@@ -311,11 +312,11 @@ def told(
     *words: str,
     archs: str = "",
 ) -> list[tuple[str, ...]]:
-    """What the program of the check prints; of each package there are four words, and the archs of all."""
+    """What the program of the check prints; of each package there are five words, and the archs of all."""
     python = environment(tmp_path / "venv", packages)
     said = [accelerator, floor]
-    for place in range(0, len(words), 4):
-        said += [*words[place : place + 4], archs]
+    for place in range(0, len(words), 5):
+        said += [*words[place : place + 5], archs]
     done = subprocess.run(
         [python, PROGRAM, *said], capture_output=True, text=True, check=True, timeout=120
     )
@@ -333,7 +334,7 @@ GOOD = {"frame_work-1.2+cpu": {"frame_work/__init__.py": "", "tests/__init__.py"
 
 @pytest.mark.process
 def test_what_is_as_resolved_passes(tmp_path: Path) -> None:
-    found = told(tmp_path, GOOD, "none", "", "frame-work", "1.2", "import frame_work", "")
+    found = told(tmp_path, GOOD, "none", "", "frame-work", "1.2", "cpu", "import frame_work", "")
     assert only("no", found) == []
     assert only("yes", found) == [
         ("frame-work", "1.2+cpu", "1.2"),
@@ -349,31 +350,34 @@ def test_what_is_as_resolved_passes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("packages", "words", "wrong"),
     [
-        pytest.param({}, ("one", "1.0", "", ""), ("one", "nothing", "1.0"), id="absent"),
+        pytest.param({}, ("one", "1.0", "cpu", "", ""), ("one", "nothing", "1.0"), id="absent"),
         pytest.param(
-            {"one-1.1": {"one.py": ""}}, ("one", "1.0", "", ""), ("one", "1.1", "1.0"), id="other"
+            {"one-1.1": {"one.py": ""}},
+            ("one", "1.0", "cpu", "", ""),
+            ("one", "1.1", "1.0"),
+            id="other",
         ),
         pytest.param(
             {"one-1.0": {"one/__init__.py": "import lacking"}},
-            ("one", "1.0", "", ""),
+            ("one", "1.0", "cpu", "", ""),
             ("one", "ModuleNotFoundError: No module named 'lacking'", "imported"),
             id="import",
         ),
         pytest.param(
             {"one-1.0": {"one.py": ""}},
-            ("one", "1.0", "assert 1 + 1 == 3", ""),
+            ("one", "1.0", "cpu", "assert 1 + 1 == 3", ""),
             ("one", "AssertionError", "computed"),
             id="operation",
         ),
         pytest.param(
             {"one-1.0": {"one.py": ""}, "nvidia_cublas_cu12-12.8": {"nvidia/cublas.py": ""}},
-            ("one", "1.0", "", ""),
+            ("one", "1.0", "cpu", "", ""),
             ("foreign", "nvidia-cublas-cu12 12.8", "none"),
             id="cuda",
         ),
         pytest.param(
             {"one-1.0+rocm6.4": {"one.py": ""}},
-            ("one", "1.0", "", ""),
+            ("one", "1.0", "cpu", "", ""),
             ("foreign", "one 1.0+rocm6.4", "none"),
             id="rocm",
         ),
@@ -382,7 +386,7 @@ def test_what_is_as_resolved_passes(tmp_path: Path) -> None:
                 "one-1.0": {"one/__init__.py": "", "one/core.so": "a"},
                 "one_rocm-1.0": {"one/__init__.py": "", "one/core.so": "b"},
             },
-            ("one", "1.0", "", ""),
+            ("one", "1.0", "cpu", "", ""),
             ("folders", "one and one-rocm", "one owner each"),
             id="two-owners",
         ),
@@ -422,9 +426,36 @@ def test_what_was_built_has_code_for_the_archs_of_the_answer(
     tmp_path: Path, code: str, state: str, found: str
 ) -> None:
     packages = {"one-1.0": {"one/__init__.py": "", "one/core.so": code}}
-    words = ("one", "1.0", "", "")
+    words = ("one", "1.0", "", "", "")
     lines = told(tmp_path, packages, "none", "", *words, archs="sm_80,sm_90")
     assert ("one", found, "sm_80,sm_90") in only(state, lines)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("build", "requires", "foreign"),
+    [
+        pytest.param("", "nvidia_nccl.cu12>=2; platform_system == 'Linux'", (), id="one-build"),
+        pytest.param(
+            "1.0+cpu@index/x86_64", "nvidia-nccl-cu12", ("nvidia-nccl-cu12 2.28",), id="chosen"
+        ),
+        pytest.param(
+            "", "nvidia-nccl-cu12; extra == 'gpu'", ("nvidia-nccl-cu12 2.28",), id="extra"
+        ),
+    ],
+)
+def test_what_the_only_build_of_a_package_requires_is_not_foreign(
+    tmp_path: Path, build: str, requires: str, foreign: tuple[str, ...]
+) -> None:
+    packages = {
+        "one-1.0": {
+            "one.py": "",
+            "one-1.0.dist-info/METADATA": f"Name: one\nRequires-Dist: numpy\nRequires-Dist: {requires}\n",
+        },
+        "nvidia_nccl_cu12-2.28": {"nvidia/nccl.py": ""},
+    }
+    found = told(tmp_path, packages, "none", "", "one", "1.0", build, "", "")
+    assert only("no", found) == [("foreign", one, "none") for one in foreign]
 
 
 @pytest.mark.process
@@ -433,7 +464,7 @@ def test_files_that_are_the_same_are_no_conflict(tmp_path: Path) -> None:
         "one-1.0": {"one/__init__.py": "", "one/a.py": "a = 1"},
         "one_more-1.0": {"one/__init__.py": "", "one/b.py": ""},
     }
-    found = told(tmp_path, packages, "none", "", "one", "1.0", "", "")
+    found = told(tmp_path, packages, "none", "", "one", "1.0", "", "", "")
     assert only("no", found) == []
 
 
@@ -441,7 +472,7 @@ def test_files_that_are_the_same_are_no_conflict(tmp_path: Path) -> None:
 @pytest.mark.skipif(Path("/dev/kfd").exists(), reason="there is such a device")
 def test_what_was_not_tried_is_told(tmp_path: Path) -> None:
     packages = {"one-1.0": {"one.py": ""}, "empty-1.0": {}}
-    words = ("one", "1.0", "", "", "empty", "1.0", "", "")
+    words = ("one", "1.0", "", "", "", "empty", "1.0", "", "", "")
     found = told(tmp_path, packages, "rocm", "", *words)
     assert only("no", found) == []
     assert only("untried", found) == [
@@ -457,7 +488,7 @@ def test_what_was_not_tried_is_told(tmp_path: Path) -> None:
 def test_a_driver_that_a_host_lacks_is_no_fault_of_a_package(tmp_path: Path) -> None:
     lacking = "raise ImportError('libcuda.so.1: cannot open shared object file')"
     packages = {"one-1.0": {"one.py": lacking}}
-    words = ("one", "1.0", "import one", "import one")
+    words = ("one", "1.0", "", "import one", "import one")
     found = told(tmp_path, packages, "cuda", "525.60.13", *words)
     assert only("no", found) == []
     untried = only("untried", found)
@@ -474,9 +505,9 @@ def test_a_driver_that_a_host_lacks_is_no_fault_of_a_package(tmp_path: Path) -> 
 
 @pytest.mark.process
 def test_an_image_that_is_right_passes_its_whole_check(tmp_path: Path) -> None:
-    held = made("numpy==2.2.6", "--accelerator=none", "--distro=ubuntu24.04")
-    numpy = {"numpy-2.2.6": {"numpy/__init__.py": ""}}
-    python = environment(tmp_path / "venv", numpy)
+    held = made("protobuf==5.29.5", "--accelerator=none", "--distro=ubuntu24.04")
+    protobuf = {"protobuf-5.29.5": {"google/protobuf/__init__.py": ""}}
+    python = environment(tmp_path / "venv", protobuf)
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, body in {
@@ -497,9 +528,9 @@ def test_an_image_that_is_right_passes_its_whole_check(tmp_path: Path) -> None:
     )
     assert (done.stderr, done.returncode) == ("", 0), done.stdout
     assert done.stdout.endswith(
-        "pass  numpy      2.2.6          wanted 2.2.6          its METADATA\n"
-        "pass  numpy      imported       wanted imported       import numpy\n"
-        "none  operation  none is known  wanted an operation   numpy\n"
+        "pass  protobuf   5.29.5         wanted 5.29.5         its METADATA\n"
+        "pass  protobuf   imported       wanted imported       import google.protobuf\n"
+        "none  operation  none is known  wanted an operation   protobuf\n"
         "pass  foreign    none           wanted none           1 distribution\n"
         "pass  folders    one owner each wanted one owner each 1 distribution\n"
         "7 checked, 0 failed, 1 not tried\n"

@@ -56,12 +56,14 @@ class Runtime(Value):
 class UsedPackage(Value):
     """A package that pip installs for a component, and the release that is wanted of it, any where it is empty.
 
+    `build` is the one that was chosen among several of the release, empty where one is for every accelerator.
     `archs` are the codegen archs that its files must hold code for, comma between; of one that is not built here none.
     """
 
     component: str
     package: str
     version: str
+    build: str = ""
     archs: str = ""
 
 

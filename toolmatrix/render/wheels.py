@@ -55,18 +55,19 @@ def of(held: LockedTarget, provisions: Iterable[Provision]) -> Iterator[UsedPack
                     component=part.component,
                     package=found[0] if found else named,
                     version=known,
+                    build=build.build if build else "",
                 )
 
 
 def words(packages: Iterable[UsedPackage]) -> Iterator[str]:
-    """The words by which the check is told of packages: for each its name, release, two programs and archs, if any."""
+    """The words by which the check is told of packages: of each name, release, build, two programs, archs, or nothing."""
     known = _operations()
     # A package may be what was asked for and a component of its own: tensorflow-rocm is both.
     for one in {(part.package, part.version): part for part in packages}.values():
         operation = known.get(one.component, {})
         if one.version and Version(one.version) < Version(operation.get("since", "0")):
             operation = {}
-        yield from (one.package, one.version)
+        yield from (one.package, one.version, one.build)
         yield from (operation.get("program", ""), operation.get("device", ""), one.archs)
 
 
