@@ -204,6 +204,14 @@ def test_tools_of_a_build_are_not_installed_beside_what_was_built(
     assert any("/work/wheels" in line for line in made)
 
 
+def test_hip_ships_without_its_sources_and_build_trees(recipes: dict[str, Recipe]) -> None:
+    recipe = recipes["hip"]
+    assert recipe.carries == ("/opt/hip",)
+    apart = [step for step in recipe.steps if step.stage in ("package", "verify")]
+    assert {step.name for step in apart} == {"version", "kernel"}
+    assert {step.workdir for step in apart} == {"/work"}
+
+
 def test_every_series_of_gcc_has_one_archive(recipes: dict[str, Recipe], index: Index) -> None:
     for release in index.component("gcc").versions:
         found = alone(index, gcc=release, distro="debian12").all(recipes["gcc"].steps)
@@ -438,3 +446,38 @@ def test_two_values_of_a_variable_are_refused() -> None:
 
     with pytest.raises(RecipeError, match="two steps of build set A"):
         settled([step("one", A="1"), step("two", "make", A="2")])
+
+
+@pytest.mark.parametrize(
+    ("distro", "clang", "whole", "polly"),
+    [
+        ("debian12", "14", True, True),
+        # llvm-config of these names libraries of Polly, which no package has.
+        ("debian12", "15", False, False),
+        ("debian12", "16", True, True),
+        ("debian11", "13", True, False),
+        ("ubuntu22.04", "13", True, False),
+        ("ubuntu22.04", "14", False, False),
+        ("ubuntu22.04", "15", False, False),
+        ("ubuntu22.04", "16", True, True),
+        ("ubuntu24.04", "15", True, True),
+    ],
+)
+def test_llvm_is_linked_whole_into_tvm_where_its_parts_are_packaged(
+    distro: str, clang: str, whole: bool, polly: bool, recipes: dict[str, Recipe], index: Index
+) -> None:
+    picked = alone(
+        index,
+        distro=distro,
+        clang=clang,
+        accelerator="none",
+        python="3.11",
+        **{"apache-tvm": "0.19.0"},
+    )
+    found = picked.all(recipes["tvm"].steps)
+    (linked,) = [step for step in found if step.name == "config-llvm"]
+    assert ("--link-static" in linked.run[0]) is whole
+    assert linked.runtime == (() if whole else (f"libllvm{clang}",))
+    packages = {name for step in found for name in step.packages}
+    assert (f"libpolly-{clang}-dev" in packages) is polly
+    assert any("libxml2" in name for step in found for name in step.runtime)

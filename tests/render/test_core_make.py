@@ -122,6 +122,31 @@ def test_what_a_recipe_carries_is_all_that_comes_from_the_build() -> None:
     assert "setuptools==" not in stages["package"]
 
 
+def stages(name: str, target: str, recipe: str) -> dict[str, str]:
+    """The stages of a Dockerfile by name."""
+    made = image(name, target, recipe=recipe)
+    text = dockerfile.text(job(lock(name), recipe=recipe), made)
+    return {part.split()[2]: part for part in text.split("\nFROM ")[1:]}
+
+
+def test_a_compiler_ships_without_its_source_and_without_the_one_that_built_it() -> None:
+    found = stages("debian", "x86", "gcc")
+    assert [*found] == ["toolchain", "tools", "build", "runtime"]
+    last = found["runtime"]
+    assert re.findall(r"^COPY (?:--link )?--from=build (\S+)", last, re.MULTILINE) == [
+        *("/opt/gcc", "/usr/local/bin", "/etc/ld.so.conf.d/opt-gcc.conf"),
+    ]
+    # The loader is told of its libraries once they are there.
+    assert last.index("opt-gcc.conf") < last.index("\nldconfig\n")
+    (installed,) = re.findall(r"apt-get install .*", last)
+    assert {"binutils", "libc6-dev", "libmpc3"} <= {*installed.split()}
+    assert not {"gcc", "g++", "libmpc-dev", "flex"} & {*installed.split()}
+
+
+def test_a_loader_is_told_of_nothing_where_no_folder_comes() -> None:
+    assert "ldconfig\n" not in stages("tensorflow", "x86", "tensorflow")["runtime"]
+
+
 def test_a_recipe_that_carries_nothing_packs_where_it_builds() -> None:
     steps = "steps:\n" + "".join(
         f"  - {{name: {stage}, stage: {stage}, run: [make {stage}], source: here}}\n"

@@ -125,6 +125,11 @@ class ImagePlan(Value):
         return tuple(one for one in self.steps if self.carries and one.stage in APART)
 
     @property
+    def links_libraries(self) -> bool:
+        """Whether the runtime image takes over folders that its loader has to be told of."""
+        return any(path.startswith("/etc/ld.so.conf.d/") for path in self.artifacts)
+
+    @property
     def all_downloads(self) -> tuple[Download, ...]:
         """Those of the tools and those of the steps."""
         return (*self.downloads, *(one for step in self.steps for one in step.downloads))
