@@ -1,17 +1,24 @@
-"""Files written whole or not at all, beside their places, and renamed once all of a run are there; what is in one."""
+"""Files written whole or not at all, beside their places, and renamed once all of a run are there; what is in one.
+
+Results that come one after the other are lines, each on the disk before the next.
+"""
 
 from __future__ import annotations
 
 import os
 import os.path
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from toolmatrix.errors import OutputError, Position
+from toolmatrix.errors import OutputError, Position, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
+    from io import FileIO
+    from typing import Any
+
+    from typing_extensions import Self
 
 _PIECE = 1 << 20
 
@@ -69,6 +76,83 @@ def told(message: str, path: str, help: str = "") -> Iterator[None]:
     except OSError as error:
         found = error.strerror or ""
         raise OutputError(message, where=Position(path), found=found, help=help) from None
+
+
+class KeptLines:
+    """Documents of one schema that a run keeps as they come, and that the next goes on from; none without a path.
+
+    On entry `take` is called with each that is there: it raises KeyError, TypeError, ValueError or AttributeError for
+    one that is none. A line that a killed run left half is cut off. Raises UsageError and OutputError.
+    """
+
+    def __init__(self, path: str, schema: str, take: Callable[[Any], None]) -> None:
+        self.path = path
+        self.schema = schema
+        self.take = take
+        self.whole = 0
+        self.file: FileIO | None = None
+
+    def __enter__(self) -> Self:
+        if self.path:
+            with self._keeping():
+                self.whole = self._take_up()
+                # Unbuffered, so that after a failed write the file can be cut back to its whole lines.
+                self.file = open(self.path, "ab", buffering=0)
+                self.file.truncate(self.whole)
+        return self
+
+    def _take_up(self) -> int:
+        if not os.path.exists(self.path):
+            return 0
+        with open(self.path, "rb") as file:
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        for number, line in enumerate(whole.splitlines(), 1):
+            self._line(line, number)
+        return len(whole)
+
+    def _line(self, line: bytes, number: int) -> None:
+        import json
+
+        try:
+            self.take(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise UsageError(
+                "this is no file of results",
+                where=Position(self.path, number),
+                expected=f"lines of `{self.schema}`",
+                help="name a file that `--resume` wrote, or a new one",
+            ) from None
+
+    def add(self, body: Mapping[str, Any]) -> None:
+        """Put a document on the disk. Raises OutputError, and leaves the lines before it."""
+        import json
+
+        if self.file is None:
+            return
+        line = json.dumps(body, sort_keys=True).encode() + b"\n"
+        with self._keeping():
+            try:
+                # An unbuffered file may take less than it is given.
+                left = memoryview(line)
+                while left:
+                    left = left[self.file.write(left) or 0 :]
+                # A machine that loses power must not lose what was reported as kept.
+                os.fsync(self.file.fileno())
+            except OSError:
+                # Whole or not at all: the next run would take half a line for a damaged file.
+                with suppress(OSError):
+                    self.file.truncate(self.whole)
+                raise
+        self.whole += len(line)
+
+    def _keeping(self) -> AbstractContextManager[None]:
+        help = "what is there stays: make room and run it again, or name a file elsewhere"
+        return told("cannot keep the results", self.path, help)
+
+    def __exit__(self, *_: object) -> None:
+        if self.file is not None:
+            self.file.close()
 
 
 def _writing(path: str) -> AbstractContextManager[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -310,3 +311,95 @@ def test_a_directory_without_a_lock_or_dockerfile_is_told(real: Cli, here: Path,
     refused(
         real("build", "out", PATH=path), 3, "error[TM110]: there is no Dockerfile of this lock\n"
     )
+
+
+@pytest.mark.process
+def test_a_directory_that_is_none_is_told_before_an_engine_is_looked_for(
+    real: Cli, here: Path
+) -> None:
+    for path in (os.devnull, engine(here, "docker", BUILDKIT_ALONE)):
+        outcome = real("build", "nowhere", PATH=path)
+        refused(outcome, 2, "error[TM904]: there is no lock\n  --> nowhere/toolmatrix.lock\n")
+    assert not (here / "calls").exists()
+
+
+# An engine that has the images whose names it was told, by an id that is the same until `again` is there.
+KEEPS = f"""{NO_BUILDX}
+case $* in
+*Dockerfile*) case $* in *FAIL*) exit 1 ;; esac; touch "$5" ;;
+images*) [ -e "$4" ] && cat id ;;
+esac
+exit 0"""
+
+
+@pytest.fixture
+def keeping(here: Path) -> str:
+    """A PATH with an engine that keeps what it builds, all of them with the id in the file `id`."""
+    (here / "id").write_text("sha256:1\n")
+    return engine(here, "docker", KEEPS, tools=("cat", "touch"))
+
+
+def built(here: Path) -> list[str]:
+    """The images that were built by calls so far."""
+    found = [line.split()[5] for line in calls(here) if "Dockerfile" in line]
+    (here / "calls").write_text("")
+    return found
+
+
+@pytest.mark.process
+def test_what_was_built_is_not_built_again_with_resume(
+    real: Cli, here: Path, out: Path, keeping: str
+) -> None:
+    words = ("build", "out", "--resume", "builds.jsonl")
+    first = real(*words, "--", "--label=a=FAIL", PATH=keeping)
+    assert (first.code, built(here)) == (1, ["out:arm", "out:x86"])
+    assert (here / "builds.jsonl").read_text() == ""
+    assert real(*words, "--target", "arm", PATH=keeping).code == 0
+    assert built(here) == ["out:arm"]
+    second = real(*words, PATH=keeping)
+    assert (second.code, built(here)) == (0, ["out:x86"])
+    assert [line.split()[0] for line in second.out.splitlines()] == ["kept", "pass", "2"]
+    assert "kept out:arm: an earlier run built it\n" in second.err
+    document = real(*words, "--json", PATH=keeping).json()
+    validated(document, "builds")
+    assert [one["kept"] for one in document["builds"]] == [True, True]
+    assert built(here) == []
+    for line in (here / "builds.jsonl").read_text().splitlines():
+        validated(json.loads(line), "builds")
+    # Without the option nothing of it counts.
+    assert real("build", "out", PATH=keeping).code == 0
+    assert built(here) == ["out:arm", "out:x86"]
+    assert out.is_dir()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("moved", ["Dockerfile", "check.sh", "image", "flags", "gone"])
+def test_what_is_not_the_same_is_built_again(
+    real: Cli, here: Path, out: Path, keeping: str, moved: str
+) -> None:
+    words = ["build", "out", "--resume", "builds.jsonl", "--target", "x86"]
+    assert real(*words, PATH=keeping).code == 0
+    if moved in ("Dockerfile", "check.sh"):
+        path = out / f"x86.{moved}"
+        path.write_text(path.read_text() + "# moved\n")
+    elif moved == "image":
+        (here / "id").write_text("sha256:2\n")
+    elif moved == "gone":
+        (here / "out:x86").unlink()
+    else:
+        words += ["--", "--no-cache"]
+    built(here)
+    again = real(*words, PATH=keeping)
+    assert (again.code, built(here)) == (0, ["out:x86"]), again.err
+    # By now it is what it is.
+    assert real(*words, PATH=keeping).code == 0
+    assert built(here) == []
+
+
+@pytest.mark.process
+def test_a_file_of_other_results_is_refused(real: Cli, here: Path, out: Path, keeping: str) -> None:
+    (here / "builds.jsonl").write_text('{"run": "1"}\n')
+    outcome = real("build", "out", "--resume", "builds.jsonl", PATH=keeping)
+    refused(outcome, 2, "error[TM901]: this is no file of results\n  --> builds.jsonl:1\n")
+    assert built(here) == []
+    assert out.is_dir()

@@ -54,6 +54,7 @@ def test_a_reproducible_build_has_one_time_and_says_its_digest(
             *("docker", "buildx", "bake", "--file", "docker-bake.json"),
             *("--metadata-file", "x86.metadata.json"),
             *("--set", f"x86.args.SOURCE_DATE_EPOCH={epoch}"),
+            # Provenance has times, so there is none.
             *("--set", "x86.output=type=oci,dest=x86.oci.tar,rewrite-timestamp=true", "x86"),
         ]
     ]
@@ -131,11 +132,118 @@ def test_a_registry_that_refuses_an_index_is_told_with_the_command(
     assert out.is_dir()
 
 
+REF = "registry.example/app"
+USUAL = ["--sbom=true", "--provenance=mode=max"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("options", "environment", "wanted"),
+    [
+        pytest.param(("--push", REF), {}, USUAL, id="pushed"),
+        pytest.param((), {}, [], id="not pushed"),
+        pytest.param(("--push", REF, "--reproducible"), {}, [], id="one digest"),
+        pytest.param(
+            *(("--push", REF, "--reproducible", "--provenance", "min"), {}),
+            *(["--provenance=mode=min"],),
+            id="asked for",
+        ),
+        # Whoever says it for all builds by the variable of the bake file is not overruled.
+        pytest.param(("--push", REF), {"ATTEST": "false"}, [], id="variable"),
+        pytest.param(
+            *(("--push", REF, "--sbom", "off", "--provenance", "off"), {}),
+            *(["--sbom=false", "--provenance=false"],),
+            id="off",
+        ),
+        pytest.param(
+            *(("--sbom", "mirror.example/scan:1"), {}),
+            *(["--sbom=generator=mirror.example/scan:1"],),
+            id="scanner",
+        ),
+    ],
+)
+def test_parts_and_provenance_are_attached_to_what_is_pushed(
+    real: Cli,
+    here: Path,
+    out: Path,
+    options: tuple[str, ...],
+    environment: dict[str, str],
+    wanted: list[str],
+) -> None:
+    path = engine(here, "docker", METADATA)
+    outcome = real("build", "out", "--target", "x86", *options, PATH=path, **environment)
+    assert outcome.code == 0, outcome.err
+    attached = [word for word in words(here)[0] if word.startswith(("--sbom", "--provenance"))]
+    assert attached == wanted
+    assert out.is_dir()
+
+
+@pytest.mark.process
+def test_a_scanner_that_no_image_can_be_is_refused(real: Cli, here: Path, out: Path) -> None:
+    outcome = real("build", "out", "--sbom=a,b=c d", PATH=engine(here, "docker", METADATA))
+    refused(outcome, 2, "error[TM602]: ")
+    assert calls(here) == []
+    assert out.is_dir()
+
+
+@pytest.mark.process
+def test_a_builder_elsewhere_builds_and_joins(real: Cli, here: Path, out: Path) -> None:
+    path = engine(here, "docker", METADATA)
+    outcome = real("build", "out", "--builder", "far", "--push", REF, PATH=path)
+    assert outcome.code == 0, outcome.err
+    asked, *built, joined = words(here)
+    assert asked == ["docker", "buildx", "inspect", "far"]
+    assert {tuple(one[-3:-1]) for one in built} == {("--builder", "far")}
+    assert joined[4:7] == ["--builder", "far", "--tag"]
+    assert out.is_dir()
+
+
+@pytest.mark.process
+def test_a_builder_that_is_not_there_is_told(real: Cli, here: Path, out: Path) -> None:
+    lacks = 'case $* in *inspect*) echo "ERROR: no builder \\"far\\" found" >&2; exit 1 ;; esac'
+    outcome = real("build", "out", "--builder", "far", PATH=engine(here, "docker", lacks))
+    refused(
+        outcome,
+        5,
+        "error[TM500]: buildx has no builder `far`\n"
+        '  found: ERROR: no builder "far" found\n'
+        "help: `docker buildx ls` lists them; `docker buildx create --name NAME ADDRESS` makes one\n",
+    )
+    assert out.is_dir()
+
+
+@pytest.mark.process
+def test_what_was_pushed_or_archived_is_kept_as_long_as_it_is_there(
+    real: Cli, here: Path, out: Path
+) -> None:
+    registry = METADATA.replace(
+        "case $* in *--metadata",
+        f'case $* in *inspect*--format*) cat "{here}/held" ;; esac\ncase $* in *--metadata',
+        1,
+    ).replace('>"$6"', '>"$6"; : >x86.oci.tar')
+    path = engine(here, "docker", registry, tools=("cat",))
+    (here / "held").write_text(f"{DIGEST}\n")
+    for option in (("--push", REF), ("--reproducible",)):
+        asked = ("build", "out", "--target", "x86", *option, "--resume", "builds.jsonl")
+        assert real(*asked, PATH=path).code == 0
+        kept = real(*asked, PATH=path)
+        assert kept.out.splitlines()[:2][1] == f"      {DIGEST}", kept.err
+        assert kept.out.startswith("kept  ")
+        (here / "held").write_text("")
+        (out / "x86.oci.tar").unlink()
+        assert real(*asked, PATH=path).out.startswith("pass  ")
+    builds = [one for one in words(here) if one[2] == "bake"]
+    assert len(builds) == 4
+
+
 def without_buildx(real: Cli, here: Path, option: tuple[str, ...]) -> Outcome:
     return real("build", "out", *option, PATH=engine(here, "docker", f"{NO_BUILDX}; exit 0"))
 
 
-OPTIONS = [("--reproducible",), ("--push", "a.example/b")]
+OPTIONS = [
+    *(("--reproducible",), ("--push", "a.example/b"), ("--builder", "far")),
+    *(("--sbom", "on"), ("--provenance", "max")),
+]
 
 
 @pytest.mark.process

@@ -21,7 +21,8 @@ _LABEL = 8
 class Built(Document):
     """One image: how its build ended, in how many seconds; of one that failed, the step at which it did.
 
-    `digest` is that of an image that was pushed or written into an archive.
+    `digest` is that of an image that was pushed or written into an archive; one that is `kept` was built by an earlier
+    run, and is there as that one left it.
     """
 
     image: str
@@ -32,6 +33,7 @@ class Built(Document):
     exit_code: int
     step: str = ""
     digest: str = ""
+    kept: bool = False
 
     @property
     def ended(self) -> str:
@@ -70,7 +72,7 @@ class Builds(Outcome, Value):
                 lines += [f"  step: {cut(one.step, screen.width - _LABEL)}"] if one.step else []
                 lines += [f"  log:  {one.log}", "", known.text(screen)]
         for one in self.images:
-            word = "FAIL" if one.exit_code else "pass"
+            word = "FAIL" if one.exit_code else "kept" if one.kept else "pass"
             lines.append(f"{word}  {one.image}  {one.platform}  {one.seconds:.1f} s  {one.log}")
             lines += [f"      {one.digest}"] if one.digest else []
         if self.index:

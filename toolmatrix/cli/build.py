@@ -11,13 +11,13 @@ from functools import partial
 
 from toolmatrix.api.builds import Builds, Built
 from toolmatrix.cli import ask, image_exports
+from toolmatrix.cli.build_results import BAKE, BuildCall, BuildResults
 from toolmatrix.errors import NothingMatched, Position, ToolMissing, UsageError
 from toolmatrix.lock import read
 from toolmatrix.logs.steps import Steps
 from toolmatrix.outputs import told
 from toolmatrix.render.around import bake_name
 from toolmatrix.report.terminal import printable
-from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,27 +29,9 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import Lock
 
 _LOCK = "toolmatrix.lock"
-_BAKE = "docker-bake.json"
 _ENDING = ".Dockerfile"
 # Letters of a line of a log that are kept in memory: one without an end must not fill it.
 _LONGEST = 1 << 16
-
-
-class _Build(Value):
-    """One call of an engine for one image: its words, the directory in which it runs, and where its log is kept.
-
-    `target` is that of its lock, and `metadata` where its engine writes a digest.
-    """
-
-    image: str
-    file: str
-    platform: str
-    words: tuple[str, ...]
-    lock: str
-    log: str
-    target: str
-    metadata: str = ""
-    folder: str | None = None
 
 
 def run(context: Context) -> int:
@@ -58,9 +40,14 @@ def run(context: Context) -> int:
     jobs = 1 if context.options.jobs is None else context.options.jobs
     if jobs < 1:
         raise UsageError("nothing is built by no jobs", expected="1 or more", found=str(jobs))
+    # A directory that is none is told whether or not something here can build.
+    locks = {folder: read.read(os.path.join(folder, _LOCK)) for folder in folders}
     engine = _engine(context)
-    builds = [build for folder in folders for build in engine(context, folder)]
-    images = _all(context, builds, jobs)
+    builds = [build for folder, lock in locks.items() for build in engine(context, folder, lock)]
+    with BuildResults(
+        context.path(context.options.resume), context.env, partial(_said, context)
+    ) as results:
+        images = _all(context, builds, jobs, results)
     if context.options.write:
         _write(context, builds, images)
     index = _joined(context, builds, images) if context.options.push else ()
@@ -73,7 +60,7 @@ def run(context: Context) -> int:
     return context.give(found)
 
 
-def _joined(context: Context, builds: list[_Build], images: list[Built]) -> tuple[str, ...]:
+def _joined(context: Context, builds: list[BuildCall], images: list[Built]) -> tuple[str, ...]:
     """The names of the images in the index that was made; none where one of them is missing."""
     pairs = zip(builds, images, strict=True)
     made = [(image, build.target) for build, image in pairs if not image.exit_code]
@@ -81,18 +68,21 @@ def _joined(context: Context, builds: list[_Build], images: list[Built]) -> tupl
     return image_exports.joined(context, made, call) if len(made) == len(images) else ()
 
 
-def _write(context: Context, builds: list[_Build], images: list[Built]) -> None:
+def _write(context: Context, builds: list[BuildCall], images: list[Built]) -> None:
     from toolmatrix.cli import witness
 
-    def asked(words: tuple[str, ...]) -> str:
-        ended = _called(context, words, capture_output=True, text=True)
-        return "" if ended.returncode else ended.stdout
-
     seen = [(image, build.words[0]) for build, image in zip(builds, images, strict=True)]
-    witness.put(context, seen, asked, context.options.write)
+    witness.put(context, seen, partial(_said, context), context.options.write)
 
 
-def _all(context: Context, builds: list[_Build], jobs: int) -> list[Built]:
+def _said(context: Context, words: tuple[str, ...]) -> str:
+    ended = _called(context, words, capture_output=True, text=True)
+    return "" if ended.returncode else ended.stdout
+
+
+def _all(
+    context: Context, builds: list[BuildCall], jobs: int, results: BuildResults
+) -> list[Built]:
     """Run all builds, so many at a time."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -100,7 +90,9 @@ def _all(context: Context, builds: list[_Build], jobs: int) -> list[Built]:
     # A thread waits for its engine and does nothing else.
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [
-            pool.submit(_built, context, build, f"{build.image} | " if jobs > 1 else "", running)
+            pool.submit(
+                _once, context, build, results, f"{build.image} | " if jobs > 1 else "", running
+            )
             for build in builds
         ]
         try:
@@ -113,8 +105,24 @@ def _all(context: Context, builds: list[_Build], jobs: int) -> list[Built]:
             raise
 
 
+def _once(
+    context: Context,
+    build: BuildCall,
+    results: BuildResults,
+    before: str,
+    running: list[subprocess.Popen[bytes]],
+) -> Built:
+    """What an earlier run built, or else what comes of the build."""
+    if kept := results.kept(build):
+        context.say(f"kept {build.image}: an earlier run built it")
+        return kept
+    found = _built(context, build, before, running)
+    results.put(build, found)
+    return found
+
+
 def _built(
-    context: Context, build: _Build, before: str, running: list[subprocess.Popen[bytes]]
+    context: Context, build: BuildCall, before: str, running: list[subprocess.Popen[bytes]]
 ) -> Built:
     """Run one build: its output goes to its log, and is shown as it comes with something before each line."""
     context.say(f"building {build.image}: {' '.join(build.words)}")
@@ -164,7 +172,7 @@ def _ask_engine(context: Context, engine: str) -> None:
         )
 
 
-def _diagnosed(context: Context, build: _Build) -> Report:
+def _diagnosed(context: Context, build: BuildCall) -> Report:
     """What is known of the log of a build that failed, beside its lock."""
     from toolmatrix.api import diagnoses
 
@@ -183,7 +191,7 @@ def _environment(context: Context) -> dict[str, str]:
     return {**context.env, "DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
 
 
-def _started(context: Context, build: _Build) -> subprocess.Popen[bytes]:
+def _started(context: Context, build: BuildCall) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(  # noqa: S603
             build.words,
@@ -205,12 +213,15 @@ def _called(
         raise ToolMissing(f"`{words[0]}` cannot be run", found=error.strerror or "") from None
 
 
-def _engine(context: Context) -> Callable[[Context, str], Iterator[_Build]]:
+def _engine(context: Context) -> Callable[[Context, str, Lock], Iterator[BuildCall]]:
     # Bake builds all targets in one call; it is a part of buildx, which a docker may lack.
     # The PATH of this run, which is also that of the engine that is called.
     path = context.env.get("PATH")
     if shutil.which("docker", path=path):
         if _is_there(context, "buildx", "version"):
+            image_exports.find_builder(
+                context, partial(_called, context, capture_output=True, text=True)
+            )
             return _bake
         # An older docker speaks to BuildKit itself; a newer one cannot even say how it builds (docker/cli, builder.go).
         if not _is_there(context, "build", "--help"):
@@ -234,29 +245,28 @@ def _is_there(context: Context, *words: str) -> bool:
     return not _called(context, ("docker", *words), capture_output=True).returncode
 
 
-def _bake(context: Context, folder: str) -> Iterator[_Build]:
+def _bake(context: Context, folder: str, lock: Lock) -> Iterator[BuildCall]:
     option = image_exports.needs_bake(context)
-    if not os.path.isfile(os.path.join(folder, _BAKE)):
+    if not os.path.isfile(os.path.join(folder, BAKE)):
         if option:
             image_exports.refuse(option, folder)
-        yield from _each(context, folder, "docker")
+        yield from _each(context, folder, lock, "docker")
         return
-    lock = read.read(os.path.join(folder, _LOCK))
     for name, target, platform in _images(context, folder, lock):
         out = image_exports.export(context, folder, name, bake_name(name), lock)
         # `--file` is said, as bake would read a compose file beside it as well.
-        start = ("docker", "buildx", "bake", "--file", _BAKE)
-        words = (*start, *out.words, *context.passed, bake_name(name))
+        start = ("docker", "buildx", "bake", "--file", BAKE)
+        builder = image_exports.builder(context)
+        words = (*start, *out.words, *builder, *context.passed, bake_name(name))
         made = _build(folder, name, target, platform, words)
         image = out.image or _baked(context, folder, name) or made.image
         # Paths in a bake file are relative to where bake runs.
         yield made.replace(folder=folder, image=image, metadata=out.metadata)
 
 
-def _each(context: Context, folder: str, engine: str) -> Iterator[_Build]:
+def _each(context: Context, folder: str, lock: Lock, engine: str) -> Iterator[BuildCall]:
     if option := image_exports.needs_bake(context):
         image_exports.refuse(option)
-    lock = read.read(os.path.join(folder, _LOCK))
     for name, target, platform in _images(context, folder, lock):
         file = os.path.join(folder, name + _ENDING)
         where = ("--platform", platform, "--tag", _tag(folder, name), "--file", file)
@@ -264,8 +274,8 @@ def _each(context: Context, folder: str, engine: str) -> Iterator[_Build]:
         yield _build(folder, name, target, platform, words)
 
 
-def _build(folder: str, name: str, target: str, platform: str, words: tuple[str, ...]) -> _Build:
-    return _Build(
+def _build(folder: str, name: str, target: str, platform: str, words: tuple[str, ...]) -> BuildCall:
+    return BuildCall(
         image=_tag(folder, name),
         file=os.path.join(folder, name + _ENDING),
         target=target,
@@ -283,7 +293,7 @@ def _tag(folder: str, name: str) -> str:
 
 def _baked(context: Context, folder: str, name: str) -> str:
     """The first tag that bake gives an image."""
-    path = os.path.join(folder, _BAKE)
+    path = os.path.join(folder, BAKE)
     try:
         with told("cannot read a rendered file", path), open(path, "rb") as file:
             tag = json.load(file)["target"][bake_name(name)]["tags"][0]

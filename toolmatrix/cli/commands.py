@@ -342,12 +342,16 @@ _ALL = (
         usage="[DIR...] [-- FLAGS]",
         passes=True,
         completer="file",
-        own=("target", "jobs", "write", "reproducible", "push"),
+        own=(
+            *("target", "jobs", "resume", "write"),
+            *("reproducible", "push", "sbom", "provenance", "builder"),
+        ),
         formats=("text", "json", "junit"),
         examples=(
             "toolmatrix build out",
             "toolmatrix build out --write builds.yaml",
             "toolmatrix build out --push registry.example/team/app:1",
+            "toolmatrix build out --resume builds.jsonl",
             "toolmatrix build out --target arm -- --no-cache",
             "toolmatrix build out --format junit --output builds.xml",
         ),

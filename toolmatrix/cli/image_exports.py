@@ -15,7 +15,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from subprocess import CompletedProcess
 
     from toolmatrix.api.builds import Built
@@ -27,6 +27,8 @@ ARCHIVE = ".oci.tar"
 _METADATA = ".metadata.json"
 _EPOCH = "SOURCE_DATE_EPOCH"
 _DIGEST = "containerimage.digest"
+# The variable of our bake files by which a user says it for all builds.
+_ATTEST = "ATTEST"
 
 
 class ImageExport(Value):
@@ -39,8 +41,8 @@ class ImageExport(Value):
 
 def needs_bake(context: Context) -> str:
     """The option that only bake can do; "" where none was given."""
-    options = context.options
-    return "--push" if options.push else "--reproducible" if options.reproducible else ""
+    asked = ("push", "reproducible", "sbom", "provenance", "builder")
+    return next((f"--{name}" for name in asked if getattr(context.options, name)), "")
 
 
 def export(context: Context, folder: str, name: str, target: str, lock: Lock) -> ImageExport:
@@ -48,10 +50,10 @@ def export(context: Context, folder: str, name: str, target: str, lock: Lock) ->
 
     Raises ConfigError, and RenderError for a name that no image can have.
     """
-    option = needs_bake(context)
-    if not option:
-        return ImageExport()
-    options, image, kind = context.options, "", f"type=oci,dest={name}{ARCHIVE}"
+    options = context.options
+    if not (options.push or options.reproducible):
+        return ImageExport(words=tuple(_attested(context)))
+    image, kind = "", f"type=oci,dest={name}{ARCHIVE}"
     settings = []
     if options.push:
         # Each image has a name of its own: one tag is of one image, until an index joins them.
@@ -64,10 +66,24 @@ def export(context: Context, folder: str, name: str, target: str, lock: Lock) ->
     words = (part for setting in settings for part in ("--set", f"{target}.{setting}"))
     file = name + _METADATA
     return ImageExport(
-        words=("--metadata-file", file, *words),
+        words=("--metadata-file", file, *words, *_attested(context)),
         image=image or os.path.join(folder, name + ARCHIVE),
         metadata=os.path.join(folder, file),
     )
+
+
+def _attested(context: Context) -> Iterator[str]:
+    """The words for a list of parts and for provenance: what was asked for, and both of what is pushed.
+
+    Provenance has times, so that what is built twice with one digest has none unless it is asked for.
+    """
+    options = context.options
+    usual = options.push and not options.reproducible and _ATTEST not in context.env
+    if sbom := options.sbom or ("on" if usual else ""):
+        said = {"on": "true", "off": "false"}.get(sbom)
+        yield "--sbom=" + (said or f"generator={quote.plain('reference', sbom)}")
+    if provenance := options.provenance or ("max" if usual else ""):
+        yield "--provenance=" + ("false" if provenance == "off" else f"mode={provenance}")
 
 
 def epoch(env: Mapping[str, str], lock: Lock) -> int:
@@ -99,6 +115,25 @@ def refuse(option: str, folder: str = "") -> None:
     )
 
 
+def builder(context: Context) -> tuple[str, ...]:
+    """The words that name the builder that was asked for."""
+    name = context.options.builder
+    return ("--builder", name) if name else ()
+
+
+def find_builder(
+    context: Context, call: Callable[[tuple[str, ...]], CompletedProcess[str]]
+) -> None:
+    """Raises ToolMissing for a builder that buildx does not have."""
+    name = context.options.builder
+    if name and (ended := call(("docker", "buildx", "inspect", name))).returncode:
+        raise ToolMissing(
+            f"buildx has no builder `{name}`",
+            found=ended.stderr.strip().rpartition("\n")[2],
+            help="`docker buildx ls` lists them; `docker buildx create --name NAME ADDRESS` makes one",
+        )
+
+
 def digest(path: str) -> str:
     """The digest of an image, as bake wrote it down; the file is removed. "" where there is none."""
     if not path:
@@ -124,7 +159,9 @@ def joined(
     name = context.options.push
     first = _by_platform(context.index(), images)
     parts = [f"{one.image}@{one.digest}" for one in first]
-    ended = call(("docker", "buildx", "imagetools", "create", "--tag", name, *parts))
+    ended = call(
+        ("docker", "buildx", "imagetools", "create", *builder(context), "--tag", name, *parts)
+    )
     if ended.returncode:
         raise ToolMissing(
             f"no index `{name}` can be made of the images that were pushed",

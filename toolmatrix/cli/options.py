@@ -226,6 +226,24 @@ class Options:
         only_flag=True,
         help="push each image as REF-NAME, and an index REF of one for each platform",
     )
+    builder: str = of_command(
+        "--builder",
+        metavar="NAME",
+        only_flag=True,
+        help="build by this builder of buildx, here or elsewhere",
+    )
+    sbom: str = of_command(
+        "--sbom",
+        metavar="IMAGE",
+        only_flag=True,
+        help="attach a list of parts: `on`, `off`, or the image that makes it; on with --push",
+    )
+    provenance: str = of_command(
+        "--provenance",
+        choices=("max", "min", "off"),
+        only_flag=True,
+        help="attach how it was built; max with --push",
+    )
     jobs: int | None = of_command("--jobs", help="do at most so many at a time")
     keep_dir: str = of_command(
         "--keep-dir",

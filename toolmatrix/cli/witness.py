@@ -33,7 +33,8 @@ def put(context: Context, seen: Iterable[tuple[Built, str]], asked: Asked, path:
     """Put builds into a file of facts and say which were left out; each with its engine."""
     rows: list[ImageBuild] = []
     for image, engine in seen:
-        made = _row(context, image, engine, asked)
+        # What its log proved was written down when it was built, if it was asked for.
+        made = "an earlier run built it" if image.kept else _row(context, image, engine, asked)
         if isinstance(made, str):
             context.say_after(f"{image.image} is not written down: {made}")
         else:

@@ -8,19 +8,15 @@ is taken; one that was cut off is taken away, and lines of another run are left 
 
 from __future__ import annotations
 
-import json
-import os
-from contextlib import suppress
-
-from toolmatrix.errors import BoundReached, OutputError, Position, UsageError
+from toolmatrix.errors import BoundReached
 from toolmatrix.finding import PLAIN, VERDICTS, Judged, Verdict
 from toolmatrix.judge.pool import Pool
 from toolmatrix.judge.validator import Attempt, refused
+from toolmatrix.outputs import KeptLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from io import FileIO
     from typing import Any
 
     from typing_extensions import Self
@@ -67,48 +63,19 @@ class Results:
     """The file of results, or nothing where no path is given; `done` is what it has for this key."""
 
     def __init__(self, path: str, key: str) -> None:
-        self.path = path
+        self.kept = KeptLines(path, VERDICTS, self._take)
         self.key = key
         self.done: dict[str, tuple[str, Judged]] = {}
         """By subject its identity and its verdicts."""
-        self.whole = 0
-        self.file: FileIO | None = None
 
     def __enter__(self) -> Self:
-        if self.path:
-            try:
-                self.whole = self._take_up()
-                # Unbuffered, so that after a failed write the file can be cut back to its whole lines.
-                self.file = open(self.path, "ab", buffering=0)
-                self.file.truncate(self.whole)
-            except OSError as error:
-                raise self._failed(error) from None
+        self.kept.__enter__()
         return self
 
-    def _take_up(self) -> int:
-        if not os.path.exists(self.path):
-            return 0
-        with open(self.path, "rb") as file:
-            data = file.read()
-        # A run that was killed may have left half a line, which is cut off.
-        whole = data[: data.rfind(b"\n") + 1]
-        for number, line in enumerate(whole.splitlines(), 1):
-            self._line(line, number)
-        return len(whole)
-
-    def _line(self, line: bytes, number: int) -> None:
-        try:
-            body = json.loads(line)
-            # Of a subject that was judged twice the last line counts: it was another one by the second time.
-            if body["run"] == self.key:
-                self.done[body["subject"]] = body.get("identity", ""), _judged(body)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise UsageError(
-                "this is no file of results",
-                where=Position(self.path, number),
-                expected=f"lines of `{VERDICTS}`",
-                help="name a file that `--resume` wrote, or a new one",
-            ) from None
+    def _take(self, body: Any) -> None:
+        # Of a subject that was judged twice the last line counts: it was another one by the second time.
+        if body["run"] == self.key:
+            self.done[body["subject"]] = body.get("identity", ""), _judged(body)
 
     def identity(self, name: str) -> str:
         """The identity of a subject when it was judged; empty where there is no result of it."""
@@ -121,37 +88,11 @@ class Results:
         if attempt.judged is None:
             return self.done[name][1]
         more = {"run": self.key, "subject": name, "identity": attempt.identity}
-        self._add(json.dumps(attempt.judged.to_json() | more, sort_keys=True).encode() + b"\n")
+        self.kept.add(attempt.judged.to_json() | more)
         return attempt.judged
 
-    def _add(self, line: bytes) -> None:
-        if self.file is None:
-            return
-        try:
-            # An unbuffered file may take less than it is given.
-            left = memoryview(line)
-            while left:
-                left = left[self.file.write(left) or 0 :]
-            # A machine that loses power must not lose what was reported as kept.
-            os.fsync(self.file.fileno())
-        except OSError as error:
-            # Whole or not at all: the next run would take half a line for a damaged file.
-            with suppress(OSError):
-                self.file.truncate(self.whole)
-            raise self._failed(error) from None
-        self.whole += len(line)
-
-    def _failed(self, error: OSError) -> OutputError:
-        return OutputError(
-            "cannot keep the results",
-            where=Position(self.path),
-            found=error.strerror or "",
-            help="what is there stays: make room and run it again, or name a file elsewhere",
-        )
-
     def __exit__(self, *_: object) -> None:
-        if self.file is not None:
-            self.file.close()
+        self.kept.__exit__()
 
 
 def _judged(body: Mapping[str, Any]) -> Judged:
