@@ -213,6 +213,20 @@ def test_a_builder_that_is_not_there_is_told(real: Cli, here: Path, out: Path) -
 
 
 @pytest.mark.process
+def test_a_builder_that_does_not_answer_is_told(real: Cli, here: Path, out: Path) -> None:
+    silent = 'case $* in *--bootstrap*) echo "ERROR: deadline exceeded" >&2; exit 1 ;; *bake*) exit 1 ;; esac'
+    outcome = real("build", "out", "--builder", "far", PATH=engine(here, "docker", silent))
+    assert (outcome.code, outcome.out) == (5, "")
+    assert (
+        "error[TM500]: buildx has no builder `far` that answers\n  found: ERROR: d" in outcome.err
+    )
+    # One that answers had a build that failed.
+    failing = engine(here, "docker", "case $* in *bake*) exit 1 ;; esac")
+    assert real("build", "out", "--builder", "far", PATH=failing).code == 1
+    assert out.is_dir()
+
+
+@pytest.mark.process
 def test_what_was_pushed_or_archived_is_kept_as_long_as_it_is_there(
     real: Cli, here: Path, out: Path
 ) -> None:

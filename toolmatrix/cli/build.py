@@ -163,6 +163,10 @@ def _lines(printed: IO[bytes] | None, log: BinaryIO) -> Iterator[str]:
 
 def _ask_engine(context: Context, engine: str) -> None:
     # A build that failed may have met no engine. A builder elsewhere needs none here, so that is asked only now.
+    if context.options.builder:
+        call = partial(_called, context, capture_output=True, text=True)
+        image_exports.find_builder(context, call, "--bootstrap")
+        return
     asked = _called(context, (engine, "version"), capture_output=True, text=True)
     if asked.returncode:
         raise ToolMissing(

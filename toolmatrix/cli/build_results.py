@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 BAKE = "docker-bake.json"
 # What an engine, and what a registry, says of an image.
 _HELD: tuple[str, ...] = ("images", "--quiet", "--no-trunc")
-_PUSHED: tuple[str, ...] = ("buildx", "imagetools", "inspect", "--format", "{{.Manifest.Digest}}")
+# Without `json` imagetools takes a template that begins so for its own, and prints the whole index.
+_DIGEST = "{{json .Manifest.Digest}}"
+_PUSHED: tuple[str, ...] = ("buildx", "imagetools", "inspect", "--format", _DIGEST)
 # When an image was made is not what it is of.
 _TIME = "CREATED"
 

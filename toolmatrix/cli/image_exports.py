@@ -122,13 +122,13 @@ def builder(context: Context) -> tuple[str, ...]:
 
 
 def find_builder(
-    context: Context, call: Callable[[tuple[str, ...]], CompletedProcess[str]]
+    context: Context, call: Callable[[tuple[str, ...]], CompletedProcess[str]], *options: str
 ) -> None:
-    """Raises ToolMissing for a builder that buildx does not have."""
+    """Raises ToolMissing for a builder that buildx does not have; with `--bootstrap` for one that does not answer."""
     name = context.options.builder
-    if name and (ended := call(("docker", "buildx", "inspect", name))).returncode:
+    if name and (ended := call(("docker", "buildx", "inspect", *options, name))).returncode:
         raise ToolMissing(
-            f"buildx has no builder `{name}`",
+            f"buildx has no builder `{name}`" + (" that answers" if options else ""),
             found=ended.stderr.strip().rpartition("\n")[2],
             help="`docker buildx ls` lists them; `docker buildx create --name NAME ADDRESS` makes one",
         )
