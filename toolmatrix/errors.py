@@ -84,7 +84,7 @@ class RenderError(ToolmatrixError, code="TM602", exit_code=2):
 
 
 class Unpinned(ToolmatrixError, code="TM603", exit_code=1):
-    """Something that `--strict` refuses: a download without a checksum, a base image without a digest."""
+    """Something that `--strict` refuses: no digest, checksum, commit or snapshot pins it."""
 
 
 class NoImage(ToolmatrixError, code="TM604", exit_code=1):

@@ -297,16 +297,16 @@ def test_an_image_installs_these_files_alone(run: Cli, here: Path, dialect: str)
 
 
 def test_strict_wants_the_packages_of_a_wheel_image_in_the_lock(run: Cli, here: Path) -> None:
-    base = ("--base", f"ubuntu:24.04=ubuntu:24.04@sha256:{'0' * 64}")
+    pinned = ("--snapshot", "2026-11-20", "--syntax-line", "off")
+    base = (*pinned, "--base", f"ubuntu:24.04=ubuntu:24.04@sha256:{'0' * 64}")
     run("lock", *REQUEST)
     outcome = run("render", "--output", "out", *base, "--strict")
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err == (
         "error[TM603]: something would be taken as it comes\n"
-        "  expected: a checksum for every download and every Python package, and base images by digest\n"
+        "  expected: images by digest, packages of a snapshot, files and Python packages by checksum, git by commit\n"
         "  found: arm: pip install onnxruntime==1.18.1 numpy==1.26.4 protobuf==5.27.5\n"
-        "help: `--base IMAGE=IMAGE@sha256:...` pins an image; a recipe may name checksums; "
-        "`toolmatrix lock --packages` pins the Python packages of an answer\n"
+        "help: `toolmatrix lock --packages` pins the Python packages of an answer\n"
     )
     assert not (here / "out").exists()
     run("lock", "--packages")

@@ -38,7 +38,8 @@ def test_a_request_becomes_files(real: Cli, here: Path) -> None:
     assert outcome.code == 0
     assert outcome.out == "".join(f"wrote out/{name}\n" for name in written)
     assert outcome.err == (
-        "unpinned: debian:12; `--strict` refuses these\nhint: `toolmatrix build out` builds them\n"
+        "unpinned: apt-get install gcc-12 g++-12 make python3.11 python3.11-dev python3.11-venv, debian:12, "
+        "docker/dockerfile:1; `--strict` refuses these\nhint: `toolmatrix build out` builds them\n"
     )
     assert names(here / "out") == sorted(written)
 
@@ -87,6 +88,38 @@ def test_a_directory_remembers_its_mirrors(real: Cli, here: Path) -> None:
         r"^ADD --link .* https://mirror.invalid/gh/bazelbuild/bazel/releases/", text, re.MULTILINE
     )
     assert "https://github.com" not in text
+
+
+def test_a_directory_remembers_the_day_of_its_packages(real: Cli, here: Path) -> None:
+    said = ("--snapshot", "2026-11-20", "--format", "dockerfile")
+    assert real("render", *DEBIAN, *said, "--output", "out").code == 0
+    assert read.read("out/toolmatrix.lock").render["snapshot"] == "2026-11-20"
+    before = (here / "out/x86.Dockerfile").read_text()
+    assert "/archive/debian/20261120T000000Z/ bookworm main" in before
+    assert real("render", "--output", "out").code == 0
+    assert (here / "out/x86.Dockerfile").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("epoch", "code"), [("1795132800", 0), ("1795132799", 2), ("1795219200", 0)]
+)
+def test_packages_are_of_no_later_day_than_the_build(real: Cli, epoch: str, code: int) -> None:
+    words = ("render", *DEBIAN, "--snapshot", "2026-11-20", "--format", "dockerfile", "--stdout")
+    outcome = real(*words, SOURCE_DATE_EPOCH=epoch)
+    assert outcome.code == code
+    if code:
+        assert outcome.err == (
+            "error[TM901]: `--snapshot 2026-11-20` is later than today\n"
+            "  expected: 2026-11-19 at the latest: the clock, or SOURCE_DATE_EPOCH where that is set\n"
+            "  found: `2026-11-20`\n"
+        )
+
+
+def test_no_answer_is_told_whatever_format_was_asked_for(real: Cli) -> None:
+    words = ("gcc", "python", "--distro", "rockylinux9", "--format", "dockerfile", "--stdout")
+    outcome = real("render", *words)
+    assert outcome.code == 1
+    assert outcome.out.startswith("no\n\n1. hard  Because python gets into an image only with")
 
 
 def test_an_edit_by_hand_is_a_difference(real: Cli, here: Path) -> None:
@@ -553,6 +586,11 @@ LOCK = ("--lock", str(FIXTURES / "debian.lock"))
             (*DEBIAN, "-o", "out", "--option", "debug"),
             2,
             "error[TM602]: the recipe `toolchain` has no option `debug`\n",
+        ),
+        (
+            (*DEBIAN, "-o", "out", "--snapshot", "20261120"),
+            2,
+            "error[TM901]: `--snapshot 20261120` is not a time\n",
         ),
         ((*DEBIAN, "-o", "out", "--strict"), 1, "error[TM603]: something would be taken as it"),
         (("-o", "out"), 2, "error[TM904]: there is no lock\n"),

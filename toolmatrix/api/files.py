@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.render.make import Rules
     from toolmatrix.render.model import Choices, Job
+    from toolmatrix.render.unpinned import Loose
 
 # The name of the lock beside the files made from it.
 LOCK = "toolmatrix.lock"
@@ -58,6 +59,7 @@ class RenderOptions(Value):
     # Each is `OLD=NEW`.
     mirror: tuple[str, ...] = ()
     fetched: str = ""
+    snapshot: str = ""
     option: tuple[str, ...] = ()
 
     def kept(self, folder: str) -> dict[str, str | tuple[str, ...]]:
@@ -76,7 +78,7 @@ class RenderOptions(Value):
 
     def choices(self) -> Choices:
         """The choices that no fact decides, checked. Raises UsageError, RenderError."""
-        from toolmatrix.render import dockerfile, folder, mirrors, quote
+        from toolmatrix.render import dockerfile, folder, mirrors, quote, snapshots
         from toolmatrix.render.model import Choices
 
         _one_of("dialect", self.dialect, dockerfile.DIALECTS)
@@ -106,6 +108,7 @@ class RenderOptions(Value):
             options=self.option,
             mirrors=mirrors.parsed(self.mirror),
             fetched=folder.checked(self.fetched),
+            snapshot=snapshots.stamp(self.snapshot),
         )
 
 
@@ -141,8 +144,8 @@ class Rendered(dict[str, str]):
 
     @property
     def unpinned(self) -> tuple[str, ...]:
-        """Base images without a digest, downloads without a checksum, and what pip installs without hashes."""
-        return tuple(sorted({what for image in self.job.images for what in image.unpinned}))
+        """What the images take as it comes, such as a base image without a digest: what `strict` refuses."""
+        return tuple(sorted({one.what for _, one in _loose(self.job)}))
 
     def __str__(self) -> str:
         shown = {name: text for name, text in self.items() if name != LOCK}
@@ -209,6 +212,7 @@ def render(
     base: Words = (),
     mirror: Words = (),
     fetched: str = "",
+    snapshot: str = "",
     option: Words = (),
     strict: bool = False,
     matrix: Any = None,
@@ -235,6 +239,7 @@ def render(
         "base": listed(base),
         "mirror": listed(mirror),
         "fetched": fetched,
+        "snapshot": snapshot,
         "option": listed(option),
     }
     options = options_of(lock, path, index, {name: one for name, one in given.items() if one})
@@ -306,13 +311,14 @@ def rendered(
     job = make.job(lock, write.digest(lock), rules, targets=tuple(targets), version=__version__)
     job = job.replace(excluded=(*job.excluded, *refused))
     _used(job)
-    loose = [f"{image.name}: {what}" for image in job.images for what in image.unpinned]
-    if loose and strict:
+    if strict and (loose := _loose(job)):
+        from toolmatrix.render import unpinned
+
         raise Unpinned(
             "something would be taken as it comes",
-            expected="a checksum for every download and every Python package, and base images by digest",
-            found="; ".join(loose),
-            help=_pinning(job),
+            expected="images by digest, packages of a snapshot, files and Python packages by checksum, git by commit",
+            found="; ".join(f"{name}: {one.what}" for name, one in loose),
+            help=unpinned.ways(one for _, one in loose),
         )
     return Rendered(job, options)
 
@@ -343,12 +349,11 @@ def _used(job: Job) -> None:
             )
 
 
-def _pinning(job: Job) -> str:
-    # What can be said to each kind, of those that there are.
-    ways = ["`--base IMAGE=IMAGE@sha256:...` pins an image", "a recipe may name checksums"]
-    if any((image.pip or image.builds) and not image.closure for image in job.images):
-        ways.append("`toolmatrix lock --packages` pins the Python packages of an answer")
-    return "; ".join(ways)
+def _loose(job: Job) -> list[tuple[str, Loose]]:
+    # What is taken as it comes, each with the name of its image.
+    from toolmatrix.render import unpinned
+
+    return [(image.name, one) for image in job.images for one in unpinned.of(image, job.choices)]
 
 
 def moved(lock: Lock, path: str, index: Index) -> list[str]:

@@ -84,6 +84,7 @@ _RENDER_OWN = (
     "base",
     "mirror",
     "fetched",
+    "snapshot",
     "stdout",
     "dialect",
     "syntax_line",

@@ -10,7 +10,7 @@ import json
 import os.path
 
 from toolmatrix.errors import ConfigError, NothingMatched, Position, ToolMissing
-from toolmatrix.render import quote
+from toolmatrix.render import quote, snapshots
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -87,13 +87,13 @@ def _attested(context: Context) -> Iterator[str]:
 
 
 def epoch(env: Mapping[str, str], lock: Lock) -> int:
-    """The time that an image gets: SOURCE_DATE_EPOCH, or else the day of the matrix of its lock. Raises ConfigError."""
-    from datetime import datetime, timezone
+    """The time that an image gets: SOURCE_DATE_EPOCH, else that of its packages, else the day of its lock's matrix.
 
+    Raises ConfigError, UsageError.
+    """
     given = env.get(_EPOCH, "")
     if not given:
-        day = datetime.fromisoformat(lock.matrix_date).replace(tzinfo=timezone.utc)
-        return int(day.timestamp())
+        return snapshots.epoch(str(lock.render.get("snapshot", "")) or lock.matrix_date)
     if not given.isdecimal():
         expected = "seconds since 1970-01-01"
         raise ConfigError(f"`{_EPOCH}` is not a time", expected=expected, found=f"`{given}`")

@@ -282,6 +282,11 @@ class Options:
         metavar="DIR",
         help="take downloads and Python packages out of a folder beside the files, which `toolmatrix fetch` fills",
     )
+    snapshot: str = of_command(
+        "--snapshot",
+        metavar="DATE",
+        help="take packages of Debian and Ubuntu as they were on a day, or at a time such as 20261120T030400Z",
+    )
     stdout: bool = of_command("--stdout", help="print the files and write none")
     force: bool = of_command(
         "--force",
@@ -301,7 +306,7 @@ class Options:
     )
     strict: bool = of_command(
         "--strict",
-        help="take warnings for failures; of `render`: refuse downloads and base images that nothing pins",
+        help="take warnings for failures; of `render`: refuse images, packages and files that nothing pins",
     )
     option_: tuple[str, ...] = of_command(
         "--option",

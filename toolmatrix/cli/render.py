@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 
-from toolmatrix.api import files, locks, packages
+from toolmatrix.api import files, locks, packages, this_day
 from toolmatrix.cli import ask
 from toolmatrix.cli import lock as locking
 from toolmatrix.cli.options import BY_KEY
@@ -45,7 +45,8 @@ def run(context: Context) -> int:
         found = _rendered(made, index)
     except locks.Unsolved as unsolved:
         context.say("no answer, nothing was written")
-        return ask.refuse(context, index, unsolved.refusal)
+        # `--format` names files, of which there are none.
+        return ask.refuse(_with(context, format=_EVERY), index, unsolved.refusal)
     for name, reason in found.excluded:
         context.say_after(f"excluded {name}: {reason}")
     if context.options.check:
@@ -135,6 +136,7 @@ def _rendered(context: Context, index: Index) -> Rendered:
         base=options.base,
         mirror=options.mirror,
         fetched=options.fetched,
+        snapshot=_past(context),
         option=options.option_,
     )
     rules = files.rules(index, wanted)
@@ -150,6 +152,20 @@ def _rendered(context: Context, index: Index) -> Rendered:
     return files.rendered(
         lock, wanted, rules, targets=targets, refused=refused, strict=options.strict
     )
+
+
+def _past(context: Context) -> str:
+    # A service gives the newest packages for a day that has not come, and others later.
+    from toolmatrix.render import snapshots
+
+    said, today = context.options.snapshot, this_day(context.env)
+    if said and snapshots.time(said).date() > today:
+        raise UsageError(
+            f"`--snapshot {said}` is later than today",
+            expected=f"{today} at the latest: the clock, or SOURCE_DATE_EPOCH where that is set",
+            found=f"`{said}`",
+        )
+    return str(said)
 
 
 def _by_default(context: Context, index: Index, held: Lock | None) -> str:

@@ -59,7 +59,9 @@ FIELDS: Fields = {
     "schema": "text",
     "matrix": {"date": "text", "digest": "text"},
     "render?": {
-        **dict.fromkeys(("dialect?", "fetched?", "format?", "recipe?", "syntax-line?"), "text"),
+        **dict.fromkeys(
+            ("dialect?", "fetched?", "format?", "recipe?", "snapshot?", "syntax-line?"), "text"
+        ),
         **dict.fromkeys(("base?", "mirror?", "option?", "target?"), "list"),
     },
     "environments?": {"*": {"request": "list", "targets?": {"*": _TARGET}}},

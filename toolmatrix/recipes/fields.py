@@ -103,6 +103,7 @@ _BOOK = {
     "provisions": "provision",
     "effects": "effect",
     "mirrors": "mirror",
+    "snapshots": "snapshot",
 }
 
 BOOK = Shape(noun="the recipe", kind=model.Book, fields={}, lists=_BOOK, part=False)
@@ -169,6 +170,19 @@ SHAPES: Mapping[str, Shape] = {
         noun="the setting of a mirror",
         kind=model.MirrorSetting,
         fields={"to": "path", "package": "package", "head": "line", "each": "line"},
+        sourced=True,
+    ),
+    "snapshot": Shape(
+        noun="a snapshot",
+        kind=model.ArchiveSnapshot,
+        fields={
+            "lines": "[line]",
+            "origin": "word",
+            "replaces": "[path]",
+            "since": "date",
+            "options": "[line]",
+        },
+        conditional=True,
         sourced=True,
     ),
     "provision": Shape(

@@ -21,7 +21,8 @@ STAGES = ("fetch", "configure", "build", "package", "verify")
 """The stages of a recipe's steps, in the order in which they run."""
 
 MATCHES = ("series", "minor", "exact")
-MANAGERS = ("apt", "dnf")
+APT = "apt"
+MANAGERS = (APT, "dnf")
 
 
 class Part(Value):
@@ -148,6 +149,20 @@ class MirrorSetting(Part):
     each: str = ""
 
 
+class ArchiveSnapshot(Part):
+    """The archive of a distribution as it was at a time, which texts name as `{snapshot}`.
+
+    `lines` are those of sources of apt, in the place of the files that it `replaces`; `origin` is what their Release
+    files say; there is none from before `since`. `options` are lines of the configuration of apt.
+    """
+
+    lines: tuple[str, ...]
+    origin: str
+    replaces: tuple[str, ...] = ()
+    since: str = ""
+    options: tuple[str, ...] = ()
+
+
 class BuildStep(Part):
     """Commands of one stage: lines of shell, each one command; `env` holds for these lines alone.
 
@@ -188,13 +203,14 @@ class RecipeOption(Part):
 
 
 class Book(Value):
-    """One file: what it says of distributions, compilers, provisions, flags and mirrors, and where that comes from."""
+    """One file: what it says of distributions, compilers, provisions, flags, mirrors and snapshots, and its sources."""
 
     distros: tuple[Distro, ...] = ()
     compilers: tuple[Compiler, ...] = ()
     provisions: tuple[Provision, ...] = ()
     effects: tuple[Effect, ...] = ()
     mirrors: tuple[MirrorSetting, ...] = ()
+    snapshots: tuple[ArchiveSnapshot, ...] = ()
     sources: Mapping[str, Source] = {}
     path: str = ""
 

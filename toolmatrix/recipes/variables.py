@@ -31,6 +31,7 @@ FIXED: Mapping[str, str] = {
     "codename": "the code name of the distribution's release",
     "os": "ID in /etc/os-release",
     "os_version": "VERSION_ID in /etc/os-release",
+    "snapshot": "the time of a snapshot, as 20261120T000000Z",
     "archs_sm": "codegen archs of CUDA by name, comma between",
     "archs_cuda": "codegen archs of CUDA as capabilities, comma between",
     "archs_torch": "the same as PyTorch reads them, semicolon between",

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.render import around, folder, ours, quote, requirements, templates, wheels
+from toolmatrix.render import (
+    around,
+    folder,
+    ours,
+    quote,
+    requirements,
+    snapshots,
+    templates,
+    wheels,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +53,7 @@ _PER_CACHE = ("distro", "debian_arch")
 # Packages by which the classic dialect downloads; the modern one lets the builder do it.
 _FETCHING = ("ca-certificates", "curl")
 
+_EPOCH = "SOURCE_DATE_EPOCH"
 # A longer name of a component pushes its line to the right, and not the column of all lines.
 _LONGEST = 24
 
@@ -73,11 +83,17 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         fetched=job.choices.fetched,
         place=folder.place,
         wheels=f"{job.choices.fetched}/{folder.wheels(image)}",
+        epoch=_epoch(job.choices.snapshot),
         again=around.AGAIN,
         blank=ours.BLANK,
         **more,
     )
     return _BLANKS.sub("\n\n", rendered)
+
+
+def _epoch(snapshot: str) -> str:
+    # Files of a build have the time of its packages, unless it is told another.
+    return f"{_EPOCH}={snapshots.epoch(snapshot)}" if snapshot else _EPOCH
 
 
 def _columns(image: ImagePlan) -> list[str]:

@@ -7,14 +7,13 @@ excluded, and RecipeError where a text names a value that the answer does not ha
 
 from __future__ import annotations
 
-import re
 from fnmatch import fnmatchcase
 
 from toolmatrix.errors import NoImage, RenderError
 from toolmatrix.facts import variants
 from toolmatrix.facts.records import RowRecord
 from toolmatrix.lock.model import PackageQuestion
-from toolmatrix.recipes.model import STAGES, Download
+from toolmatrix.recipes.model import APT, STAGES, Download
 from toolmatrix.recipes.pick import Picker, settled
 from toolmatrix.render import answer, labels, mirrors, wheels
 from toolmatrix.render.model import ImagePlan, Job, Runtime
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock, LockedClosure, LockedTarget
     from toolmatrix.recipes.model import (
+        ArchiveSnapshot,
         Book,
         BuildStep,
         Compiler,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_APT = "apt"
 # Beside flags of the lock: the compiler writes them into what it makes, so that a binary tells its own flags.
 _RECORD = "-frecord-gcc-switches"
 
@@ -51,10 +50,6 @@ _CC, _CXX = "/usr/local/bin/cc", "/usr/local/bin/c++"
 # By which variable each driver takes flags behind those of its command line (NVIDIA, nvcc documentation, nvcc
 # environment variables; ROCm, hipcc documentation, environment variables).
 _DEVICE_ENV = {"NVCC_APPEND_FLAGS": "nvcc", "HIPCC_COMPILE_FLAGS_APPEND": "hipcc"}
-
-
-# What fetches packages in a line of shell, and what makes it take files with hashes alone, or those that are there.
-_PIP, _CHECKED = re.compile(r"\bpip (?:install|wheel) .*"), ("--require-hashes", "--no-index")
 
 
 class _Excluded(Exception):
@@ -73,6 +68,7 @@ class Rules:
         self.provisions = (*recipe.provisions, *book.provisions)
         self.effects = (*recipe.effects, *book.effects)
         self.mirrors = (*recipe.mirrors, *book.mirrors)
+        self.snapshots = (*recipe.snapshots, *book.snapshots)
         self.schemes = {name: part["scheme"] for name, part in index.header["components"].items()}
 
     def is_harvested(self, component: str, version: str) -> bool:
@@ -230,10 +226,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         # As if each provision in turn had put its folders in front of PATH.
         path=_once(folder for part in reversed(provisions) for folder in part.path),
         labels=labels.of(target, held, recipe, last, digest, labels.seen(used, probes, recipe)),
-        unpinned=(
-            *_unpinned((first.from_, last.from_), downloads, steps),
-            *_unhashed(() if closure else (*builds, pip), steps),
-        ),
+        snapshot=_snapshot(held, rules, picker),
         variables=picker.values,
     )
     return mirrors.applied(plan, rules.choices.mirrors, picker.all(rules.mirrors))
@@ -249,6 +242,19 @@ def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Pick
     built = " ".join(f"{name}=={picker.values[name]}" for name in made)
     values = {**picker.values, **answer.of_distro(distro), **({"built": built} if built else {})}
     return distro, Picker(picker.answer, rules.schemes, values)
+
+
+def _snapshot(held: LockedTarget, rules: Rules, picker: Picker) -> ArchiveSnapshot | None:
+    day = rules.choices.snapshot
+    if not day:
+        return None
+    where = held.components["distro"].version
+    found = picker.first(rules.snapshots, snapshot=day)
+    if found is None:
+        raise _Excluded(f"nothing keeps the packages of {where} as they were on a day")
+    if day < found.since.replace("-", ""):
+        raise _Excluded(f"the packages of {where} are kept from {found.since} on")
+    return found
 
 
 def _bases(
@@ -376,7 +382,7 @@ def _steps(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[BuildStep,
 
 def _readable(part: Provision, distro: Distro) -> bool:
     # Templates write repositories and areas for apt alone.
-    return distro.manager == _APT or not (part.repositories or part.areas)
+    return distro.manager == APT or not (part.repositories or part.areas)
 
 
 def _options(recipe: Recipe, picker: Picker, choices: Choices) -> tuple[RecipeOption, ...]:
@@ -398,23 +404,6 @@ def _pinned(download: Download, held: LockedTarget, rules: Rules) -> Download:
         return download.replace(checksum=rules.cell(download.checksum, "sha256"))
     version = held.components[download.of].version if download.of in held.components else ""
     return download.replace(checksum=download.sha256.get(version, ""))
-
-
-def _unpinned(
-    images: Iterable[str], downloads: Iterable[Download], steps: Iterable[BuildStep]
-) -> tuple[str, ...]:
-    # `--strict` refuses these.
-    fetched = (*downloads, *(one for step in steps for one in step.downloads))
-    loose = [image for image in images if "@sha256:" not in image]
-    return _once((*loose, *(one.url for one in fetched if not one.checksum)))
-
-
-def _unhashed(commands: Iterable[Sequence[str]], steps: Iterable[BuildStep]) -> tuple[str, ...]:
-    # These as well: what pip is told to install by itself, and what it takes along, to build something too.
-    lines = [" ".join(("pip install", *words)) for words in commands if words]
-    lines += [line for step in steps for line in step.run]
-    found = (_PIP.search(line) for line in lines if not any(word in line for word in _CHECKED))
-    return _once(one[0] for one in found if one)
 
 
 def _effects(held: LockedTarget, rules: Rules, picker: Picker) -> tuple[Effect, ...]:

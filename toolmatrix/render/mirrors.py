@@ -79,7 +79,7 @@ def applied(
         pip=each(image.pip),
         builds=tuple(map(each, image.builds)),
         closure=image.closure and _closure(image.closure, text),
-        unpinned=each(image.unpinned),
+        snapshot=image.snapshot and image.snapshot.replace(lines=each(image.snapshot.lines)),
         mirrored=tuple(
             _lines(mirrors, (one for one in settings if one.package in ("", *image.packages)))
         ),
@@ -93,7 +93,8 @@ def addresses(image: ImagePlan) -> Iterator[str]:
     for one in (*image.repositories, *image.runtime.repositories):
         yield from (one.key_url, one.uri)
     closure = image.closure
-    texts = [*image.run, *image.pip, *(line for step in image.steps for line in step.run)]
+    texts = [*(image.snapshot.lines if image.snapshot else ())]
+    texts += [*image.run, *image.pip, *(line for step in image.steps for line in step.run)]
     texts += [word for words in image.builds for word in words]
     texts += (
         [*closure.asked.options, *(one.url for one in closure.packages.values())] if closure else []

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.lock.model import Lock, LockedClosure, LockedTarget
     from toolmatrix.recipes.model import (
+        ArchiveSnapshot,
         BuildStep,
         Compiler,
         Distro,
@@ -32,7 +33,8 @@ class Choices(Value):
     `dialect` is modern or classic; `syntax_line` is empty (none) or the reference to name; `stand_ins` are base images
     by the name that they replace; `options` are switched-on options of the recipe; `mirrors` are addresses by the
     beginnings that they stand in for, all ending with a slash; `fetched` is the folder beside the files out of which
-    they take what they would fetch, empty where they fetch it.
+    they take what they would fetch, empty where they fetch it; `snapshot` is the time at which the packages of the
+    distribution were, as 20261120T000000Z, empty for the newest.
     """
 
     dialect: str = "modern"
@@ -41,6 +43,7 @@ class Choices(Value):
     options: tuple[str, ...] = ()
     mirrors: Mapping[str, str] = {}
     fetched: str = ""
+    snapshot: str = ""
 
 
 class Runtime(Value):
@@ -77,8 +80,8 @@ class ImagePlan(Value):
     of their stages, and those behind the build run where `carries` are alone, if any are; `env` holds in every stage,
     `device_env` where no step builds, which says its archs by itself; `labels` stand on the last stage; `closure` are
     all Python packages, where the lock has those of `pip` and `builds`; `wheels` are those that a check which imports
-    them uses; `unpinned` is what no checksum or digest pins; `mirrored` are pairs of a file and a line by which
-    tools know mirrors; `variables` are the values that texts of recipes may name.
+    them uses; `mirrored` are pairs of a file and a line by which tools know mirrors; `snapshot` is the archive that
+    packages come from, where it is one of a day; `variables` are the values that texts of recipes may name.
     """
 
     name: str
@@ -110,9 +113,9 @@ class ImagePlan(Value):
     device_env: Mapping[str, str]
     path: tuple[str, ...]
     labels: Mapping[str, str]
-    unpinned: tuple[str, ...]
     variables: Mapping[str, str]
     mirrored: tuple[tuple[str, str], ...] = ()
+    snapshot: ArchiveSnapshot | None = None
 
     @property
     def building(self) -> tuple[BuildStep, ...]:

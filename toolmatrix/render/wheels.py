@@ -60,7 +60,7 @@ def of(held: LockedTarget, provisions: Iterable[Provision]) -> Iterator[UsedPack
 
 
 def words(packages: Iterable[UsedPackage]) -> Iterator[str]:
-    """The words by which the check is told of packages: of each name, release, build, two programs, archs, or nothing."""
+    """The words that tell the check of packages: of each name, release, build, two programs and archs, or nothing."""
     known = _operations()
     # A package may be what was asked for and a component of its own: tensorflow-rocm is both.
     for one in {(part.package, part.version): part for part in packages}.values():

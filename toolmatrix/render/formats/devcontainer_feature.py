@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+from toolmatrix.recipes.model import APT
 from toolmatrix.render import around, dockerfile, ours, quote, requirements
 from toolmatrix.render.formats import apptainer
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 SUMMARY = "a feature of development containers for each image of Debian or Ubuntu"
 
-_MANAGER = "apt"
-
 
 def files(job: Job) -> dict[str, str]:
     """`features/src/ID/` with metadata, script and check; raises RenderError for a text that fits no place."""
@@ -27,7 +26,7 @@ def files(job: Job) -> dict[str, str]:
     return {
         f"features/src/{around.label(image)}/{name}": text
         for image in job.images
-        if image.distro.manager == _MANAGER
+        if image.distro.manager == APT
         for name, text in _feature(plain, image).items()
     }
 

@@ -1,0 +1,123 @@
+# toolchain for amd: the resolved tools and nothing built with them, for CI images
+#
+# Written by toolmatrix 0; what is edited by hand is kept. To write it again:
+#   toolmatrix render --lock toolmatrix.lock --output .
+#
+# lock    sha256:ec4507d45bc2f8e28edbea9cf708a4127f96410dcc49c8bd3cb353bfe71375d0
+# matrix  2026-11-20 sha256:5fab926a265f8ebc7320a2d6edef8bde9ea4fc851a7da214d4a12c108e116cc7
+# file    sha256:0000000000000000000000000000000000000000000000000000000000000000
+# answer  amd (linux/amd64), rocm, from source
+#   base-image  ubuntu:20.04  artifact
+#   bazel       3.7.2         derived
+#   distro      ubuntu20.04   derived
+#   gast        0.4.0         artifact
+#   gcc         7             derived
+#   h5py        3.1.0         artifact
+#   keras       2.6.0         artifact
+#   numpy       1.19.5        artifact
+#   protobuf    3.19.6        artifact
+#   python      3.9           artifact
+#   rocm        5.0.2         tested
+#   tensorflow  2.6.5         artifact
+#   wrapt       1.12.1        artifact
+#
+# Support of ubuntu20.04 ends on 2025-05-31; its packages move to an archive some time after.
+
+FROM ubuntu:20.04 AS toolchain
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# A build that is told a time writes that into files instead of its own.
+ARG SOURCE_DATE_EPOCH=1795132800
+
+# Packages of Ubuntu as they were at 20261120T000000Z.
+RUN set -eux; \
+    rm -f /etc/apt/sources.list.d/ubuntu.sources; \
+    printf '%s\n' 'deb [check-valid-until=no signed-by=/usr/share/keyrings/ubuntu-archive-keyring.gpg] http://snapshot.ubuntu.com/ubuntu/20261120T000000Z/ focal main universe restricted multiverse' 'deb [check-valid-until=no signed-by=/usr/share/keyrings/ubuntu-archive-keyring.gpg] http://snapshot.ubuntu.com/ubuntu/20261120T000000Z/ focal-updates main universe restricted multiverse' 'deb [check-valid-until=no signed-by=/usr/share/keyrings/ubuntu-archive-keyring.gpg] http://snapshot.ubuntu.com/ubuntu/20261120T000000Z/ focal-security main universe restricted multiverse' > /etc/apt/sources.list; \
+    printf '%s\n' 'Acquire::https::snapshot.ubuntu.com::Verify-Peer "false";' > /etc/apt/apt.conf.d/50snapshot
+
+# Versions are left to the distribution: the last step checks what came.
+# hadolint ignore=DL3008
+RUN --mount=type=cache,id=ubuntu20.04-amd64-apt,target=/var/cache/apt,sharing=locked \
+    --mount=type=cache,id=ubuntu20.04-amd64-lists,target=/var/lib/apt/lists,sharing=locked \
+    set -eux; \
+    rm -f /etc/apt/apt.conf.d/docker-clean; \
+    apt-get update; \
+    test -z "$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Ubuntu' | grep -v '/20261120T000000Z/')"; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates curl gnupg; \
+    rm -rf /var/log/* /var/cache/ldconfig/aux-cache
+
+# Keys are taken only with their fingerprint; what a repository has goes before the distribution's own packages.
+RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    set -eux; \
+    curl -fsSL --retry 3 -o /usr/share/keyrings/rocm.asc https://repo.radeon.com/rocm/rocm.gpg.key; \
+    gpg --batch --with-colons --import-options show-only --import /usr/share/keyrings/rocm.asc | grep '^fpr:*CA8BB4727A47B4D09B4EE8969386B48A1A693C5C:$' > /dev/null; \
+    printf 'deb [arch=%s signed-by=%s] %s %s %s\n' amd64 /usr/share/keyrings/rocm.asc https://repo.radeon.com/rocm/apt/5.0.2 ubuntu main > /etc/apt/sources.list.d/rocm.list; \
+    printf 'Package: *\nPin: origin %s\nPin-Priority: 600\n' repo.radeon.com > /etc/apt/preferences.d/rocm
+
+# Versions are left to the distribution: the last step checks what came.
+# hadolint ignore=DL3008
+RUN --mount=type=cache,id=ubuntu20.04-amd64-apt,target=/var/cache/apt,sharing=locked \
+    --mount=type=cache,id=ubuntu20.04-amd64-lists,target=/var/lib/apt/lists,sharing=locked \
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    set -eux; \
+    apt-get update; \
+    test -z "$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Ubuntu' | grep -v '/20261120T000000Z/')"; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends rocm-dev gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv ca-certificates curl; \
+    rm -rf /var/log/* /var/cache/ldconfig/aux-cache
+
+ENV PIP_DISABLE_PIP_VERSION_CHECK="1" \
+    PYTHONUNBUFFERED="1" \
+    ROCM_PATH="/opt/rocm" \
+    VIRTUAL_ENV="/opt/venv" \
+    PATH="/opt/venv/bin:/opt/rocm/bin:${PATH}"
+
+RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    set -eux; \
+    curl -fsSL --retry 3 -o /usr/local/bin/bazel https://github.com/bazelbuild/bazel/releases/download/3.7.2/bazel-3.7.2-linux-x86_64; \
+    printf '%s  %s\n' 70dc0bee198a4c3d332925a32d464d9036a831977501f66d4996854ad4e4fc0d /usr/local/bin/bazel | sha256sum -c -; \
+    chmod 0755 /usr/local/bin/bazel
+
+RUN set -eux; \
+    ln -sf /usr/bin/g++-7 /usr/local/bin/c++; \
+    ln -sf /usr/bin/gcc-7 /usr/local/bin/cc; \
+    ln -sf /usr/bin/g++-7 /usr/local/bin/g++; \
+    ln -sf /usr/bin/gcc-7 /usr/local/bin/gcc; \
+    ln -sf /usr/bin/g++-7 /usr/local/bin/x86_64-linux-gnu-g++; \
+    ln -sf /usr/bin/gcc-7 /usr/local/bin/x86_64-linux-gnu-gcc; \
+    ln -sf /usr/bin/gcc-ar-7 /usr/local/bin/x86_64-linux-gnu-gcc-ar; \
+    python3.9 -m venv /opt/venv
+
+RUN --mount=type=cache,id=ubuntu20.04-amd64-pip,target=/root/.cache/pip \
+    --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 \
+    --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 \
+    set -eux; \
+    python -m pip install numpy==1.19.5 protobuf==3.19.6 keras==2.6.0 h5py==3.1.0 wrapt==1.12.1 gast==0.4.0; \
+    python -m pip check
+
+RUN set -eux; \
+    groupadd --gid 10001 builder; \
+    useradd --uid 10001 --gid 10001 --no-log-init --create-home --shell /bin/bash builder; \
+    install -d -o 10001 -g 10001 /work
+
+COPY --chmod=0555 toolmatrix.lock amd.check.sh /usr/share/toolmatrix/
+WORKDIR /work
+USER 10001:10001
+
+# What was installed is what was resolved, or the build ends here.
+RUN ["sh", "/usr/share/toolmatrix/amd.check.sh"]
+
+ARG CREATED=""
+ARG REVISION=""
+ARG SOURCE=""
+LABEL org.opencontainers.image.created="${CREATED}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.source="${SOURCE}" \
+      io.github.toolmatrix.components="base-image bazel distro gast gcc h5py keras numpy protobuf python rocm wrapt" \
+      io.github.toolmatrix.lock.digest="sha256:ec4507d45bc2f8e28edbea9cf708a4127f96410dcc49c8bd3cb353bfe71375d0" \
+      io.github.toolmatrix.target="amd" \
+      org.opencontainers.image.base.digest="" \
+      org.opencontainers.image.base.name="ubuntu:20.04" \
+      org.opencontainers.image.description="the resolved tools and nothing built with them, for CI images" \
+      org.opencontainers.image.title="toolchain for amd" \
+      org.opencontainers.image.version=""
+
+CMD ["/bin/bash"]
