@@ -57,6 +57,7 @@ def full(dialect: str) -> Job:
         targets=(TARGET,),
         dialect=dialect,
         options=("debug",),
+        snapshot="20261120T000000Z",
     )
     return made.replace(excluded=(("amd", "no answer"),))
 
@@ -236,7 +237,7 @@ def test_a_line_of_shell_that_reaches_beyond_its_end_is_refused(
 
 
 @pytest.mark.parametrize("text", sampled(hostile.TEXTS, every=3))
-@pytest.mark.parametrize("choice", ["base", "mirror", "syntax_line", "option"])
+@pytest.mark.parametrize("choice", ["base", "mirror", "syntax_line", "option", "snapshot"])
 def test_no_choice_of_a_user_gets_out(choice: str, text: str) -> None:
     held = hostile.flagged("debian", TARGET)
     base = held.environments["default"].targets[TARGET].components["base-image"].version
@@ -250,6 +251,7 @@ def test_no_choice_of_a_user_gets_out(choice: str, text: str) -> None:
             },
             "syntax_line": {"syntax_line": "docker/dockerfile:1" + text},
             "option": {"options": ("debug" + text,)},
+            "snapshot": {"snapshot": "20261120T000000Z" + text},
         }
         return job(held, recipe=recipe, targets=(TARGET,), **given[choice])
 
