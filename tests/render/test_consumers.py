@@ -6,6 +6,7 @@ uv comes with the extra `test`, libraries with the extra `consumers`, and progra
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import importlib
 import json
 import os
@@ -397,6 +398,89 @@ def test_bazel_takes_the_options_of_a_configuration(tmp_path: Path) -> None:
     assert found.split(" --") == " ".join(
         line.removeprefix("build:arm ").strip('"') for line in lines if line.startswith("build:arm")
     ).split(" --")
+
+
+def workspace(folder: Path, url: str, data: bytes) -> None:
+    """A workspace that builds nothing and fetches one archive."""
+    digest = hashlib.sha256(data).hexdigest()
+    (folder / "WORKSPACE").write_text(
+        'load("@bazel_tools//tools/build_defs/repo:http.bzl", "http_file")\n'
+        f'http_file(name = "it", sha256 = "{digest}", urls = ["{url}/far/it.bin"])\n'
+    )
+    (folder / "BUILD").touch()
+
+
+def fetching(cwd: Path, *startup: str) -> subprocess.CompletedProcess[str]:
+    """What Bazel makes of a workspace."""
+    bazel = node("bazel", "@bazel/bazel-linux_x64")
+    return subprocess.run(
+        [bazel, *startup, "--batch", f"--output_user_root={cwd}/root", "build", "@it//file"],
+        cwd=cwd,
+        env={"HOME": str(cwd), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.process
+def test_bazel_takes_archives_out_of_the_folder(tmp_path: Path) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("npm has Bazel for x86_64 alone")
+    held = job(lock("tensorflow"), recipe="tensorflow", targets=("x86",), fetched="near")
+    ((_, line),) = held.images[0].mirrored
+    (tmp_path / ".bazelrc").write_text(line.replace("/mnt/distdir", f"{tmp_path}/distdir") + "\n")
+    # Nobody answers there.
+    workspace(tmp_path, "http://127.0.0.1:9", b"archive")
+    # Without the folder it fetches, as in a definition of Apptainer.
+    assert "Connection refused" in fetching(tmp_path).stderr
+    (tmp_path / "distdir").mkdir()
+    (tmp_path / "distdir/it.bin").write_bytes(b"another")
+    assert fetching(tmp_path).returncode != 0
+    (tmp_path / "distdir/it.bin").write_bytes(b"archive")
+    told = fetching(tmp_path)
+    assert told.returncode == 0, told.stderr
+
+
+@pytest.mark.process
+def test_bazel_trusts_what_the_image_trusts(tmp_path: Path) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("npm has Bazel for x86_64 alone")
+    for name in ("trust", "openssl", "unshare"):
+        if not shutil.which(name):
+            missing(f"needs {name}: apt-get install p11-kit openssl util-linux")
+    if os.geteuid():
+        missing("needs root, to mount a file")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    own = (
+        "-addext",
+        "subjectAltName=DNS:localhost",
+        "-addext",
+        "basicConstraints=critical,CA:TRUE",
+    )
+    words = ("-newkey", "rsa:2048", "-nodes", "-subj", "/CN=company", "-days", "1", *own)
+    files = ("-keyout", str(key), "-out", str(certificate))
+    ran("openssl", "req", "-x509", *words, *files, cwd=tmp_path)
+    with servers.running((str(certificate), str(key))) as safe:
+        safe.answers["/far/it.bin"] = Reply(body=b"archive")
+        workspace(tmp_path, safe.url, b"archive")
+        assert "unable to find valid certification path" in fetching(tmp_path).stderr
+        image = job(lock("tensorflow"), recipe="tensorflow", targets=("x86",)).images[0]
+        lines = next(
+            step.run for step in image.steps if any("bazel build" in one for one in step.run)
+        )
+        store = next(line for line in lines if line.startswith("trust extract "))
+        startup = next(line for line in lines if line.endswith("> ~/.bazelrc"))
+        (tmp_path / "cache").mkdir()
+        store, startup = (
+            line.replace("/var/cache/toolmatrix", f"{tmp_path}/cache") for line in (store, startup)
+        )
+        # As the secret is mounted: p11-kit reads that file and no other.
+        bundle = f"mount --bind {certificate} /etc/ssl/certs/ca-certificates.crt"
+        ran("unshare", "--mount", "sh", "-c", f"{bundle} && {store}", cwd=tmp_path)
+        ran("sh", "-c", startup, cwd=tmp_path)
+        told = fetching(tmp_path)
+        assert told.returncode == 0, told.stderr
 
 
 # GitLab and development containers

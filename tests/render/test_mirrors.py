@@ -38,7 +38,7 @@ def full(**choices: object) -> Job:
     closure = part.closure.replace(asked=asked)
     image = mirrors.applied(
         part.replace(closure=closure, packages=(*part.packages, "git")),
-        made.choices.mirrors,
+        made.choices,
         rules(index(), RenderOptions()).mirrors,
     )
     return made.replace(images=(image,))
@@ -118,6 +118,23 @@ def test_bazel_is_told_from_the_release_that_takes_it_on() -> None:
     older = job(lock("tensorflow"), targets=("x86",), mirrors=MIRRORS).images[0]
     assert older.locked.components["bazel"].version == "3.7.2"
     assert older.mirrored == ()
+
+
+@pytest.mark.parametrize("dialect", ["modern", "classic"])
+def test_bazel_looks_for_archives_in_the_folder_where_it_builds(dialect: str) -> None:
+    options = {"dialect": dialect, "fetched": "near", "targets": ("x86",)}
+    built = job(lock("tensorflow"), recipe="tensorflow", **options)
+    (image,) = built.images
+    assert image.mirrored == (("/etc/bazel.bazelrc", "build --distdir=/mnt/distdir"),)
+    text = formats.known()["dockerfile"].files(built)["x86.Dockerfile"]
+    mount = "--mount=type=bind,source=near/distdir,target=/mnt/distdir"
+    (run,) = (one for one in text.split("\n\n") if "bazel build" in one)
+    assert mount in run
+    assert text.index("/etc/bazel.bazelrc") < text.index(mount)
+    # What only holds tools, and what fetches as it likes.
+    assert job(lock("tensorflow"), **options).images[0].mirrored == ()
+    fetching = job(lock("tensorflow"), recipe="tensorflow", **{**options, "fetched": ""})
+    assert "distdir" not in formats.known()["dockerfile"].files(fetching)["x86.Dockerfile"]
 
 
 @pytest.mark.process

@@ -107,6 +107,7 @@ def fetch(
     from toolmatrix.harvest import settings
     from toolmatrix.harvest.transport import Session
     from toolmatrix.lock import read
+    from toolmatrix.render import folder as placing
 
     path = os.path.join(folder, files.LOCK)
     lock = read.read(path)
@@ -126,6 +127,11 @@ def fetch(
             progress(done, len(wanted))
     finally:
         session.close()
+    if any(map(placing.has_archives, job.images)):
+        archives = os.path.join(to, placing.ARCHIVES)
+        # A build takes the folder as it is, and none is no folder.
+        with told("cannot make the folder", archives):
+            os.makedirs(archives, exist_ok=True)
     hint = f"hint: `toolmatrix render --output {folder} --fetched {FOLDER}` takes them from there"
     return Fetched(
         folder=to, files=tuple(found), left=tuple(_left(job)), hint="" if named else hint
@@ -154,6 +160,8 @@ def _indexes(closure: LockedClosure) -> tuple[str, ...]:
 
 
 def _left(job: Job) -> Iterator[tuple[str, str]]:
+    from toolmatrix.render import folder
+
     for image in job.images:
         packages = " ".join(dict.fromkeys((*image.packages, *image.runtime.packages)))
         if packages:
@@ -163,6 +171,11 @@ def _left(job: Job) -> Iterator[tuple[str, str]]:
             yield image.name, f"the key and the lists of {one.uri}; `--mirror` says where else"
         if (image.pip or image.builds) and image.closure is None:
             yield image.name, "Python packages; `toolmatrix lock --packages` names their files"
+        if folder.has_archives(image):
+            yield (
+                image.name,
+                f"archives that Bazel takes by their names out of `{folder.ARCHIVES}` there",
+            )
         if any(step.run for step in image.steps):
             yield image.name, f"what the steps of `{image.recipe.name}` fetch by themselves"
 

@@ -169,7 +169,13 @@ SHAPES: Mapping[str, Shape] = {
     "mirror": Shape(
         noun="the setting of a mirror",
         kind=model.MirrorSetting,
-        fields={"to": "path", "package": "package", "head": "line", "each": "line"},
+        fields={
+            "to": "path",
+            "package": "package",
+            "head": "line",
+            "each": "line",
+            "folder": "line",
+        },
         sourced=True,
     ),
     "snapshot": Shape(

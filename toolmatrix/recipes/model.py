@@ -140,13 +140,15 @@ class MirrorSetting(Part):
 
     Where a `package` is named it holds for images that have it installed.
     In a line `<old>` and `<new>` are addresses, `<old_pattern>` the first without its scheme as a regular expression of
-    Java, and `<new_place>` the second without its scheme, unless it differs.
+    Java, and `<new_place>` the second without its scheme, unless it differs. `folder` is the line where files are taken
+    out of a folder, and names it as `<folder>`.
     """
 
     to: str
     package: str = ""
     head: str = ""
     each: str = ""
+    folder: str = ""
 
 
 class ArchiveSnapshot(Part):

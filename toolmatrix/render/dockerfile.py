@@ -82,6 +82,8 @@ def fill(template: str, job: Job, image: ImagePlan, *, modern: bool, **more: obj
         folder=FOLDER,
         fetched=job.choices.fetched,
         place=folder.place,
+        archives=folder.has_archives(image) and f"{job.choices.fetched}/{folder.ARCHIVES}",
+        distdir=folder.DISTDIR,
         wheels=f"{job.choices.fetched}/{folder.wheels(image)}",
         epoch=_epoch(job.choices.snapshot),
         again=around.AGAIN,

@@ -16,6 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from toolmatrix.render.model import ImagePlan
 
+DISTDIR = "/mnt/distdir"
+"""Where a build finds archives that its tools would fetch by themselves: `--distdir` of Bazel."""
+ARCHIVES = "distdir"
+"""Where they lie, below the folder, each by its own name."""
+
 _STRANGE = re.compile(r"[^A-Za-z0-9._+@/-]")
 
 
@@ -36,6 +41,11 @@ def place(url: str) -> str:
     parts = urlsplit(url)
     path = _STRANGE.sub("_", parts.netloc + parts.path + (f"?{parts.query}" if parts.query else ""))
     return checked(path)
+
+
+def has_archives(image: ImagePlan) -> bool:
+    """True if a tool of an image is told to look for archives in the folder."""
+    return any(DISTDIR in line for _, line in image.mirrored)
 
 
 def wheels(image: ImagePlan) -> str:

@@ -229,7 +229,7 @@ def _image(name: str, target: str, held: LockedTarget, rules: Rules, digest: str
         snapshot=_snapshot(held, rules, picker),
         variables=picker.values,
     )
-    return mirrors.applied(plan, rules.choices.mirrors, picker.all(rules.mirrors))
+    return mirrors.applied(plan, rules.choices, picker.all(rules.mirrors))
 
 
 def _placed(target: str, held: LockedTarget, rules: Rules) -> tuple[Distro, Picker]:

@@ -11,7 +11,7 @@ import re
 from urllib.parse import urlsplit
 
 from toolmatrix.errors import UsageError
-from toolmatrix.render import quote
+from toolmatrix.render import folder, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.lock.model import LockedClosure
     from toolmatrix.recipes.model import BuildStep, Download, MirrorSetting, Repository
-    from toolmatrix.render.model import ImagePlan
+    from toolmatrix.render.model import Choices, ImagePlan
 
     Rewrite = Callable[[str], str]
 
@@ -56,12 +56,14 @@ def at(url: str, mirrors: Mapping[str, str]) -> str:
     return mirrors[known] + url[len(known) :] if known else url
 
 
-def applied(
-    image: ImagePlan, mirrors: Mapping[str, str], settings: Sequence[MirrorSetting]
-) -> ImagePlan:
+def applied(image: ImagePlan, choices: Choices, settings: Sequence[MirrorSetting]) -> ImagePlan:
     """An image whose addresses are at their mirrors; `settings` are those of tools that it holds."""
+    mirrors = choices.mirrors
+    mine = [one for one in settings if one.package in ("", *image.packages)]
+    # What only holds tools builds nothing that they fetch for.
+    taken = tuple(_from_folder(mine)) if choices.fetched and image.steps else ()
     if not mirrors:
-        return image
+        return image.replace(mirrored=taken)
 
     def text(line: str) -> str:
         return _ADDRESS.sub(lambda found: at(found[0], mirrors), line)
@@ -80,9 +82,7 @@ def applied(
         builds=tuple(map(each, image.builds)),
         closure=image.closure and _closure(image.closure, text),
         snapshot=image.snapshot and image.snapshot.replace(lines=each(image.snapshot.lines)),
-        mirrored=tuple(
-            _lines(mirrors, (one for one in settings if one.package in ("", *image.packages)))
-        ),
+        mirrored=(*_lines(mirrors, mine), *taken),
     )
 
 
@@ -141,6 +141,12 @@ def _lines(
             yield setting.to, setting.head
         for old in ordered if setting.each else ():
             yield setting.to, _put(setting.each, old, mirrors[old])
+
+
+def _from_folder(settings: Iterable[MirrorSetting]) -> Iterator[tuple[str, str]]:
+    for setting in settings:
+        if setting.folder:
+            yield setting.to, setting.folder.replace("<folder>", folder.DISTDIR)
 
 
 def _put(text: str, old: str, new: str) -> str:
