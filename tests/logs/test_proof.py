@@ -53,6 +53,26 @@ LOGS = [
         "https://mirror.example/x.tgz",
         id="bazel",
     ),
+    pytest.param(
+        [
+            (
+                "WARNING: Retrying (Retry(total=4)) after connection broken by 'NameResolutionError(\"HTTPSConnection("
+                "host='a.example', port=443): Failed to resolve 'a.example' ([Errno -2] Name or service not known)\")': /x"
+            )
+        ],
+        "",
+        id="a newer pip goes on",
+    ),
+    pytest.param(
+        ["dial tcp 10.0.0.1:443: i/o timeout"], "10.0.0.1:443", id="an address that is silent"
+    ),
+    pytest.param(
+        [
+            "urllib3: HTTPSConnectionPool(host='a.example', port=443): Temporary failure in name resolution"
+        ],
+        "a.example",
+        id="python",
+    ),
     pytest.param(["lookup a.example", "no such host", "curl: (22) 404"], "", id="nothing"),
 ]
 

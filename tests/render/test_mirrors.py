@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -122,8 +122,9 @@ def test_bazel_is_told_from_the_release_that_takes_it_on() -> None:
 
 @pytest.mark.parametrize("dialect", ["modern", "classic"])
 def test_bazel_looks_for_archives_in_the_folder_where_it_builds(dialect: str) -> None:
-    options = {"dialect": dialect, "fetched": "near", "targets": ("x86",)}
-    built = job(lock("tensorflow"), recipe="tensorflow", **options)
+    held = lock("tensorflow")
+    options: dict[str, Any] = {"dialect": dialect, "targets": ("x86",)}
+    built = job(held, recipe="tensorflow", fetched="near", **options)
     (image,) = built.images
     assert image.mirrored == (("/etc/bazel.bazelrc", "build --distdir=/mnt/distdir"),)
     text = formats.known()["dockerfile"].files(built)["x86.Dockerfile"]
@@ -132,8 +133,8 @@ def test_bazel_looks_for_archives_in_the_folder_where_it_builds(dialect: str) ->
     assert mount in run
     assert text.index("/etc/bazel.bazelrc") < text.index(mount)
     # What only holds tools, and what fetches as it likes.
-    assert job(lock("tensorflow"), **options).images[0].mirrored == ()
-    fetching = job(lock("tensorflow"), recipe="tensorflow", **{**options, "fetched": ""})
+    assert job(held, fetched="near", **options).images[0].mirrored == ()
+    fetching = job(held, recipe="tensorflow", **options)
     assert "distdir" not in formats.known()["dockerfile"].files(fetching)["x86.Dockerfile"]
 
 

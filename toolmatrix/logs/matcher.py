@@ -45,7 +45,8 @@ _OFTEN = 50
 _ABOVE = 1 << 15
 # A shorter line was not wrapped.
 _WRAPPED = 50
-_QUOTES = str.maketrans(dict.fromkeys("\u2018\u2019\u201c\u201d`", "'"))
+QUOTES = str.maketrans(dict.fromkeys("\u2018\u2019\u201c\u201d`", "'"))
+"""Every kind of quote as `'`, as signatures write it."""
 _LONG_WORD = 1000
 # Words that nobody can mean; patterns would take long for them.
 _LONG_WORDS = re.compile(rb"(\S{200})\S{600,}(\S{200})")
@@ -214,7 +215,7 @@ def _messages(line: bytes) -> list[str]:
     if len(line) > _LONG_WORD:
         line = _LONG_WORDS.sub(rb"\1...\2", line)
     text = line.decode("utf-8", "replace")
-    text = clean(text.replace("`", "'") if text.isascii() else text.translate(_QUOTES))
+    text = clean(text.replace("`", "'") if text.isascii() else text.translate(QUOTES))
     if text.startswith("{") and text.endswith("}"):
         try:
             held = json.loads(text)
@@ -222,5 +223,5 @@ def _messages(line: bytes) -> list[str]:
             return [text]
         for name in _MESSAGES:
             if isinstance(said := held.get(name), str):
-                return [clean(one) for one in _NEXT_LINE.split(said.translate(_QUOTES))]
+                return [clean(one) for one in _NEXT_LINE.split(said.translate(QUOTES))]
     return [text]

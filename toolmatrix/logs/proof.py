@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+
+from toolmatrix.logs import signatures
+from toolmatrix.logs.matcher import QUOTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.logs.signatures import LinePattern
 
 # The last line of a check (the template `check.sh`).
 _CHECKED = re.compile(r"\b([1-9]\d* checked, 0 failed(?:, \d+ not tried)?)$")
 _URL = re.compile(r"\b(?:https?|git|ftp)://[^\s\"'<>|)\]]+")
-# As Go, curl, git, wget, apt, Python, Java and CMake say that a host has no address or does not answer. `host` is
-# asked for, a proxy that refuses it is another host.
-_MISSING = re.compile(
-    r"lookup (?P<go>[\w.-]+)(?: on \S+)?: (?:no such host|server misbehaving|.*[Tt]emporary failure)"
-    r"|(?:[Cc]ould not|[Cc]ouldn't|unable to) resolve (?:host(?: address)?:? ?)?[‘'\"]?(?P<curl>[\w-]+(?:\.[\w-]+)+)"
-    r"|Failed to connect to (?P<connect>[\w.-]+) port"
-    r"|Unknown host:? (?P<java>[\w-]+(?:\.[\w-]+)+)"
-    r"|UnknownHostException: (?P<exception>[\w.-]+)"
-    r"|host='(?P<python>[\w.-]+)', port=\d+.*(?:NameResolutionError|NewConnectionError)"
-)
-# pip names the path alone, and tries again before it gives up.
+# What the signatures of hosts that have no address, or do not answer, say that it is between.
+_UNREACHED = ("host", "network")
+# pip tries again before it gives up, and then may name the path alone.
+_AGAIN = re.compile(r"Retry\(total=[1-9]")
 _GIVEN_UP = re.compile(
     r"Retry\(total=0,.*(?:NewConnection|NameResolution)Error\(.*\)': (?P<path>/\S*)"
 )
 # So many addresses are kept while the log is read.
 _MOST = 1000
+
+
+@cache
+def _patterns() -> tuple[tuple[str, LinePattern], ...]:
+    known = (one for one in signatures.load().signatures if one.between == _UNREACHED)
+    return tuple((line.has.lower(), line) for one in known for line in one.lines)
 
 
 class Proof:
@@ -40,16 +47,23 @@ class Proof:
         for address in _URL.findall(line):
             if len(self._addresses) < _MOST:
                 self._addresses[_host(address)] = address
-        if self.missing:
+        if self.missing or _AGAIN.search(line):
             return
-        if found := _MISSING.search(line):
-            host = next(filter(None, found.groups()))
+        if host := _unreached(line):
             # What names the host alone was asked for an address that was printed before.
             self.missing = self._addresses.get(host, host)
         elif given_up := _GIVEN_UP.search(line):
             every = self._addresses.items()
             under = (url for host, url in every if given_up["path"].startswith(_path(url, host)))
             self.missing = next(under, "")
+
+
+def _unreached(line: str) -> str:
+    plain = line.translate(QUOTES)
+    lower = plain.lower()
+    found = (pattern.search(plain) for has, pattern in _patterns() if has in lower)
+    hosts = (one["host"] for one in found if one and one.groupdict().get("host"))
+    return next(hosts, "")
 
 
 def _path(address: str, host: str) -> str:
