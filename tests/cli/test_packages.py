@@ -279,7 +279,32 @@ def test_pip_takes_the_requirements_and_no_other_file(run: Cli, server: Server) 
     done = pip(server, "out/arm.requirements.txt")
     assert done.returncode == 1
     assert f"Expected sha256 {PROTOBUF.sha256}" in done.stderr
-    assert "protobuf==5.27.5" in done.stderr
+    assert blamed(run, done.stderr) == ["protobuf==5.27.5"]
+
+
+def test_a_pin_that_was_changed_ends_the_build_by_name(
+    run: Cli, server: Server, here: Path
+) -> None:
+    run("lock", *REQUEST, "--packages")
+    run("render", "--output", "out", "--format", "requirements")
+    path = here / "out/arm.requirements.txt"
+    path.write_text(path.read_text().replace(PROTOBUF.sha256, "0" * 64))
+    done = pip(server, str(path))
+    assert done.returncode == 1
+    assert f"Got        {PROTOBUF.sha256}" in done.stderr
+    assert blamed(run, done.stderr) == ["protobuf==5.27.5"]
+    # Neither is the file taken for what was rendered, nor a lock that says so for a lock.
+    assert run("render", "--check", "--output", "out").code == 1
+    held = here / "toolmatrix.lock"
+    held.write_text(held.read_text().replace(PROTOBUF.sha256, "0" * 64))
+    assert run("render", "--output", "out").err.startswith("error[TM904]: ")
+
+
+def blamed(run: Cli, log: str) -> list[str]:
+    """The packages that `diagnose` names of a log of pip, as files that are not what was named."""
+    found = run("diagnose", "-", "--json", piped=log).json()["findings"]
+    assert {one["code"] for one in found} == {"TM540"}
+    return [one["between"][0]["component"] for one in found]
 
 
 @pytest.mark.parametrize("dialect", ["modern", "classic"])
