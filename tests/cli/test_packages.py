@@ -295,7 +295,7 @@ def test_a_pin_that_was_changed_ends_the_build_by_name(
     assert blamed(run, done.stderr) == ["protobuf==5.27.5"]
     # Neither is the file taken for what was rendered, nor a lock that says so for a lock.
     assert run("render", "--check", "--output", "out").code == 1
-    held = here / "toolmatrix.lock"
+    held = here / "out/toolmatrix.lock"
     held.write_text(held.read_text().replace(PROTOBUF.sha256, "0" * 64))
     assert run("render", "--output", "out").err.startswith("error[TM904]: ")
 

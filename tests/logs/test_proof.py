@@ -56,8 +56,9 @@ LOGS = [
     pytest.param(
         [
             (
-                "WARNING: Retrying (Retry(total=4)) after connection broken by 'NameResolutionError(\"HTTPSConnection("
-                "host='a.example', port=443): Failed to resolve 'a.example' ([Errno -2] Name or service not known)\")': /x"
+                "WARNING: Retrying (Retry(total=4)) after connection broken by "
+                "'NameResolutionError(\"HTTPSConnection(host='a.example', "
+                "port=443): Failed to resolve 'a.example' ([Errno -2] Name or service not known)\")': /x"
             )
         ],
         "",
