@@ -240,9 +240,9 @@ def test_pixi_takes_packages_of_conda_and_of_the_index() -> None:
     }
 
 
-def channel(folder: Path, wanted: dict[str, str], subdir: str) -> str:
-    """A channel of conda with one release of each package, and one that nobody wants."""
-    packages = {
+def repodata(releases: dict[str, str], subdir: str) -> dict[str, dict[str, Any]]:
+    """The packages of a channel of conda, by the name of their file."""
+    return {
         f"{name}-{version}-0.tar.bz2": {
             "name": name,
             "version": version,
@@ -255,9 +255,16 @@ def channel(folder: Path, wanted: dict[str, str], subdir: str) -> str:
             "size": 1,
             "timestamp": 0,
         }
-        for name, one in wanted.items()
-        for version in (f"{one}.5" if one else "24.0", "99.9")
+        for name, version in releases.items()
     }
+
+
+def channel(folder: Path, wanted: dict[str, str], subdir: str) -> str:
+    """A channel of conda with one release of each package, and one that nobody wants."""
+    packages = repodata(
+        {name: f"{one}.5" if one else "24.0" for name, one in wanted.items()}, subdir
+    )
+    packages |= repodata(dict.fromkeys(wanted, "99.9"), subdir)
     for name, held in ((subdir, packages), ("noarch", {})):
         (folder / name).mkdir()
         body = {"info": {"subdir": name}, "packages": held, "packages.conda": {}}
@@ -289,6 +296,61 @@ def test_rattler_solves_what_conda_and_pixi_are_asked_for(name: str, tmp_path: P
         ):
             solved = asyncio.run(rattler.solve([place], asked, platforms=[subdir, "noarch"]))
             assert {part.name.normalized: str(part.version) for part in solved} == expected
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", LOCKS)
+def test_mambajs_solves_an_environment(name: str, server: Server, tmp_path: Path) -> None:
+    module = NODE.parent / "@emscripten-forge/mambajs/lib/index.js"
+    if not module.exists():
+        missing(
+            "needs mambajs: npm install @emscripten-forge/mambajs, as `./tests/run --builds` does"
+        )
+    for image in job(lock(name)).images:
+        if "python" not in image.locked.components:
+            continue
+        one = job(lock(name), targets=(image.target,))
+        (path,) = written("conda", one, tmp_path)
+        found = pixi(one)
+        (subdir,) = found["workspace"]["platforms"]
+        plain = {
+            package: "24.0" if spec == "*" else f"{spec.removesuffix('.*')}.5"
+            for package, spec in found["dependencies"].items()
+        }
+        for place, held in ((subdir, repodata(plain, subdir)), ("noarch", {})):
+            body = {"info": {"subdir": place}, "packages": held, "packages.conda": {}}
+            server.answers[f"/{place}/repodata.json"] = Reply(body=json.dumps(body).encode())
+        pip = dict(word.split("==") for word in image.pip)
+        words = (module, path, subdir, server.url, json.dumps(pip))
+        told = ran(
+            BESIDE / "node", Path(__file__).with_name("environment.mjs"), *words, cwd=tmp_path
+        )
+        solved = json.loads(told.stdout)
+        for kind, expected in (("packages", plain), ("pipPackages", pip)):
+            assert {one["name"]: one["version"] for one in solved[kind].values()} == expected
+
+
+# Shell
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", LOCKS)
+def test_shellcheck_warns_of_nothing(name: str, tmp_path: Path) -> None:
+    """Scripts are for any shell of POSIX, but for those of features."""
+    if not (shellcheck := shutil.which("shellcheck")):
+        missing("needs shellcheck: apt-get install shellcheck")
+    for held in (job(lock(name)), job(lock("tensorflow"), recipe="tensorflow")):
+        made = [
+            path
+            for form in ("env", "dockerfile", "devcontainer-feature")
+            for path in written(form, held, tmp_path)
+            if path.suffix == ".sh"
+        ]
+        plain = [path for path in made if path.name.endswith(".env.sh")]
+        others = [path for path in made if path not in plain]
+        for files, words in ((plain, ("--shell=sh",)), (others, ())):
+            if files:
+                ran(shellcheck, "--severity=warning", *words, *files, cwd=tmp_path)
 
 
 # Kubernetes
