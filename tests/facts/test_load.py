@@ -338,6 +338,13 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
             f"found `wheel-toolkits`; {SHAPE}"),
         ),
         (
+            rows(lists="products"),
+            (
+                "facts.yaml:11:10: products are those of devices; expected a table with `key: device`; "
+                f"found `products`; {SHAPE}"
+            ),
+        ),
+        (
             rows(columns={"note": {"as": "attribute"}}),
             ("facts.yaml:8:5: a column has a name that is taken; "
             "expected another name than app, id, source, where, evidence, note, decides; "

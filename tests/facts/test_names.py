@@ -32,6 +32,7 @@ TEXT = facts(
     tables=[
         table(
             id="nvidia-products",
+            lists="products",
             key="device",
             columns={"products": {"as": "attribute"}},
             rows=[

@@ -57,6 +57,15 @@ def test_a_missing_address_takes_no_build_away_and_a_build_takes_its_place(tmp_p
     assert rows(path, missing)[0][1] == "3 checked, 0 failed"
 
 
+def test_a_table_of_an_earlier_release_lists_builds_from_now_on(tmp_path: Path) -> None:
+    path = tmp_path / "builds.yaml"
+    rows(path, BUILD)
+    path.write_text(path.read_text().replace("    lists: builds\n", ""))
+    assert "lists" not in kept.tables(str(path))["app-builds"]
+    rows(path, BUILD)
+    assert kept.tables(str(path))["app-builds"]["lists"] == "builds"
+
+
 def test_a_row_says_what_it_was_built_of(tmp_path: Path) -> None:
     path = tmp_path / "builds.yaml"
     rows(path, BUILD)
@@ -68,6 +77,7 @@ def test_a_row_says_what_it_was_built_of(tmp_path: Path) -> None:
 def test_the_page_tells_every_build_of_the_file() -> None:
     text = PAGE.read_text()
     for table in kept.tables(str(FACTS)).values():
+        assert table["lists"] == "builds"
         for row in table["rows"]:
             way = f" from {row['from']}" if "from" in row else ""
             name = f"{table['key']} {row[table['key']].lstrip('=')}{way}"

@@ -31,7 +31,7 @@ _DIGITS = 12
 _HOLDS = re.compile(r'io\.github\.toolmatrix\.components="([^"]*)"')
 
 
-class Witness(Value):
+class SeenBuild(Value):
     """What is known of a build besides how it ended: its proof, its engine, the size of its image, and the day.
 
     `packed` is that size by the archives of the layers, which is what is sent.
@@ -49,7 +49,7 @@ class Witness(Value):
     day: str
 
 
-def row(index: Index, lock: Lock, image: Built, seen: Witness) -> ImageBuild | str:
+def row(index: Index, lock: Lock, image: Built, seen: SeenBuild) -> ImageBuild | str:
     """The row of a build, or why there is none."""
     if not image.exit_code and not seen.checked:
         return "its check was not run, as all of it was in the cache of the engine"

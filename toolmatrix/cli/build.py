@@ -69,10 +69,10 @@ def _joined(context: Context, builds: list[BuildCall], images: list[Built]) -> t
 
 
 def _write(context: Context, builds: list[BuildCall], images: list[Built]) -> None:
-    from toolmatrix.cli import witness
+    from toolmatrix.cli import build_facts
 
     seen = [(image, build.words[0]) for build, image in zip(builds, images, strict=True)]
-    witness.put(context, seen, partial(_said, context), context.options.write)
+    build_facts.put(context, seen, partial(_said, context), context.options.write)
 
 
 def _said(context: Context, words: tuple[str, ...]) -> str:

@@ -99,8 +99,15 @@ class Release(Value):
     node: YamlNode
 
 
+LISTS = BUILDS, PRODUCTS = ("builds", "products")
+"""What rows of a table list: images that were built, or the names that devices are sold under."""
+
+
 class TableRow(Value):
-    """One row of a table (or one statement) as printed: what `toolmatrix facts ID` shows."""
+    """One row of a table (or one statement) as printed: what `toolmatrix facts ID` shows.
+
+    `lists` is one of `LISTS` where the row is looked up by something else as well.
+    """
 
     id: str
     table: str
@@ -111,6 +118,7 @@ class TableRow(Value):
     evidence: str
     where: str
     note: str
+    lists: str = ""
 
 
 class Claim(Value):

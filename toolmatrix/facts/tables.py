@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import pieces, versions
-from toolmatrix.facts.model import KINDS, Claim, TableRow
+from toolmatrix.facts.model import KINDS, LISTS, PRODUCTS, Claim, TableRow
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TABLE = (
     *("id", "about", "source", "where", "evidence", "context", "key", "stands-for", "columns"),
-    *("rows", "defines", "note", "extends"),
+    *("rows", "defines", "lists", "note", "extends"),
 )
 _COLUMN = (
     *("as", "component", "topic", "context", "rule", "says", "unreleased", "evidence", "rival"),
@@ -61,6 +61,7 @@ class FactTable(Value):
     context: Conditions
     rules: tuple[str, ...]
     defines: bool
+    lists: str = ""
     by_device: bool = False
 
 
@@ -81,6 +82,9 @@ def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, .
     """Read a table without its rows; its columns have none of the names that are `taken`."""
     name = recorder.group(fields)
     key = pieces.known_component(fields["key"], recorder.components).name
+    lists = pieces.choice(fields, "lists", LISTS)
+    if lists == PRODUCTS and key != "device":
+        fields["lists"].fail("products are those of devices", expected="a table with `key: device`")
     columns = fields["columns"]
     for column in columns.mapping("columns"):
         if column in (key, *taken):
@@ -104,6 +108,7 @@ def head(recorder: Recorder, fields: Mapping[str, YamlNode], taken: tuple[str, .
         context=pieces.conditions(fields.get("context"), recorder.components),
         rules=pieces.stands_for(fields, recorder.rules),
         defines="defines" in fields,
+        lists=lists,
         by_device=pieces.flag(fields, "extends"),
     )
 
@@ -178,6 +183,7 @@ class PrintedRow:
             id=name,
             table=table.id,
             about=table.about,
+            lists=table.lists,
             subject=f"{table.key} {subject}",
             cells=self._cells(),
             **self.origin.as_dict(),

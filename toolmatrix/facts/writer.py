@@ -9,7 +9,7 @@ import math
 from toolmatrix.facts import records, versions
 from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import CRC_BYTES, FORMAT, LENGTH_BITS, sealed
-from toolmatrix.facts.model import Component
+from toolmatrix.facts.model import BUILDS, PRODUCTS, Component
 from toolmatrix.pack import joined, places
 
 TYPE_CHECKING = False
@@ -199,22 +199,22 @@ class _Writer:
         return joined(FORMAT.encode(), _dump(header), self.sections)
 
     def builds(self) -> dict[str, list[records.BuildRecord]]:
-        """The images that were built, by component and release: the rows of tables of builds."""
+        """The images that were built, by component and release: the rows of tables that list builds."""
         found: dict[str, list[records.BuildRecord]] = {}
         for _, row in sorted(self.compiled.matrix.rows.items()):
             cells = dict(row.cells)
             component, _, release = row.subject.partition(" ")
-            if row.table == f"{component}-builds" and {"check", "missing"} & cells.keys():
+            if row.lists == BUILDS:
                 name = f"{component}=={release.lstrip('=')}"
                 found.setdefault(name, []).append(records.BuildRecord(row.id, cells))
         return found
 
     def products(self) -> list[records.Product]:
-        """Every name that a device is sold under: the cells `products` of tables of products."""
+        """Every name that a device is sold under: the cells `products` of tables that list products."""
         found: dict[records.Product, None] = {}
         for _, row in sorted(self.compiled.matrix.rows.items()):
             cells = dict(row.cells)
-            if "device" in cells and "-products/" in row.id:
+            if row.lists == PRODUCTS:
                 names = (name.strip() for name in cells.get("products", "").split(";"))
                 found |= dict.fromkeys(
                     records.Product(cells["device"], name) for name in names if name

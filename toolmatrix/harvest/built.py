@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolmatrix.facts.model import BUILDS
 from toolmatrix.harvest import kept
 from toolmatrix.value import Value
 
@@ -57,6 +58,8 @@ def document(path: str, builds: Iterable[ImageBuild]) -> dict[str, Any]:
     tables = kept.tables(path)
     for one in builds:
         table = kept.table(tables, f"{one.component}-builds", _head(one.component))
+        # Files of an earlier release do not say it.
+        table["lists"] = BUILDS
         others = {row["id"]: row for row in table["rows"]}
         # That an address is missing says where it was built, and nothing against one that was built elsewhere.
         if not (one.missing and others.get(one.id, {}).get("check")):
@@ -76,6 +79,7 @@ def _head(name: str) -> dict[str, Any]:
         "where": "the log of each build",
         "evidence": "ran",
         "key": name,
+        "lists": BUILDS,
         "columns": {
             **{one: {"as": "when"} for one in _WHERE},
             **{one: {"as": "attribute"} for one in _TOLD},

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # The keys of a table, in the order in which they are written.
 _TABLE = (
-    *("id", "about", "source", "where", "evidence", "context", "key", "stands-for"),
+    *("id", "about", "source", "where", "evidence", "context", "key", "lists", "stands-for"),
     *("columns", "rows"),
 )
 _NEEDED = ("id", "source", "evidence", "key", "columns", "rows")

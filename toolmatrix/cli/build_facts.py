@@ -54,7 +54,7 @@ def _row(context: Context, image: Built, engine: str, asked: Asked) -> ImageBuil
     # buildah tells the size of an image in words alone.
     if engine == "docker" and not image.exit_code:
         size = asked(("docker", "image", "inspect", "--format", "{{.Size}}", image.image)).strip()
-    seen = recorded.Witness(
+    seen = recorded.SeenBuild(
         folder=folder,
         name=file.removesuffix(".Dockerfile"),
         checked=proof.checked,
