@@ -24,7 +24,10 @@ class Position:
 
 
 class ToolmatrixError(Exception):
-    """Base: what went wrong, where, what was expected, what was found, what to do."""
+    """Base: what went wrong, where, what was expected, what was found, what to do.
+
+    `each` are several that were found, shown one by one.
+    """
 
     # Whatever is not one of the classes below is a mistake in the program: 70 is EX_SOFTWARE of sysexits.h.
     code = "TM900"
@@ -41,13 +44,15 @@ class ToolmatrixError(Exception):
         where: Position | None = None,
         expected: str = "",
         found: str = "",
+        each: tuple[str, ...] = (),
         help: str = "",
     ) -> None:
         super().__init__(what)
         self.what = what
         self.where = where
         self.expected = expected
-        self.found = found
+        self.found = found or "; ".join(each)
+        self.each = each
         self.help = help
 
 

@@ -15,6 +15,7 @@ from toolmatrix.errors import OutputError
 from toolmatrix.lock import read, write
 from toolmatrix.outputs import replace_files
 from toolmatrix.render import formats
+from toolmatrix.render.unpinned import WAYS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,6 +114,23 @@ def test_packages_are_of_no_later_day_than_the_build(real: Cli, epoch: str, code
             "  expected: 2026-11-19 at the latest: the clock, or SOURCE_DATE_EPOCH where that is set\n"
             "  found: `2026-11-20`\n"
         )
+
+
+def test_each_thing_that_nothing_pins_is_named(real: Cli) -> None:
+    """However many they are: a text of an error that is long is cut in the middle."""
+    words = ("torch==2.9.1", "--recipe", "pytorch", "--accelerator", "none", "--distro", "debian12")
+    outcome = real("render", *words, "--snapshot", "2026-11-20", "--strict", "--stdout")
+    assert outcome.code == 1
+    assert outcome.err.splitlines() == [
+        "error[TM603]: something would be taken as it comes",
+        "  expected: images by digest, packages of a snapshot, files and Python packages by checksum, git by commit",
+        "  found: x86: debian:12",
+        "  found: x86: docker/dockerfile:1",
+        "  found: x86: pip install numpy==2.3.5",
+        "  found: x86: pip install -r requirements-build.txt -r requirements.txt",
+        "  found: x86: pip install torch-*.whl",
+        "help: " + "; ".join(WAYS[kind] for kind in ("image", "frontend", "python", "step")),
+    ]
 
 
 def test_no_answer_is_told_whatever_format_was_asked_for(real: Cli) -> None:

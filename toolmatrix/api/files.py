@@ -317,7 +317,7 @@ def rendered(
         raise Unpinned(
             "something would be taken as it comes",
             expected="images by digest, packages of a snapshot, files and Python packages by checksum, git by commit",
-            found="; ".join(f"{name}: {one.what}" for name, one in loose),
+            each=tuple(f"{name}: {one.what}" for name, one in loose),
             help=unpinned.ways(one for _, one in loose),
         )
     return Rendered(job, options)

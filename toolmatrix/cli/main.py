@@ -216,8 +216,7 @@ def error_text(error: ToolmatrixError, terminal: Terminal) -> str:
         lines.append(f"  --> {_shown(str(error.where))}")
     if error.expected:
         lines.append(f"  expected: {_shown(error.expected)}")
-    if error.found:
-        lines.append(f"  found: {_shown(error.found)}")
+    lines += [f"  found: {_shown(one)}" for one in error.each or (error.found,) if one]
     if error.help:
         lines.append(f"{terminal.style('help', 'help')}: {_shown(error.help)}")
     return "\n".join(lines) + "\n"
