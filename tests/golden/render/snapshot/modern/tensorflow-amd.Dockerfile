@@ -45,7 +45,7 @@ RUN --mount=type=cache,id=ubuntu20.04-amd64-apt,target=/var/cache/apt,sharing=lo
 set -eux
 rm -f /etc/apt/apt.conf.d/docker-clean
 apt-get update
-test -z "$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Ubuntu' | grep -v '/20261120T000000Z/')"
+if apt-get indextargets --format "\$(REPO_URI)" 'Origin: Ubuntu' | grep -v '/20261120T000000Z/' >&2; then echo 'this image also knows packages of Ubuntu that are not of 20261120T000000Z' >&2; exit 1; fi
 DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates curl gnupg
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
@@ -66,7 +66,7 @@ RUN --mount=type=cache,id=ubuntu20.04-amd64-apt,target=/var/cache/apt,sharing=lo
     --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,mode=0444 <<EOF
 set -eux
 apt-get update
-test -z "$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Ubuntu' | grep -v '/20261120T000000Z/')"
+if apt-get indextargets --format "\$(REPO_URI)" 'Origin: Ubuntu' | grep -v '/20261120T000000Z/' >&2; then echo 'this image also knows packages of Ubuntu that are not of 20261120T000000Z' >&2; exit 1; fi
 DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends rocm-dev gcc-7 g++-7 make python3.9 python3.9-dev python3.9-venv
 rm -rf /var/log/* /var/cache/ldconfig/aux-cache
 EOF
