@@ -9,7 +9,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_CARRIED = ("matrix.yaml", "matrix", "recipes", "dockerfiles")
+_CARRIED = ("matrix.yaml", "matrix", "recipes", "dockerfiles", "explorer")
 
 
 class DataHook(BuildHookInterface):  # type: ignore[misc]

@@ -7,6 +7,10 @@ matched, 4 cannot say, 5 an outside tool is missing or failed, 70 internal error
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class Position:
     """A place in a file: path as the user knows it, line and column counted from 1 (0: not known)."""
@@ -54,6 +58,26 @@ class ToolmatrixError(Exception):
         self.found = found or "; ".join(each)
         self.each = each
         self.help = help
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `toolmatrix.error/1`."""
+        where = self.where
+        return {
+            "schema": "toolmatrix.error/1",
+            "error": {
+                "code": self.code,
+                "what": self.what,
+                "where": where
+                and {
+                    "path": where.path,
+                    "line": where.line or None,
+                    "column": where.column or None,
+                },
+                "expected": self.expected,
+                "found": self.found,
+                "help": self.help,
+            },
+        }
 
 
 class UsageError(ToolmatrixError, code="TM901", exit_code=2):

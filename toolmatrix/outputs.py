@@ -36,10 +36,11 @@ def replace_file(path: str, pieces: Iterable[str]) -> None:
         file.writelines(_pieces(pieces))
 
 
-def replace_files(texts: Mapping[str, Iterable[str]]) -> None:
-    """Write files, of a text or its pieces, beside their places and rename them when all are there; raises OutputError.
+def replace_files(texts: Mapping[str, Iterable[str] | bytes]) -> None:
+    """Write files beside their places and rename them when all are there; raises OutputError.
 
-    Where one cannot be renamed, those that were are put back as they were.
+    What is in one is a text, the pieces of one, or bytes. Where one cannot be renamed, those that were are put back as
+    they were.
     """
     written: list[tuple[str, str]] = []
     replaced: list[tuple[str, str]] = []
@@ -188,17 +189,21 @@ def _pieces(text: Iterable[str]) -> Iterable[str]:
     return (text,) if isinstance(text, str) else text
 
 
-def _write_beside(path: str, text: Iterable[str]) -> str:
+def _encoded(text: Iterable[str] | bytes) -> Iterable[bytes]:
+    if isinstance(text, bytes):
+        return (text,)
+    return (piece.encode("utf-8", "surrogateescape") for piece in _pieces(text))
+
+
+def _write_beside(path: str, text: Iterable[str] | bytes) -> str:
     """Write a file beside its place, with the mode of what is there; raises OutputError."""
     target = os.path.realpath(path)
     beside = f"{target}.{os.getpid()}.part"
     with _writing(path):
         try:
             # Undecodable bytes came in as surrogates, from paths for example, and go out as the same bytes.
-            with open(
-                beside, "x", encoding="utf-8", errors="surrogateescape", newline="\n"
-            ) as file:
-                file.writelines(_pieces(text))
+            with open(beside, "xb") as file:
+                file.writelines(_encoded(text))
                 file.flush()
                 # Some file systems write the rename before the text: after a crash the file would be empty.
                 os.fsync(file.fileno())

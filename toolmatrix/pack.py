@@ -34,13 +34,36 @@ class Damaged(Exception):
     """A file that is none of its form, or that is damaged: make it anew."""
 
 
+class Pieces:
+    """Bytes that lie elsewhere in pieces of one size, each of which is fetched when it is first read."""
+
+    def __init__(self, size: int, step: int, fetch: Callable[[int], bytes]) -> None:
+        """So many bytes; `fetch` gives a piece by its number, the last one may be shorter."""
+        self.size = size
+        self.step = step
+        self.fetch = fetch
+        self.held: dict[int, bytes] = {}
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, place: slice) -> bytes:
+        start, stop, _ = place.indices(self.size)
+        first = start // self.step
+        for number in range(first, -(-stop // self.step)):
+            if number not in self.held:
+                self.held[number] = self.fetch(number)
+        found = b"".join([self.held[number] for number in range(first, -(-stop // self.step))])
+        return found[start - first * self.step : stop - first * self.step]
+
+
 class Parts:
     """A file of parts: a line `FORM CRC LENGTH`, a table of that length with that CRC, then what the table points to.
 
     Raises OSError for a file that cannot be opened, and Damaged for whatever does not fit.
     """
 
-    def __init__(self, path: str, form: bytes, data: bytes | None = None) -> None:
+    def __init__(self, path: str, form: bytes, data: bytes | Pieces | None = None) -> None:
         """The parts at `path`, or those in memory, which came from there."""
         self.path = path
         self._data = data

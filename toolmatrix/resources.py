@@ -1,6 +1,6 @@
 """The places of data files; no other module knows them.
 
-A source checkout has `matrix.yaml`, `matrix/`, `recipes/` and `dockerfiles/` at its root; a wheel
+A source checkout has `matrix.yaml`, `matrix/`, `recipes/`, `dockerfiles/` and `explorer/` at its root; a wheel
 carries them under `toolmatrix/data/`, together with an index compiled from them.
 """
 
@@ -106,6 +106,19 @@ def registries_path() -> str:
 def outside_path() -> str:
     """The names that CI services and package channels have for the things in rendered files."""
     return os.path.join(_PACKAGE, "render", "outside.yaml")
+
+
+def explorer_root() -> str:
+    """The directory of what the explorer's page is made of."""
+    return os.path.join(matrix_root(), "explorer")
+
+
+def load_json(path: str) -> Any:
+    """The values of a JSON file that is part of the package."""
+    import json
+
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def load_yaml(path: str) -> Any:

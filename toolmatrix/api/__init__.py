@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from toolmatrix.api.requests import OpenMatrix
+    from toolmatrix.pack import Pieces
 
     Words: TypeAlias = str | Iterable[str]
     Path: TypeAlias = str | PathLike[str]
-    Matrix: TypeAlias = "OpenMatrix | Path | Sequence[Path] | bytes | None"
+    Matrix: TypeAlias = "OpenMatrix | Path | Sequence[Path] | bytes | Pieces | None"
 
 # A pipe: 80 columns, no colours.
 PLAIN = Terminal()

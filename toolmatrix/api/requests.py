@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.answers import Allowed, Explanation, NoAnswer, Resolved
     from toolmatrix.api.grids import ReleaseTable
     from toolmatrix.facts.index import Index
+    from toolmatrix.pack import Pieces
     from toolmatrix.solve.request import Kept, Request
 
     class RequestOptions(TypedDict, total=False):
@@ -71,16 +72,17 @@ def open_matrix(
 ) -> OpenMatrix:
     """The built-in matrix, with files of facts on top, or one that was compiled into bytes.
 
-    Bytes are an index: `toolmatrix/data/index.bin` of a wheel, or what `OpenMatrix.to_bytes` makes. Of such a matrix no
-    file is read. Raises MatrixError.
+    Bytes are an index: `toolmatrix/data/index.bin` of a wheel, or what `OpenMatrix.to_bytes` makes, whole or as
+    `toolmatrix.pack.Pieces`. Of such a matrix no file is read. Raises MatrixError.
     """
     import os
 
     from toolmatrix.facts.store import open_index
+    from toolmatrix.pack import Pieces
 
     if isinstance(source, OpenMatrix):
         return source
-    if isinstance(source, bytes):
+    if isinstance(source, (bytes, Pieces)):
         return OpenMatrix(index=_index(source))
     if source is None:
         if not _BUILT_IN:
@@ -91,7 +93,7 @@ def open_matrix(
     return OpenMatrix(index=open_index(paths, os.environ), paths=paths)
 
 
-def _index(data: bytes) -> Index:
+def _index(data: bytes | Pieces) -> Index:
     from toolmatrix.facts.index import Index, IndexDamaged
 
     error = MatrixError(

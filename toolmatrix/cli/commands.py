@@ -358,6 +358,17 @@ _ALL = (
         ),
     ),
     Command(
+        name="page",
+        summary="the explorer: a folder of static files that answers in a browser",
+        saves=True,
+        own=("pyodide",),
+        does="making the page",
+        examples=(
+            "toolmatrix page --output site",
+            "toolmatrix page --output site --pyodide node_modules/pyodide",
+        ),
+    ),
+    Command(
         name="stages",
         summary="what nvcc, hipcc or clang would run, stage by stage",
         usage="[FILE... | diff OLD NEW] [-- FLAGS]",

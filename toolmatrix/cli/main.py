@@ -14,7 +14,7 @@ from toolmatrix.errors import BoundReached, ToolmatrixError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any, TextIO
+    from typing import TextIO
 
     from toolmatrix.cli.context import Context
     from toolmatrix.facts.index import Index
@@ -151,7 +151,7 @@ class _Run:
             return error.exit_code
         # Who reads JSON reads stdout; where that is gone the error is told in words.
         try:
-            to_stream(self.stdout, as_json(error_document(error)))
+            to_stream(self.stdout, as_json(error.to_json()))
         except BrokenPipeError:
             return READER_GONE
         except ToolmatrixError as second:
@@ -230,20 +230,3 @@ def _shown(text: str) -> str:
     from toolmatrix.report.terminal import printable
 
     return printable(text)
-
-
-def error_document(error: ToolmatrixError) -> dict[str, Any]:
-    """An error as programs read it."""
-    where = error.where
-    return {
-        "schema": "toolmatrix.error/1",
-        "error": {
-            "code": error.code,
-            "what": error.what,
-            "where": where
-            and {"path": where.path, "line": where.line or None, "column": where.column or None},
-            "expected": error.expected,
-            "found": error.found,
-            "help": error.help,
-        },
-    }

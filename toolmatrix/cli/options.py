@@ -317,6 +317,14 @@ class Options:
     list_formats: bool = of_command(
         "--list-formats", only_flag=True, help="show what can be written"
     )
+    pyodide: str = of_command(
+        "--pyodide",
+        metavar="DIR",
+        completer="dir",
+        shape="path",
+        configurable=False,
+        help="the npm package `pyodide`, unpacked; without it npm fetches it once",
+    )
     list_checks: bool = of_command(
         "--list-checks", configurable=False, help="say what can be checked"
     )

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from toolmatrix.facts.records import ClaimRecord, FactRecord, Header, ReleaseRecord, RowRecord
+    from toolmatrix.pack import Pieces
 
     Load = Callable[[str, Any, Callable[[], Any]], Any]
     """Gives a part by its name and by what it is made from, or makes it."""
@@ -60,7 +61,7 @@ class Index:
     def __init__(
         self,
         path: str,
-        data: bytes | None = None,
+        data: bytes | Pieces | None = None,
         repair: Callable[[Index], bytes] | None = None,
         load: Load | None = None,
     ) -> None:

@@ -5,13 +5,16 @@ Wording is made here and nowhere else, from records of the index; a table may br
 
 from __future__ import annotations
 
+import re
+
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.report import terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.records import FactRecord
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from toolmatrix.lock.model import LockedTarget
     from toolmatrix.solve.resolve import Choice, Cite
 
+# A file of a repository, or all of it, at a commit: `owner/name:path@commit`.
+_IN_REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w./*+-]+))?@([0-9a-f]{7,40})")
 # So many names are listed in one sentence.
 _NAMES = 6
 # A list of releases longer than this many letters is cut to the one that matters.
@@ -34,16 +39,23 @@ class Notes:
 
     def mark(self, sources: Iterable[str]) -> str:
         """`[1][3]` for the sources given."""
+        return "".join(f"[{number}]" for number in self.numbered(sources))
+
+    def numbered(self, sources: Iterable[str]) -> list[int]:
+        """The numbers of the sources given."""
         # A set would number the sources of one fact anew on every run.
-        found = [
+        return sorted(
             self.numbers.setdefault(source, len(self.numbers) + 1)
             for source in dict.fromkeys(sources)
-        ]
-        return "".join(f"[{number}]" for number in sorted(found))
+        )
 
     def cite(self, facts: Iterable[str]) -> str:
         """The marks for the sources of facts, given by their ids."""
-        return self.mark(self.index.record(self.index.number(fact)).source for fact in facts)
+        return self.mark(self.sources(facts))
+
+    def sources(self, facts: Iterable[str]) -> Iterator[str]:
+        """The sources of facts, given by their ids."""
+        return (self.index.record(self.index.number(fact)).source for fact in facts)
 
     def carrier(self, facts: Sequence[str], evidence: str) -> str:
         """The mark for the source that carries the evidence of a locked value; empty where the matrix lacks it."""
@@ -64,6 +76,29 @@ class Notes:
                 found += terminal.wrap(place, width, indent="    ", first=mark)
                 found += terminal.wrap(title, width, indent="    ")
         return found
+
+    def document(self) -> list[dict[str, Any]]:
+        """The notes as JSON values in their order, each with the address that a browser opens, if it has one."""
+        found = []
+        for name, number in self.numbers.items():
+            source = self.index.source(name)
+            link = address(source.at)
+            found.append({"number": number, "name": name, **source._asdict(), "address": link})
+        return found
+
+
+def address(at: str) -> str:
+    """The address of a source that is one, or a file of a repository at a commit; else nothing."""
+    if at.startswith(("https://", "http://")):
+        return at if at.isprintable() and " " not in at else ""
+    found = _IN_REPOSITORY.fullmatch(at)
+    if not found:
+        return ""
+    repository, path, commit = found.groups()
+    # Of several files the folder is shown.
+    folder = (path or "").partition("*")[0].rpartition("/")[0] if "*" in (path or "") else path
+    kind = "blob" if folder and folder == path else "tree"
+    return f"https://github.com/{repository}/{kind}/{commit}/{folder or ''}".rstrip("/")
 
 
 def series(version: str) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.resolve import Unsatisfiable
 
 SCHEMA = "toolmatrix.conflict/1"
+NO_REPAIR = "no single change, nor two, makes it possible"
 # So many lines of the derivation of one core are printed; --depth shows the rest.
 _LIMIT = 12
 
@@ -88,14 +89,44 @@ def document(
     }
 
 
+def counted(document: dict[str, Any]) -> str:
+    """The rest of a sentence that begins with "no": for how many reasons."""
+    count = len(document["cores"])
+    return f", for {terminal.plural(count, 'independent reason')}" if count > 1 else ""
+
+
+def reasons(
+    parts: Sequence[dict[str, Any]], notes: Notes, *, several: bool
+) -> list[dict[str, Any]]:
+    """The cores of a refusal as they are told: lines with evidence and the numbers of their sources, and a conclusion.
+
+    `several` targets are named in each line.
+    """
+    return [
+        {
+            "kind": core["kind"],
+            "code": _code(core),
+            "lines": [
+                {
+                    "text": _placed(line, several=several),
+                    "evidence": line["evidence"] if line["facts"] else "",
+                    "facts": line["facts"],
+                    "notes": notes.numbered(notes.sources(line["facts"])),
+                }
+                for line in _told(core, several=several)
+            ],
+            "conclusion": _conclusion(core),
+        }
+        for core in parts
+    ]
+
+
 def text(
     document: dict[str, Any], notes: Notes, screen: Terminal, *, depth: int | None = None
 ) -> str:
     """A refusal in words, for which its document needs no answers: reasons, then what would allow it."""
-    count = len(document["cores"])
-    counted = f", for {terminal.plural(count, 'independent reason')}" if count > 1 else ""
     several = len(document["request"]["targets"]) > 1
-    parts = [[screen.style("no", "no") + counted]]
+    parts = [[screen.style("no", "no") + counted(document)]]
     for number, core in enumerate(document["cores"], 1):
         parts.append(_derivation(number, core, notes, screen, several=several, depth=depth))
     ways = ["to allow it (each of these was solved)"]
@@ -104,22 +135,27 @@ def text(
         # A command is never broken: it is there to be copied.
         ways += [*screen.wrap(change, first="  "), f"    {repair['command']}"]
     if not document["repairs"]:
-        ways = ["no single change, nor two, makes it possible"]
+        ways = [NO_REPAIR]
     return terminal.blocks([*parts, ways, notes.lines(screen.width)])
 
 
 def allowed_text(document: dict[str, Any], notes: Notes, screen: Terminal) -> str:
     """The answer of `why-not` when nothing forbids the request, from the resolution that it writes."""
-    asked = " ".join([*document["request"]["wanted"], *document["request"]["with"]])
-    if document["allowed"]:
-        parts = [[f"{screen.style('yes', 'yes')}: nothing forbids `{asked}`"]]
-    else:
-        unknown = screen.style("unknown", "unknown")
-        parts = [[f"{unknown}: no fact forbids `{asked}`, and none vouches for it  TM120"]]
+    word = "yes" if document["allowed"] else "unknown"
+    parts = [[screen.style(word, word) + allowed_headline(document)]]
+    if not document["allowed"]:
         parts += [[part["text"]] for part in document["unread"]]
     for number, core in enumerate(document["untested"], 1):
         parts.append(_derivation(number, core, notes, screen))
     return terminal.blocks([*parts, notes.lines(screen.width)])
+
+
+def allowed_headline(document: dict[str, Any]) -> str:
+    """The rest of a sentence that begins with "yes" or "unknown": nothing forbids the request."""
+    asked = " ".join([*document["request"]["wanted"], *document["request"]["with"]])
+    if document["allowed"]:
+        return f": nothing forbids `{asked}`"
+    return f": no fact forbids `{asked}`, and none vouches for it  TM120"
 
 
 def _derivation(
@@ -132,12 +168,7 @@ def _derivation(
     depth: int | None = None,
 ) -> list[str]:
     """One core as prose; `several` targets are named in each line, and any `depth` shows all lines."""
-    # A default says little where there is one target, unless hardly anything else is left to say.
-    lines = [
-        _line(line, notes, several=several)
-        for line in core["lines"]
-        if several or not line["default"] or len(core["lines"]) <= 2
-    ]
+    lines = [_line(line, notes, several=several) for line in _told(core, several=several)]
     shown = lines if depth is not None else lines[:_LIMIT]
     sentences = [f"{'and ' if place else 'Because '}{line}" for place, line in enumerate(shown)]
     # The conclusion ends the sentence that began with "Because".
@@ -145,20 +176,37 @@ def _derivation(
     if len(shown) < len(lines):
         rest = terminal.plural(len(lines) - len(shown), "more line")
         sentences.append(f"... and {rest} (--depth)")
-    # A soft reason says what is untested; all hard ones come to the same.
-    sentences.append(core.get("conclusion", "there is no answer."))
+    sentences.append(_conclusion(core))
     prefix = f"{number}. {core['kind']}  "
     indent = " " * len(prefix)
     found: list[str] = []
     for sentence in sentences:
         first = indent if found else prefix
         found += screen.wrap(sentence, first, indent + "  ")
-    found[-1] += "  TM101" if core["kind"] == "hard" else "  TM102"
+    found[-1] += f"  {_code(core)}"
     return found
+
+
+def _told(core: dict[str, Any], *, several: bool) -> list[dict[str, Any]]:
+    # A default says little where there is one target, unless hardly anything else is left to say.
+    every = several or len(core["lines"]) <= 2
+    return [line for line in core["lines"] if every or not line["default"]]
+
+
+def _code(core: dict[str, Any]) -> str:
+    return "TM101" if core["kind"] == "hard" else "TM102"
+
+
+def _conclusion(core: dict[str, Any]) -> str:
+    # A soft reason says what is untested; all hard ones come to the same.
+    return str(core.get("conclusion", "there is no answer."))
+
+
+def _placed(line: dict[str, Any], *, several: bool) -> str:
+    return f"{line['text']} on {line['target']}" if several and line["facts"] else str(line["text"])
 
 
 def _line(line: dict[str, Any], notes: Notes, *, several: bool) -> str:
     if not line["facts"]:
         return str(line["text"])
-    target = f" on {line['target']}" if several else ""
-    return f"{line['text']}{target} ({line['evidence']}) {notes.cite(line['facts'])}"
+    return f"{_placed(line, several=several)} ({line['evidence']}) {notes.cite(line['facts'])}"

@@ -10,6 +10,7 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Charset, Terminal
@@ -38,6 +39,7 @@ class _Node(Value):
     sources: tuple[str, ...] = ()
     disputes: tuple[_Node, ...] = ()
     below: tuple[_Node, ...] = ()
+    component: str = ""
 
 
 def text(
@@ -56,6 +58,14 @@ def text(
             parts.append([f"nothing to choose  {_headline(index, resolution, target)}"])
         else:
             parts.append([*_tree(root, notes, screen, depth)])
+    below = notes.lines(screen.width)
+    for remark in remarks(resolution):
+        below += screen.wrap(remark)
+    return terminal.blocks([*parts, below])
+
+
+def remarks(resolution: Resolution) -> list[str]:
+    """What is said below an answer: how much there is and how well it is known, and what it leaves open."""
     choices = [choice for held in resolution.targets.values() for choice in held]
     facts = {cite.record for choice in choices for cite in choice.cites}
     closing = (
@@ -65,12 +75,32 @@ def text(
     disputed = sum(bool(choice.disputed) for choice in choices)
     if disputed:
         closing += f", {disputed} disputed"
-    remarks = [closing, *(caveat["text"] for caveat in caveats.caveats(resolution))]
-    remarks += [f"cannot say: {part['text']}  TM120" for part in caveats.unread(resolution)]
-    below = notes.lines(screen.width)
-    for remark in remarks:
-        below += screen.wrap(remark)
-    return terminal.blocks([*parts, below])
+    found = [closing, *(caveat["text"] for caveat in caveats.caveats(resolution))]
+    found += [f"cannot say: {part['text']}  TM120" for part in caveats.unread(resolution)]
+    return found
+
+
+def document(index: Index, resolution: Resolution, notes: claims.Notes) -> list[dict[str, Any]]:
+    """The same trees as JSON values, one for each target; `notes` number the sources."""
+    found = []
+    for target in resolution.targets:
+        root = _TargetTree(index, resolution, target).root()
+        told = _headline(index, resolution, target)
+        node = root or _Node(name="nothing to choose", why=told)
+        found.append({"target": target, "root": _document(node, notes)})
+    return found
+
+
+def _document(node: _Node, notes: claims.Notes) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "component": node.component,
+        "evidence": node.evidence,
+        "why": node.why,
+        "notes": notes.numbered(node.sources),
+        "disputes": [_document(part, notes) for part in node.disputes],
+        "below": [_document(part, notes) for part in node.below],
+    }
 
 
 def _headline(index: Index, resolution: Resolution, target: str) -> str:
@@ -159,6 +189,7 @@ class _TargetTree:
     def node(self, choice: Choice, below: dict[int, list[Choice]]) -> _Node:
         """A choice with its disputes and all that stands below it."""
         return _Node(
+            component=choice.component,
             name=self.name(choice),
             evidence=choice.evidence,
             why=self.why(choice),

@@ -1,0 +1,85 @@
+// The program itself, in Pyodide: it is asked as any program asks it that imports it.
+
+const PROGRAM = `
+import json, zlib
+from toolmatrix.api.explorer import Explorer
+from toolmatrix.pack import Pieces
+
+explorer = Explorer(Pieces(size, step, lambda number: zlib.decompress(fetched(number).to_py())))
+
+def ask(kind, said):
+    return json.dumps(explorer.ask(kind, json.loads(said)))
+`;
+
+let asked;
+let libraries;
+
+self.onmessage = async ({ data }) => {
+  if (data.config) {
+    asked = start(data.config, data.base);
+    asked.catch((error) => self.postMessage({ failed: String(error) }));
+    return;
+  }
+  try {
+    const ask = await asked;
+    const said = JSON.stringify(data.said);
+    self.postMessage({ id: data.id, document: await answered(ask, data.kind, said) });
+  } catch (error) {
+    self.postMessage({ id: data.id, failed: String(error) });
+  }
+};
+
+async function answered(ask, kind, said) {
+  try {
+    return ask(kind, said);
+  } catch (error) {
+    // What only some questions need is fetched when one of them is asked.
+    if (!libraries || !String(error).includes("ModuleNotFoundError")) throw error;
+    await libraries();
+    libraries = undefined;
+    return ask(kind, said);
+  }
+}
+
+async function start(config, base) {
+  const at = (path) => new URL(path, base).href;
+  const said = (done, what) => self.postMessage({ done, what, ready: done === 1 });
+  said(0.05, "loading Python");
+  const code = bytes(at(config.code));
+  const { folder, size, step, first } = config.matrix;
+  const pieces = new Map(first.map((number) => [number, bytes(at(`${folder}${number}.bin`))]));
+  const { loadPyodide } = await import(at(`${config.runtime}pyodide.mjs`));
+  const python = await loadPyodide({
+    indexURL: at(config.runtime),
+    lockFileContents: config.lock,
+  });
+  said(0.6, "unpacking the program");
+  python.unpackArchive(await code, "zip");
+  said(0.75, "loading facts");
+  const held = new Map();
+  for (const [number, piece] of pieces) held.set(number, new Uint8Array(await piece));
+  said(0.9, "starting the program");
+  python.globals.set("size", size);
+  python.globals.set("step", step);
+  python.globals.set("fetched", (number) => held.get(number) ?? piece(at(`${folder}${number}.bin`)));
+  python.runPython(PROGRAM);
+  libraries = async () => python.unpackArchive(await bytes(at(config.libraries)), "zip");
+  said(1, "ready");
+  return python.globals.get("ask");
+}
+
+async function bytes(address) {
+  const found = await fetch(address);
+  if (!found.ok) throw new Error(`${address}: ${found.status}`);
+  return found.arrayBuffer();
+}
+
+/** A piece of the matrix while Python waits for it, which a worker may do. */
+function piece(address) {
+  const request = new XMLHttpRequest();
+  request.open("GET", address, false);
+  request.responseType = "arraybuffer";
+  request.send();
+  if (request.status !== 200) throw new Error(`${address}: ${request.status}`);
+  return new Uint8Array(request.response);
+}

@@ -1,0 +1,288 @@
+"""What the page of `toolmatrix page` asks, each question answered by one document; in a browser as on this machine."""
+
+from __future__ import annotations
+
+import shlex
+
+from toolmatrix.api import requests
+from toolmatrix.api.answers import Allowed, NoAnswer, Resolved
+from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
+from toolmatrix.report.claims import Notes
+from toolmatrix.request.fields import DECLARED, Fields, given, known
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.api import Matrix
+
+    Document = dict[str, Any]
+
+SCHEMA = "toolmatrix.explorer/1"
+COMMANDS = {"resolve": requests.resolve, "why-not": requests.why_not}
+_VERDICTS = {0: "yes", 1: "no", 4: "unknown"}
+
+
+class Explorer:
+    """A matrix and what can be asked of it; `words` of a question are those of a command line."""
+
+    def __init__(self, matrix: Matrix = None) -> None:
+        self.matrix = requests.open_matrix(matrix)
+        self.index = self.matrix.index
+
+    def ask(self, kind: str, said: Mapping[str, Any]) -> Document:
+        """The document that answers a question of a kind; what cannot be answered is `toolmatrix.error/1`."""
+        answers: dict[str, Callable[..., Document]] = {
+            "answer": self.answer,
+            "files": self.files,
+            "grid": self.grid,
+            "facts": self.facts,
+            "timeline": self.timeline,
+            "changes": self.changes,
+            "coverage": self.coverage,
+        }
+        try:
+            return answers[kind](**said)
+        except ToolmatrixError as error:
+            return error.to_json()
+
+    def answer(self, command: str, words: Sequence[str]) -> Document:
+        """An answer as its command gives it (`document`), and laid out: trees or reasons, sources and ways out."""
+        said = given(words)
+        told = Fields(**said)
+        wanted = _wanted(said)
+        found = COMMANDS[command](*wanted, **said, matrix=self.matrix)
+        notes = Notes(self.index)
+        document = found.to_json()
+        return {
+            "schema": SCHEMA,
+            "command": shlex.join(("toolmatrix", command, *told.words())),
+            "exit_code": found.exit_code,
+            "verdict": _VERDICTS[found.exit_code],
+            "document": document,
+            "text": str(found),
+            "headline": "",
+            "trees": [],
+            "reasons": [],
+            "remarks": [],
+            "repairs": [],
+            **_laid_out(found, document, notes),
+            # Numbers are given while all else is laid out.
+            "notes": notes.document(),
+        }
+
+    def files(self, words: Sequence[str]) -> Document:
+        """The Dockerfiles of the answer to a request, by their names, and what nothing pins in them."""
+        from toolmatrix.api import files, locks
+
+        said = given(words)
+        wanted = _wanted(said)
+        # What a recipe asks for is part of the question, so that its answer may be another.
+        recipe = said.pop("recipe", "") or self._recipe(wanted, said)
+        found = locks.lock(*wanted, **said, recipe=recipe, matrix=self.matrix)
+        if isinstance(found, NoAnswer):
+            raise NothingMatched(
+                f"there is no answer of which the recipe `{recipe}` makes an image",
+                found=" ".join(words),
+                help=f"`{self._command('why-not', words, recipe)}` says why",
+            )
+        made = files.render(found, recipe=recipe, format="dockerfile", matrix=self.matrix)
+        return {
+            "schema": "toolmatrix.explorer-files/1",
+            "command": self._command("render", words, recipe) + " --format dockerfile --output out",
+            "files": {name: text for name, text in sorted(made.items()) if name != files.LOCK},
+            "excluded": [{"target": target, "reason": reason} for target, reason in made.excluded],
+            "unpinned": list(made.unpinned),
+        }
+
+    def _recipe(self, wanted: Sequence[str], said: Mapping[str, Any]) -> str:
+        from toolmatrix.request.recipes import by_default
+
+        options: Any = {**said, "matrix": self.matrix}
+        _, request = requests.asked(wanted, options)
+        ways = [ask.selector for ask in request.asks if ask.component == "from"]
+        return by_default(ways, [ask.component for ask in request.asks], self.index)
+
+    def _command(self, command: str, words: Sequence[str], recipe: str) -> str:
+        told = Fields(**given(words)).replace(recipe=recipe)
+        return shlex.join(("toolmatrix", command, *told.words()))
+
+    def grid(
+        self, rows: str, cols: str, words: Sequence[str] = (), where: Sequence[str] = ()
+    ) -> Document:
+        """The document of `toolmatrix matrix --rows ROWS --cols COLS --all`."""
+        said = given(words)
+        said.pop("wanted")
+        table = requests.matrix(
+            rows, cols, where=where, everything=True, **said, matrix=self.matrix
+        )
+        return table.to_json()
+
+    def facts(self, ids: Sequence[str]) -> Document:
+        """Facts in full: what `toolmatrix facts ID... --json` prints, each with the address of its source."""
+        from toolmatrix.api.facts import facts
+        from toolmatrix.report.claims import address
+
+        document = facts(*ids, matrix=self.matrix).to_json()
+        for entry in document["facts"]:
+            entry["source"]["address"] = address(entry["source"]["at"])
+        return document
+
+    def timeline(self, component: str, beside: Sequence[str]) -> Document:
+        """Which releases of other components the releases of one go with, by the days of these: a lane for each."""
+        held = requests.matrix(component, matrix=self.matrix).to_json()
+        dates = {one["release"]: one["date"] for one in held["releases"] if one["date"]}
+        lanes = [lane for other in beside for lane in self._lanes(component, other, dates)]
+        if not lanes:
+            raise NothingMatched(
+                f"no fact joins {component} and {', '.join(beside)}", found=component
+            )
+        return {
+            "schema": "toolmatrix.timeline/1",
+            "matrix": held["matrix"],
+            "component": component,
+            "releases": [{"release": name, "date": day} for name, day in dates.items()],
+            "lanes": lanes,
+        }
+
+    def _lanes(self, component: str, other: str, dates: Mapping[str, str]) -> Iterator[Document]:
+        # As a wheel a release goes with what it was built for, from source with what it can be built with.
+        for way in reversed(self.index.component("from").versions):
+            try:
+                grid = self.grid(component, other, [f"--from={way}"])
+            except ToolmatrixError:
+                continue
+            names = list(grid["grid"][0]["cells"])
+            spans = {name: _spans(grid["grid"], name, dates) for name in names}
+            yield {
+                "component": other,
+                "from": way,
+                "spans": [{"release": name, "runs": runs} for name, runs in spans.items() if runs],
+            }
+            return
+
+    def changes(self, since: str) -> Document:
+        """What is new since a day: releases by component, and sources that were read after it."""
+        releases = []
+        for name, head in self.index.header["components"].items():
+            part = self.index.component(name)
+            new = [
+                {"release": version, "date": day}
+                for version, day in zip(part.versions, part.dates, strict=True)
+                if day > since
+            ]
+            if new and not head["hidden"] and not head["variant_of"]:
+                releases.append({"component": name, "title": head["title"], "releases": new[::-1]})
+        sources = [
+            {"name": name, **source._asdict()}
+            for name, source in self.index.sources().items()
+            if source.read > since
+        ]
+        return {
+            "schema": "toolmatrix.changes/1",
+            "matrix": {"digest": self.matrix.digest, "date": self.matrix.date},
+            "since": since,
+            "releases": sorted(releases, key=lambda part: -len(part["releases"])),
+            "sources": sources,
+        }
+
+    def coverage(self) -> Document:
+        """The matrix in numbers: what `toolmatrix facts --json` prints, with the titles of components."""
+        from toolmatrix.api.facts import facts
+
+        heads = self.index.header["components"]
+        document = facts(matrix=self.matrix).to_json()
+        return document | {"titles": {name: head["title"] for name, head in heads.items()}}
+
+    def words(self) -> Document:
+        """What a question can be made of: components with their releases, devices by their names, words of options."""
+        components = [
+            {
+                "name": name,
+                "title": head["title"],
+                "framework": head["framework"],
+                "aliases": [one for one, of in self.index.header["aliases"].items() if of == name],
+                # Nobody asks for a build by the name that it has in the index.
+                "releases": []
+                if head["variant_of"]
+                else list(reversed(self.index.component(name).versions)),
+                "builds_of": head["variant_of"],
+            }
+            for name, head in self.index.header["components"].items()
+            if not head["hidden"] and not head["given"]
+        ]
+        products: dict[str, list[str]] = {}
+        for product in self.index.products():
+            products.setdefault(product.device, []).append(product.name)
+        return {
+            "schema": "toolmatrix.explorer-words/1",
+            "matrix": {"digest": self.matrix.digest, "date": self.matrix.date},
+            "components": components,
+            "devices": [
+                {"device": name, "products": products.get(name, [])}
+                for name in self.index.component("device").versions
+            ],
+            "options": {
+                name.rstrip("_"): list(known(self.index, name))
+                for name in (*DECLARED, "prefer", "min_evidence")
+            },
+        }
+
+
+def _wanted(said: Document) -> tuple[str, ...]:
+    found: tuple[str, ...] = said.pop("wanted")
+    if not found:
+        raise UsageError(
+            "nothing is asked for", expected="a component, such as `tensorflow` or `cuda==12.4`"
+        )
+    return found
+
+
+def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> Document:
+    from toolmatrix.report import refusal, tree
+
+    several = len(document["request"]["targets"]) > 1
+    if isinstance(found, NoAnswer):
+        ways = [
+            {
+                "text": part["text"],
+                "evidence": part["evidence"],
+                "command": part["command"],
+                # Behind the names of the program and of its command.
+                "words": shlex.split(part["command"])[2:],
+            }
+            for part in document["repairs"]
+        ]
+        return {
+            "headline": refusal.counted(document),
+            "reasons": refusal.reasons(document["cores"], notes, several=several),
+            "repairs": ways,
+            "remarks": [] if ways else [refusal.NO_REPAIR],
+        }
+    trees = tree.document(found.around.index, found.found, notes)
+    shown: Document = {"trees": trees, "remarks": tree.remarks(found.found)}
+    if isinstance(found, Allowed):
+        shown["headline"] = refusal.allowed_headline(document)
+        shown["reasons"] = refusal.reasons(document["untested"], notes, several=several)
+    return shown
+
+
+def _spans(
+    rows: Sequence[Mapping[str, Any]], name: str, dates: Mapping[str, str]
+) -> list[Document]:
+    """Runs of releases, from the oldest on, of which a grid says `yes` to one column, by their first and last days."""
+    cells = {release: row["cells"][name] for row in rows for release in row["releases"]}
+    found: list[Document] = []
+    last = ("", "")
+    for release in filter(cells.__contains__, dates):
+        cell, day = cells[release], dates[release]
+        if cell["value"] == "yes" and last == (cell["value"], cell["evidence"]):
+            # An older series may still have releases when a newer one has begun.
+            run = found[-1]
+            run |= {"last": release, "from": min(run["from"], day), "to": max(run["to"], day)}
+        elif cell["value"] == "yes":
+            run = {"first": release, "last": release, "from": day, "to": day}
+            found.append(run | {"evidence": cell["evidence"], "facts": cell["facts"]})
+        last = cell["value"], cell["evidence"]
+    return found

@@ -1,0 +1,280 @@
+"""The explorer as a folder of static files: the page, the program as a browser runs it, and the matrix in pieces."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import os
+import os.path
+import zipfile
+import zlib
+from importlib.util import find_spec
+
+from toolmatrix import __version__, resources
+from toolmatrix.api import Report
+from toolmatrix.api.explorer import Explorer
+from toolmatrix.errors import OutputError, Position
+from toolmatrix.outputs import replace_files, told
+from toolmatrix.pack import Pieces
+from toolmatrix.report.terminal import plural
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from toolmatrix.api import Matrix, Path
+
+SCHEMA = "toolmatrix.page/1"
+# What a run wrote, by which the next one knows its own files.
+LISTED = "page.json"
+# Of Pyodide what a browser loads.
+RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+_LOCK = "pyodide-lock.json"
+# Bytes of the matrix that are fetched at a time.
+_STEP = 1 << 18
+# Rooms of the package that no question of the page enters.
+_LEFT_OUT = ("cli", "harvest", "images", "inventory", "judge", "logs", "stages", "__pycache__")
+# What Dockerfiles and CPUs are asked of; without what is compiled, which is for this machine.
+_LIBRARIES = ("archspec", "jinja2", "markupsafe", "packaging", "yaml")
+_CARRIED = ("recipes", "dockerfiles")
+_DIGITS = 12
+
+
+class Site:
+    """The files of a page by their paths, each under a name with its digest but for the first page."""
+
+    def __init__(self, matrix: Matrix, pyodide: str) -> None:
+        self.explorer = Explorer(matrix)
+        self.files: dict[str, bytes] = {}
+        self.scripts: dict[str, str] = {}
+        self.settings: dict[str, Any] = resources.load_json(_own("page.json"))
+        self._pages()
+        config = {
+            "runtime": self._runtime(pyodide),
+            # What it was built for, without the packages that it could install.
+            "lock": {
+                "info": json.loads(_read(os.path.join(pyodide, _LOCK)))["info"],
+                "packages": {},
+            },
+            "code": self._put("assets/toolmatrix.zip", _zip(_modules())),
+            "libraries": self._put("assets/libraries.zip", _zip(_libraries())),
+            "matrix": self._matrix(),
+            "known": [*self._known()],
+            "words": self._put("assets/words.json", _compact(self.explorer.words())),
+            "about": {
+                "version": __version__,
+                "date": self.explorer.matrix.date,
+                "digest": self.explorer.matrix.digest,
+            },
+        }
+        self._first(config | self.settings)
+
+    def _put(self, name: str, data: bytes) -> str:
+        stem, end = os.path.splitext(name)
+        path = f"{stem}-{_digest(data)}{end}"
+        self.files[path] = data
+        return path
+
+    def _pages(self) -> None:
+        for folder in ("", "vendor"):
+            for name in sorted(os.listdir(_own(folder))):
+                if name.endswith((".js", ".mjs", ".css", ".svg", ".LICENSE")):
+                    path = f"assets/{folder and folder + '/'}{name}"
+                    self.scripts[path] = self._put(path, _read(_own(folder, name)))
+
+    def _runtime(self, folder: str) -> str:
+        held = {name: _read(os.path.join(folder, name)) for name in RUNTIME}
+        # Its files name each other, so that the digest is that of their folder.
+        place = f"pyodide-{_digest(b''.join(held.values()))}/"
+        self.files |= {place + name: data for name, data in held.items()}
+        return place
+
+    def _matrix(self) -> dict[str, Any]:
+        data = self.explorer.matrix.to_bytes()
+        folder = f"matrix-{_digest(data)}/"
+
+        def piece(number: int) -> bytes:
+            return data[number * _STEP : (number + 1) * _STEP]
+
+        # Those that the first question reads are fetched while the interpreter starts.
+        pieces = Pieces(len(data), _STEP, piece)
+        Explorer(pieces).answer(**self.settings["default"])
+        for number in range(-(-len(data) // _STEP)):
+            # Packed here: hosts compress what they know, and a file of its own form is sent as it is.
+            self.files[f"{folder}{number}.bin"] = zlib.compress(piece(number), 9)
+        first = sorted(pieces.held)
+        return {"folder": folder, "size": len(data), "step": _STEP, "first": first}
+
+    def _known(self) -> Iterator[tuple[str, Any, str]]:
+        """Questions that are answered here, each with the path of the answer: no interpreter has to run for them."""
+        default, settings = self.settings["default"], self.settings
+        asked = [
+            ("answer", default),
+            ("files", {"words": default["words"]}),
+            ("grid", settings["grid"]),
+            ("timeline", settings["timeline"]),
+            # It goes through every fact, which is too much for a browser.
+            ("coverage", {}),
+        ]
+        for kind, said in asked:
+            document = self.explorer.ask(kind, said)
+            yield kind, said, self._put(f"assets/{kind}.json", _compact(document))
+
+    def _first(self, config: dict[str, Any]) -> None:
+        with open(_own("index.html"), encoding="utf-8") as file:
+            page = file.read()
+        modules = {
+            f"./{path}": f"./{hashed}"
+            for path, hashed in self.scripts.items()
+            if path.endswith((".js", ".mjs"))
+        }
+        named = {
+            "preact": modules["./assets/vendor/preact.mjs"],
+            "preact/hooks": modules["./assets/vendor/preact-hooks.mjs"],
+            "htm": modules["./assets/vendor/htm.mjs"],
+        }
+        imports = _compact({"imports": named | modules}).decode()
+        # A text that ends a script would end it within JSON as well.
+        told = _compact(config | {"worker": self.scripts["assets/worker.js"]}).decode()
+        parts = {
+            "{imports}": imports,
+            "{imports-digest}": _integrity(imports),
+            "{config}": told.replace("<", "\\u003c"),
+            "{style}": self.scripts["assets/style.css"],
+            "{app}": self.scripts["assets/app.js"],
+            # The answer that is shown first.
+            "{known}": config["known"][0][-1],
+        }
+        for place, text in parts.items():
+            page = page.replace(place, text)
+        self.files["index.html"] = page.encode()
+
+    def document(self) -> dict[str, Any]:
+        """The document `toolmatrix.page/1`: the files with their sizes, as they are and as they are sent."""
+        return {
+            "schema": SCHEMA,
+            "matrix": {
+                "digest": self.explorer.matrix.digest,
+                "date": self.explorer.matrix.date,
+            },
+            "version": __version__,
+            "files": {path: {"size": len(data)} for path, data in sorted(self.files.items())},
+        }
+
+
+def page(output: Path, *, pyodide: Path = "", matrix: Matrix = None) -> Report:
+    """The explorer written into a folder, which any host of files serves; `pyodide` is the folder of its npm package.
+
+    Without one npm is asked for it. Raises ToolMissing where neither is there, OutputError for a folder of others.
+    """
+    from toolmatrix.api.runtime import runtime
+
+    folder = os.fspath(output)
+    before = _before(folder)
+    site = Site(matrix, runtime(os.fspath(pyodide), (*RUNTIME, _LOCK), os.environ))
+    listed = json.dumps(document := site.document(), sort_keys=True, indent=2) + "\n"
+    files = site.files | {LISTED: listed.encode()}
+    paths = {os.path.join(folder, *name.split("/")): data for name, data in files.items()}
+    for directory in dict.fromkeys(map(os.path.dirname, paths)):
+        with told("cannot make the directory", directory, "nothing was written"):
+            os.makedirs(directory, exist_ok=True)
+    # A file whose name has its digest is the same where it is there.
+    replace_files({path: data for path, data in paths.items() if _held(path) != data})
+    for name in sorted(before - {*files}):
+        with told("cannot remove what an earlier run wrote", name):
+            os.remove(os.path.join(folder, name))
+    size = sum(map(len, files.values()))
+    words = f"wrote {plural(len(files), 'file')} to {folder}, {size / 1e6:.1f} MB\n"
+    return Report(words=lambda _: words, document=lambda: document)
+
+
+def _before(folder: str) -> set[str]:
+    """The files of an earlier run that are still there. Raises OutputError for a page of somebody else."""
+    held = _held(os.path.join(folder, LISTED))
+    try:
+        listed = json.loads(held or b"{}")
+        if listed.get("schema") == SCHEMA:
+            # A list that was edited may name any path, and only what lies in the folder is removed.
+            names = [name for name in listed["files"] if ".." not in name.split("/")]
+            return {name for name in names if os.path.isfile(os.path.join(folder, name))}
+    except (ValueError, AttributeError, KeyError):
+        pass
+    first = os.path.join(folder, "index.html")
+    if os.path.exists(first):
+        raise OutputError(
+            "a page there was not written by toolmatrix",
+            where=Position(first),
+            help="`--output` names another folder; nothing was written",
+        )
+    return set()
+
+
+def _own(*names: str) -> str:
+    return os.path.join(resources.explorer_root(), *names)
+
+
+def _read(path: str) -> bytes:
+    with told("cannot read a part of the page", path), open(path, "rb") as file:
+        return file.read()
+
+
+def _held(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_DIGITS]
+
+
+def _integrity(text: str) -> str:
+    # As a content security policy names an inline script.
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _compact(document: Any) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _zip(files: Iterable[tuple[str, str]]) -> bytes:
+    """An archive of files by name and path; equal files make equal bytes."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, path in sorted(files):
+            # A name alone has a day of 1980.
+            archive.writestr(
+                zipfile.ZipInfo(name), _read(path), zipfile.ZIP_DEFLATED, compresslevel=9
+            )
+    return made.getvalue()
+
+
+def _modules() -> Iterator[tuple[str, str]]:
+    for name, path in _below(os.path.dirname(resources.rules_path()), "toolmatrix"):
+        room = name.split("/")[1]
+        if room not in (*_LEFT_OUT, "data", "schemas"):
+            yield name, path
+
+
+def _libraries() -> Iterator[tuple[str, str]]:
+    for name in _LIBRARIES:
+        found = find_spec(name)
+        if found and found.origin:
+            for inside, path in _below(os.path.dirname(found.origin), name):
+                if inside.endswith((".py", ".json")) and "/tests/" not in inside:
+                    yield inside, path
+    for name in _CARRIED:
+        yield from _below(os.path.join(resources.matrix_root(), name), f"toolmatrix/data/{name}")
+
+
+def _below(root: str, name: str) -> Iterator[tuple[str, str]]:
+    for folder, inner, files in os.walk(root):
+        inner[:] = [one for one in inner if one != "__pycache__"]
+        for file in files:
+            path = os.path.join(folder, file)
+            yield f"{name}/{os.path.relpath(path, root).replace(os.sep, '/')}", path
