@@ -44,7 +44,7 @@ export function Heat({ grid, solver }) {
     <div class="scroll">
       <table class="heat" role="grid" aria-label=${`${grid.rows} by ${grid.columns}`} onKeyDown=${move} onFocusIn=${reach} onMouseOver=${reach}>
         <thead><tr><th scope="col">${grid.rows} \\ ${grid.columns}</th>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
-        <tbody>${grid.grid.map((line, row) => html`<${Line} key=${line.row} line=${line} row=${row} columns=${columns} names=${grid} reached=${at[0] === row ? at[1] : -1} />`)}</tbody>
+        <tbody>${grid.grid.map((line, row) => html`<${Line} key=${line.row} line=${line} row=${row} columns=${columns} reached=${at[0] === row ? at[1] : -1} />`)}</tbody>
       </table>
     </div>
     <section class="cell" aria-live="polite" aria-label="cell">
@@ -55,11 +55,10 @@ export function Heat({ grid, solver }) {
   </div>`;
 }
 
-function Line({ line, row, columns, names, reached }) {
+function Line({ line, row, columns, reached }) {
   return html`<tr><th scope="row" title=${line.releases.join(" ")}>${line.row}</th>
     ${columns.map((name, column) => {
       const { value, evidence } = line.cells[name];
-      return html`<td class="${value} ${evidence}" data-row=${row} data-column=${column} tabindex=${column === reached ? 0 : -1}
-        aria-label=${`${names.rows} ${line.row}, ${names.columns} ${name}: ${value}, ${evidence}`}>${sign(value)}<small>${LETTERS[evidence]}</small></td>`;
+      return html`<td class="${value} ${evidence}" data-row=${row} data-column=${column} tabindex=${column === reached ? 0 : -1}><span aria-hidden="true">${sign(value)}<small>${LETTERS[evidence]}</small></span><span class="unseen">${value}, ${evidence}</span></td>`;
     })}</tr>`;
 }

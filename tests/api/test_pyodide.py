@@ -1,7 +1,6 @@
 """The package under Pyodide, mounted as it is, gives the answers it gives here.
 
-It runs where `TOOLMATRIX_PYODIDE` names the folder of the npm package `pyodide`: `npm install pyodide` makes
-`node_modules/pyodide`.
+`./tests/run --builds` installs Pyodide; tests/page asks the same in a browser.
 """
 
 from __future__ import annotations
@@ -9,13 +8,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import toolmatrix
+from tests.page.conftest import module, unable
 
-VARIABLE = "TOOLMATRIX_PYODIDE"
+# The Node of this environment is as new as Pyodide asks for.
+PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 SCRIPT = """\
 const [folder, packages, index, code] = process.argv.slice(2);
 const { loadPyodide } = await import(folder + "/pyodide.mjs");
@@ -44,9 +46,9 @@ said
 def test_answers_are_the_same_under_pyodide(
     cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, node = os.environ.get(VARIABLE, ""), shutil.which("node")
-    if not folder or node is None:
-        pytest.skip(f"needs node, and {VARIABLE} with the folder of the npm package pyodide")
+    folder, node = str(module("pyodide")), shutil.which("node", path=PATH)
+    if node is None:
+        unable("needs node: pip install '.[consumers]'")
     monkeypatch.setenv("XDG_CACHE_HOME", cache)
     index = toolmatrix.open_matrix([]).index.path
     here: dict[str, object] = {"data": Path(index).read_bytes()}

@@ -8,7 +8,7 @@ from toolmatrix.api import requests
 from toolmatrix.api.answers import Allowed, NoAnswer, Resolved
 from toolmatrix.errors import NothingMatched, ToolmatrixError, UsageError
 from toolmatrix.report.claims import Notes
-from toolmatrix.request.fields import DECLARED, Fields, given, known
+from toolmatrix.request.fields import DECLARED, BadValue, Fields, flag, given, known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ class Explorer:
         }
         try:
             return answers[kind](**said)
+        except BadValue as bad:
+            # Words are those of a command line, which has flags for the fields.
+            return bad.about(UsageError, f"`{flag(bad.name)}`").to_json()
         except ToolmatrixError as error:
             return error.to_json()
 
