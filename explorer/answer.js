@@ -9,11 +9,11 @@ export function Answer({ solver, command, words }) {
   if (answer.error) return html`<${Refused} error=${answer.error} />`;
   return html`<article class="answer ${answer.verdict}" aria-label="answer">
     <p class="verdict"><${Mark} word=${answer.verdict} />${answer.headline}</p>
+    <div class="remarks">${answer.remarks.map((text) => html`<p>${text}</p>`)}</div>
     <${Code} text=${answer.command} what="command" />
     ${answer.trees.length > 0 && answer.document.allowed === undefined && html`<${Trees} solver=${solver} answer=${answer} />`}
     ${answer.reasons.map((reason, place) => html`<${Reason} key=${place} number=${place + 1} reason=${reason} answer=${answer} solver=${solver} />`)}
     ${answer.repairs.length > 0 && html`<${Repairs} repairs=${answer.repairs} />`}
-    ${answer.remarks.map((text) => html`<p class="remark">${text}</p>`)}
     ${answer.trees.length > 0 && html`<${Dockerfile} key=${answer.command} solver=${solver} words=${words} />`}
     <${Sources} notes=${answer.notes} />
     <details class="text"><summary>As the command prints it</summary><${Code} text=${answer.text} what="text" /></details>

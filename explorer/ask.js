@@ -60,7 +60,7 @@ export function Ask({ view, said, config, suggestions, onAsk }) {
     <${Suggesting} label="What" several value=${found.q} onValue=${set("q")} suggest=${suggestions?.request ?? nothing}
       help="components, each with a release if it has to be one: torch==2.6 numpy>=2" />
     <div class="fields">
-      <${Suggesting} label="Device" value=${found.device} onValue=${set("device")} suggest=${suggestions?.device ?? nothing} several apart=${/,/} help="by product name or compute capability" />
+      <${Suggesting} label="Device" value=${found.device} onValue=${set("device")} suggest=${suggestions?.device ?? nothing} several apart=${/,/} help="a product or a capability" />
       ${config.held.map((name) => html`<${Suggesting} key=${name} label=${titled(name)} value=${found[name] ?? ""} onValue=${set(name)} suggest=${suggestions?.releases(name) ?? nothing} />`)}
       <${Suggesting} label="Distribution" value=${found.distro} onValue=${set("distro")} suggest=${suggestions?.releases("distro") ?? nothing} />
     </div>

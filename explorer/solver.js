@@ -12,6 +12,7 @@ export class Solver {
   }
 
   start() {
+    if (this.worker) return;
     this.worker = new Worker(new URL(this.config.worker, document.baseURI), { type: "module" });
     this.worker.onmessage = ({ data }) => this.hear(data);
     this.worker.onerror = (event) => this.tell({ failed: event.message || "the worker did not start" });
@@ -39,6 +40,7 @@ export class Solver {
     const known = this.known.get(key(kind, said));
     if (known) return json(known);
     if (this.state.failed) throw new Error(this.state.failed);
+    this.start();
     return new Promise((resolve, reject) => {
       const id = this.count++;
       this.waiting.set(id, { resolve, reject });

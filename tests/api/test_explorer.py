@@ -154,7 +154,7 @@ def test_dockerfiles_are_those_that_are_rendered(
 def test_a_grid_and_facts_are_those_of_the_commands(explorer: Explorer, cache: str) -> None:
     said = {"rows": "tensorflow", "cols": "python", "words": ["--from=wheel"]}
     document = checked(explorer.ask("grid", said))
-    line = "matrix --rows tensorflow --cols python --from wheel --all --json"
+    line = "matrix --rows tensorflow --cols python --from wheel --json"
     assert document == json.loads(printed(cache, line)[1])
     cell = document["grid"][0]["cells"]["3.6"]
     found = explorer.ask("facts", {"ids": cell["facts"]})

@@ -40,6 +40,9 @@ def pyodide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pyodide")
     for name in RUNTIME:
         (folder / name).write_text(name)
+    with zipfile.ZipFile(folder / "python_stdlib.zip", "w") as archive:
+        for name in ("json/__init__.py", "pdb.py", "encodings/cp437.py", "encodings/cp1250.py"):
+            archive.writestr(name, name)
     (folder / "pyodide-lock.json").write_text(
         '{"info": {"python": "3"}, "packages": {"numpy": {}}}'
     )
@@ -157,6 +160,8 @@ def test_archives_hold_the_program_and_equal_files_make_equal_bytes(
     assert "toolmatrix/cli/main.py" not in code
     assert {"jinja2/__init__.py", "yaml/__init__.py", "archspec/__init__.py"} <= {*more}
     assert any(name.startswith("toolmatrix/data/recipes/") for name in more)
+    library = site / told["runtime"] / "python_stdlib.zip"
+    assert zipfile.ZipFile(library).namelist() == ["json/__init__.py", "encodings/cp437.py"]
     page(tmp_path, pyodide=pyodide, matrix=opened)
     assert files(tmp_path) == files(site)
 

@@ -127,6 +127,19 @@ def test_the_first_answer_stands_there_before_the_program_runs(
         assert here.matrix.date in page.locator("footer").inner_text()
 
 
+def test_a_question_that_somebody_sent_is_answered_when_the_page_opens(
+    browser: Browser, address: str
+) -> None:
+    with browser.new_context() as context:
+        opened = Visit(context.new_page(), address).go(VIEWS["refusal"])
+        opened.page.wait_for_selector(".answer.no")
+        assert (
+            opened.page.title() == "cuda==11.0 --with=tensorflow==2.6.5 --arch=sm_86 - toolmatrix"
+        )
+        assert opened.page.get_by_label("only say what forbids it").is_checked()
+        assert opened.complaints() == []
+
+
 def violations(page: Page) -> list[str]:
     """What axe finds wrong for people who do not see, do not use a mouse, or see little."""
     page.evaluate((module("axe-core") / "axe.min.js").read_text())

@@ -114,13 +114,10 @@ class Explorer:
     def grid(
         self, rows: str, cols: str, words: Sequence[str] = (), where: Sequence[str] = ()
     ) -> Document:
-        """The document of `toolmatrix matrix --rows ROWS --cols COLS --all`."""
+        """The document of `toolmatrix matrix --rows ROWS --cols COLS --json`."""
         said = given(words)
         said.pop("wanted")
-        table = requests.matrix(
-            rows, cols, where=where, everything=True, **said, matrix=self.matrix
-        )
-        return table.to_json()
+        return requests.matrix(rows, cols, where=where, **said, matrix=self.matrix).to_json()
 
     def facts(self, ids: Sequence[str]) -> Document:
         """Facts in full: what `toolmatrix facts ID... --json` prints, each with the address of its source."""

@@ -10,6 +10,7 @@ import os
 import os.path
 import zipfile
 import zlib
+from fnmatch import fnmatch
 from importlib.util import find_spec
 
 from toolmatrix import __version__, resources
@@ -22,7 +23,7 @@ from toolmatrix.report.terminal import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from toolmatrix.api import Matrix, Path
@@ -32,6 +33,7 @@ SCHEMA = "toolmatrix.page/1"
 LISTED = "page.json"
 # Of Pyodide what a browser loads.
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+_LIBRARY = RUNTIME[-1]
 _LOCK = "pyodide-lock.json"
 # Bytes of the matrix that are fetched at a time.
 _STEP = 1 << 18
@@ -87,6 +89,7 @@ class Site:
 
     def _runtime(self, folder: str) -> str:
         held = {name: _read(os.path.join(folder, name)) for name in RUNTIME}
+        held[_LIBRARY] = _without(held[_LIBRARY], self.settings.pop("unused"))
         # Its files name each other, so that the digest is that of their folder.
         place = f"pyodide-{_digest(b''.join(held.values()))}/"
         self.files |= {place + name: data for name, data in held.items()}
@@ -145,8 +148,6 @@ class Site:
             "{config}": told.replace("<", "\\u003c"),
             "{style}": self.scripts["assets/style.css"],
             "{app}": self.scripts["assets/app.js"],
-            # The answer that is shown first.
-            "{known}": config["known"][0][-1],
         }
         for place, text in parts.items():
             page = page.replace(place, text)
@@ -251,6 +252,22 @@ def _zip(files: Iterable[tuple[str, str]]) -> bytes:
             archive.writestr(
                 zipfile.ZipInfo(name), _read(path), zipfile.ZIP_DEFLATED, compresslevel=9
             )
+    return made.getvalue()
+
+
+def _without(archive: bytes, patterns: Sequence[str]) -> bytes:
+    """An archive of modules without those that no question imports, each named as a module or a file of a package."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as held, zipfile.ZipFile(made, "w") as kept:
+        for one in held.infolist():
+            first = one.filename.partition("/")[0].removesuffix(".py")
+            if not any(fnmatch(one.filename, name) or first == name for name in patterns):
+                kept.writestr(
+                    zipfile.ZipInfo(one.filename),
+                    held.read(one),
+                    zipfile.ZIP_DEFLATED,
+                    compresslevel=9,
+                )
     return made.getvalue()
 
 
