@@ -41,7 +41,7 @@ export function Heat({ grid, solver }) {
       ${["yes", "no", "unknown"].map((word) => html`<li><${Mark} word=${word} /></li>`)}
       ${Object.entries(LETTERS).filter(([, letter]) => letter).map(([word, letter]) => html`<li><code>${letter}</code> ${word}</li>`)}
     </ul>
-    <div class="scroll">
+    <div class="map"><div class="scroll">
       <table class="heat" role="grid" aria-label=${`${grid.rows} by ${grid.columns}`} onKeyDown=${move} onFocusIn=${reach} onMouseOver=${reach}>
         <thead><tr><th scope="col">${grid.rows} \\ ${grid.columns}</th>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
         <tbody>${grid.grid.map((line, row) => html`<${Line} key=${line.row} line=${line} row=${row} columns=${columns} reached=${at[0] === row ? at[1] : -1} />`)}</tbody>
@@ -51,7 +51,7 @@ export function Heat({ grid, solver }) {
       <p><strong>${grid.rows} ${now.line.row} × ${grid.columns} ${now.column}</strong> <${Mark} word=${now.cell.value} /> <${Evidence} word=${now.cell.evidence} /></p>
       ${shown && shown[0] === at[0] && shown[1] === at[1] && now.cell.facts.length > 0 && html`<${FactList} solver=${solver} ids=${now.cell.facts} />`}
       ${now.cell.facts.length === 0 && html`<p class="remark">no fact speaks of the two</p>`}
-    </section>
+    </section></div>
   </div>`;
 }
 

@@ -46,7 +46,7 @@ function Grid({ said, solver, config, suggestions }) {
     <${Fields} key=${JSON.stringify(asked)} view="grid" button="Show" suggest=${suggest}
       values=${implied ? { rows: asked.rows, cols: asked.cols, from: "wheel" } : values}
       fields=${[["rows", "Rows", "a component"], ["cols", "Columns", "a component"], ["where", "Only these", "such as cuda>=12"], ["from", "How it gets there"], ["target", "Target"]]} />
-    <p>Others: ${config.grids.map((grid) => html`<a href=${write("grid", address(grid))}>${grid.rows} × ${grid.cols}</a> `)}</p>
+    <p class="others">Others: ${config.grids.map((grid) => html`<a href=${write("grid", address(grid))}>${grid.rows} × ${grid.cols}</a> `)}</p>
     <${Shown} document=${document}>${(found) => html`<${Heat} grid=${found} solver=${solver} />`}</${Shown}>
   </div>`;
 }
