@@ -68,6 +68,7 @@ function Timeline({ said, solver, config, suggestions }) {
   return html`<div>
     <${Fields} key=${component + beside} view="timeline" button="Show" suggest=${suggest} values=${{ of: component, beside: beside.join(",") }}
       fields=${[["of", "Releases of", "a component"], ["beside", "Against", "components, with commas between", true]]} />
+    <p class="others">Others: ${config.timelines.map((one) => html`<a href=${write("timeline", new URLSearchParams({ of: one.component, beside: one.beside.join(",") }))}>${one.component}</a> `)}</p>
     <${Shown} document=${document}>${(found) => html`<${Lanes} timeline=${found} />`}</${Shown}>
   </div>`;
 }

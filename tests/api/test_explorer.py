@@ -171,11 +171,11 @@ def test_a_timeline_has_what_the_grid_has(explorer: Explorer) -> None:
     lane = document["lanes"][0]
     grid = explorer.grid("tensorflow", "python", [f"--from={lane['from']}"])
     order = list(days)
-    for span in lane["spans"]:
+    for name, span in [(name, one) for one in lane["spans"] for name in one["releases"]]:
         yes = {
             release
             for row in grid["grid"]
-            if row["cells"][span["release"]]["value"] == "yes"
+            if row["cells"][name]["value"] == "yes"
             for release in row["releases"]
         }
         told: set[str] = set()

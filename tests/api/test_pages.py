@@ -144,8 +144,11 @@ def test_the_matrix_and_the_answers_are_those_of_this_program(
     assert told["lock"] == {"info": {"python": "3"}, "packages": {}}
 
 
-def test_every_link_to_a_heat_map_leads_to_one(site: Path, opened: OpenMatrix) -> None:
+def test_every_link_to_a_look_leads_to_one(site: Path, opened: OpenMatrix) -> None:
     here = Explorer(opened)
+    for timeline in config(site)["timelines"]:
+        lanes = here.ask("timeline", timeline)["lanes"]
+        assert [lane["component"] for lane in lanes] == timeline["beside"]
     for grid in config(site)["grids"]:
         assert "error" not in here.ask("grid", grid), grid
 

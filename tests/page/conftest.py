@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MODULES = Path(sys.executable).parent.parent / "node/node_modules"
 # Milliseconds for whatever a test waits for: the machine may have other work.
-PATIENCE = 30_000
+PATIENCE = 120_000
 # What a page hears from its worker is kept, so that a test can compare it.
 LISTENING = """
 window.heard = [];

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/explorer.md: `python -m tests.page.pictures http://127.0.0.1:8000/`, where a page is served."""
+"""Takes the pictures of docs/explorer.md: `python -m tests.page.pictures ADDRESS`, where a page is served."""
 
 from __future__ import annotations
 

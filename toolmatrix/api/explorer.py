@@ -153,14 +153,16 @@ class Explorer:
                 grid = self.grid(component, other, [f"--from={way}"])
             except ToolmatrixError:
                 continue
-            names = list(grid["grid"][0]["cells"])
-            spans = {name: _spans(grid["grid"], name, dates) for name in names}
-            yield {
-                "component": other,
-                "from": way,
-                "spans": [{"release": name, "runs": runs} for name, runs in spans.items() if runs],
-            }
-            return
+            spans: list[Document] = []
+            for name in grid["grid"][0]["cells"]:
+                runs = _spans(grid["grid"], name, dates)
+                if spans and _told(spans[-1]["runs"]) == _told(runs):
+                    spans[-1]["releases"].append(name)
+                elif runs:
+                    spans.append({"releases": [name], "runs": runs})
+            if spans:
+                yield {"component": other, "from": way, "spans": spans}
+                return
 
     def changes(self, since: str) -> Document:
         """What is new since a day: releases by component, and sources that were read after it."""
@@ -266,6 +268,11 @@ def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> D
         shown["headline"] = refusal.allowed_headline(document)
         shown["reasons"] = refusal.reasons(document["untested"], notes, several=several)
     return shown
+
+
+def _told(runs: Sequence[Document]) -> list[Any]:
+    # Patch releases of one series mostly say the same, by facts of their own.
+    return [{**run, "facts": None} for run in runs]
 
 
 def _spans(

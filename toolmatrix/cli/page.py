@@ -15,7 +15,7 @@ _FOLDER = "site"
 def run(context: Context) -> int:
     """Write the files, and say how they are looked at."""
     output = context.options.output
-    folder = _FOLDER if output == "-" else output
+    folder = context.path(_FOLDER) if output == "-" else output
     matrix = OpenMatrix(index=context.index())
     found = pages.page(folder, pyodide=context.options.pyodide, matrix=matrix)
     context.say_after(f"hint: `python3 -m http.server -d {folder}` shows it at port 8000")
