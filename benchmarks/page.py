@@ -154,8 +154,10 @@ def visited(folder: Path, address: str, runs: int) -> None:
         print(f"{name}: {median(took):.0f} ms ({min(took):.0f} to {max(took):.0f})")
     paths = [folder / (path.strip("/") or "index.html") for path in asked if path]
     held = sorted({path for path in paths if path.is_file()})
-    for path in sorted(held, key=sent)[-8:]:
+    for path in sorted(held, key=sent)[-4:]:
         print(f"{sent(path):>9} bytes {path.relative_to(folder)}")
+    pieces = [path for path in held if path.suffix == ".bin"]
+    print(f"{sum(map(sent, pieces)):>9} bytes in {len(pieces)} pieces of the matrix")
     print(f"{sum(map(sent, held))} bytes in {len(held)} files of all questions asked")
     every = [path for path in folder.rglob("*") if path.is_file()]
     print(f"{sum(map(sent, every))} bytes in {len(every)} files of the whole page")
