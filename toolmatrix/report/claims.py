@@ -5,8 +5,6 @@ Wording is made here and nowhere else, from records of the index; a table may br
 
 from __future__ import annotations
 
-import re
-
 from toolmatrix.facts.evidence import UNKNOWN
 from toolmatrix.facts.records import ClaimRecord, ReleaseRecord, RowRecord
 from toolmatrix.report import terminal
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from toolmatrix.solve.resolve import Choice, Cite
 
 # A file of a repository, or all of it, at a commit: `owner/name:path@commit`.
-_IN_REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w./*+-]+))?@([0-9a-f]{7,40})")
+_IN_REPOSITORY = r"([\w.-]+/[\w.-]+)(?::([\w./*+-]+))?@([0-9a-f]{7,40})"
 # So many names are listed in one sentence.
 _NAMES = 6
 # A list of releases longer than this many letters is cut to the one that matters.
@@ -91,14 +89,19 @@ def address(at: str) -> str:
     """The address of a source that is one, or a file of a repository at a commit; else nothing."""
     if at.startswith(("https://", "http://")):
         return at if at.isprintable() and " " not in at else ""
-    found = _IN_REPOSITORY.fullmatch(at)
+    # A text that is printed has no addresses, and does not wait for this import.
+    import re
+
+    found = re.fullmatch(_IN_REPOSITORY, at)
     if not found:
         return ""
     repository, path, commit = found.groups()
-    # Of several files the folder is shown.
-    folder = (path or "").partition("*")[0].rpartition("/")[0] if "*" in (path or "") else path
-    kind = "blob" if folder and folder == path else "tree"
-    return f"https://github.com/{repository}/{kind}/{commit}/{folder or ''}".rstrip("/")
+    place = path or ""
+    if "*" in place:
+        # Of several files the folder is shown.
+        place = place.partition("*")[0].rpartition("/")[0]
+    kind = "blob" if place and place == path else "tree"
+    return f"https://github.com/{repository}/{kind}/{commit}/{place}".rstrip("/")
 
 
 def series(version: str) -> str:
