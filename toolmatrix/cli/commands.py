@@ -80,16 +80,8 @@ class Command(Value):
 
 _MATRIX_OWN = ("rows", "cols", "where", "cells", "environment")
 _RENDER_OWN = (
-    "recipe",
-    "base",
-    "mirror",
-    "fetched",
-    "snapshot",
-    "stdout",
-    "dialect",
-    "syntax_line",
-    "strict",
-    "option_",
+    *("recipe", "base", "mirror", "fetched", "snapshot"),
+    *("stdout", "dialect", "syntax_line", "strict", "option_"),
 )
 _STAGES_OWN = (
     *("from_log", "driver", "explain", "only", "since", "until"),
