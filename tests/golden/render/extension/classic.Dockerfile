@@ -81,7 +81,7 @@ RUN --mount=type=cache,id=ubuntu24.04-amd64-build,target=/var/cache/toolmatrix \
     --mount=type=secret,id=pip,target=/etc/pip.conf,mode=0444 \
     set -eux; \
     export CUDA_HOME=/usr/local/cuda; \
-    export FORCE_CUDA=1; \
+    export FORCE_ONLY_CUDA=1; \
     export TORCH_CUDA_ARCH_LIST='8.0;9.0'; \
     echo "torch-scatter==2.1.2" | tr " " "\n" > requirements.txt; \
     python -m pip wheel --no-cache-dir --no-build-isolation --no-deps --no-binary :all: --wheel-dir /work/wheels --requirement requirements.txt
