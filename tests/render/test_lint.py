@@ -25,6 +25,8 @@ CASES = [
     ("gcc", "gcc", ALL),
     ("hip", "rocm==6.3.3 --distro ubuntu22.04", "amd"),
     ("jaxlib", "jaxlib", ALL),
+    ("lightgbm", "lightgbm", "x86,arm"),
+    ("lightgbm", "lightgbm --accelerator cuda --arch sm_80", "x86"),
     ("numpy", "numpy", ALL),
     ("onnxruntime", "onnxruntime", ALL),
     ("pytorch", "torch --arch sm_90,gfx90a", ALL),
