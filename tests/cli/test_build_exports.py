@@ -69,6 +69,15 @@ def test_a_reproducible_build_has_one_time_and_says_its_digest(
 
 
 @pytest.mark.process
+def test_an_image_of_packages_of_a_day_has_its_time(real: Cli, here: Path, out: Path) -> None:
+    real("render", "--output", "out", "--snapshot", "2026-11-20")
+    path = engine(here, "docker", METADATA)
+    real("build", "out", "--target", "x86", "--reproducible", PATH=path)
+    assert "x86.args.SOURCE_DATE_EPOCH=1795132800" in words(here)[0]
+    assert "ARG SOURCE_DATE_EPOCH=1795132800\n" in (out / "x86.Dockerfile").read_text()
+
+
+@pytest.mark.process
 def test_what_is_pushed_is_joined_by_platform_and_amd_stays_apart(
     real: Cli, here: Path, out: Path
 ) -> None:
