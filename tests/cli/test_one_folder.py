@@ -95,4 +95,4 @@ def test_an_image_is_asked_for_the_package_that_it_was_given(
     name = request_.partition("=")[0]
     assert re.findall(rf" ({name}[\w-]*(?:\[[\w,]*\])?==\S+)", text) == [f"{package}=={release}"]
     # The first program of the check is that of the package.
-    assert re.findall(rf" ({name}\S*) (\S+) '", text) == [(package, release)]
+    assert re.findall(rf" ({name}\S*) (\S+) \S+ '", text) == [(package, release)]

@@ -41,6 +41,7 @@ LINES = {
     "harvest": ["harvest", "--help"],
     "render": ["render", "--list-formats"],
     "fetch": ["fetch", "--help"],
+    "page": ["page", "--help"],
     "build": ["build"],
     "stages": ["stages", "--from-log", str(ROOT / "docs/logs/cuda-13.0.log")],
     "diagnose": ["diagnose", str(ROOT / "docs/logs/build.log")],
