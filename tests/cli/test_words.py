@@ -246,8 +246,8 @@ ERRORS = {
     ),
     "render torch --recipe pytorhc": (
         "error[TM601]: there is no recipe `pytorhc`\n"
-        "  expected: one of extension, gcc, hip, jaxlib, lightgbm, numpy, onnxruntime, pytorch, tensorflow, toolchain, tvm, "
-        "wheel, or the path of a file\n"
+        "  expected: one of extension, gcc, hip, jaxlib, lightgbm, numpy, onnxruntime, pytorch, tensorflow, toolchain, "
+        "tvm, wheel, or the path of a file\n"
         "  found: `pytorhc`\n"
         "help: did you mean `pytorch`?\n"
     ),
