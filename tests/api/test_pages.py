@@ -208,6 +208,7 @@ def run(cache: str, *words: str) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
+@pytest.mark.long
 def test_the_command_says_what_it_wrote(cache: str, pyodide: Path, tmp_path: Path) -> None:
     folder = str(tmp_path / "site")
     code, out, err = run(cache, "-o", folder, "--pyodide", str(pyodide))

@@ -172,6 +172,7 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.process
 @pytest.mark.parametrize(("words", "text"), ANSWERS)
 def test_answers_say_what_was_built(
@@ -195,6 +196,7 @@ def test_answers_say_what_was_built(
     assert out.is_dir()
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_another_build_of_the_release_was_not_built(real: Cli, here: Path, out: Path) -> None:
     real("build", "out", "--write", "builds.yaml", PATH=printing(here, PASSED), **DAY)
@@ -205,6 +207,7 @@ def test_another_build_of_the_release_was_not_built(real: Cli, here: Path, out: 
     assert out.is_dir()
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_another_machine_accelerator_or_release_was_not_built(
     real: Cli, here: Path, out: Path

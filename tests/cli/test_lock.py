@@ -162,6 +162,7 @@ def test_a_refusal_writes_nothing(lock: Cli, here: Path) -> None:
     assert (here / "toolmatrix.lock").read_bytes() == before
 
 
+@pytest.mark.long
 def test_a_check_tells_what_moved(lock: Cli, here: Path, ours: str) -> None:
     assert lock(TF).code == 0
     before = (here / "toolmatrix.lock").read_bytes()

@@ -36,6 +36,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield found
 
 
+@pytest.mark.long
 def test_an_image_installs_what_was_harvested_for_it(
     cli: Cli, here: Path, tmp_path: Path, server: Server
 ) -> None:

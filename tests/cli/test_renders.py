@@ -36,6 +36,7 @@ def refused(questions: list[RenderQuestion]) -> list[tuple[str, ...]]:
     return [(*one.question.words, *one.refused) for one in found if one.refused]
 
 
+@pytest.mark.long
 def test_a_sample_of_all_answers_can_be_rendered() -> None:
     sample = renders.questions(matrix.index(), ARCHS)[::APART]
     assert len({one.recipe for one in sample}) > 5

@@ -141,6 +141,7 @@ def test_one_target(cache: str, data: st.DataObject) -> None:
     check(cache, drawn(data.draw, cache, targets=1))
 
 
+@pytest.mark.long
 @EXAMPLES
 @given(data=st.data())
 def test_several_targets(cache: str, data: st.DataObject) -> None:

@@ -274,15 +274,15 @@ def test_control_c_that_is_ignored_stays_ignored(cache: str) -> None:
 
 
 WAITING = (
-    ["inventory", "archive:-"],
-    ["diff", "archive:-", "dir:folder"],
-    ["diagnose", "-"],
+    pytest.param(["inventory", "archive:-"], id="inventory"),
+    pytest.param(["diff", "archive:-", "dir:folder"], id="diff", marks=pytest.mark.long),
+    pytest.param(["diagnose", "-"], id="diagnose", marks=pytest.mark.long),
 )
 """Lines that wait for stdin."""
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("line", WAITING, ids=" ".join)
+@pytest.mark.parametrize("line", WAITING)
 def test_what_takes_long_says_so_on_a_terminal_alone(
     folder: Path, cache: str, line: list[str]
 ) -> None:

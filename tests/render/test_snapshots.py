@@ -261,6 +261,7 @@ def test_an_archive_that_nobody_signed_is_refused(archive: Archive, tmp_path: Pa
     assert "The following signatures were invalid: BADSIG" in told.stderr
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_a_service_that_moves_to_https_needs_no_certificates(home: Path, tmp_path: Path) -> None:
     """An image of Ubuntu has none: what is trusted is the signature of the archive."""
