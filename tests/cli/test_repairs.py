@@ -12,6 +12,7 @@ import shlex
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
