@@ -244,8 +244,11 @@ def folder(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
-    # What exports the whole matrix takes many seconds.
-    [pytest.param(path, marks=[pytest.mark.long] * (path.name == "data.md")) for path in PAGES],
+    # What exports the whole matrix, or asks one of its own, takes many seconds.
+    [
+        pytest.param(path, marks=[pytest.mark.long] * (path.name in ("commands.md", "data.md")))
+        for path in PAGES
+    ],
     ids=shown_path,
 )
 def test_blocks_show_what_the_program_prints(path: Path, folder: Folder) -> None:

@@ -59,7 +59,11 @@ def command(cache: str, *words: str) -> tuple[int, str]:
         (lambda: toolmatrix.upgrade("two.lock"), ("upgrade", "two.lock")),
         pytest.param(toolmatrix.facts, ("facts",), marks=pytest.mark.long),
         (lambda: toolmatrix.facts("bazel==3.7.2", "gcc"), ("facts", "bazel==3.7.2", "gcc")),
-        (lambda: toolmatrix.facts(source="bazel-spack"), ("facts", "--source", "bazel-spack")),
+        pytest.param(
+            lambda: toolmatrix.facts(source="bazel-spack"),
+            ("facts", "--source", "bazel-spack"),
+            marks=pytest.mark.long,
+        ),
         pytest.param(
             lambda: toolmatrix.facts(stale=1), ("facts", "--stale", "1"), marks=pytest.mark.long
         ),

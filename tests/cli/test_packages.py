@@ -207,6 +207,7 @@ def test_packages_that_cannot_be_locked_are_named(
     assert os.listdir(here) == []
 
 
+@pytest.mark.long
 def test_without_uv_or_an_index_nothing_is_written(
     run: Cli, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ def plans(*devices: str, **options: Any) -> dict[str, dict[str, Any]]:
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(st.data())
 def test_a_plan_covers_every_device_and_can_spare_no_arch(data: st.DataObject) -> None:

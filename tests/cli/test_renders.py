@@ -107,6 +107,7 @@ def test_a_pair_that_nobody_tested_is_told(real: Cli) -> None:
     assert "is untested with tensorflow 2.15.1" in real(*line, "--distro", "debian12").err
 
 
+@pytest.mark.long
 def test_the_command_counts_what_came_of_each_recipe(real: Cli) -> None:
     found = real("check", "--render", "--only", "numpy", "--json")
     document = json.loads(found.out)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.long
 @pytest.mark.process
 @pytest.mark.slow
 def test_cleaning_after_a_device_link_of_two_archs_leaves_the_objects(tmp_path: Path) -> None:

@@ -215,6 +215,7 @@ def plans_to_build_again(draw: st.DrawFn) -> Plan:
     return plan(*stages)
 
 
+@pytest.mark.long
 @pytest.mark.process
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
