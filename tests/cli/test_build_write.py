@@ -58,6 +58,7 @@ def cells(path: Path) -> dict[str, dict[str, str]]:
     return written.rows(yamlfile.read(str(path)))
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_a_build_whose_check_passed_is_a_row(real: Cli, here: Path, out: Path) -> None:
     path = printing(here, PASSED)
