@@ -141,8 +141,8 @@ def _framework(
     own = Way(index, wheel, variant) if variant else None
     if own is not None:
         # Builds of the releases that were asked for.
-        for binding in index.component(variant).bindings:
-            if binding.component == name and not binding.allowed & way.asked:
+        for binding in index.component(variant).about(name, -1):
+            if not binding.allowed & way.asked:
                 own.mask &= ~binding.mask
     return Framework(
         component=name,

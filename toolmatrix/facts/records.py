@@ -108,7 +108,9 @@ class BindingGroup(NamedTuple):
 
     def binding(self, place: int) -> Binding:
         """The one at a place."""
-        return self.of(-1)[place]
+        _, kind, conditions, component, alternatives, evidence, masks, alloweds, cites = self
+        columns = masks[place], conditions, component, alloweds[place], alternatives
+        return Binding._make((kind, *columns, evidence, cites[place]))
 
     def of(self, releases: int) -> list[Binding]:
         """The bindings of a mask of subject releases."""

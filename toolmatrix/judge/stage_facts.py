@@ -158,9 +158,9 @@ def _refused(
     index: Index, subject: str, bit: int, component: str, version: str, given: Mapping[str, str]
 ) -> Incompatibility | None:
     wanted = selected(scale_of(index, component), version)
-    for binding in index.component(subject).bindings:
+    for binding in index.component(subject).about(component, bit):
         # A need says that something has to be there, and of no release that it may not.
-        if binding.component != component or binding.kind == "needs" or not binding.mask & bit:
+        if binding.kind == "needs":
             continue
         if not all(_holds(index, name, mask, given) for name, mask in binding.conditions.items()):
             continue
@@ -258,8 +258,7 @@ def about_device(index: Index, device: str, archs: int = -1) -> tuple[str, ...]:
     bit = scale_of(index, "device").bit(device)
     return tuple(
         claim.id
-        for binding in index.component("device").bindings
-        if binding.component == "arch" and binding.kind != "needs"
-        if binding.mask & bit and binding.allowed & archs
+        for binding in index.component("device").about("arch", bit)
+        if binding.kind != "needs" and binding.allowed & archs
         for claim in cited(index, binding, bit)
     )

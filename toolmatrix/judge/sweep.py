@@ -125,8 +125,8 @@ def accelerators(index: Index, target: str, component: str = "") -> list[str]:
     # A target has every accelerator that no fact forbids.
     left = -1
     here = index.scale("target").bit(target)
-    for binding in index.component("target").bindings:
-        if binding.component == "accelerator" and not binding.conditions and binding.mask & here:
+    for binding in index.component("target").about("accelerator", here):
+        if not binding.conditions:
             left &= binding.allowed
     found = index.scale("accelerator").named(left)[::-1]
     if component:

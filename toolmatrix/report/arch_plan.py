@@ -131,8 +131,8 @@ def _runs(index: Index, devices: Sequence[str]) -> Entry:
     part, found, known = index.component("device"), set(), words.WORDS[0]
     for device in devices:
         bit = index.scale("device").bit(device)
-        for binding in part.bindings:
-            if binding.component == "arch" and binding.kind == "limits" and binding.mask & bit:
+        for binding in part.about("arch", bit):
+            if binding.kind == "limits":
                 known = words.weaker(known, binding.evidence)
                 cites = [cite for cite in index.cites(binding.cites) if cite.touches(bit)]
                 found |= {index.claim(cite.record).id for cite in cites}

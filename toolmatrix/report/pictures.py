@@ -33,6 +33,7 @@ _FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace
 # In pixels. A letter is three fifths as wide as high, and a line is made as long as its letters whatever the font.
 _SIZE, _HIGH, _EDGE = 14, 20, 16
 _WIDE = _SIZE * 3 / 5
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _LINK = re.compile(r"(https://[^\s<>\"')]+[^\s<>\"').,;])")
 
 
@@ -72,16 +73,23 @@ def html(title: str, text: str) -> str:
         return "".join(ways)
 
     named = escape(title or "toolmatrix")
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{named}</title>\n<style>{_colours('color')}"
-        "body{background:var(--back);color:var(--plain);margin:1rem}\n"
+    style = (
+        f"{_colours('color')}body{{background:var(--back);color:var(--plain);margin:1rem}}\n"
         "h1{font-size:1.1rem;overflow-wrap:anywhere}a{color:var(--blue)}\n"
         f"pre{{font-family:{_FONT};font-size:min(.9rem,2.2vw + .4rem);line-height:1.45;overflow-x:auto}}\n"
-        "@media print{body{margin:0}pre{white-space:pre-wrap}}</style></head>\n"
-        f"<body><main><h1>{named}</h1>\n<pre>{_spans(text, 'span', linked)}</pre></main></body></html>\n"
+        "@media print{body{margin:0}pre{white-space:pre-wrap}}"
+    )
+    told = _spans(text, "span", linked)
+    return page(named, style, f"<main><h1>{named}</h1>\n<pre>{told}</pre></main>")
+
+
+def page(title: str, style: str, body: str) -> str:
+    """A page that holds all it needs and asks nobody for anything; its title and body are HTML already."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title><style>{style}</style></head>\n<body>{body}</body></html>\n"
     )
 
 

@@ -90,8 +90,8 @@ def builds_of(index: Index, component: str) -> str:
 def _by_release(index: Index, name: str, asked: Shown) -> Mapping[int, int]:
     # Every build requires its own release and no other.
     found: dict[int, int] = {}
-    for binding in index.component(name).bindings if name else ():
-        if binding.component == asked.component and not binding.conditions:
+    for binding in index.component(name).about(asked.component, -1) if name else ():
+        if not binding.conditions:
             place = binding.allowed.bit_length() - 2
             found[place] = found.get(place, 0) | binding.mask & asked.builds
     return found

@@ -9,6 +9,7 @@ from toolmatrix.errors import Position
 from toolmatrix.finding import FAIL, OUTCOMES, PASS, SEVERITY_OF, SKIP, UNKNOWN, WARN
 from toolmatrix.report import terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
+from toolmatrix.report.pictures import page
 from toolmatrix.report.terminal import cut, printable
 
 TYPE_CHECKING = False
@@ -33,7 +34,6 @@ _DIGEST = 19
 # JUnit has no word for what nobody can say: an error is a check that came to no result.
 _JUNIT = {FAIL: "failure", UNKNOWN: "error", SKIP: "skipped"}
 # The page shows what strangers wrote; even if something slipped through, it could load and run nothing.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
     "table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .5rem;"
@@ -221,13 +221,7 @@ def html(many: Sequence[Judged]) -> str:
     order = {"no": 0, "unknown": 1, "yes": 2}
     parts = [_section(judged) for judged in sorted(many, key=lambda one: order[one.outcome])]
     title = escape(closing_of_all(many))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title><style>{_STYLE}</style></head>\n"
-        f"<body><h1>{title}</h1>\n{''.join(parts)}</body></html>\n"
-    )
+    return page(title, _STYLE, f"<h1>{title}</h1>\n{''.join(parts)}")
 
 
 def _section(judged: Judged) -> str:

@@ -78,13 +78,9 @@ def _extra(names: Names, part: ComponentFacts, extra: str) -> int:
     if found or not accelerator:
         return found
     bit, none = (names.scale("accelerator").bit(name) for name in (accelerator, "none"))
-    for binding in part.bindings:
+    for binding in part.about("accelerator", -1):
         # A build for CUDA also runs without one: it is that of no accelerator only where it can have no other.
-        if (
-            binding.kind == "limits"
-            and binding.component == "accelerator"
-            and binding.allowed & ~1 & ~none == bit & ~none
-        ):
+        if binding.kind == "limits" and binding.allowed & ~1 & ~none == bit & ~none:
             found |= binding.mask
     return found
 
@@ -92,13 +88,9 @@ def _extra(names: Names, part: ComponentFacts, extra: str) -> int:
 def _of(part: ComponentFacts, component: str, releases: int) -> int:
     # Bit 0 of a mask is the absence of a component, and no build.
     found: int = (2 << len(part.versions)) - 2
-    for binding in part.bindings:
+    for binding in part.about(component, -1):
         # Which release a build is of is a claim like any other, without conditions.
-        if (
-            binding.component == component
-            and not binding.conditions
-            and not binding.allowed & releases
-        ):
+        if not binding.conditions and not binding.allowed & releases:
             found &= ~binding.mask
     return found
 

@@ -289,13 +289,8 @@ def device_of(index: Index, arch: str) -> str:
     bit = index.scale("arch").bit(arch)
     devices = index.component("device")
     for place, name in enumerate(devices.versions):
-        for binding in devices.bindings:
-            if (
-                binding.kind == "limits"
-                and binding.component == "arch"
-                and binding.mask >> place + 1 & 1
-                and binding.allowed & bit
-            ):
+        for binding in devices.about("arch", 2 << place):
+            if binding.kind == "limits" and binding.allowed & bit:
                 return name
     return ""
 

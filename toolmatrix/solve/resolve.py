@@ -232,13 +232,13 @@ class _Target:
                     for several in self.assembly.by_name.get((self.target, name), ()):
                         self.claims.setdefault(several.number, []).extend(held)
         for dispute in part.disputes:
-            rivalled = parts.get(dispute.component)
+            about = parts.get(dispute.component)
             if (
                 dispute.mask & bit
-                and rivalled is not None
+                and about is not None
                 and self.holds(dispute.conditions, owner.instance)
             ):
-                self.disputes.setdefault(rivalled.number, []).append(dispute)
+                self.disputes.setdefault(about.number, []).append(dispute)
 
     def holds(self, conditions: Mapping[str, int], instance: int) -> bool:
         """True if conditions hold of what was chosen, of several instances the given one."""
