@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from toolmatrix.cli.commands import COMMANDS, Command
+from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.options import COMMON, OPTIONS
 from toolmatrix.errors import ToolmatrixError, UsageError
 from toolmatrix.request.spelling import meant
@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from toolmatrix.cli.command import Command
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.option import Option
     from toolmatrix.facts.index import Index

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.cli.commands import COMMANDS, Command
+from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
 from toolmatrix.errors import UsageError
 from toolmatrix.report.terminal import columns, wrap
@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from toolmatrix.cli.command import Command
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.option import Option
     from toolmatrix.report.terminal import Terminal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.cli.commands import COMMANDS, Command
+from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.options import REQUEST, by_flag
 from toolmatrix.errors import UsageError
 from toolmatrix.request.fields import BadValue
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from toolmatrix.cli.command import Command
     from toolmatrix.cli.option import Option
 
 
