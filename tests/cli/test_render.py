@@ -68,6 +68,17 @@ def test_a_lock_gives_what_its_request_gives(real: Cli, here: Path) -> None:
     assert (here / "one/x86.Dockerfile").read_text() == (here / "two/x86.Dockerfile").read_text()
 
 
+def test_a_lock_alone_is_rendered_beside_itself(real: Cli, here: Path) -> None:
+    real("lock", *DEBIAN, "--recipe", "toolchain")
+    assert real("render", "--format", "dockerfile").code == 0
+    assert {"arm.Dockerfile", "toolmatrix.lock", "x86.Dockerfile"} <= {*names(here)}
+    assert real("render", "--check").out == ". is up to date: 5 files\n"
+    (here / "of").mkdir()
+    (here / "toolmatrix.lock").rename(here / "of" / "toolmatrix.lock")
+    real("render", "--lock", "of/toolmatrix.lock")
+    assert "x86.Dockerfile" in names(here / "of")
+
+
 def test_a_directory_remembers_how_it_was_rendered(real: Cli, here: Path) -> None:
     base = ("--base", "debian:12=debian@sha256:" + "0" * 64)
     said = ("--dialect", "classic", "--format", "dockerfile", *base)
@@ -321,7 +332,7 @@ def test_a_lock_written_anew_keeps_how_its_directory_is_rendered(real: Cli, here
 
 
 def test_a_lock_of_elsewhere_is_rendered_as_its_directory_was(real: Cli, here: Path) -> None:
-    real("lock", *DEBIAN)
+    real("lock", *DEBIAN, "--recipe", "toolchain")
     real("render", "--dialect", "classic", "--output", "out")
     before = written(here / "out")
     real("render", "--lock", "toolmatrix.lock", "--output", "out")

@@ -246,6 +246,7 @@ _ALL = (
         examples=(
             "toolmatrix render gcc python --target x86,arm --distro debian12 --output out",
             "toolmatrix render --lock toolmatrix.lock --recipe toolchain --output out",
+            "toolmatrix render",
             "toolmatrix render --check --output out",
         ),
     ),

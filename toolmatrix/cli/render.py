@@ -33,7 +33,7 @@ def run(context: Context) -> int:
     """Write the files and return 0, or 1 if there is no answer; with `--check` 1 where a file differs."""
     if context.options.list_formats:
         return _list(context)
-    _place(context)
+    context = _placed(context)
     given = context.options.matrix
     context = ask.reached(context, _named(context))
     # Those that are not the user's own were harvested for these files.
@@ -70,17 +70,21 @@ def _list(context: Context) -> int:
     return 0
 
 
-def _place(context: Context) -> None:
+def _placed(context: Context) -> Context:
     options = context.options
-    if options.output == "-" and not options.stdout:
-        raise UsageError(
-            "nothing says where to write",
-            expected="`--output DIR`, or `--stdout`",
-            help="`toolmatrix render --output out`",
-        )
     # Both write nothing, and print different things.
     if options.stdout and options.check:
         raise UsageError("`--stdout` and `--check` contradict each other")
+    if options.output != "-" or options.stdout:
+        return context
+    if context.arguments:
+        raise UsageError(
+            "nothing says where to write",
+            expected="`--output DIR`, or `--stdout`",
+            help="`--output out`",
+        )
+    # A lock is rendered beside itself, where `build` looks for it.
+    return _with(context, output=os.path.dirname(options.lock) or ".")
 
 
 def _remembering(context: Context) -> Context:
