@@ -32,6 +32,7 @@ PAGE = ROOT / "docs" / "dockerfiles.md"
 SECTIONS = {
     "tools": "## Building without a registry",
     "numpy": "### A package from its source",
+    "torch": "### PyTorch for CUDA, every package by its hash",
     "cuda": "### A CUDA toolchain",
     "extension": "### An extension of PyTorch",
 }
@@ -111,6 +112,14 @@ def built(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def numpy(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
     """The image of NumPy from its source."""
     yield from _built(engine, tmp_path_factory.mktemp("numpy"), SECTIONS["numpy"])
+
+
+@pytest.fixture(scope="module")
+def torch(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
+    """The image of PyTorch for CUDA."""
+    if os.environ.get("CI"):
+        pytest.skip("fetches 3 GB and writes 17: `./tests/run --builds` without CI builds it")
+    yield from _built(engine, tmp_path_factory.mktemp("torch"), SECTIONS["torch"])
 
 
 @pytest.fixture(scope="module")
@@ -288,6 +297,27 @@ def test_nvcc_makes_code_for_the_archs_of_the_lock_without_being_told(cuda: Buil
         "recipe": "toolchain",
     }
     assert re.fullmatch(r"[1-9]\d* checked, 0 failed", row["check"])
+
+
+INSTALLED = """
+import importlib.metadata, json
+held = importlib.metadata.distributions()
+print(json.dumps({one.name.lower().replace("_", "-"): one.version for one in held}))
+"""
+
+
+def test_all_that_is_installed_with_pytorch_is_what_the_lock_names(torch: Built) -> None:
+    held = read.read(str(torch.folder / "toolmatrix.lock")).targets["x86"]
+    assert held.closure is not None
+    packages = held.closure.packages
+    assert {"torch", "triton", "nvidia-cublas"} <= packages.keys()
+    assert all(one.files for one in packages.values())
+    named = {name: one.version for name, one in packages.items()}
+    assert json.loads(torch.shell("x86", 'python -c "$(cat)"', INSTALLED)) == named
+    said = torch.shell("x86", "sh /usr/share/toolmatrix/x86.check.sh runtime")
+    assert re.search(r"^pass  torch +computed ", said, re.MULTILINE)
+    assert re.search(r"^none  device +no /dev/nvidia0 ", said, re.MULTILINE)
+    assert said.endswith("11 checked, 0 failed, 2 not tried\n")
 
 
 INSIDE = """
