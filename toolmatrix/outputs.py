@@ -96,15 +96,23 @@ class KeptLines:
     def __enter__(self) -> Self:
         if self.path:
             with self._keeping():
-                self.whole = self._take_up()
+                self.whole = self._take_up() if os.path.exists(self.path) else 0
                 # Unbuffered, so that after a failed write the file can be cut back to its whole lines.
                 self.file = open(self.path, "ab", buffering=0)
                 self.file.truncate(self.whole)
         return self
 
+    def read(self) -> None:
+        """Take what is there, whether or not its last line is whole. Raises UsageError."""
+        try:
+            self._take_up()
+        except OSError as error:
+            found = error.strerror or ""
+            raise UsageError(
+                "cannot read results", where=Position(self.path), found=found
+            ) from None
+
     def _take_up(self) -> int:
-        if not os.path.exists(self.path):
-            return 0
         with open(self.path, "rb") as file:
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]

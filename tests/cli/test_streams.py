@@ -47,6 +47,7 @@ LINES = {
     "diagnose": ["diagnose", str(ROOT / "docs/logs/build.log")],
     "inventory": ["inventory", "folder"],
     "validate": ["validate", "folder", "--expect", "gcc==1"],
+    "merge": ["merge", str(ROOT / "docs/logs/shard-1.jsonl")],
     "doctor": ["doctor", "--only", "cpu"],
     "rule": ["rule", "TM101"],
     "config": ["config"],

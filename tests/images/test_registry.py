@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.images import images, registries
-from toolmatrix.errors import AccessDenied, ConfigError, RegistryFailed, SubjectError
+from toolmatrix.errors import (
+    AccessDenied,
+    ConfigError,
+    NothingMatched,
+    RegistryFailed,
+    SubjectError,
+)
 from toolmatrix.images import docker_config
+from toolmatrix.images import registry as registry_images
 from toolmatrix.inventory import subjects
+from toolmatrix.inventory.subject_lists import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -261,3 +269,24 @@ def helper(docker: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     path.write_text(f"#!/bin/sh\n{program}\n")
     path.chmod(0o755)
     monkeypatch.setenv("PATH", str(docker), prepend=":")
+
+
+def test_a_repository_is_the_list_of_its_tags(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"1.{number}" for number in range(5)]
+    for name in [*names, "latest"]:
+        registry.push(f"team/app:{name}", AMD)
+    place = f"registry://{registry.host}/team/app"
+    # A page is what one request gives: of two tags each there are three.
+    for page in (1_000, 2):
+        monkeypatch.setattr(registry_images, "_PAGE", page)
+        assert listed(place, bytes) == [f"{place}:{name}" for name in [*names, "latest"]]
+        assert listed(f"{place}:1.[0-2]", bytes) == [f"{place}:{name}" for name in names[:3]]
+    with pytest.raises(NothingMatched, match="no tag is left"):
+        listed(f"{place}:2.*", bytes)
+    monkeypatch.setattr(registry_images, "_MOST_TAGS", 3)
+    with pytest.raises(SubjectError, match="too many tags"):
+        listed(place, bytes)
+    with pytest.raises(SubjectError, match="does not have it"):
+        listed(f"registry://{registry.host}/team/none", bytes)

@@ -351,6 +351,24 @@ class Options:
         help="keep results there as they come, and leave out those it has",
     )
 
+    shard: str = of_command(
+        "--shard",
+        metavar="I/N",
+        configurable=False,
+        help="only the part I of N of the subjects; `toolmatrix merge` joins the results",
+    )
+    executor: str = of_command(
+        "--executor",
+        help="what has subjects read elsewhere, such as dask:tcp://HOST:PORT",
+    )
+    subjects: tuple[str, ...] = of_command(
+        "--subjects",
+        metavar="LIST",
+        completer="file",
+        configurable=False,
+        help="what results must be about, as of `validate --all`; repeatable",
+    )
+
     help: bool = option("-h", "--help", only_flag=True, help="show this help")
     version: bool = option(
         "-V",

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from toolmatrix.api import differences, subjects
 from toolmatrix.cli import ask
 from toolmatrix.cli.options import OPTIONS
 from toolmatrix.cli.progress import Progress, summarize
 from toolmatrix.errors import Position, UsageError
+from toolmatrix.inventory import subject_lists
 from toolmatrix.judge import locked, machine, results
-from toolmatrix.judge.pool import WorkBounds
+from toolmatrix.judge.pool import Pool, WorkBounds
 from toolmatrix.judge.validator import Baseline, Validator, expectations_of
 from toolmatrix.lock import read
 from toolmatrix.report import terminal, verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import IO
 
     from toolmatrix.cli.context import Context
     from toolmatrix.finding import Judged
+    from toolmatrix.judge.executors import Executed
     from toolmatrix.lock.model import Lock
 
 # Seconds for a subject where `--timeout` names none.
 _PATIENCE = 3600
+_EXPECTATION = "an expectation"
 # Bytes of a file of subjects or expectations.
 _LARGEST = 16 << 20
 
@@ -62,11 +67,11 @@ def validate(context: Context) -> int:
         processor=options.cpu_time or OPTIONS["cpu_time"].default,
         memory=options.memory or OPTIONS["memory"].default,
     )
-    alone = len(words) == 1 and not options.all
+    alone = len(words) == 1 and not (options.all or options.shard or options.executor)
     if alone:
         many = [results.validate(validator, words[0], bounds)]
         if options.format == "jsonl":
-            context.write(_line(many[0]))
+            context.write(_line(many[0], validator.key))
     else:
         progress = Progress(context, "validating", "subjects")
         done = 0
@@ -74,33 +79,58 @@ def validate(context: Context) -> int:
         def each(judged: Judged) -> None:
             nonlocal done
             done += 1
-            _stream(context, judged)
+            _stream(context, judged, validator.key)
             progress.at(done, len(words))
 
-        jobs = options.jobs or 1
-        many = results.validate_all(validator, words, bounds, jobs, options.resume, each)
+        workers = _workers(context, validator, bounds, words)
+        many = results.validate_all(validator.key, words, workers, options.resume, each)
         progress.end()
     if options.format == "github":
         summarize(context, verdicts.markdown(many))
     return context.give(subjects.report(many, alone=alone))
 
 
-def _stream(context: Context, judged: Judged) -> None:
+def _workers(
+    context: Context, validator: Validator, bounds: WorkBounds, words: list[str]
+) -> Pool | Executed:
+    options = context.options
+    if not options.executor:
+        return Pool(validator.attempt, bounds, options.jobs or 1)
+    from toolmatrix.judge import executors
+
+    executors.reachable(words)
+    # Paths are relative to a folder of this machine.
+    there = validator.replace(directory=os.path.abspath(options.directory or "."))
+    overlays = tuple(map(os.path.abspath, options.matrix))
+    return executors.Executed(options.executor, there, overlays, bounds, options.jobs)
+
+
+def merge(context: Context) -> int:
+    """Print the verdicts of several runs over shards as those of one, with the exit code that one would have."""
+    context = context.replace(arguments=list(dict.fromkeys(context.arguments)))
+    found = results.merged(map(context.path, context.arguments))
+    wanted = _listed(context, context.options.subjects)
+    many = [found.get(name) or results.lacking(name) for name in wanted or found]
+    return context.give(subjects.report(many, alone=False))
+
+
+def _stream(context: Context, judged: Judged, run: str) -> None:
     # Whoever reads lines as they come waits for each; into a file they go together, whole or not at all.
     from toolmatrix.cli.context import to_stream
 
     if context.options.format != "jsonl":
         return
     if context.options.output != "-":
-        context.write(_line(judged))
+        context.write(_line(judged, run))
     elif context.options.quiet < 2:
-        to_stream(context.stdout, _line(judged))
+        to_stream(context.stdout, _line(judged, run))
 
 
-def _line(judged: Judged) -> str:
+def _line(judged: Judged, run: str) -> str:
     import json
 
-    return json.dumps(judged.to_json(), sort_keys=True) + "\n"
+    # By the run `merge` knows what may stand beside it.
+    return json.dumps(judged.to_json() | {"run": run}, sort_keys=True) + "\n"
 
 
 def _baseline(context: Context) -> Baseline:
@@ -109,9 +139,8 @@ def _baseline(context: Context) -> Baseline:
     words: list[tuple[str, Position | None]] = [(word, None) for word in options.expect]
     path = options.expect_file
     if path:
-        words += [
-            (word, Position(path, line)) for word, line in _lines(context, path, "an expectation")
-        ]
+        lines = subject_lists.lines(path, _read(context, path, _EXPECTATION), _EXPECTATION)
+        words += [(word, Position(path, line)) for word, line in lines]
     expected = expectations_of(words)
     named = context.origins["lock"].kind == "flag"
     baseline = Baseline(expected=expected, targets=targets(context))
@@ -129,34 +158,47 @@ def targets(context: Context) -> tuple[str, ...]:
 
 
 def _subjects(context: Context) -> list[str]:
-    if not context.options.all:
-        return list(dict.fromkeys(context.arguments))
+    words, options = context.arguments, context.options
+    found = _listed(context, words) if options.all else list(dict.fromkeys(words))
+    return _shard(found, options.shard) if options.shard else found
+
+
+def _listed(context: Context, lists: Iterable[str]) -> list[str]:
     found: dict[str, None] = {}
-    for path in context.arguments:
-        found |= dict.fromkeys(word for word, _ in _lines(context, path, "subjects"))
-    if not found:
+    for name in lists:
+        read = partial(_read, context, name, "subjects")
+        found |= dict.fromkeys(subject_lists.listed(name, read))
+    if lists and not found:
         raise UsageError(
-            "there is no subject to validate",
-            expected="subjects such as `archive:image.tar`, one a line",
-            found=f"`--all {' '.join(context.arguments)}`",
+            "there is no subject in what was named",
+            expected="subjects such as `archive:image.tar`, one a line, or a manifest with images",
+            found=", ".join(f"`{name}`" for name in lists),
         )
     return list(found)
 
 
-def _lines(context: Context, path: str, what: str) -> list[tuple[str, int]]:
-    # One a line, with its number for what cannot be read; elsewhere a `#` may be a part of a subject: `lock:A#x86`.
+def _shard(words: list[str], shard: str) -> list[str]:
+    number, _, count = shard.partition("/")
+    given = [int(text) if text.isdecimal() else 0 for text in (number, count)]
+    if not 1 <= given[0] <= given[1]:
+        raise UsageError(
+            f"`--shard {shard}` cannot be read",
+            expected="`I/N`, the part I of N, counted from 1",
+            found=f"`{shard}`",
+        )
+    # Neighbours in a list are often alike, such as tags of one image: each part gets some of all.
+    return words[given[0] - 1 :: given[1]]
+
+
+def _read(context: Context, path: str, what: str) -> bytes:
     try:
         if path == "-":
-            data = context.piped.read(what, _LARGEST)
-        else:
-            with open(context.path(path), "rb") as file:
-                data = file.read(_LARGEST)
-        lines = data.decode("utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
+            return context.piped.read(what, _LARGEST)
+        with open(context.path(path), "rb") as file:
+            return file.read(_LARGEST)
+    except OSError as error:
+        found = error.strerror or str(error)
         raise UsageError(f"cannot read {what}", where=Position(path), found=found) from None
-    words = [(line.strip(), number) for number, line in enumerate(lines, 1)]
-    return [(word, number) for word, number in words if word and not word.startswith("#")]
 
 
 def doctor(context: Context) -> int:

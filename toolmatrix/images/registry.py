@@ -13,12 +13,14 @@ import io
 import os
 import re
 from contextlib import closing, contextmanager
+from fnmatch import fnmatchcase
 from functools import partial
 from urllib.parse import urlencode, urlsplit
 from urllib.request import parse_http_list
 
 from toolmatrix.errors import (
     AccessDenied,
+    NothingMatched,
     Position,
     RegistryFailed,
     SubjectError,
@@ -51,11 +53,13 @@ _ACCEPT = ", ".join(images.DOCUMENTS)
 # Letters of a registry's own words that an error quotes.
 _LONGEST_WORD = 200
 _LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_MOST_TAGS, _PAGE = 100_000, 1_000
 _WORD = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
 _REFERENCE = re.compile(
     rf"(?P<host>(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]{{1,5}})?)"
     rf"/(?P<name>{_WORD}(?:/{_WORD})*)"
-    r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?",
+    rf"(?::(?P<tag>{_TAG.pattern}))?(?:@(?P<digest>sha256:[0-9a-f]{{64}}))?",
     re.ASCII,
 )
 # Letters of host and name together.
@@ -79,6 +83,26 @@ def identity(place: str, budget: Budget) -> str:
     """The digest of what a name stands for at this moment. Raises what `read` raises."""
     with _opened(place, budget) as registry:
         return str(registry.index()["manifests"][0]["digest"])
+
+
+def tagged(place: str, budget: Budget) -> list[str]:
+    """Every tag of a repository as a subject, `//HOST/REPOSITORY[:PATTERN]` by a pattern of the shell.
+
+    Raises UsageError for what is no name, NothingMatched where no tag is left, and what `read` raises.
+    """
+    before, colon, pattern = place.rpartition(":")
+    if not colon or "/" in pattern:
+        before, pattern = place, "*"
+    with _opened(before, budget) as registry:
+        tags = registry.tags()
+    found = [tag for tag in tags if fnmatchcase(tag, pattern)]
+    if not found:
+        raise NothingMatched(
+            "no tag is left of the repository",
+            expected=f"tags like `{pattern}`",
+            found=f"{len(tags)} tags in `{before.removeprefix('//')}`",
+        )
+    return [f"registry:{before}:{tag}" for tag in found]
 
 
 @contextmanager
@@ -130,6 +154,35 @@ class _Registry:
             )
         self._held[body.digest] = data
         return {"manifests": [{"mediaType": own, "digest": body.digest, "size": len(data)}]}
+
+    def tags(self) -> list[str]:
+        """The tags of the repository, whatever is asked for of it (distribution specification, Listing Tags)."""
+        found: list[str] = []
+        asked = {"n": str(_PAGE)}
+        while len(found) < _MOST_TAGS:
+            with closing(self._get(f"tags/list?{urlencode(asked)}", "*/*")) as answer:
+                data = first(LARGEST_MANIFEST + 1, answer)
+            page = self._page(images.parse(data, self._budget))
+            found += page
+            # That there is a next page a link says; it begins behind the last tag of this one.
+            if not page or 'rel="next"' not in answer.headers.get("Link", ""):
+                return found
+            asked["last"] = page[-1]
+        raise self._budget.refusal(
+            "the repository has too many tags", f"at most {_MOST_TAGS}", "more than that"
+        )
+
+    def _page(self, document: Any) -> list[str]:
+        tags = document.get("tags") if isinstance(document, dict) else ""
+        # A repository whose last tag was removed has none.
+        page = [] if tags is None else tags
+        if not isinstance(page, list) or not all(
+            isinstance(tag, str) and _TAG.fullmatch(tag) for tag in page
+        ):
+            raise self._line.refusal(
+                "the registry answers with something else", "a list of tags", f"`{tags!r:.40}`"
+            )
+        return page
 
     def blob(self, asked: Descriptor) -> Closable:
         """The blob that a descriptor names; raises SubjectError where the registry does not have it."""

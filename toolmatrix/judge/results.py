@@ -8,7 +8,7 @@ is taken; one that was cut off is taken away, and lines of another run are left 
 
 from __future__ import annotations
 
-from toolmatrix.errors import BoundReached
+from toolmatrix.errors import BoundReached, CannotSay, Position, UsageError
 from toolmatrix.finding import PLAIN, VERDICTS, Judged, Verdict
 from toolmatrix.judge.pool import Pool
 from toolmatrix.judge.validator import Attempt, refused
@@ -16,11 +16,13 @@ from toolmatrix.outputs import KeptLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from typing_extensions import Self
 
+    from toolmatrix.judge.executors import Executed
     from toolmatrix.judge.pool import WorkBounds, WorkResult
     from toolmatrix.judge.validator import Validator
 
@@ -36,27 +38,64 @@ def validate(validator: Validator, subject: str, bounds: WorkBounds) -> Judged:
 
 
 def validate_all(
-    validator: Validator,
+    key: str,
     subjects: Sequence[str],
-    bounds: WorkBounds,
-    jobs: int,
+    workers: AbstractContextManager[Pool | Executed],
     resume: str,
     each: Callable[[Judged], None],
 ) -> list[Judged]:
-    """The verdicts about every subject; `each` is called with those about one as soon as they are known.
+    """The verdicts of a validator with that key about every subject; `each` is called with each as soon as it is known.
 
     The subjects that the file `resume` has results of are not validated again, if they are still the same.
     """
     found: dict[str, Judged] = {}
-    with (
-        Results(resume, validator.key) as results,
-        Pool(validator.attempt, bounds, jobs) as pool,
-    ):
+    with Results(resume, key) as results, workers as pool:
         known = {name: results.identity(name) if resume else None for name in subjects}
         for name, outcome in pool.outcomes({name: (name, known[name]) for name in subjects}):
             found[name] = results.settled(name, outcome)
             each(found[name])
     return [found[name] for name in subjects]
+
+
+def merged(paths: Iterable[str]) -> dict[str, Judged]:
+    """The verdicts that files of results or of `--format jsonl` hold, by subject.
+
+    In one file the last line about a subject counts, as for `--resume`. Raises UsageError for a file that is none, for
+    results of different runs, and for a subject that two files tell different things about.
+    """
+    found: dict[str, tuple[Judged, str]] = {}
+    runs: dict[str, str] = {}
+    for path in paths:
+        own: dict[str, Judged] = {}
+
+        def take(body: Any, path: str = path, own: dict[str, Judged] = own) -> None:
+            runs.setdefault(body["run"], path)
+            own[body["subject"]] = _judged(body)
+
+        KeptLines(path, VERDICTS, take).read()
+        for subject, judged in own.items():
+            before, where = found.setdefault(subject, (judged, path))
+            if before != judged:
+                raise UsageError(
+                    f"two files tell different things about `{subject}`",
+                    where=Position(path),
+                    expected=f"what {where} says of it",
+                    help="validate it again with `--resume`, or leave one of the files out",
+                )
+    if len(runs) > 1:
+        raise UsageError(
+            "these are results of different runs",
+            expected="the same lock, matrix, expectations and options in all",
+            found=" and ".join(dict.fromkeys(runs.values())),
+        )
+    return {subject: judged for subject, (judged, _) in found.items()}
+
+
+def lacking(subject: str) -> Judged:
+    """The verdict about a subject that no run told of."""
+    return refused(
+        subject, CannotSay("no run says anything about it", help="`--resume` goes on with it")
+    )
 
 
 class Results:

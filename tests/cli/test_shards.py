@@ -1,0 +1,100 @@
+"""Parts of a list judged by themselves and merged are the whole list judged at once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.process  # a subject is read by a process of its own
+
+IMAGE = Path(__file__).parent.parent.parent / "docs" / "logs" / "image.json"
+EXPECT = ("--expect", "python==3.9.*", "--expect", "gcc>=7")
+NAMES = [f"image{number}.json" for number in range(5)]
+
+
+@pytest.fixture
+def many(here: Path) -> Path:
+    """Five subjects in a list: one has another Python, and one is damaged."""
+    for name in NAMES:
+        shutil.copy(IMAGE, here / name)
+    odd = here / NAMES[1]
+    odd.write_text(odd.read_text().replace("3.9.18", "3.8.18"))
+    (here / NAMES[3]).write_text("{")
+    (here / "list").write_text("\n".join(NAMES))
+    return here
+
+
+def shards(real: Cli, count: int) -> list[str]:
+    paths = []
+    for number in range(1, count + 1):
+        paths.append(f"{number}of{count}.jsonl")
+        words = ("--shard", f"{number}/{count}", "--format", "jsonl", "--output", paths[-1])
+        assert real("validate", "--all", "list", *EXPECT, *words).code in (0, 1, 4)
+    return paths
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_the_parts_together_are_the_whole(many: Path, real: Cli, count: int) -> None:
+    parts = shards(real, count)
+    lines = [(many / one).read_text().splitlines() for one in parts]
+    told = [[json.loads(line)["subject"] for line in part] for part in lines]
+    assert sorted(name for part in told for name in part) == NAMES
+    assert max(map(len, told)) - min(map(len, told)) <= 1
+    for form in ("json", "junit", "text", "sarif"):
+        whole = real("validate", "--all", "list", *EXPECT, "--format", form)
+        merged = real("merge", *parts, "--subjects", "list", "--format", form)
+        # A file for other tools is written, whatever it says.
+        assert merged.code == whole.code == (0 if form == "sarif" else 1)
+        assert merged.out == whole.out
+
+
+@pytest.mark.usefixtures("many")
+def test_what_no_part_tells_of_is_unknown(real: Cli) -> None:
+    part = shards(real, 5)[0]
+    found = real("merge", part, "--subjects", "list", "--json")
+    assert found.code == 4
+    outcomes = {one["subject"]: one["outcome"] for one in found.json()["subjects"]}
+    assert outcomes == dict.fromkeys(NAMES, "unknown") | {NAMES[0]: "yes"}
+    # Nobody said what else there was.
+    assert real("merge", part).code == 0
+
+
+def test_a_line_that_was_cut_off_is_none(many: Path, real: Cli) -> None:
+    part, other = shards(real, 2)
+    (many / part).write_bytes((many / part).read_bytes()[:-9])
+    found = real("merge", part, other, "--subjects", "list", "--json").json()
+    assert found["summary"]["unknown"] == 2  # the damaged one, and the one that was cut off
+
+
+def test_results_that_do_not_belong_together_are_refused(many: Path, real: Cli) -> None:
+    one, two = shards(real, 2)
+    real("validate", "--all", "list", "--expect", "gcc>=7", "--resume", "other")
+    refused = real("merge", one, "other")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith("error[TM901]: ")
+    again = json.loads((many / two).read_text().splitlines()[0])
+    again["verdicts"] = []
+    (many / "again").write_text(json.dumps(again) + "\n")
+    refused = real("merge", two, "again")
+    assert refused.err.startswith(
+        f"error[TM901]: two files tell different things about `{NAMES[1]}`"
+    )
+    (many / "none").write_text('{"schema": 1}\n')
+    refused = real("merge", "none")
+    assert refused.err.startswith("error[TM901]: this is no file of results\n  --> none:1\n")
+    assert real("merge", "nowhere").code == 2
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/2/3"])
+@pytest.mark.usefixtures("many")
+def test_a_part_that_is_none_is_refused(real: Cli, shard: str) -> None:
+    refused = real("validate", "--all", "list", *EXPECT, "--shard", shard)
+    assert refused.code == 2
+    assert f"error[TM901]: `--shard {shard}` cannot be read" in refused.err

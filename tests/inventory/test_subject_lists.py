@@ -1,0 +1,89 @@
+"""Lists of subjects out of files of lines, Kubernetes manifests and compose files."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolmatrix.errors import ToolmatrixError, UsageError
+from toolmatrix.inventory.subject_lists import listed
+
+PODS = b"""
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: server, labels: {image: not-one}}
+spec:
+  template:
+    spec:
+      initContainers: [{name: wait, image: busybox}]
+      containers:
+        - {name: app, image: registry.example/team/app:1.2, env: [{name: image, value: other}]}
+        - &side {name: side, image: "localhost:5000/side@sha256:aa"}
+---
+kind: CronJob
+spec: {jobTemplate: {spec: {template: {spec: {containers: [*side]}}}}}
+"""
+COMPOSE = b"""
+services:
+  web: {image: "team/web:${TAG:-3}", build: .}
+  data: {image: postgres:16}
+  own: {build: .}
+"""
+
+
+def read(name: str, data: bytes) -> list[str]:
+    return listed(name, lambda: data)
+
+
+def test_lines_are_subjects_and_a_hash_begins_a_comment_at_their_start() -> None:
+    assert read("list", b"# images\n\n docker:a \nlock:L#x86\n") == ["docker:a", "lock:L#x86"]
+
+
+def test_a_manifest_names_the_images_of_its_containers() -> None:
+    assert read("pods.yaml", PODS.replace(b"*side", b"{name: side, image: a/b}")) == [
+        "registry://docker.io/busybox",
+        "registry://registry.example/team/app:1.2",
+        "registry://localhost:5000/side@sha256:aa",
+        "registry://docker.io/a/b",
+    ]
+
+
+def test_a_compose_file_names_the_images_of_its_services() -> None:
+    names = ["registry://docker.io/team/web:3", "registry://docker.io/postgres:16"]
+    assert read("compose.yml", COMPOSE) == names
+
+
+@pytest.mark.parametrize(
+    ("data", "what", "line"),
+    [
+        (COMPOSE.replace(b":-3", b""), "the name of an image has a variable without a value", 3),
+        (b"containers:\n- image: '{{ .Values.image }}'\n", "the name of an image has a var", 2),
+        (b"a: [\n", "the list of subjects is no YAML", 2),
+        (PODS.replace(b"*side", b"*none"), "the list of subjects is no YAML", 14),
+        (b"\xff\xfe\x00", "the list of subjects is no YAML", 0),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_place(data: bytes, what: str, line: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        read("compose.yaml", data)
+    assert caught.value.what.startswith(what)
+    assert caught.value.where is not None
+    assert (caught.value.where.path, caught.value.where.line) == ("compose.yaml", line)
+
+
+def test_aliases_of_aliases_cost_what_they_take_to_write() -> None:
+    levels = "".join(
+        f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 40)
+    )
+    assert read("bomb.yaml", f"a0: &a0 x\n{levels}".encode()) == []
+    assert read("circle.yaml", b"&a containers: [*a, {image: x}]\n") == ["registry://docker.io/x"]
+
+
+@given(st.binary(max_size=80) | st.text("{}[]:-,&*ab$\n imagecontainers", max_size=80))
+def test_nothing_but_an_error_of_ours_comes_of_any_file(data: bytes | str) -> None:
+    try:
+        found = read("a.yaml", data if isinstance(data, bytes) else data.encode())
+    except ToolmatrixError:
+        return
+    assert all(one.startswith("registry://") for one in found)

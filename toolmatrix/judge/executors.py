@@ -1,0 +1,277 @@
+"""Work on other machines: an executor of `concurrent.futures`, such as that of Dask, has each piece done there.
+
+What an executor is called, and what makes it, entry points of the group `toolmatrix.executors` say: a function that is
+given what stands behind the name, and returns a context manager of an executor. A piece is one subject. Beside each
+thread of an executor runs a process of ours with a pool of one: a piece has the same bounds wherever it is done. It
+refuses work for another program or matrix than its own.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager, suppress
+from threading import local
+from typing import Any
+
+from toolmatrix.errors import BoundReached, ToolMissing, UsageError
+from toolmatrix.judge.pool import Pool, WorkResult
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from concurrent.futures import Executor, Future
+    from contextlib import AbstractContextManager
+    from multiprocessing.connection import Connection
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from toolmatrix.judge.pool import WorkBounds
+    from toolmatrix.judge.validator import Validator
+
+    Line = Connection[Any, Any]
+
+GROUP = "toolmatrix.executors"
+"""The group of entry points."""
+AT_ONCE = 64
+"""Pieces that are handed out and not done, where `--jobs` says nothing."""
+# Seconds until a scheduler answers.
+_PATIENCE = 30
+# What another machine has of its own under the same name, or not at all.
+_OF_A_MACHINE = ("docker:", "host", "archive:-", "-")
+
+
+class RemoteWork(Value):
+    """Work that is done elsewhere: a validator without its matrix, the key that it must have there, and bounds."""
+
+    validator: Mapping[str, Any]
+    overlays: tuple[str, ...]
+    key: str
+    bounds: WorkBounds
+
+
+class Executed:
+    """The pieces of a validator done by an executor; see `Pool.outcomes`."""
+
+    def __init__(
+        self,
+        name: str,
+        validator: Validator,
+        overlays: tuple[str, ...],
+        bounds: WorkBounds,
+        jobs: int | None,
+    ) -> None:
+        self._opening = opened(name)
+        self._name = name
+        held = {name: part for name, part in validator.as_dict().items() if name != "index"}
+        self._work = RemoteWork(validator=held, overlays=overlays, key=validator.key, bounds=bounds)
+        self._jobs = jobs or AT_ONCE
+        self._busy: dict[Future[bytes], str] = {}
+
+    def __enter__(self) -> Self:
+        self._executor = self._opening.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Nobody waits for what was handed out before an interrupt.
+        for future in self._busy:
+            future.cancel()
+        self._opening.__exit__(kind, error, traceback)
+
+    def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, WorkResult]]:
+        """The result of each task by its name, in the order in which they are done."""
+        from concurrent.futures import FIRST_COMPLETED, wait
+
+        waiting = iter(tasks.items())
+        busy = self._busy
+        while True:
+            for name, task in waiting:
+                busy[self._submitted(pickle.dumps((self._work, task)))] = name
+                if len(busy) >= self._jobs:
+                    break
+            if not busy:
+                return
+            for future in wait(busy, return_when=FIRST_COMPLETED).done:
+                yield busy.pop(future), self._outcome(future)
+
+    def _submitted(self, piece: bytes) -> Future[bytes]:
+        from concurrent.futures import BrokenExecutor, Future
+
+        try:
+            return self._executor.submit(do, piece)
+        except BrokenExecutor as error:
+            # Some break for good with the first process that is killed.
+            failed: Future[bytes] = Future()
+            failed.set_exception(error)
+            return failed
+
+    def _outcome(self, future: Future[bytes]) -> WorkResult:
+        from concurrent.futures import BrokenExecutor, CancelledError
+
+        try:
+            # By those machines that the user named; an executor hands over pickles itself.
+            found: WorkResult = pickle.loads(future.result())  # noqa: S301
+        except (BrokenExecutor, CancelledError) as error:
+            return WorkResult(error=_lost(error))
+        except Exception as error:  # noqa: BLE001 - whatever an executor tells its own failures by
+            if "Killed" in type(error).__name__:
+                return WorkResult(error=_lost(error))
+            return WorkResult(
+                error=ToolMissing(
+                    f"the executor `{self._name}` cannot do the work",
+                    expected="the same toolmatrix where it runs",
+                    found=f"{type(error).__name__}: {error}",
+                )
+            )
+        return found
+
+
+def _lost(error: BaseException) -> BoundReached:
+    return BoundReached(
+        "the process of the executor that read it ended",
+        found=type(error).__name__,
+        help="it may lack memory: set a bound below that with `--memory`",
+    )
+
+
+def opened(name: str) -> AbstractContextManager[Executor]:
+    """The executor `NAME[:ADDRESS]`. Raises UsageError for one that nobody made known, and ToolMissing."""
+    from importlib.metadata import entry_points
+
+    kind, _, address = name.partition(":")
+    known = {one.name: one for one in entry_points(group=GROUP)}
+    if kind not in known:
+        raise UsageError(
+            f"no executor is called `{kind}`",
+            expected=", ".join(sorted(known)) or f"an entry point of the group `{GROUP}`",
+            found=f"`--executor {name}`",
+        )
+    made: AbstractContextManager[Executor] = known[kind].load()(address)
+    return made
+
+
+@contextmanager
+def dask(address: str) -> Iterator[Executor]:
+    """The executor of a Dask cluster by the address of its scheduler. Raises ToolMissing, UsageError."""
+    if not address:
+        raise UsageError(
+            "no scheduler is named", expected="`--executor dask:tcp://HOST:PORT`", found="`dask`"
+        )
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ToolMissing(
+            "Dask is not installed", help="`pip install 'toolmatrix[dask]'`"
+        ) from None
+    import logging
+
+    # It tells of lost connections while it goes on without them; what that costs a subject its verdict tells.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        client = Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ToolMissing(
+            "the scheduler of Dask does not answer", expected="one at " + address, found=str(error)
+        ) from None
+    with client, client.get_executor(pure=False) as executor:
+        yield executor
+
+
+def reachable(subjects: list[str]) -> None:
+    """Raise UsageError for a subject that is another one, or none, on another machine."""
+    for subject in subjects:
+        if subject in _OF_A_MACHINE or subject.startswith(_OF_A_MACHINE[0]):
+            raise UsageError(
+                f"`{subject}` is of this machine, and an executor works elsewhere",
+                expected="subjects in a registry, or in a folder that all machines share",
+                found=f"`{subject}`",
+            )
+
+
+# Processes of executors have threads, which a fork does not outlive, and may not be given bounds: a process beside
+# each thread is kept from one piece to the next, and ends when the other end of its line is gone.
+class _Beside(local):
+    line: Line | None = None
+    process: subprocess.Popen[bytes]
+
+    def ask(self, piece: bytes) -> bytes:
+        if self.line is None:
+            self.line, self.process = _started()
+        try:
+            self.line.send_bytes(piece)
+            return self.line.recv_bytes()
+        except (EOFError, OSError):
+            self.line = None
+            code = self.process.wait()
+            raise RuntimeError(f"the process that judges ended with {code}") from None
+
+
+def _started() -> tuple[Line, subprocess.Popen[bytes]]:
+    from multiprocessing import Pipe
+
+    mine, theirs = Pipe()
+    with theirs:
+        process = subprocess.Popen(  # noqa: S603 - this program
+            [sys.executable, "-m", __name__, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+        )
+    return mine, process
+
+
+_beside = _Beside()
+
+
+def do(piece: bytes) -> bytes:
+    """Do a piece of work, which an executor calls where it runs: a work and a task, for a result."""
+    return _beside.ask(piece)
+
+
+def _serve(line: Line) -> None:
+    """Do what comes until nobody is left who could send more."""
+    before: RemoteWork | None = None
+    with ExitStack() as stack, suppress(EOFError, OSError):
+        while True:
+            # Whoever started this process wrote it.
+            work, task = pickle.loads(line.recv_bytes())  # noqa: S301
+            if work != before:
+                stack.close()
+                validator = _validator(work)
+                pool = stack.enter_context(Pool(validator.attempt, work.bounds))
+                before = work
+            if validator.key != work.key:
+                outcome = WorkResult(error=_another(validator.key, work.key))
+            else:
+                ((_, outcome),) = pool.outcomes({"": task})
+            line.send_bytes(pickle.dumps(outcome))
+
+
+def _validator(work: RemoteWork) -> Validator:
+    import os
+
+    from toolmatrix.facts.store import open_index
+    from toolmatrix.judge.validator import Validator
+
+    return Validator(index=open_index(work.overlays, os.environ), **work.validator)
+
+
+def _another(mine: str, wanted: str) -> UsageError:
+    return UsageError(
+        "the machine of an executor has another toolmatrix or matrix, or is of another platform",
+        expected="the same release and matrix on all, and `--platform` where they differ",
+        found=f"its key is {mine[:12]}, and not {wanted[:12]}",
+    )
+
+
+if __name__ == "__main__":
+    from multiprocessing.connection import Connection
+
+    _serve(Connection(int(sys.argv[1])))
