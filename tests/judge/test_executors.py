@@ -48,10 +48,6 @@ def validator(tmp_path_factory: pytest.TempPathFactory, cache: str) -> Iterator[
         patch.setenv("XDG_CACHE_HOME", cache)
         index = open_index((), os.environ)
         yield Validator(index=index, baseline=baseline, directory=str(folder))
-        # The process beside this one ends with its line.
-        if executors._beside.line is not None:
-            executors._beside.line.close()
-            executors._beside.process.wait()
 
 
 def made(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> None:
@@ -110,8 +106,8 @@ def test_another_program_or_matrix_judges_nothing(validator: Validator) -> None:
 
 def test_a_process_that_is_killed_is_told_and_the_next_one_works(validator: Validator) -> None:
     executors.do(piece(validator))
-    executors._beside.process.kill()
-    executors._beside.process.wait()
+    executors._kept.process.process.kill()
+    executors._kept.process.process.wait()
     with pytest.raises(RuntimeError, match="ended with -9"):
         executors.do(piece(validator))
     assert done(piece(validator)).error is None

@@ -196,43 +196,46 @@ def reachable(subjects: list[str]) -> None:
             )
 
 
-# Processes of executors have threads, which a fork does not outlive, and may not be given bounds: a process beside
-# each thread is kept from one piece to the next, and ends when the other end of its line is gone.
-class _Beside(local):
-    line: Line | None = None
-    process: subprocess.Popen[bytes]
+class _Beside:
+    """A process that does pieces of work, and ends when the other end of its line is gone."""
+
+    def __init__(self) -> None:
+        from multiprocessing import Pipe
+
+        self.line, theirs = Pipe()
+        with theirs:
+            self.process = subprocess.Popen(  # noqa: S603 - this program
+                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+
+    def __del__(self) -> None:
+        self.line.close()
+        self.process.wait()
 
     def ask(self, piece: bytes) -> bytes:
-        if self.line is None:
-            self.line, self.process = _started()
         try:
             self.line.send_bytes(piece)
             return self.line.recv_bytes()
         except (EOFError, OSError):
-            self.line = None
             code = self.process.wait()
             raise RuntimeError(f"the process that judges ended with {code}") from None
 
 
-def _started() -> tuple[Line, subprocess.Popen[bytes]]:
-    from multiprocessing import Pipe
-
-    mine, theirs = Pipe()
-    with theirs:
-        process = subprocess.Popen(  # noqa: S603 - this program
-            [sys.executable, "-m", __name__, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-        )
-    return mine, process
-
-
-_beside = _Beside()
+# Processes of executors have threads, which a fork does not outlive, and may not be given bounds: one beside each
+# thread is kept from one piece to the next.
+_kept = local()
 
 
 def do(piece: bytes) -> bytes:
     """Do a piece of work, which an executor calls where it runs: a work and a task, for a result."""
-    return _beside.ask(piece)
+    beside: _Beside = vars(_kept).get("process") or _Beside()
+    # Put there anew where it answered.
+    vars(_kept).clear()
+    answer = beside.ask(piece)
+    _kept.process = beside
+    return answer
 
 
 def _serve(line: Line) -> None:
