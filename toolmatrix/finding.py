@@ -11,7 +11,7 @@ from toolmatrix.wording import few, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, Protocol, TypeVar
 
     from toolmatrix.errors import Position
@@ -206,6 +206,22 @@ class Verdict(Value):
             "facts": list(self.facts),
         }
 
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Verdict:
+        """What `to_json` wrote; raises KeyError, TypeError or AttributeError for what it did not."""
+        where = body["where"]
+        return cls(
+            word=body["verdict"],
+            wanted=body["expected"] or "",
+            found=body["actual"] or "",
+            where=where["path"] or "",
+            layer=where["layer"] or "",
+            made_by=where["instruction"] or "",
+            others=tuple((one["version"], one["where"]) for one in body["others"]),
+            facts=tuple(body["facts"]),
+            **{name: body[name] or "" for name in PLAIN},
+        )
+
 
 def outcome(verdicts: Iterable[Verdict]) -> str:
     """`yes` when what was checked holds, `no` when something is wrong, `unknown` when that cannot be said."""
@@ -238,6 +254,20 @@ class Judged(Value):
     def exit_code(self) -> int:
         """0, 1 or 4."""
         return OUTCOMES[self.outcome]
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Judged:
+        """What `to_json` wrote; raises KeyError, TypeError, ValueError or AttributeError for what it did not."""
+        lock = body["lock"] or {"path": "", "digest": "", "target": ""}
+        return cls(
+            subject=body["subject"],
+            platform=body["platform"] or "",
+            digest=body["digest"] or "",
+            lock=lock["path"],
+            lock_digest=lock["digest"],
+            target=lock["target"],
+            verdicts=tuple(map(Verdict.from_json, body["verdicts"])),
+        )
 
     def summary(self) -> dict[str, int]:
         """The number of checks by word; `checked` are those that were not skipped."""

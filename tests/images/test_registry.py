@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from tests.images import images, registries
+from tests.images import hostile, images, registries
+from tests.images.hostile import Reply
 from toolmatrix.errors import (
     AccessDenied,
     ConfigError,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.images.hostile import Asked
     from tests.images.registries import Registry
     from toolmatrix.inventory.model import Inventory
 
@@ -271,22 +274,37 @@ def helper(docker: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     monkeypatch.setenv("PATH", str(docker), prepend=":")
 
 
-def test_a_repository_is_the_list_of_its_tags(
-    registry: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repository_is_the_list_of_its_tags(registry: Registry) -> None:
     names = [f"1.{number}" for number in range(5)]
     for name in [*names, "latest"]:
         registry.push(f"team/app:{name}", AMD)
     place = f"registry://{registry.host}/team/app"
-    # A page is what one request gives: of two tags each there are three.
-    for page in (1_000, 2):
-        monkeypatch.setattr(registry_images, "_PAGE", page)
-        assert listed(place, bytes) == [f"{place}:{name}" for name in [*names, "latest"]]
-        assert listed(f"{place}:1.[0-2]", bytes) == [f"{place}:{name}" for name in names[:3]]
+    assert listed(place, bytes) == [f"{place}:{name}" for name in [*names, "latest"]]
+    assert listed(f"{place}:1.[0-2]", bytes) == [f"{place}:{name}" for name in names[:3]]
     with pytest.raises(NothingMatched, match="no tag is left"):
         listed(f"{place}:2.*", bytes)
-    monkeypatch.setattr(registry_images, "_MOST_TAGS", 3)
-    with pytest.raises(SubjectError, match="too many tags"):
-        listed(place, bytes)
     with pytest.raises(SubjectError, match="does not have it"):
         listed(f"registry://{registry.host}/team/none", bytes)
+
+
+def test_tags_come_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    tags = [f"{number:03}" for number in range(7)]
+
+    def page(asked: Asked) -> Reply:
+        fields = dict(parse_qsl(urlsplit(asked.path).query))
+        left = [tag for tag in tags if tag > fields.get("last", "")]
+        more = {"Link": '</elsewhere>; rel="next"'} if len(left) > int(fields["n"]) else {}
+        return Reply(headers=more, body=json.dumps({"tags": left[: int(fields["n"])]}).encode())
+
+    monkeypatch.setattr(registry_images, "_PAGE", 3)
+    with hostile.running() as server:
+        server.answers["/v2/app/tags/list"] = page
+        place = f"registry://{server.host}/app"
+        assert listed(place, bytes) == [f"{place}:{tag}" for tag in tags]
+        monkeypatch.setattr(registry_images, "_MOST_TAGS", 5)
+        with pytest.raises(SubjectError, match="too many tags"):
+            listed(place, bytes)
+        for body in (b"[]", b"1", b'{"tags": [1]}', b'{"tags": ["../x"]}', b'{"tags": {}}', b"<"):
+            server.answers["/v2/app/tags/list"] = Reply(body=body)
+            with pytest.raises((RegistryFailed, SubjectError)):
+                listed(place, bytes)

@@ -353,7 +353,7 @@ _ALL = (
             "all",
             "jobs",
             "resume",
-            *("shard", "executor"),
+            *("attach", "shard", "executor"),
             "timeout",
             *_BOUNDS,
         ),

@@ -357,6 +357,9 @@ class Options:
         configurable=False,
         help="only the part I of N of the subjects; `toolmatrix merge` joins the results",
     )
+    attach: bool = of_command(
+        "--attach", help="keep verdicts beside images in their registry, and take those that are"
+    )
     executor: str = of_command(
         "--executor",
         help="what has subjects read elsewhere, such as dask:tcp://HOST:PORT",

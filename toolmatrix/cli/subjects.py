@@ -13,7 +13,7 @@ from toolmatrix.errors import Position, UsageError
 from toolmatrix.inventory import subject_lists
 from toolmatrix.judge import locked, machine, results
 from toolmatrix.judge.pool import Pool, WorkBounds
-from toolmatrix.judge.validator import Baseline, Validator, expectations_of
+from toolmatrix.judge.validator import REGISTRY, Baseline, Validator, expectations_of
 from toolmatrix.lock import read
 from toolmatrix.report import terminal, verdicts
 
@@ -61,7 +61,9 @@ def validate(context: Context) -> int:
         only=options.only,
         run=not options.no_run,
         strict=options.strict,
+        attach=options.attach,
     )
+    _can_attach(words, attach=options.attach)
     bounds = WorkBounds(
         seconds=options.timeout or _PATIENCE,
         processor=options.cpu_time or OPTIONS["cpu_time"].default,
@@ -88,6 +90,16 @@ def validate(context: Context) -> int:
     if options.format == "github":
         summarize(context, verdicts.markdown(many))
     return context.give(subjects.report(many, alone=alone))
+
+
+def _can_attach(words: list[str], *, attach: bool) -> None:
+    elsewhere = [word for word in words if not word.startswith(REGISTRY)]
+    if attach and elsewhere:
+        raise UsageError(
+            "`--attach` keeps verdicts beside images in registries",
+            expected="`registry://HOST/NAME:TAG`",
+            found=f"`{elsewhere[0]}`",
+        )
 
 
 def _workers(

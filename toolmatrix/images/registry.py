@@ -15,7 +15,7 @@ import re
 from contextlib import closing, contextmanager
 from fnmatch import fnmatchcase
 from functools import partial
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import parse_http_list
 
 from toolmatrix.errors import (
@@ -75,13 +75,13 @@ def read(place: str, platform: str, look: Look, budget: Budget) -> tuple[ImageMe
     Raises UsageError for what is no name, SubjectError for an image that is not there or damaged, AccessDenied, and
     RegistryFailed.
     """
-    with _opened(place, budget) as registry:
+    with opened(place, budget) as registry:
         return images.by_digests(registry.index(), registry.blob, platform, look, budget)
 
 
 def identity(place: str, budget: Budget) -> str:
     """The digest of what a name stands for at this moment. Raises what `read` raises."""
-    with _opened(place, budget) as registry:
+    with opened(place, budget) as registry:
         return str(registry.index()["manifests"][0]["digest"])
 
 
@@ -93,8 +93,9 @@ def tagged(place: str, budget: Budget) -> list[str]:
     before, colon, pattern = place.rpartition(":")
     if not colon or "/" in pattern:
         before, pattern = place, "*"
-    with _opened(before, budget) as registry:
-        tags = registry.tags()
+    with opened(before, budget) as registry:
+        # Not every registry lists them in the order of the specification.
+        tags = sorted({*registry.tags()})
     found = [tag for tag in tags if fnmatchcase(tag, pattern)]
     if not found:
         raise NothingMatched(
@@ -106,14 +107,17 @@ def tagged(place: str, budget: Budget) -> list[str]:
 
 
 @contextmanager
-def _opened(place: str, budget: Budget) -> Iterator[_Registry]:
+def opened(place: str, budget: Budget) -> Iterator[Registry]:
+    """The registry that has the image of a name. Raises what `read` raises."""
     docker = DockerConfig(os.environ)
     asked = parse_reference(place)
     with closing(Transport(asked.host, docker, budget.subject)) as line:
-        yield _Registry(asked, docker, line, budget)
+        yield Registry(asked, docker, line, budget)
 
 
-class _Registry:
+class Registry:
+    """A registry that is asked about one image."""
+
     def __init__(
         self, asked: Reference, docker: DockerConfig, line: Transport, budget: Budget
     ) -> None:
@@ -200,20 +204,64 @@ class _Registry:
             "a manifest is too large", f"at most {LARGEST_MANIFEST >> 20} MiB", "more than that"
         )
 
+    def document(self, path: str) -> Any:
+        """A document of the repository, None where the registry does not have it."""
+        with closing(
+            self._answer(path, partial(self._line.get, headers={"Accept": _ACCEPT}))
+        ) as answer:
+            if answer.status in (404, 410):
+                return None
+            if answer.status != 200:
+                raise self._refused(answer, path, 200)
+            return images.parse(first(LARGEST_MANIFEST + 1, answer), self._budget)
+
+    def put_blob(self, digest: str, data: bytes) -> None:
+        """Put a blob where it is not there yet (distribution specification, pushing a blob in two requests)."""
+        path = "blobs/uploads/"
+        with closing(self._put("POST", path, b"", "", 202)) as answer:
+            place = urljoin(answer.url, answer.headers.get("Location", ""))
+        # Credentials and what is put go to nobody else.
+        if not same_host(place, answer.url):
+            raise self._line.refusal(
+                "the registry takes uploads elsewhere", self._asked.host, urlsplit(place).netloc
+            )
+        joint = "&" if urlsplit(place).query else "?"
+        put = partial(
+            self._line.put, "PUT", headers={"Content-Type": "application/octet-stream"}, body=data
+        )
+        self._done(f"{place}{joint}{urlencode({'digest': digest})}", path, put, 201).close()
+
+    def put_manifest(self, version: str, data: bytes, media: str) -> Mapping[str, str]:
+        """Put a manifest under a digest or a tag, and return the headers of the answer."""
+        with closing(self._put("PUT", f"manifests/{version}", data, media, 201)) as answer:
+            return answer.headers
+
+    def _put(self, method: str, path: str, data: bytes, media: str, wanted: int) -> Answer:
+        headers = {"Content-Type": media} if media else {}
+        return self._done(
+            "", path, partial(self._line.put, method, headers=headers, body=data), wanted
+        )
+
     def _get(self, path: str, accept: str, start: int = 0) -> Answer:
-        self._base = self._base or self._line.base()
-        url = f"{self._base}/v2/{self._asked.name}/{path}"
         headers = {"Accept": accept, **({"Range": f"bytes={start}-"} if start else {})}
-        wanted = 206 if start else 200
-        answer = self._line.get(url, headers, self._authorization)
+        return self._done("", path, partial(self._line.get, headers=headers), 206 if start else 200)
+
+    def _done(self, url: str, path: str, send: Callable[..., Answer], wanted: int) -> Answer:
+        answer = self._answer(path, send, url)
+        if answer.status != wanted:
+            with closing(answer):
+                raise self._refused(answer, path, wanted)
+        return answer
+
+    def _answer(self, path: str, send: Callable[..., Answer], url: str = "") -> Answer:
+        self._base = self._base or self._line.base()
+        url = url or f"{self._base}/v2/{self._asked.name}/{path}"
+        answer = send(url=url, authorization=self._authorization)
         # Storage behind a redirect that asks for credentials does not get those of the registry.
         if answer.status == 401 and same_host(answer.url, url):
             answer.close()
             self._authorization = self._authorized(answer)
-            answer = self._line.get(url, headers, self._authorization)
-        if answer.status != wanted:
-            with closing(answer):
-                raise self._refused(answer, path, wanted)
+            answer = send(url=url, authorization=self._authorization)
         return answer
 
     def _refused(self, answer: Answer, path: str, wanted: int) -> Exception:

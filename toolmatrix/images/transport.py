@@ -179,7 +179,14 @@ class Transport:
     def post(self, url: str, fields: Mapping[str, str]) -> Answer:
         """The answer to a form, which is not sent on to where the answer may redirect."""
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        return self._send("POST", url, kind, urlencode(fields))
+        return self._send("POST", url, kind, urlencode(fields).encode())
+
+    def put(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, authorization: str
+    ) -> Answer:
+        """The answer to what is put to an address, which is not sent on to where the answer may redirect."""
+        own = {"Authorization": authorization} if authorization else {}
+        return self._send(method, url, {**headers, **own}, body)
 
     def named(self, url: str, by: str) -> str:
         """An address that the answer of another names; raises RegistryFailed for one that is not followed."""
@@ -226,7 +233,7 @@ class Transport:
 
     # What may pass is asked again, later; the body of such an answer is not read.
     def _send(
-        self, method: str, url: str, headers: Mapping[str, str], body: str | None = None
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> Answer:
         with self.in_time(url):
             response = self._manager(url).urlopen(

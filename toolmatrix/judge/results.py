@@ -9,14 +9,14 @@ is taken; one that was cut off is taken away, and lines of another run are left 
 from __future__ import annotations
 
 from toolmatrix.errors import BoundReached, CannotSay, Position, UsageError
-from toolmatrix.finding import PLAIN, VERDICTS, Judged, Verdict
+from toolmatrix.finding import VERDICTS, Judged
 from toolmatrix.judge.pool import Pool
 from toolmatrix.judge.validator import Attempt, refused
 from toolmatrix.outputs import KeptLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -70,7 +70,7 @@ def merged(paths: Iterable[str]) -> dict[str, Judged]:
 
         def take(body: Any, path: str = path, own: dict[str, Judged] = own) -> None:
             runs.setdefault(body["run"], path)
-            own[body["subject"]] = _judged(body)
+            own[body["subject"]] = Judged.from_json(body)
 
         KeptLines(path, VERDICTS, take).read()
         for subject, judged in own.items():
@@ -114,7 +114,7 @@ class Results:
     def _take(self, body: Any) -> None:
         # Of a subject that was judged twice the last line counts: it was another one by the second time.
         if body["run"] == self.key:
-            self.done[body["subject"]] = body.get("identity", ""), _judged(body)
+            self.done[body["subject"]] = body.get("identity", ""), Judged.from_json(body)
 
     def identity(self, name: str) -> str:
         """The identity of a subject when it was judged; empty where there is no result of it."""
@@ -132,31 +132,3 @@ class Results:
 
     def __exit__(self, *_: object) -> None:
         self.kept.__exit__()
-
-
-def _judged(body: Mapping[str, Any]) -> Judged:
-    lock = body["lock"] or {"path": "", "digest": "", "target": ""}
-    return Judged(
-        subject=body["subject"],
-        platform=body["platform"] or "",
-        digest=body["digest"] or "",
-        lock=lock["path"],
-        lock_digest=lock["digest"],
-        target=lock["target"],
-        verdicts=tuple(map(_verdict, body["verdicts"])),
-    )
-
-
-def _verdict(body: Mapping[str, Any]) -> Verdict:
-    where = body["where"]
-    return Verdict(
-        word=body["verdict"],
-        wanted=body["expected"] or "",
-        found=body["actual"] or "",
-        where=where["path"] or "",
-        layer=where["layer"] or "",
-        made_by=where["instruction"] or "",
-        others=tuple((one["version"], one["where"]) for one in body["others"]),
-        facts=tuple(body["facts"]),
-        **{name: body[name] or "" for name in PLAIN},
-    )

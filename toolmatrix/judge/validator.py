@@ -12,7 +12,8 @@ from toolmatrix.errors import (
     ToolMissing,
     UsageError,
 )
-from toolmatrix.finding import FAIL, PASS, UNKNOWN, WARN, Judged, Verdict
+from toolmatrix.finding import FAIL, PASS, UNKNOWN, VERDICTS, WARN, Judged, Verdict
+from toolmatrix.images.limits import Budget
 from toolmatrix.images.platforms import this_platform
 from toolmatrix.inventory.model import LOCK
 from toolmatrix.judge import expectations, images, locked, probes
@@ -23,11 +24,18 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from toolmatrix.facts.index import Index
     from toolmatrix.inventory.model import Inventory
     from toolmatrix.inventory.running import ProgramProbe
     from toolmatrix.lock.model import Lock, LockedTarget
+
+
+REGISTRY = "registry:"
+"""How subjects begin that verdicts can be attached to."""
+# The media type of verdicts that are attached.
+_ATTACHED = "application/vnd.toolmatrix.verdicts.v1+json"
 
 
 class Baseline(Value):
@@ -124,6 +132,7 @@ class Validator(Value):
     only: tuple[str, ...] = ()
     run: bool = True
     strict: bool = False
+    attach: bool = False
 
     @property
     def key(self) -> str:
@@ -138,7 +147,28 @@ class Validator(Value):
         return sha256(repr((__version__, matrix, *asked, *options)).encode()).hexdigest()
 
     def judge(self, subject: str) -> Judged:
-        """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed."""
+        """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed.
+
+        With `attach` they are those that are attached to an image in a registry, or are attached to it.
+        """
+        if not self.attach:
+            return self._judged(subject)
+        from toolmatrix.images import referrers
+
+        place, budget = subject.removeprefix(REGISTRY), Budget(subject)
+        run = {f"{LABEL}run": self.key}
+        with referrers.opened(place, _ATTACHED, budget) as there:
+            kept = there.found(run)
+            if kept is not None:
+                # Another name of the same image may have been judged.
+                return _attached(kept, budget).replace(subject=subject)
+            judged = self._judged(subject)
+            # What a name stood for before and after it was read is what was read.
+            if locked.identity(subject) == there.digest:
+                there.put(judged.to_json(), run)
+        return judged
+
+    def _judged(self, subject: str) -> Judged:
         inventory = locked.observe(subject, self.platform, self.directory, None, self.asks)
         baseline = self.baseline.of(inventory)
         expected = list(baseline.expected)
@@ -199,6 +229,15 @@ class Validator(Value):
         if identity and identity != locked.identity(subject, self.directory):
             identity = ""
         return Attempt(identity=identity, judged=judged)
+
+
+def _attached(document: Any, budget: Budget) -> Judged:
+    try:
+        return Judged.from_json(document)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise budget.refusal(
+            "what is attached to the image is damaged", f"`{VERDICTS}`", "another document"
+        ) from None
 
 
 def refused(subject: str, error: Exception) -> Judged:
