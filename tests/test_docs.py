@@ -32,6 +32,7 @@ from toolmatrix.api import checks
 from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.main import main
 from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
+from toolmatrix.cli.tools import TOOLS
 from toolmatrix.facts.evidence import WORDS
 from toolmatrix.resources import rules_path, schema_path
 
@@ -353,6 +354,15 @@ def measured() -> list[str]:
     return table(("median", "toolmatrix", "the other"), rows)
 
 
+def tools() -> list[str]:
+    """The questions of assistants, each with its arguments."""
+    rows = []
+    for tool in TOOLS.values():
+        arguments = (f"`{name}`" for name in tool.input_schema()["properties"])
+        rows.append([f"`{tool.name}`", tool.about, ", ".join(arguments)])
+    return table(("tool", "what it answers", "arguments"), rows)
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "request-options": lambda: table(OPTION_HEAD, (option_row(OPTIONS[name]) for name in REQUEST)),
     "own-options": own_options,
@@ -360,6 +370,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "exit-codes": lambda: table(("exit code", "what it says"), exit_codes()),
     "schemas": schemas,
     "measured": measured,
+    "tools": tools,
 }
 
 

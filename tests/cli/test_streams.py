@@ -42,6 +42,7 @@ LINES = {
     "render": ["render", "--list-formats"],
     "fetch": ["fetch", "--help"],
     "page": ["page", "--help"],
+    "mcp": ["mcp", "--help"],
     "build": ["build"],
     "stages": ["stages", "--from-log", str(ROOT / "docs/logs/cuda-13.0.log")],
     "diagnose": ["diagnose", str(ROOT / "docs/logs/build.log")],

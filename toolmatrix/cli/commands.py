@@ -388,6 +388,13 @@ _ALL = (
         ),
     ),
     Command(
+        name="mcp",
+        summary="answer coding assistants, by the Model Context Protocol on stdin and stdout",
+        request=True,
+        formats=("text",),
+        examples=("toolmatrix mcp", "toolmatrix mcp --matrix ours.yaml --distro debian12"),
+    ),
+    Command(
         name="rule",
         summary="what a code such as TM101 means",
         usage="[CODE...]",

@@ -82,21 +82,19 @@ class _Run:
         """Execute, and word what goes wrong."""
         try:
             return self.execute()
-        except ToolmatrixError as error:
-            return self.report(error)
         except BrokenPipeError:
             raise
-        except MemoryError:
-            return self.report(
-                BoundReached(
-                    "the memory of this process does not suffice",
-                    help="raise what limits it (`ulimit -a`), or take a machine that has more",
-                )
-            )
         except Exception as error:  # noqa: BLE001 - the one place where a defect becomes an exit code
             if interrupts.are_behind(error):
                 raise KeyboardInterrupt from None
-            return self.report_defect(error)
+            told = as_told(error)
+            code = self.report(told)
+            # What was not raised as an error of ours is a defect, but for want of memory.
+            if type(told) is ToolmatrixError and self._very_verbose():
+                import traceback
+
+                self.tell("".join(traceback.format_exception(error)))
+            return code
 
     def execute(self) -> int:
         # Asked by shells, not by people: it is in no list of commands.
@@ -158,17 +156,6 @@ class _Run:
             self.tell(error_text(second, self._terminal()))
         return error.exit_code
 
-    def report_defect(self, error: Exception) -> int:
-        """Word a defect of toolmatrix; the traceback only with -vv."""
-        what = f"internal error: {type(error).__name__}: {error}"
-        help = "this is a defect of toolmatrix; please report it with what the same command and `-vv` print"
-        code = self.report(ToolmatrixError(what, help=help))
-        if self._very_verbose():
-            import traceback
-
-            self.tell("".join(traceback.format_exception(error)))
-        return code
-
     def tell(self, text: str) -> None:
         """Write to stderr."""
         tell(self.stderr, text)
@@ -207,6 +194,21 @@ def version_line() -> str:
     except (ImportError, ToolmatrixError):
         return f"toolmatrix {__version__}"
     return f"toolmatrix {__version__} (matrix {date}, {count} facts)"
+
+
+def as_told(error: Exception) -> ToolmatrixError:
+    """What a user is told of whatever was raised: an error as it is, a bound, or a defect of toolmatrix."""
+    if isinstance(error, ToolmatrixError):
+        return error
+    if isinstance(error, MemoryError):
+        return BoundReached(
+            "the memory of this process does not suffice",
+            help="raise what limits it (`ulimit -a`), or take a machine that has more",
+        )
+    return ToolmatrixError(
+        f"internal error: {type(error).__name__}: {error}",
+        help="this is a defect of toolmatrix; please report it with what the same command and `-vv` print",
+    )
 
 
 def error_text(error: ToolmatrixError, terminal: Terminal) -> str:

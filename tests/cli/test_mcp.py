@@ -1,0 +1,117 @@
+"""`toolmatrix mcp`: the SDK's own client asks a real server over its stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import matrix
+from tests.cli.test_tools import LOG, SAME
+from toolmatrix.cli.tools import TOOLS
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+    from tests.cli.conftest import Cli
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_without_the_sdk_it_is_named(real: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp.server.stdio", None)
+    asked = real("mcp")
+    assert (asked.code, asked.out) == (5, "")
+    assert asked.err.splitlines() == [
+        "error[TM500]: `mcp` is not installed",
+        "  expected: the SDK of the Model Context Protocol",
+        "help: pip install 'toolmatrix[mcp]'",
+    ]
+
+
+def test_stdin_is_for_messages_alone(real: Cli) -> None:
+    asked = real("mcp", "--matrix", "-")
+    assert asked.code == 2
+    assert asked.err.splitlines() == [
+        "error[TM901]: only one thing can be read from stdin",
+        "  expected: `-` once",
+        "  found: the messages of a client and a matrix",
+        "help: put one of the two in a file",
+    ]
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_client_that_cannot_be_told_is_said(cache: str) -> None:
+    ping = b'no message\n{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "toolmatrix", "mcp"],
+            env={"XDG_CACHE_HOME": cache, "PYTHONPATH": str(ROOT)},
+            input=ping,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.decode().splitlines() == [
+        "error[TM905]: cannot speak with the client",
+        "  found: No space left on device",
+    ]
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_client_of_the_sdk_is_answered(real: Cli, cache: str) -> None:
+    asyncio.run(asyncio.wait_for(_asked(real, cache), 120))
+
+
+async def _asked(real: Cli, cache: str) -> None:
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "toolmatrix", "mcp", "--distro", "debian12"],
+        env={"XDG_CACHE_HOME": cache, "PYTHONPATH": str(ROOT)},
+    )
+    async with Client(stdio_client(command)) as client:
+        assert client.server_info
+        assert client.server_info.name == "toolmatrix"
+        assert matrix.index().header["date"] in (client.instructions or "")
+        listed = (await client.list_tools()).tools
+        assert [tool.name for tool in listed] == list(TOOLS)
+        assert all(tool.annotations and tool.annotations.read_only_hint for tool in listed)
+        # The client holds each answer to the schema that the server gave.
+        for name, (arguments, words) in SAME.items():
+            own = ["--distro", "debian12"] if "distro" in TOOLS[name].options else []
+            await _is_the_command(real, client, name, arguments, [*words, *own])
+        refused = await client.call_tool("resolve", {"request": ["tensorfow"]})
+        assert refused.is_error
+        assert _text(refused).startswith("error[TM110]: no component is called `tensorfow`\n")
+        assert refused.structured_content["error"]["code"] == "TM110"
+        # Questions at once wait for each other.
+        both = [client.call_tool("diagnose", {"log": LOG}) for _ in range(2)]
+        first, second = await asyncio.gather(*both)
+        assert _text(first) == _text(second) != ""
+
+
+async def _is_the_command(
+    real: Cli, client: Client, name: str, arguments: dict[str, Any], words: list[str]
+) -> None:
+    answer = await client.call_tool(name, arguments)
+    command = name.replace("_", "-")
+    assert not answer.is_error
+    assert _text(answer) == real(command, *words).out
+    assert answer.structured_content == real(command, *words, "--json").json()
+
+
+def _text(answer: Any) -> str:
+    [content] = answer.content
+    return str(content.text)

@@ -1,0 +1,239 @@
+"""The questions of assistants: arguments in, the answer of the command and its document out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+import toolmatrix
+from tests import matrix
+from toolmatrix.api.requests import OpenMatrix
+from toolmatrix.cli import tools
+from toolmatrix.cli.options import OPTIONS
+from toolmatrix.cli.tools import TOOLS, Standing, ToolReply, tell
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+ROOT = Path(__file__).parents[2]
+LOG = str(ROOT / "docs" / "logs" / "build.log")
+
+# Arguments, and the command that asks the same.
+SAME: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "resolve": (
+        {"request": ["tensorflow==2.6.5"], "target": ["x86", "arm"], "align": ["python"]},
+        ["tensorflow==2.6.5", "--target", "x86,arm", "--align", "python"],
+    ),
+    "why_not": (
+        {"request": ["cuda==11.0"], "with": ["tensorflow==2.6.5"], "arch": ["sm_86"]},
+        ["cuda==11.0", "--with", "tensorflow==2.6.5", "--arch", "sm_86"],
+    ),
+    "explain": (
+        {"name": "cuda", "request": ["tensorflow==2.6.5"], "invert": True},
+        ["cuda", "tensorflow==2.6.5", "--invert"],
+    ),
+    "show": ({"subject": "bazel", "at": "2022-01-01"}, ["bazel", "--at", "2022-01-01"]),
+    "diagnose": ({"log": LOG, "limit": 1}, [LOG, "--limit", "1"]),
+}
+
+
+@pytest.fixture
+def standing() -> Standing:
+    """The built-in matrix, and nothing else."""
+    return Standing(matrix=OpenMatrix(index=matrix.index()))
+
+
+def refused(name: str, arguments: dict[str, Any], standing: Standing) -> list[str]:
+    """The lines of an error, which is a document as well."""
+    told = tell(name, arguments, standing)
+    assert told.failed
+    assert told.document["schema"] == "toolmatrix.error/1"
+    return told.text.splitlines()
+
+
+def test_every_question_is_tried() -> None:
+    assert set(SAME) == set(TOOLS)
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_an_assistant_is_told_what_the_command_prints(
+    name: str, standing: Standing, real: Cli
+) -> None:
+    arguments, words = SAME[name]
+    jsonschema.validate(
+        arguments | {"cpu": "any"} if "cpu" in arguments else arguments, shape(name)
+    )
+    told = tell(name, arguments, standing)
+    command = name.replace("_", "-")
+    assert not told.failed
+    assert told.text == real(command, *words).out
+    assert told.document == json.loads(json.dumps(told.document))
+    assert told.document == real(command, *words, "--json").json()
+    jsonschema.validate(told.document, TOOLS[name].output_schema())
+
+
+def shape(name: str) -> dict[str, Any]:
+    """The schema of a tool's arguments, which is one itself."""
+    schema = TOOLS[name].input_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return schema
+
+
+def test_arguments_are_the_options_of_the_command() -> None:
+    held = shape("why_not")
+    assert list(held["properties"])[:4] == ["request", "target", "from", "accelerator"]
+    assert held["required"] == ["request"]
+    assert held["properties"]["with"] == {
+        "type": "array",
+        "items": {"type": "string", "maxLength": 400},
+        "maxItems": 100,
+        "description": OPTIONS["with_"].help,
+    }
+    assert held["properties"]["prefer"]["enum"] == ["newest", "oldest", "best-evidence"]
+
+
+def test_one_word_may_stand_for_a_list_and_null_for_nothing(standing: Standing) -> None:
+    listed = tell("resolve", {"request": ["cuda"], "device": ["A100", "H100"]}, standing)
+    plain = {"request": "cuda", "device": "A100,H100", "cpu": None}
+    assert tell("resolve", plain, standing) == listed
+    assert not listed.failed
+
+
+def test_schemas_refuse_another_document(standing: Standing) -> None:
+    told = tell("show", {"subject": "bazel"}, standing)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(told.document, TOOLS["resolve"].output_schema())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(
+            {"request": ["tensorfow"]},
+            [
+                "error[TM110]: no component is called `tensorfow`",
+                "  expected: perhaps `tensorflow`, `tensorflow-io`, `tensorflow-gpu`",
+                "  found: `tensorfow`",
+                "help: `toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own",
+            ],
+            id="unknown",
+        ),
+        pytest.param(
+            {"request": ["torch"], "target": "x87"},
+            [
+                "error[TM901]: bad value for `target`",
+                "  expected: one of x86, arm, amd",
+                "  found: `x87`",
+                "help: did you mean `x86`?",
+            ],
+            id="word",
+        ),
+        pytest.param(
+            {"request": ["torch"], "device": [3]},
+            [
+                "error[TM901]: bad value for `device`",
+                "  expected: a string or a list of strings",
+                "  found: a list",
+            ],
+            id="kind",
+        ),
+        pytest.param(
+            {"request": ["torch"], "distro": "d" * 401},
+            [
+                "error[TM901]: `distro` is too long",
+                "  expected: at most 400 letters, and 100 of a list",
+                "  found: 401 letters in 1",
+            ],
+            id="long",
+        ),
+        pytest.param(
+            {"request": ["torch"] * 101},
+            [
+                "error[TM901]: `request` is too long",
+                "  expected: at most 400 letters, and 100 of a list",
+                "  found: 5 letters in 101",
+            ],
+            id="many",
+        ),
+        pytest.param(
+            {},
+            [
+                "error[TM901]: bad value for `request`",
+                f"  expected: {TOOLS['resolve'].first['request'].help}",
+                "  found: nothing",
+            ],
+            id="nothing",
+        ),
+        pytest.param(
+            {"request": {"a": 1}},
+            [
+                "error[TM901]: bad value for `request`",
+                f"  expected: {TOOLS['resolve'].first['request'].help}",
+                "  found: a table",
+            ],
+            id="object",
+        ),
+    ],
+)
+def test_a_bad_argument_is_an_error_of_the_tool(
+    arguments: dict[str, Any], said: list[str], standing: Standing
+) -> None:
+    assert refused("resolve", arguments, standing) == said
+
+
+def test_what_no_tool_takes_is_named(standing: Standing) -> None:
+    assert refused("show", {"subject": "cuda", "taget": "x86"}, standing) == [
+        "error[TM901]: `show` takes no `taget`",
+        "  expected: subject, at",
+        "  found: `taget`",
+    ]
+    assert refused("harvest", {}, standing) == [
+        "error[TM901]: no tool is called `harvest`",
+        "  expected: resolve, why_not, explain, show, diagnose",
+    ]
+
+
+def test_a_defect_is_told_without_a_traceback(
+    standing: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_words: str, **_options: object) -> None:
+        raise ZeroDivisionError("nobody expected this")
+
+    monkeypatch.setattr(toolmatrix, "show", broken, raising=False)
+    assert refused("show", {"subject": "cuda"}, standing) == [
+        "error[TM900]: internal error: ZeroDivisionError: nobody expected this",
+        "help: this is a defect of toolmatrix; please report it with what the same command and `-vv` print",
+    ]
+
+
+def test_a_log_is_a_path_or_its_lines(standing: Standing, tmp_path: Path) -> None:
+    text = Path(LOG).read_text()
+    (tmp_path / "build.log").write_text(text)
+    there = tell("diagnose", {"log": "build.log"}, standing.replace(directory=str(tmp_path)))
+    here = tell("diagnose", {"log": text}, standing)
+    assert codes(there) == codes(here) == ["TM201"]
+    assert refused("diagnose", {"log": "line\n" * tools.LONGEST_LOG}, standing)[1:] == [
+        "  expected: at most 1048576 letters, and 100 of a list",
+        "  found: 5242880 letters in 1",
+    ]
+    assert refused("diagnose", {"log": str(tmp_path / "no.log")}, standing)[:2] == [
+        "error[TM906]: cannot read the log",
+        f"  --> {tmp_path}/no.log",
+    ]
+
+
+def codes(told: ToolReply) -> list[str]:
+    """The codes of what was found."""
+    return [one["code"] for one in told.document["findings"]]
+
+
+def test_options_of_the_server_hold_until_a_question_says_otherwise(standing: Standing) -> None:
+    arm = standing.replace(options={"target": ("arm",), "invert": True})
+    wanted = {"request": ["tensorflow==2.6.5"]}
+    assert list(tell("resolve", wanted, arm).document["targets"]) == ["arm"]
+    assert list(tell("resolve", wanted | {"target": "x86"}, arm).document["targets"]) == ["x86"]
+    assert not tell("show", {"subject": "bazel"}, arm).failed

@@ -1,0 +1,112 @@
+"""`toolmatrix mcp`: the questions of `cli.tools` for assistants that speak the Model Context Protocol.
+
+Messages come on stdin and answers go to stdout, as the official SDK reads and writes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from toolmatrix import __version__
+from toolmatrix.api.requests import OpenMatrix
+from toolmatrix.cli.options import OPTIONS
+from toolmatrix.cli.tools import OF_REQUEST, TOOLS, Standing, tell
+from toolmatrix.errors import OutputError, ToolMissing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcp import types
+    from mcp.server import Server
+
+    from toolmatrix.cli.context import Context
+
+_INSTRUCTIONS = """\
+toolmatrix knows which versions of machine-learning tool chains go together, from facts with sources, read up to {date}.
+Ask it before you name a version of a framework, CUDA, ROCm, cuDNN, Python, a compiler or a driver. Its answers are yes,
+no, or that nobody knows; it says how well each line is known. Pass on what it says is unknown or disputed.
+"""
+
+
+def run(context: Context) -> int:
+    """Answer until the client is gone."""
+    # Messages are read there, and nothing else.
+    context.piped.taken = "the messages of a client"
+    options = {
+        name: context.options[name]
+        for name in OF_REQUEST
+        if context.options[name] != OPTIONS[name].default
+    }
+    # Paths of the options are ready; those of questions are not.
+    standing = Standing(
+        matrix=OpenMatrix(index=context.index(), paths=context.matrices),
+        options=options,
+        directory=context.options.directory,
+    )
+    try:
+        from mcp.server.stdio import stdio_server
+    except ImportError:
+        raise ToolMissing(
+            "`mcp` is not installed",
+            expected="the SDK of the Model Context Protocol",
+            help="pip install 'toolmatrix[mcp]'",
+        ) from None
+
+    async def serve() -> None:
+        made = server(standing)
+        async with stdio_server() as (read, write):
+            await made.run(read, write, made.create_initialization_options())
+
+    try:
+        asyncio.run(serve())
+    except Exception as failed:
+        # The SDK hands on in a group what its tasks raise.
+        first = getattr(failed, "exceptions", (failed,))[0]
+        if not isinstance(first, OSError):
+            raise
+        raise OutputError("cannot speak with the client", found=first.strerror or "") from None
+    return 0
+
+
+def server(standing: Standing) -> Server[Any]:
+    """The server of the SDK, over whatever carries its messages."""
+    from mcp import types
+    from mcp.server import Server
+
+    # One question at a time, in a thread of its own, so that messages are read meanwhile.
+    alone = asyncio.Lock()
+    listed = types.ListToolsResult(
+        tools=[
+            types.Tool(
+                name=tool.name,
+                description=tool.about,
+                input_schema=tool.input_schema(),
+                output_schema=tool.output_schema(),
+                annotations=types.ToolAnnotations(
+                    read_only_hint=True, idempotent_hint=True, open_world_hint=False
+                ),
+            )
+            for tool in TOOLS.values()
+        ]
+    )
+
+    async def tools(_context: Any, _params: Any) -> types.ListToolsResult:
+        return listed
+
+    async def call(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        async with alone:
+            told = await asyncio.to_thread(tell, params.name, params.arguments or {}, standing)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=told.text)],
+            structured_content=dict(told.document),
+            is_error=told.failed,
+        )
+
+    return Server(
+        "toolmatrix",
+        version=__version__,
+        instructions=_INSTRUCTIONS.format(date=standing.matrix.date),
+        on_list_tools=tools,
+        on_call_tool=call,
+    )

@@ -1,0 +1,243 @@
+"""The questions that an assistant can ask: their arguments, declared as options are, and their answers as documents.
+
+Nothing here knows how they are carried; `toolmatrix.cli.mcp` does.
+"""
+
+from __future__ import annotations
+
+import os
+
+import toolmatrix
+from toolmatrix import resources
+from toolmatrix.api import PLAIN
+from toolmatrix.cli.main import as_told, error_text
+from toolmatrix.cli.option import toml_kind
+from toolmatrix.cli.options import OPTIONS
+from toolmatrix.errors import UsageError
+from toolmatrix.request import fields
+from toolmatrix.request.fields import BadValue
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from toolmatrix.api import Outcome
+    from toolmatrix.api.requests import OpenMatrix
+    from toolmatrix.cli.option import Option
+    from toolmatrix.errors import ToolmatrixError
+
+# Letters of a word, words of a list, and letters of a log that is handed over: a longer one is named by its path.
+LONGEST_WORD = 400
+MOST_WORDS = 100
+LONGEST_LOG = 1 << 20
+
+OF_REQUEST = (*fields.OPTIONS, "keep")
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class Standing(Value):
+    """What holds for every question: the matrix, options by their names, and the directory of relative paths."""
+
+    matrix: OpenMatrix
+    options: Mapping[str, Any] = {}
+    directory: str = ""
+
+    def path(self, text: str) -> str:
+        """A path from an argument, ready to be opened."""
+        return os.path.join(self.directory, text)
+
+
+class _First(Value):
+    """What a question is about, which the command takes as its arguments."""
+
+    help: str
+    several: bool = False
+    needed: bool = True
+    # It is a path, unless it has a line break in it.
+    text: bool = False
+
+    @property
+    def longest(self) -> int:
+        return LONGEST_LOG if self.text else LONGEST_WORD
+
+    def words(self, name: str, value: Any, standing: Standing) -> list[str]:
+        """The arguments that a value stands for. Raises UsageError."""
+        given = _bounded(name, value if isinstance(value, list) else [value], self.longest)
+        if not all(isinstance(word, str) for word in given) or not (given or not self.needed):
+            raise _wrong(name, BadValue(self.help, toml_kind(value) if given else "nothing"))
+        return [word if not self.text or "\n" in word else standing.path(word) for word in given]
+
+
+class Tool(Value):
+    """A question: the function of `toolmatrix` that answers it, what it takes, and the documents that it may give."""
+
+    name: str
+    about: str
+    first: Mapping[str, _First]
+    options: tuple[str, ...] = ()
+    documents: tuple[str, ...]
+
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments."""
+        shapes: dict[str, Any] = {}
+        for name, first in self.first.items():
+            shapes[name] = _shape("list" if first.several else "text", first.longest)
+            shapes[name]["description"] = first.help
+        for option in map(OPTIONS.__getitem__, self.options):
+            shape = shapes[option.key] = _shape(option.kind, LONGEST_WORD)
+            shape["description"] = option.help
+            if option.choices:
+                shape["enum"] = list(option.choices)
+        return {
+            "$schema": _DRAFT,
+            "type": "object",
+            "properties": shapes,
+            "required": [name for name, first in self.first.items() if first.needed],
+            "additionalProperties": False,
+        }
+
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the documents."""
+        held = {name: resources.load_json(resources.schema_path(name)) for name in self.documents}
+        # With an address of its own each keeps its own definitions.
+        return {
+            "$schema": _DRAFT,
+            "type": "object",
+            "anyOf": [{"$ref": f"#/$defs/{name}"} for name in held],
+            "$defs": {name: {"$id": f"{name}.schema.json", **one} for name, one in held.items()},
+        }
+
+    def ask(self, arguments: Mapping[str, Any], standing: Standing) -> Outcome:
+        """The answer. Raises ToolmatrixError."""
+        by_key = {OPTIONS[name].key: OPTIONS[name] for name in self.options}
+        unknown = [name for name in arguments if name not in self.first and name not in by_key]
+        if unknown:
+            raise UsageError(
+                f"`{self.name}` takes no `{unknown[0]}`",
+                expected=", ".join((*self.first, *by_key)),
+                found=f"`{unknown[0]}`",
+            )
+        # What is null was not given: some clients name every argument.
+        given = {name: value for name, value in arguments.items() if value is not None}
+        words = [
+            word
+            for name, first in self.first.items()
+            for word in first.words(name, given.pop(name, []), standing)
+        ]
+        options = {
+            name: standing.options[name] for name in self.options if name in standing.options
+        }
+        for key, value in given.items():
+            option = by_key[key]
+            accepted = _accepted(option, _bounded(key, value))
+            options[option.name] = standing.path(accepted) if option.shape == "path" else accepted
+        answer: Outcome = getattr(toolmatrix, self.name)(*words, matrix=standing.matrix, **options)
+        return answer
+
+
+class ToolReply(Value):
+    """What an assistant is told: the text that the command prints, and its document."""
+
+    text: str
+    document: Mapping[str, Any]
+    failed: bool = False
+
+
+def tell(name: str, arguments: Mapping[str, Any], standing: Standing) -> ToolReply:
+    """The answer to a question by its name, or the error in its place; raises nothing."""
+    try:
+        found = _tool(name).ask(arguments, standing)
+        return ToolReply(text=found.text(), document=found.to_json())
+    except Exception as raised:  # noqa: BLE001 - a defect of one answer must not end the others
+        error = as_told(raised)
+        return ToolReply(text=error_text(error, PLAIN), document=error.to_json(), failed=True)
+
+
+def _tool(name: str) -> Tool:
+    if name in TOOLS:
+        return TOOLS[name]
+    raise UsageError(f"no tool is called `{name}`", expected=", ".join(TOOLS))
+
+
+def _shape(kind: str, longest: int) -> dict[str, Any]:
+    text = {"type": "string", "maxLength": longest}
+    shapes: dict[str, dict[str, Any]] = {
+        "text": text,
+        "list": {"type": "array", "items": text, "maxItems": MOST_WORDS},
+        "flag": {"type": "boolean"},
+        "number": {"type": "integer", "minimum": 0},
+    }
+    return shapes[kind]
+
+
+def _bounded(name: str, value: Any, longest: int = LONGEST_WORD) -> Any:
+    words = value if isinstance(value, list) else [value]
+    letters = max((len(word) for word in words if isinstance(word, str)), default=0)
+    if len(words) > MOST_WORDS or letters > longest:
+        raise UsageError(
+            f"`{name}` is too long",
+            expected=f"at most {longest} letters, and {MOST_WORDS} of a list",
+            found=f"{letters} letters in {len(words)}",
+        )
+    return value
+
+
+def _accepted(option: Option, value: Any) -> Any:
+    try:
+        return option.accept(value)
+    except BadValue as bad:
+        raise _wrong(option.key, bad) from None
+
+
+def _wrong(name: str, bad: BadValue) -> ToolmatrixError:
+    return bad.about(UsageError, f"`{name}`")
+
+
+_COMPONENT = _First(help="a component, or one of its releases: `cuda`, `torch==2.7.1`")
+_WANTED = _First(
+    help="what is wanted, each a component with or without versions: `torch`, `tensorflow==2.6.5`, `cuda>=12,<13`",
+    several=True,
+)
+
+_ALL = (
+    Tool(
+        name="resolve",
+        about="Which versions of a machine-learning tool chain go together (framework, Python, compiler, CUDA, ROCm, "
+        "cuDNN, flags), with the command that installs them and the evidence and source of each; or why none do.",
+        first={"request": _WANTED},
+        options=OF_REQUEST,
+        documents=("resolution", "conflict"),
+    ),
+    Tool(
+        name="why_not",
+        about="What forbids a combination of versions and which changes allow it, each of them solved; or that "
+        "nothing forbids it.",
+        first={"request": _WANTED},
+        options=OF_REQUEST,
+        documents=("resolution", "conflict"),
+    ),
+    Tool(
+        name="explain",
+        about="Why a component is at its version in the answer to a request, and what was refused.",
+        first={"name": _COMPONENT, "request": _WANTED.replace(needed=False)},
+        options=("invert", *OF_REQUEST),
+        documents=("explanation", "conflict"),
+    ),
+    Tool(
+        name="show",
+        about="A component at a glance: its releases with their days, its builds, and what facts say.",
+        first={"subject": _COMPONENT},
+        options=("at",),
+        documents=("component",),
+    ),
+    Tool(
+        name="diagnose",
+        about="Known failures in the log of a build or a program, the facts behind them, and the way out.",
+        first={"log": _First(help="the path of the log, or its lines", text=True)},
+        options=("lock", "limit"),
+        documents=("findings",),
+    ),
+)
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in _ALL}
