@@ -230,6 +230,30 @@ def test_one_file_is_judged_by_what_it_says(cli: Cli, here: Path) -> None:
     assert both["findings"] == whole["findings"]
 
 
+def test_a_file_that_is_named_is_put_on_top_and_judged_alone(
+    cli: Cli, here: Path, sound: str
+) -> None:
+    ours = here / "ours.yaml"
+    ours.write_text(
+        "schema: toolmatrix.facts/1\n"
+        "releases:\n"
+        "  - {id: more, component: lib, source: vendor, evidence: artifact, where: list,\n"
+        '     versions: {"3.0": {}}}\n'
+    )
+    asked = cli("check", "--matrix", sound, "ours.yaml", "--json")
+    words = ("--matrix", sound, "--matrix", "ours.yaml", "--only", "ours.yaml")
+    assert asked == cli("check", *words, "--json")
+    assert asked.json()["summary"]["releases"] == 1
+    # What is in force already is there once.
+    facts = sound.replace("front", "facts")
+    only = cli("check", "--matrix", sound, "--only", facts, "--json")
+    assert cli("check", "--matrix", sound, facts, "--json") == only
+    assert (only.code, only.json()["subject"]) == (0, facts)
+    absent = cli("check", "--matrix", sound, "no.yaml")
+    assert absent.code == 2
+    assert absent.err.startswith("error[TM903]: the matrix file cannot be read\n  --> no.yaml\n")
+
+
 def test_the_closing_line_names_the_file(cli: Cli, sound: str) -> None:
     run = cli("check", "--matrix", sound, "--only", "facts.yaml")
     assert run.code == 0

@@ -195,13 +195,15 @@ _ALL = (
     Command(
         name="check",
         module="reports",
-        summary="whether the matrix itself is sound",
+        summary="whether the matrix itself is sound, or files on top of it",
+        usage="[FILE...]",
+        completer="file",
         own=("only", "stale", "render", "arch"),
         formats=("text", "json", "sarif", "github", *_PICTURES),
         examples=(
             "toolmatrix check",
             "toolmatrix check --only matrix/curated/bazel.yaml",
-            "toolmatrix check --matrix ours.yaml --stale 180",
+            "toolmatrix check ours.yaml --stale 180",
             "toolmatrix check --format sarif --output findings.sarif",
             "toolmatrix check --render --arch sm_80,gfx90a",
         ),

@@ -138,6 +138,13 @@ class Context(Value):
         )
 
     @property
+    def title(self) -> str:
+        """The command line that asked, for above its result."""
+        import shlex
+
+        return shlex.join(("toolmatrix", *self.asked))
+
+    @property
     def stdin(self) -> TextIO:
         """The stream that is piped in."""
         return self.piped.stream
@@ -174,9 +181,7 @@ class Context(Value):
         elif form == "text":
             self.write(found.text(self.terminal, **how))
         else:
-            import shlex
-
-            self.write(found.written(form, shlex.join(("toolmatrix", *self.asked))))
+            self.write(found.written(form, self.title))
         # Whoever uploads SARIF judges by its findings, and a step that failed would upload none.
         return 0 if form == "sarif" else found.exit_code
 

@@ -41,6 +41,7 @@ def check(context: Context) -> int:
     from toolmatrix.api import checks
     from toolmatrix.cli.progress import Progress, summarize
 
+    context = _with_files(context)
     options = context.options
     if options.render:
         return _renders(context)
@@ -52,6 +53,25 @@ def check(context: Context) -> int:
     if options.format == "github":
         summarize(context, found.written("md"))
     return context.give(found)
+
+
+def _with_files(context: Context) -> Context:
+    """This run with the files that it names in force, and they alone judged."""
+    from toolmatrix.api import checks
+
+    if not context.arguments:
+        return context
+    files = tuple(map(context.path, context.arguments))
+    there = set(map(os.path.realpath, checks.files(context.matrices)))
+    more = tuple(path for path in files if os.path.realpath(path) not in there)
+    options = context.options
+    only = () if options.render else files
+    return context.replace(
+        options=options.replace(
+            matrix=(*options.matrix, *more),
+            only=(*options.only, *only),
+        )
+    )
 
 
 def _renders(context: Context) -> int:
@@ -140,4 +160,8 @@ def diagnose(context: Context) -> int:
         # Settings are read anew for it, which a log without a known way out can do without.
         lambda: ask.surroundings(context, index),
     )
+    if options.format == "github":
+        from toolmatrix.cli.progress import summarize
+
+        summarize(context, found.written("md", context.title))
     return context.give(found)

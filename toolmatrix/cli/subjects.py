@@ -230,6 +230,8 @@ def doctor(context: Context) -> int:
         options.directory,
         context.env,
     )
+    if options.format == "github":
+        summarize(context, verdicts.markdown([judged]))
     return context.give(subjects.report([judged]))
 
 
