@@ -1,0 +1,67 @@
+"""What describes the project: the citation, the policy of security, the workflow of releases."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from toolmatrix import __version__
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+RELEASE: dict[Any, Any] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+
+
+@pytest.mark.process
+def test_the_citation_is_one_of_this_release() -> None:
+    path = ROOT / "CITATION.cff"
+    program = Path(sys.executable).with_name("check-jsonschema")
+    ended = subprocess.run(
+        [program, "--builtin-schema", "vendor.citation-file-format", path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout
+    cited = yaml.safe_load(path.read_text())
+    assert cited["version"] == __version__
+    assert cited["license"] == PROJECT["license"]
+    assert cited["repository-code"] == PROJECT["urls"]["Repository"]
+    assert set(cited["keywords"]) <= set(PROJECT["keywords"])
+
+
+def test_urls_of_the_project_lead_to_what_is_here() -> None:
+    home = PROJECT["urls"]["Repository"]
+    for url in PROJECT["urls"].values():
+        assert url.startswith(home)
+        if found := re.search(r"/(?:blob|tree)/main/(.+)$", url):
+            assert (ROOT / found[1]).exists()
+    policy = (ROOT / "SECURITY.md").read_text()
+    assert f"--repo {home.removeprefix('https://github.com/')}`" in policy
+    assert all((ROOT / path).exists() for path in re.findall(r"`(\.github/[^`]+)`", policy))
+
+
+def test_a_release_is_published_without_a_token_and_by_pinned_actions() -> None:
+    build, publish = RELEASE["jobs"]["build"], RELEASE["jobs"]["publish"]
+    assert RELEASE["permissions"] == {}
+    assert publish["permissions"] == {"contents": "write", "id-token": "write"}
+    assert publish["environment"] == "release"
+    steps = [*build["steps"], *publish["steps"]]
+    used = [step["uses"] for step in steps if "uses" in step]
+    assert all(re.search(r"@[0-9a-f]{40}$", one) for one in used)
+    assert sum("attest-build-provenance@" in one for one in used) == 1
+    assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text()
+    # What is signed and built is what is published: nothing is checked out anew.
+    assert not any("checkout" in step.get("uses", "") for step in publish["steps"])
+    assert not any("${{" in step.get("run", "") for step in steps)
