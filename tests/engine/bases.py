@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -81,6 +82,24 @@ def archive(base: Base, folder: Path) -> Path:
             layer.unlink(missing_ok=True)
             part.unlink(missing_ok=True)
     return kept
+
+
+def unpacked(base: Base, folder: Path, root: Path) -> None:
+    """Unpack a base image into a new folder, as root, with the names that this machine knows; raises BaseFailed."""
+    kept = archive(base, folder)
+    root.mkdir()
+    # Owners, modes and devices as they are, which is the tar of the system's business.
+    with tarfile.open(kept) as held:
+        layer = held.extractfile("layer.tar")
+        assert layer is not None
+        with subprocess.Popen(["tar", "-x", "-C", root], stdin=subprocess.PIPE) as tar:
+            assert tar.stdin is not None
+            shutil.copyfileobj(layer, tar.stdin)
+            tar.stdin.close()
+            if tar.wait():
+                raise BaseFailed(f"tar ended with {tar.returncode}")
+    for name in ("resolv.conf", "hosts"):
+        shutil.copy(f"/etc/{name}", root / "etc" / name)
 
 
 def emulate(arch: str) -> None:
