@@ -1,7 +1,9 @@
 // The program itself, in Pyodide: it is asked as any program asks it that imports it.
 
 const PROGRAM = `
-import json, zlib
+import importlib, json, sys, zlib
+
+sys.path.append(place)
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.pack import Pieces
 
@@ -10,6 +12,9 @@ explorer = Explorer(Pieces(size, step, lambda number: zlib.decompress(fetched(nu
 def ask(kind, said):
     return json.dumps(explorer.ask(kind, json.loads(said)))
 `;
+
+// Where Python finds them, in its own file system.
+const PLACE = "/program";
 
 let asked;
 let libraries;
@@ -45,7 +50,7 @@ async function start(config, base) {
   const at = (path) => new URL(path, base).href;
   const said = (done, what) => self.postMessage({ done, what, ready: done === 1 });
   said(0.05, "loading Python");
-  const code = bytes(at(config.code));
+  const code = packed(at(config.code));
   const { folder, size, step, first } = config.matrix;
   const pieces = new Map(first.map((number) => [number, bytes(at(`${folder}${number}.bin`))]));
   const { loadPyodide } = await import(at(`${config.runtime}pyodide.mjs`));
@@ -53,17 +58,20 @@ async function start(config, base) {
     indexURL: at(config.runtime),
     lockFileContents: config.lock,
   });
-  said(0.6, "unpacking the program");
-  python.unpackArchive(await code, "zip");
-  said(0.75, "loading facts");
+  said(0.7, "loading the program and facts");
+  install(python, await code);
   const held = new Map();
   for (const [number, piece] of pieces) held.set(number, new Uint8Array(await piece));
   said(0.9, "starting the program");
+  python.globals.set("place", PLACE);
   python.globals.set("size", size);
   python.globals.set("step", step);
   python.globals.set("fetched", (number) => held.get(number) ?? piece(at(`${folder}${number}.bin`)));
   python.runPython(PROGRAM);
-  libraries = async () => python.unpackArchive(await bytes(at(config.libraries)), "zip");
+  libraries = async () => {
+    install(python, await packed(at(config.libraries)));
+    python.runPython("importlib.invalidate_caches()");
+  };
   said(1, "ready");
   return python.globals.get("ask");
 }
@@ -72,6 +80,26 @@ async function bytes(address) {
   const found = await fetch(address);
   if (!found.ok) throw new Error(`${address}: ${found.status}`);
   return found.arrayBuffer();
+}
+
+/** Files by their names: a line of JSON with the name and the length of each, then they themselves, packed as one. */
+async function packed(address) {
+  const stream = new Blob([await bytes(address)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const data = new Uint8Array(await new Response(stream).arrayBuffer());
+  const line = data.indexOf(10);
+  let start = line + 1;
+  return JSON.parse(new TextDecoder().decode(data.subarray(0, line))).map(([name, length]) => [
+    name,
+    data.subarray(start, (start += length)),
+  ]);
+}
+
+function install(python, files) {
+  for (const [name, data] of files) {
+    const path = `${PLACE}/${name}`;
+    python.FS.mkdirTree(path.slice(0, path.lastIndexOf("/")));
+    python.FS.writeFile(path, data);
+  }
 }
 
 /** A piece of the matrix while Python waits for it, which a worker may do. */

@@ -104,7 +104,9 @@ def here(opened: OpenMatrix) -> Explorer:
 def site(tmp_path_factory: pytest.TempPathFactory, opened: OpenMatrix) -> Path:
     """The folder of the page."""
     folder = tmp_path_factory.mktemp("site")
-    make(folder, pyodide=module("pyodide"), matrix=opened)
+    made = make(folder, pyodide=module("pyodide"), matrix=opened)
+    # Node is here, so that what the program imports has been compiled: without it the page starts seconds later.
+    assert len(str(made).splitlines()) == 1, made
     return folder
 
 

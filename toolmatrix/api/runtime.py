@@ -45,25 +45,28 @@ def runtime(given: str, wanted: Sequence[str], env: Mapping[str, str]) -> str:
 
 def compiled(
     folder: str, library: bytes, program: bytes, env: Mapping[str, str]
-) -> tuple[bytes, str]:
-    """Python's library with the modules compiled that a program imports, and "", or as it is and why.
+) -> tuple[bytes, bytes, str]:
+    """Python's library and a program, compiled as far as the program imports it, and ""; else as they are, and why.
 
     Without it the browser compiles them each time, which takes longer than all else.
     """
     node = _found("node", env)
     if node is None:
-        return library, "node is not on PATH"
+        return library, program, "node is not on PATH"
     with tempfile.TemporaryDirectory(prefix="toolmatrix-") as place:
-        paths = [os.path.join(place, name) for name in ("library.zip", "program.zip", "output.zip")]
-        for path, data in zip(paths, (library, program), strict=False):
+        paths = [os.path.join(place, name) for name in ("library.zip", "program.zip")]
+        for path, data in zip(paths, (library, program), strict=True):
             with open(path, "wb") as file:
                 file.write(data)
-        script = os.path.join(resources.explorer_root(), "build", "compile.mjs")
+        script = os.path.join(resources.explorer_root(), "tools", "compile.mjs")
         said = _run([node, script, folder, *paths], env)
         if said is not None:
-            return library, f"node says: {said}"
-        with open(paths[-1], "rb") as file:
-            return file.read(), ""
+            return library, program, f"node says: {said}"
+        made = []
+        for path in paths:
+            with open(path, "rb") as file:
+                made.append(file.read())
+        return made[0], made[1], ""
 
 
 def _lacking(folder: str, wanted: Sequence[str]) -> list[str]:
