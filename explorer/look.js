@@ -69,7 +69,7 @@ function Timeline({ said, solver, config, suggestions }) {
     <${Fields} key=${component + beside} view="timeline" button="Show" suggest=${suggest} values=${{ of: component, beside: beside.join(",") }}
       fields=${[["of", "Releases of", "a component"], ["beside", "Against", "components, with commas between", true]]} />
     <p class="others">Others: ${config.timelines.map((one) => html`<a href=${write("timeline", new URLSearchParams({ of: one.component, beside: one.beside.join(",") }))}>${one.component}</a> `)}</p>
-    <${Shown} document=${document}>${(found) => html`<${Lanes} timeline=${found} />`}</${Shown}>
+    <${Shown} document=${document}>${(found) => html`<${Lanes} timeline=${found} solver=${solver} />`}</${Shown}>
   </div>`;
 }
 
@@ -92,6 +92,31 @@ function Coverage({ solver }) {
         <tbody>${sources.map((source) => html`<tr><td>${source.title}</td><td><${Place} source=${source} /></td><td>${source.read}</td><td class="number">${source.facts}</td></tr>`)}</tbody></table></details>
     </div>`;
   }}</${Shown}>`;
+}
+
+const SIGNS = { added: "+", removed: "−", changed: "~" };
+
+/** What says something else than in an earlier matrix, which was compared when the page was made. */
+function Moved({ solver }) {
+  const document = useAnswer(solver, "matrix-changes", {});
+  return html`<${Shown} document=${document}>${({ before, after, reread, components }) => html`<section aria-label="changed facts">
+    <h2>Facts that changed since the matrix of ${before.date}</h2>
+    <p>From ${before.facts} facts to ${after.facts}. ${reread} say the same and were read again at another place.</p>
+    ${components.map((part) => html`<${MovedPart} key=${part.component} part=${part} />`)}
+    ${!components.length && html`<p>Nothing that is said is another than before.</p>`}
+  </section>`}</${Shown}>`;
+}
+
+function MovedPart({ part }) {
+  // Between matrices of years apart there are thousands: what is closed is not laid out.
+  const [open, setOpen] = useState(false);
+  const counts = Object.keys(SIGNS).filter((how) => part[how]).map((how) => `${part[how]} ${how}`);
+  return html`<details onToggle=${(event) => setOpen(event.currentTarget.open)}>
+    <summary>${part.title || "no component"} <code>${part.component}</code>: ${counts.join(", ")}</summary>
+    ${open && html`<ul class="moved">${part.listed.map((fact) => html`<li><strong><span aria-hidden="true">${SIGNS[fact.how]}</span> ${fact.how}</strong> ${fact.text} <${Evidence} word=${fact.evidence} /> <small><code>${fact.id}</code></small>
+      ${fact.was && html`<br /><small>before: ${fact.was.text}, ${fact.was.evidence}</small>`}</li>`)}</ul>`}
+    ${open && part.facts > part.listed.length && html`<p class="remark">${part.facts - part.listed.length} more are counted and not listed.</p>`}
+  </details>`;
 }
 
 // Days that are looked back where nobody says from when.
@@ -117,6 +142,7 @@ function Changes({ said, solver, config }) {
         <tbody>${found.releases.map((part) => html`<tr><th scope="row">${part.title} <code>${part.component}</code></th>
           <td>${part.releases.map((one) => html`<span title=${one.date}><a href=${write("resolve", new URLSearchParams({ q: `${part.component}==${one.release}` }))}>${one.release}</a> <small>${one.date}</small></span>${" "}`)}</td></tr>`)}</tbody></table>
     </div>`}</${Shown}>
+    ${config.earlier && html`<${Moved} solver=${solver} />`}
   </div>`;
 }
 

@@ -190,6 +190,53 @@ def test_a_timeline_has_what_the_grid_has(explorer: Explorer) -> None:
     assert nothing["error"]["what"] == "no fact joins tensorflow and no-such"
 
 
+def test_a_timeline_says_until_when_and_only_where_a_fact_does(explorer: Explorer) -> None:
+    document = checked(
+        explorer.ask("timeline", {"component": "torch", "beside": ["python", "cuda", "driver"]})
+    )
+    lanes = {lane["component"]: lane for lane in document["lanes"]}
+    ends = {
+        name: span["end"]
+        for lane in lanes.values()
+        for span in lane["spans"]
+        for name in span["releases"]
+    }
+    facts = explorer.facts([end["fact"] for end in ends.values() if end])["facts"]
+    cells = {one["id"]: one["text"] for one in facts}
+    for end in filter(None, ends.values()):
+        assert f"{end['until'] or end['ended_by']}" in cells[end["fact"]]
+    # NVIDIA names no end of a toolkit, and of this branch nobody says anything.
+    assert not any(span["end"] for span in lanes["cuda"]["spans"])
+    assert ends["530.30.02"] is None
+    assert (ends["3.9"]["until"], ends["580.65.06"]["branch"]) == (
+        "2025-10-31",
+        "long term support branch",
+    )
+    assert (ends["515.48.07"]["until"], ends["515.48.07"]["ended_by"]) == ("", "2025-08-04")
+
+
+def test_a_driver_by_way_of_a_toolkit_is_what_the_solver_says(explorer: Explorer) -> None:
+    document = explorer.timeline("torch", ["driver"])
+    (lane,) = document["lanes"]
+    assert (lane["from"], lane["via"]) == ("wheel", "cuda")
+    order = [one["release"] for one in document["releases"]]
+    for release, driver, goes in (
+        ("2.7.1", "470.82.01", True),
+        ("2.8.0", "470.82.01", False),
+        ("2.8.0", "525.60.13", True),
+        ("2.15.0", "575.57.08", False),
+        ("2.15.0", "580.65.06", True),
+    ):
+        runs = [run for span in lane["spans"] if driver in span["releases"] for run in span["runs"]]
+        said = any(
+            order.index(run["first"]) <= order.index(release) <= order.index(run["last"])
+            for run in runs
+        )
+        words = (f"torch=={release}", "--from=wheel", "--accelerator=cuda")
+        answer = explorer.answer("resolve", (*words, f"--with=driver=={driver}"))
+        assert said == goes == (answer["verdict"] == "yes")
+
+
 def test_what_is_new_came_out_after_the_day(explorer: Explorer) -> None:
     document = checked(explorer.ask("changes", {"since": "2026-09-01"}))
     assert document["releases"]

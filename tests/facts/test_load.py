@@ -345,6 +345,20 @@ def test_a_source_named_twice_with_different_contents(tmp_path: Path) -> None:
             ),
         ),
         (
+            rows({"app": "1.0"}, lists="support"),
+            (
+                "facts.yaml:11:5: a row of ends of support says when; expected one of until, ended-by; "
+                f"found a mapping; {SHAPE}"
+            ),
+        ),
+        (
+            rows({"app": "1.0", "until": "2028-13"}, columns={"until": {"as": "attribute"}}, lists="support"),
+            (
+                "facts.yaml:12:12: this is no day and no month; expected YYYY-MM-DD or YYYY-MM; "
+                f"found 2028-13; {SHAPE}"
+            ),
+        ),
+        (
             rows(columns={"note": {"as": "attribute"}}),
             ("facts.yaml:8:5: a column has a name that is taken; "
             "expected another name than app, id, source, where, evidence, note, decides; "

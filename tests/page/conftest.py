@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
+from tests.facts import small
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.pages import page as make
 
@@ -104,7 +105,9 @@ def here(opened: OpenMatrix) -> Explorer:
 def site(tmp_path_factory: pytest.TempPathFactory, opened: OpenMatrix) -> Path:
     """The folder of the page."""
     folder = tmp_path_factory.mktemp("site")
-    made = make(folder, pyodide=module("pyodide"), matrix=opened)
+    # An earlier matrix of which most is another.
+    path = small.write(tmp_path_factory.mktemp("earlier"), small.facts())
+    made = make(folder, pyodide=module("pyodide"), earlier=path, matrix=opened)
     # Node is here, so that what the program imports has been compiled: without it the page starts seconds later.
     assert len(str(made).splitlines()) == 1, made
     return folder

@@ -165,7 +165,8 @@ def screen(request: pytest.FixtureRequest, visit: Visit) -> Iterator[Page]:
 def test_a_view_is_for_everybody(visit: Visit, screen: Page, view: str) -> None:
     visit.go(VIEWS[view])
     screen.wait_for_selector(".answer, .refused, main table, main svg", state="attached")
-    for summary in screen.locator("main details:not(.facts) > summary").all():
+    # Of what is alike the first are enough.
+    for summary in screen.locator("main details:not(.facts) > summary").all()[:6]:
         summary.click()
     screen.wait_for_selector(".wait", state="detached")
     assert violations(screen) == []

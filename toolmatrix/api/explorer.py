@@ -12,7 +12,7 @@ from toolmatrix.request.fields import DECLARED, BadValue, Fields, flag, given, k
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from toolmatrix.api import Matrix
@@ -131,38 +131,9 @@ class Explorer:
 
     def timeline(self, component: str, beside: Sequence[str]) -> Document:
         """Which releases of other components the releases of one go with, by the days of these: a lane for each."""
-        held = requests.matrix(component, matrix=self.matrix).to_json()
-        dates = {one["release"]: one["date"] for one in held["releases"] if one["date"]}
-        lanes = [lane for other in beside for lane in self._lanes(component, other, dates)]
-        if not lanes:
-            raise NothingMatched(
-                f"no fact joins {component} and {', '.join(beside)}", found=component
-            )
-        return {
-            "schema": "toolmatrix.timeline/1",
-            "matrix": held["matrix"],
-            "component": component,
-            "releases": [{"release": name, "date": day} for name, day in dates.items()],
-            "lanes": lanes,
-        }
+        from toolmatrix.api.timelines import Timeline
 
-    def _lanes(self, component: str, other: str, dates: Mapping[str, str]) -> Iterator[Document]:
-        # As a wheel a release goes with what it was built for, from source with what it can be built with.
-        for way in reversed(self.index.component("from").versions):
-            try:
-                grid = self.grid(component, other, [f"--from={way}"])
-            except ToolmatrixError:
-                continue
-            spans: list[Document] = []
-            for name in grid["grid"][0]["cells"]:
-                runs = _spans(grid["grid"], name, dates)
-                if spans and _told(spans[-1]["runs"]) == _told(runs):
-                    spans[-1]["releases"].append(name)
-                elif runs:
-                    spans.append({"releases": [name], "runs": runs})
-            if spans:
-                yield {"component": other, "from": way, "spans": spans}
-                return
+        return Timeline(component, self.matrix).document(beside)
 
     def changes(self, since: str) -> Document:
         """What is new since a day: releases by component, and sources that were read after it."""
@@ -268,28 +239,3 @@ def _laid_out(found: Resolved | NoAnswer, document: Document, notes: Notes) -> D
         shown["headline"] = refusal.allowed_headline(document)
         shown["reasons"] = refusal.reasons(document["untested"], notes, several=several)
     return shown
-
-
-def _told(runs: Sequence[Document]) -> list[Any]:
-    # Patch releases of one series mostly say the same, by facts of their own.
-    return [{**run, "facts": None} for run in runs]
-
-
-def _spans(
-    rows: Sequence[Mapping[str, Any]], name: str, dates: Mapping[str, str]
-) -> list[Document]:
-    """Runs of releases, from the oldest on, of which a grid says `yes` to one column, by their first and last days."""
-    cells = {release: row["cells"][name] for row in rows for release in row["releases"]}
-    found: list[Document] = []
-    last = ("", "")
-    for release in filter(cells.__contains__, dates):
-        cell, day = cells[release], dates[release]
-        if cell["value"] == "yes" and last == (cell["value"], cell["evidence"]):
-            # An older series may still have releases when a newer one has begun.
-            run = found[-1]
-            run |= {"last": release, "from": min(run["from"], day), "to": max(run["to"], day)}
-        elif cell["value"] == "yes":
-            run = {"first": release, "last": release, "from": day, "to": day}
-            found.append(run | {"evidence": cell["evidence"], "facts": cell["facts"]})
-        last = cell["value"], cell["evidence"]
-    return found

@@ -15,7 +15,7 @@ from fnmatch import fnmatch
 from importlib.util import find_spec
 
 from toolmatrix import __version__, resources
-from toolmatrix.api import Report
+from toolmatrix.api import Report, matrix_changes
 from toolmatrix.api.explorer import Explorer
 from toolmatrix.api.runtime import compiled, runtime
 from toolmatrix.errors import OutputError, Position
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api import Matrix, Path
+    from toolmatrix.api.requests import OpenMatrix
 
 SCHEMA = "toolmatrix.page/1"
 # What a run wrote, by which the next one knows its own files.
@@ -50,8 +51,9 @@ _DIGITS = 12
 class Site:
     """The files of a page by their paths, each under a name with its digest but for the first page."""
 
-    def __init__(self, matrix: Matrix, pyodide: str) -> None:
+    def __init__(self, matrix: Matrix, pyodide: str, earlier: OpenMatrix | None = None) -> None:
         self.explorer = Explorer(matrix)
+        self.earlier = earlier
         self.files: dict[str, bytes] = {}
         self.scripts: dict[str, str] = {}
         self.settings: dict[str, Any] = resources.load_json(_own("page.json"))
@@ -68,6 +70,7 @@ class Site:
             "libraries": self._put("assets/libraries.bin", _packed(_zip(_libraries()))),
             "matrix": self._matrix(),
             "known": [*self._known()],
+            "earlier": earlier.date if earlier else "",
             "words": self._put("assets/words.json", _compact(self.explorer.words())),
             "about": {
                 "version": __version__,
@@ -130,6 +133,11 @@ class Site:
         for kind, said in asked:
             document = self.explorer.ask(kind, said)
             yield kind, said, self._put(f"assets/{kind}.json", _compact(document))
+        if self.earlier:
+            # Here alone: nobody's browser has the other matrix.
+            document = matrix_changes.changes(self.earlier, self.explorer.matrix)
+            kind = "matrix-changes"
+            yield kind, {}, self._put(f"assets/{kind}.json", _compact(document))
 
     def _first(self, config: dict[str, Any]) -> None:
         with open(_own("index.html"), encoding="utf-8") as file:
@@ -171,14 +179,17 @@ class Site:
         }
 
 
-def page(output: Path, *, pyodide: Path = "", matrix: Matrix = None) -> Report:
+def page(output: Path, *, pyodide: Path = "", earlier: Path = "", matrix: Matrix = None) -> Report:
     """The explorer written into a folder, which any host of files serves; `pyodide` is the folder of its npm package.
 
-    Without one npm is asked for it. Raises ToolMissing where neither is there, OutputError for a folder of others.
+    Without one npm is asked for it. `earlier` is another matrix, an index or a front page, since which the page tells
+    what changed. Raises ToolMissing where neither Pyodide nor npm is there, OutputError for a folder of others, and
+    MatrixError.
     """
     folder = os.fspath(output)
     before = _before(folder)
-    site = Site(matrix, runtime(os.fspath(pyodide), (*RUNTIME, _LOCK), os.environ))
+    since = matrix_changes.earlier(earlier) if earlier else None
+    site = Site(matrix, runtime(os.fspath(pyodide), (*RUNTIME, _LOCK), os.environ), since)
     listed = json.dumps(document := site.document(), sort_keys=True, indent=2) + "\n"
     files = site.files | {LISTED: listed.encode()}
     paths = {os.path.join(folder, *name.split("/")): data for name, data in files.items()}

@@ -286,11 +286,12 @@ _ALL = (
         name="page",
         summary="the explorer: a folder of static files that answers in a browser",
         saves=True,
-        own=("pyodide",),
+        own=("pyodide", "earlier"),
         does="making the page",
         examples=(
             "toolmatrix page --output site",
             "toolmatrix page --output site --pyodide node_modules/pyodide",
+            "toolmatrix page --output site --earlier released/matrix.yaml",
         ),
     ),
     Command(

@@ -325,6 +325,14 @@ class Options:
         configurable=False,
         help="the npm package `pyodide`, unpacked; without it npm fetches it once",
     )
+    earlier: str = of_command(
+        "--earlier",
+        metavar="FILE",
+        completer="file",
+        shape="path",
+        configurable=False,
+        help="an earlier matrix, an index or a front page: tell what changed since",
+    )
     list_checks: bool = of_command(
         "--list-checks", configurable=False, help="say what can be checked"
     )

@@ -17,6 +17,7 @@ def run(context: Context) -> int:
     output = context.options.output
     folder = context.path(_FOLDER) if output == "-" else output
     matrix = OpenMatrix(index=context.index())
-    found = pages.page(folder, pyodide=context.options.pyodide, matrix=matrix)
+    options = context.options
+    found = pages.page(folder, pyodide=options.pyodide, earlier=options.earlier, matrix=matrix)
     context.say_after(f"hint: `python3 -m http.server -d {folder}` shows it at port 8000")
     return context.give(found)

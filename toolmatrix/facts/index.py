@@ -28,6 +28,7 @@ from toolmatrix.facts.records import (
     Product,
     RowGroup,
     SourceRecord,
+    SupportRecord,
 )
 from toolmatrix.facts.versions import Scale
 from toolmatrix.pack import Damaged, Parts, joined
@@ -226,6 +227,12 @@ class Index:
         except KeyError:
             return []
         return [*map(BuildRecord._make, told)]
+
+    def support(self, component: str) -> list[SupportRecord]:
+        """What is known of the ends of support of a component, a later reading first; nothing where nothing is."""
+        # An index of an earlier matrix knows of none.
+        known = self.section("support") if "support" in self.header["sections"] else {}
+        return [*map(SupportRecord._make, known.get(component, ()))]
 
     def products(self) -> list[Product]:
         """Every name that a device is sold under."""

@@ -99,8 +99,8 @@ class Release(Value):
     node: YamlNode
 
 
-LISTS = BUILDS, PRODUCTS = ("builds", "products")
-"""What rows of a table list: images that were built, or the names that devices are sold under."""
+LISTS = BUILDS, PRODUCTS, SUPPORT = ("builds", "products", "support")
+"""What rows of a table list: images that were built, the names that devices are sold under, or ends of support."""
 
 
 class TableRow(Value):

@@ -313,6 +313,21 @@ class BuildRecord(NamedTuple):
     cells: Mapping[str, str]
 
 
+class SupportRecord(NamedTuple):
+    """Until when releases of a component, those in `mask`, are supported; `fact` is the id of the row that says so.
+
+    Of `until` and `ended_by` one is a day or a month, `2028-06`, and the other is empty: it had ended by then, and
+    nobody says when.
+    """
+
+    fact: str
+    mask: int
+    until: str
+    ended_by: str
+    branch: str
+    evidence: str
+
+
 class Product(NamedTuple):
     """A name that a device is sold under."""
 

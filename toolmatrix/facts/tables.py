@@ -5,9 +5,11 @@ Raises MatrixError with the position of the cell, row or key at fault.
 
 from __future__ import annotations
 
+import re
+
 from toolmatrix.facts import evidence as words
 from toolmatrix.facts import pieces, versions
-from toolmatrix.facts.model import KINDS, LISTS, PRODUCTS, Claim, TableRow
+from toolmatrix.facts.model import KINDS, LISTS, PRODUCTS, SUPPORT, Claim, TableRow
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -30,6 +32,8 @@ UNKNOWN = "unknown"
 """A cell that says that nobody read it."""
 _CELL = ("is", "when", "evidence", "where", "note", "decides", "unreleased", "source", "at-least")
 ROW = ("id", "source", "where", "evidence", "note", "decides")
+_ENDS = ("until", "ended-by")
+_DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
 
 
 class Column(Value):
@@ -152,7 +156,20 @@ def _row(recorder: Recorder, node: YamlNode, table: FactTable) -> None:
     if table.defines:
         told = row.attributes()
         recorder.release(component, fields[table.key], name, row.origin, fields, told)
+    if table.lists == SUPPORT:
+        _end(node, fields)
     row.claims((table.key, subject))
+
+
+def _end(node: YamlNode, fields: Mapping[str, YamlNode]) -> None:
+    """Fail unless a row says one of the two: when support ends, or a day by which it had."""
+    told = [fields[name] for name in _ENDS if name in fields]
+    if len(told) != 1:
+        node.fail("a row of ends of support says when", expected=f"one of {', '.join(_ENDS)}")
+    day = told[0].string("a day or a month")
+    # Many sources name a month alone.
+    if not _DAY.fullmatch(day):
+        told[0].fail("this is no day and no month", expected="YYYY-MM-DD or YYYY-MM", found=day)
 
 
 class PrintedRow:

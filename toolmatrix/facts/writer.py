@@ -9,7 +9,7 @@ import math
 from toolmatrix.facts import records, versions
 from toolmatrix.facts.compiled import union
 from toolmatrix.facts.index import CRC_BYTES, FORMAT, LENGTH_BITS, sealed
-from toolmatrix.facts.model import BUILDS, PRODUCTS, Component
+from toolmatrix.facts.model import BUILDS, PRODUCTS, SUPPORT, Component
 from toolmatrix.pack import joined, places
 
 TYPE_CHECKING = False
@@ -186,6 +186,7 @@ class _Writer:
         self.sections["ids"] = self.table(self.ids)
         self.sections["builds"] = self.table(self.builds())
         self.sections["products"] = _dump(self.products())
+        self.sections["support"] = _dump(self.support())
         self.sections["sources"] = self.table(
             {name: _record(records.SourceRecord, part, {}) for name, part in matrix.sources.items()}
         )
@@ -207,6 +208,20 @@ class _Writer:
             if row.lists == BUILDS:
                 name = f"{component}=={release.lstrip('=')}"
                 found.setdefault(name, []).append(records.BuildRecord(row.id, cells))
+        return found
+
+    def support(self) -> dict[str, list[records.SupportRecord]]:
+        """The ends of support, by component: the rows of tables that list them, what was read later first."""
+        matrix = self.compiled.matrix
+        found: dict[str, list[records.SupportRecord]] = {}
+        rows = (row for _, row in sorted(matrix.rows.items()) if row.lists == SUPPORT)
+        for row in sorted(rows, key=lambda row: matrix.sources[row.source].read, reverse=True):
+            component, _, selector = row.subject.partition(" ")
+            cells = dict(row.cells)
+            mask = self.compiled.scales[component].select(selector)
+            told = [cells.get(name, "") for name in ("until", "ended-by", "branch")]
+            record = records.SupportRecord._make([row.id, mask, *told, row.evidence])
+            found.setdefault(component, []).append(record)
         return found
 
     def products(self) -> list[records.Product]:

@@ -1,0 +1,171 @@
+"""Which releases of other components the releases of one go with along time, and until when those are supported."""
+
+from __future__ import annotations
+
+from toolmatrix.api import requests
+from toolmatrix.errors import NothingMatched, ToolmatrixError
+from toolmatrix.facts import evidence as evidence_words
+from toolmatrix.request.names import Names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from toolmatrix.api.requests import OpenMatrix
+
+    Document = dict[str, Any]
+    Pairs = dict[str, dict[str, Document]]
+    """By release of the other component, and by release of the one: the cells of a grid that say `yes`."""
+
+SCHEMA = "toolmatrix.timeline/1"
+
+
+class Timeline:
+    """The releases of one component by their days."""
+
+    def __init__(self, component: str, matrix: OpenMatrix) -> None:
+        """Raises NothingMatched for a component that nobody knows."""
+        self.matrix = matrix
+        self.index = matrix.index
+        self.component = component
+        held = requests.matrix(component, matrix=matrix).to_json()
+        self.head: Document = held["matrix"]
+        self.dates = {one["release"]: one["date"] for one in held["releases"] if one["date"]}
+
+    def document(self, beside: Sequence[str]) -> Document:
+        """The document, with a lane for each of the others that any fact joins to it. Raises NothingMatched."""
+        # What nobody knows by its name joins nothing.
+        names = filter(None, map(Names(self.index).called, beside))
+        lanes = [lane for other in names for lane in self._lane(other)]
+        if not lanes:
+            found = f"no fact joins {self.component} and {', '.join(beside)}"
+            raise NothingMatched(found, found=self.component)
+        return {
+            "schema": SCHEMA,
+            "matrix": self.head,
+            "component": self.component,
+            "releases": [{"release": name, "date": day} for name, day in self.dates.items()],
+            "lanes": lanes,
+        }
+
+    def _lane(self, other: str) -> Iterator[Document]:
+        for way, via, pairs in self._ways(other):
+            spans = self._spans(other, pairs)
+            if spans:
+                yield {"component": other, "from": way, "via": via, "spans": spans}
+                return
+
+    def _ways(self, other: str) -> Iterator[tuple[str, str, Pairs]]:
+        """The ways in which the two may be joined: by facts about both, or by those about a toolkit and its driver."""
+        heads, ways = self.index.header["components"], self.index.component("from").versions
+        # As a wheel a release goes with what it was built for, from source with what it can be built with.
+        for way in reversed(ways):
+            yield way, "", self._pairs(self.component, other, way)
+        # A lower bound of what is taken is one of what takes it: any driver from some release on.
+        toolkits = [
+            name
+            for name, head in heads.items()
+            if head["accelerators"] and not head["framework"] and heads[other]["floor"]
+            if any(self.index.component(name).about(other, -1))
+        ]
+        # What somebody installs brings its toolkit; from source it is anybody's choice.
+        for way in ways:
+            for name in toolkits:
+                needed = self._pairs(name, other, way)
+                yield way, name, _joined(self._pairs(self.component, name, way), needed)
+
+    def _pairs(self, component: str, other: str, way: str) -> Pairs:
+        found = self._cells(component, other, way)
+        builds = f"{component}-variant"
+        if found or builds not in self.index.header["components"]:
+            return found
+        # What is said of its builds is said of a release that has them.
+        known = self._cells(builds, other, way)
+        return _joined(self._cells(component, builds, way), known) if known else {}
+
+    def _cells(self, component: str, other: str, way: str) -> Pairs:
+        try:
+            document = requests.matrix(component, other, from_=way, matrix=self.matrix).to_json()
+        except ToolmatrixError:
+            return {}
+        found: Pairs = {}
+        for row in document["grid"]:
+            for name, cell in row["cells"].items():
+                held = found.setdefault(name, {})
+                held |= dict.fromkeys(row["releases"], cell) if cell["value"] == "yes" else {}
+        return found
+
+    def _spans(self, other: str, pairs: Pairs) -> list[Document]:
+        """Releases of the other, in its own order, that say the same one after the other and end together."""
+        spans: list[Document] = []
+        days = dict(zip(*self.index.component(other)[:2], strict=True)) if pairs else {}
+        for name, cells in pairs.items():
+            runs = _runs(cells, self.dates)
+            if not runs:
+                continue
+            span = {
+                "releases": [name],
+                "date": days[name],
+                "end": self._end(other, name),
+                "runs": runs,
+            }
+            if spans and _told(spans[-1]) == _told(span):
+                spans[-1]["releases"].append(name)
+                # Not known of all, the first day counts; none is before any.
+                spans[-1]["date"] = spans[-1]["date"] or days[name]
+            else:
+                spans.append(span)
+        return spans
+
+    def _end(self, component: str, release: str) -> Document | None:
+        """Until when a release is supported, None where nobody was found to say."""
+        bit = self.index.scale(component).bit(release)
+        for one in self.index.support(component):
+            if one.mask & bit:
+                told = one._asdict()
+                return {name: told[name] for name in told if name != "mask"}
+        return None
+
+
+def _joined(first: Pairs, second: Pairs) -> Pairs:
+    """Pairs by way of a third component: known as well as the weaker of two, by the way that is known best."""
+    found: Pairs = {}
+    for name, middles in second.items():
+        held: dict[str, Document] = {}
+        for middle, cell in middles.items():
+            for release, other in first.get(middle, {}).items():
+                known = evidence_words.weaker(cell["evidence"], other["evidence"])
+                before = held.get(release)
+                if before and not _better(known, before["evidence"]):
+                    continue
+                facts = sorted({*cell["facts"], *other["facts"]})
+                held[release] = {"value": "yes", "evidence": known, "facts": facts}
+        found[name] = held
+    return found
+
+
+def _better(one: str, other: str) -> bool:
+    return evidence_words.rank(one) > evidence_words.rank(other)
+
+
+def _told(span: Document) -> tuple[Any, ...]:
+    # Patch releases of one series mostly say the same, by facts of their own.
+    return span["end"], [{**run, "facts": None} for run in span["runs"]]
+
+
+def _runs(cells: Mapping[str, Document], dates: Mapping[str, str]) -> list[Document]:
+    """Runs of releases, from the oldest on, that are among the cells, by their first and last days."""
+    found: list[Document] = []
+    last = ""
+    for release, day in dates.items():
+        cell = cells.get(release)
+        if cell and last == cell["evidence"]:
+            # An older series may still have releases when a newer one has begun.
+            run = found[-1]
+            run |= {"last": release, "from": min(run["from"], day), "to": max(run["to"], day)}
+        elif cell:
+            run = {"first": release, "last": release, "from": day, "to": day}
+            found.append(run | {"evidence": cell["evidence"], "facts": cell["facts"]})
+        last = cell["evidence"] if cell else ""
+    return found
