@@ -62,7 +62,8 @@ def test_a_path_needs_no_scheme(cli: Cli, subjects: Path, path: str, like: str) 
 def test_a_pipe_is_read(here: Path, subject: str) -> None:
     data = images.gzipped(images.tar(images.saved(MADE)))
     stdin, screen = io.TextIOWrapper(io.BytesIO(data)), io.StringIO()
-    code = main(["inventory", subject, "--json"], {"HOME": str(here)}, stdin, screen, screen)
+    line = ["inventory", subject, "--json", "--no-store"]
+    code = main(line, {"HOME": str(here)}, stdin, screen, screen)
     said = json.loads(screen.getvalue())
     assert (code, said["platform"], list(here.iterdir())) == (0, "linux/amd64", [])
 

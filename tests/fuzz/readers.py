@@ -22,6 +22,7 @@ from toolmatrix.images import archive
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
+from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.tree import Tree
 from toolmatrix.inventory import offload, rpm
 from toolmatrix.inventory.observe import Look, observe
@@ -42,10 +43,10 @@ class Reader(NamedTuple):
 
 
 def _archive(data: bytes) -> None:
-    look = Look(Budget("fuzz"))
+    reader = LayerReader(Look, Budget("fuzz"))
     with suppress(SubjectError):
-        image, tree = archive.read(io.BytesIO(data), "", look, look.budget)
-        json.dumps(observe(image, tree, look).to_json())
+        image, tree = archive.read(io.BytesIO(data), "", reader)
+        json.dumps(observe(image, tree).to_json())
 
 
 def _archives() -> Iterator[bytes]:
@@ -111,7 +112,7 @@ def _records(data: bytes) -> None:
     tree.apply(Layer(digest="", diff_id="", entries=tuple(entries)), look.budget)
     config = {"config": {"Env": [data[:99].decode("utf-8", "replace")]}}
     image = ImageMetadata(subject="fuzz", platform="linux/amd64", config=config)
-    json.dumps(observe(image, tree, look).to_json())
+    json.dumps(observe(image, tree).to_json())
 
 
 def _recorded() -> Iterator[bytes]:

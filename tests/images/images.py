@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolmatrix.images import archive, directory
 from toolmatrix.images.limits import Budget
+from toolmatrix.images.reader import LayerReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.layer import Look
+    from toolmatrix.images.reader import Layers
     from toolmatrix.images.streams import Readable
     from toolmatrix.images.tree import Tree
 
@@ -185,6 +187,11 @@ def everything(_path: str, _size: int, stream: Readable) -> bytes:
     return b"".join(iter(lambda: stream.read(1 << 16), b""))
 
 
+def reader(subject: str, look: Look = everything, store: Layers | None = None) -> LayerReader:
+    """A reader of layers that keeps what a look keeps."""
+    return LayerReader(lambda _: look, Budget(subject), store)
+
+
 def from_archive(
     data: bytes | Mapping[str, bytes | tarfile.TarInfo],
     platform: str = "",
@@ -192,14 +199,14 @@ def from_archive(
 ) -> tuple[ImageMetadata, Tree]:
     """The image of an archive that a pipe brings."""
     raw = data if isinstance(data, bytes) else tar(data)
-    return archive.read(io.BytesIO(raw), platform, look, Budget("image.tar"))
+    return archive.read(io.BytesIO(raw), platform, reader("image.tar", look))
 
 
 def from_layout(
     folder: Path, platform: str = "", look: Look = everything
 ) -> tuple[ImageMetadata, Tree]:
     """The image of a layout."""
-    return directory.read_layout(str(folder), platform, look, Budget("layout"))
+    return directory.read_layout(str(folder), platform, reader("layout", look))
 
 
 def tree_of(*layers: Mapping[str, bytes | tarfile.TarInfo]) -> Tree:

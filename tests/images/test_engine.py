@@ -13,7 +13,6 @@ from tests.engine import docker
 from tests.images import images
 from toolmatrix.errors import SubjectError, ToolmatrixError, ToolMissing
 from toolmatrix.images import engine as engines
-from toolmatrix.images.limits import Budget
 from toolmatrix.inventory import subjects
 
 if TYPE_CHECKING:
@@ -189,4 +188,4 @@ def test_an_engine_that_ends_on_the_way_is_no_damaged_image(
         with engines.connected(NAME) as client:
             image = engines.find(client, NAME, NAME)
             with pytest.raises(ToolMissing, match="the engine ended on the way"):
-                engines.read(client, image, "", look, Budget(NAME))
+                engines.read(client, image, "", images.reader(NAME, look))

@@ -141,7 +141,7 @@ def test_a_library_of_an_image_is_found_by_its_program(built: Path) -> None:
         "opt/lib/libm.so.6": (built / "recorded").read_bytes(),
     }
     look = Look(Budget("image.tar"))
-    inventory = observe(*images.from_archive(images.saved(images.image(files)), look=look), look)
+    inventory = observe(*images.from_archive(images.saved(images.image(files)), look=look))
     found = {one.name: one.found for one in inventory.sonames}
     assert found == {"libm.so.6": "opt/lib/libm.so.6", "libc.so.6": ""}
     assert "flag:-fsigned-char" in inventory.features

@@ -170,7 +170,7 @@ def with_history(step: str, *, empty: bool, **config: Any) -> Inventory:
     )
     saved = made.saved(whole._replace(config=made.as_json(held)))
     look = TestLook(Budget("image.tar"))
-    return observe(*made.from_archive(saved, look=look), look)
+    return observe(*made.from_archive(saved, look=look))
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
@@ -201,7 +201,7 @@ def test_a_secret_that_a_program_prints_is_never_shown() -> None:
         said = Skipped(what="running gcc", reason=f"`gcc --version` printed no version: {BAKED}")
         return read.replace(skipped=(said,))
 
-    inventory = observe(*made.from_archive(saved, look=look), look, ask)
+    inventory = observe(*made.from_archive(saved, look=look), ask)
     assert [one.reason for one in inventory.skipped] == ["`gcc --version` printed no version: ***"]
     assert BAKED not in json.dumps(inventory.to_json())
 

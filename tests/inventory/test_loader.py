@@ -25,6 +25,7 @@ from toolmatrix.errors import SubjectError
 from toolmatrix.images import directory
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.limits import Budget
+from toolmatrix.images.reader import LayerReader
 from toolmatrix.inventory import dynamic
 from toolmatrix.inventory.loader import LibrarySearch, library_path
 from toolmatrix.inventory.observe import Look
@@ -195,8 +196,7 @@ def by_loader(root: Path, variable: str) -> dict[str, str]:
 
 def by_reading(root: Path, variable: str) -> dict[str, str]:
     """The same by reading, in the order in which the loader goes."""
-    look = Look(Budget("root"))
-    _, tree = directory.read_root(str(root), look, look.budget)
+    _, tree = directory.read_root(str(root), LayerReader(Look, Budget("root")))
     config = {"config": {"Env": [f"LD_LIBRARY_PATH={variable}"] if variable else []}}
     view = View(ImageMetadata(subject="root", config=config), tree)
     search = LibrarySearch(view, library_path(view))

@@ -67,7 +67,7 @@ def seen(*layers: Mapping[str, bytes | tarfile.TarInfo], **config: Any) -> Inven
     """The inventory of an image of these layers."""
     made = images.image(*layers, **config)
     look = TestLook(Budget("image.tar"))
-    return observe(*images.from_archive(images.saved(made), look=look), look)
+    return observe(*images.from_archive(images.saved(made), look=look))
 
 
 def told(inventory: Inventory, name: str) -> list[tuple[str, str, bool]]:

@@ -190,7 +190,7 @@ def test_what_could_not_be_told_is_a_skip() -> None:
     look = Look(Budget("image.tar"))
     data = compressed(2, 0, b"no zlib", 9).ljust(64, b"\0")
     made = images.saved(images.image({"opt/k.hipfb": data}))
-    inventory = observe(*images.from_archive(made, look=look), look)
+    inventory = observe(*images.from_archive(made, look=look))
     assert ("codegen", "/opt/k.hipfb: a compressed bundle is damaged") in {
         (one.what, one.reason) for one in inventory.skipped
     }

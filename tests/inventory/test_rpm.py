@@ -56,7 +56,7 @@ def seen(files: Mapping[str, bytes | tarfile.TarInfo]) -> Inventory:
     """The inventory of an image of these files."""
     glance = Look(Budget("image.tar"))
     made = images.saved(images.image(files))
-    return observe(*images.from_archive(made, look=glance), glance)
+    return observe(*images.from_archive(made, look=glance))
 
 
 def reasons(inventory: Inventory) -> list[str]:

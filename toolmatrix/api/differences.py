@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.api import Matrix, Path, Words
     from toolmatrix.facts.index import Index
+    from toolmatrix.inventory.layers import LayerStore
     from toolmatrix.inventory.model import Inventory
     from toolmatrix.lock.model import Lock
 
@@ -124,6 +125,7 @@ def of_subjects(
     everything: bool,
     directory: str = "",
     stdin: IO[bytes] | None = None,
+    store: LayerStore | None = None,
 ) -> Report:
     """The differences between two subjects, whatever each of them is."""
     subjects, platforms = list(words), platform.split(",")
@@ -140,7 +142,9 @@ def of_subjects(
         )
     # They are called as they were named: a scheme that was only inferred would be news to the reader.
     one, other = (
-        locked.observe(_named(word, directory), place, directory, stdin).replace(subject=word)
+        locked.observe(_named(word, directory), place, directory, stdin, store=store).replace(
+            subject=word
+        )
         for word, place in zip(subjects, platforms, strict=True)
     )
     targets, says = _explaining(lock, said, (one, other)) if lock else ((), None)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from functools import partial
 
+from toolmatrix import documents
 from toolmatrix.api import PLAIN, Outcome, Printed, Report, as_json, this_day
 from toolmatrix.api.requests import open_matrix
 from toolmatrix.errors import NothingMatched
+from toolmatrix.facts.store import cache_folder
 from toolmatrix.finding import Judged
 from toolmatrix.inventory import host
+from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.inventory.model import Inventory
 from toolmatrix.judge import locked, machine, probes
 from toolmatrix.judge.validator import Baseline, Validator, expectations_of
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from toolmatrix.api import Matrix, Path
     from toolmatrix.facts.index import Index
     from toolmatrix.report.terminal import Terminal
+
+_IMAGES = "images"
+"""The folder of the user's cache for what was read of images."""
 
 
 class SubjectInventory(Inventory, Printed):
@@ -60,20 +66,36 @@ def report(many: Sequence[Judged], *, alone: bool = True) -> Report:
     )
 
 
+def layer_store(
+    place: Path | None = "", size: int = documents.SIZE, env: Mapping[str, str] = os.environ
+) -> LayerStore | None:
+    """The store of what was read of images, a folder of so many MiB or a URL of fsspec; None keeps nothing.
+
+    Without a place it lies in the user's cache, as far as there is one. Raises UsageError.
+    """
+    if place is None:
+        return None
+    where = os.fspath(place) or os.path.join(cache_folder(env), _IMAGES)
+    # Without a home there is no cache.
+    return LayerStore(documents.opened(where, size)) if where != _IMAGES else None
+
+
 def inventory(
     subject: str,
     *,
     platform: str = "",
     directory: Path = "",
     run: bool = True,
+    store: Path | None = "",
     matrix: Matrix = None,
 ) -> SubjectInventory:
     """Observe a subject: `docker:NAME`, `registry://HOST/NAME:TAG`, `archive:FILE`, `oci:DIR`, `dir:ROOT`, `host`...
 
     `platform` picks an image from an index, such as `linux/arm64`; paths are relative to `directory`. With `run` the
-    programs of an image of Docker's engine are asked for their versions, in a container without a network. Raises
-    SubjectError for what cannot be read, UsageError for what is not a subject, NothingMatched for another platform,
-    ToolMissing without an engine.
+    programs of an image of Docker's engine are asked for their versions, in a container without a network. `store` is
+    where readings of layers are kept, a folder or a URL of fsspec, by default in the user's cache; None for nowhere.
+    Raises SubjectError for what cannot be read, UsageError for what is not a subject, NothingMatched for another
+    platform, ToolMissing without an engine.
     """
     return observed(
         subject,
@@ -81,6 +103,7 @@ def inventory(
         os.fspath(directory),
         None,
         (lambda: open_matrix(matrix).index) if run else None,
+        layer_store(store),
     )
 
 
@@ -90,10 +113,11 @@ def observed(
     directory: str,
     stdin: IO[bytes] | None,
     index: Callable[[], Index] | None,
+    store: LayerStore | None,
 ) -> SubjectInventory:
     """Observe a subject, also an archive on `stdin`; `index` is called only to ask programs, which None forbids."""
     asked = (lambda _: probes.of_index(index())) if index is not None else None
-    found = locked.observe(subject, platform, directory, stdin, asked)
+    found = locked.observe(subject, platform, directory, stdin, asked, store)
     return SubjectInventory(**{field: getattr(found, field) for field in found._fields})
 
 
@@ -108,14 +132,15 @@ def validate(
     only: Sequence[str] = (),
     run: bool = True,
     strict: bool = False,
+    store: Path | None = "",
     matrix: Matrix = None,
 ) -> Validation:
     """Check a subject against a lock, against expectations such as `python==3.11.*`, or else against the lock in it.
 
     `target` names the target of the lock, where neither a label nor the platform of the image tells it. `only` keeps
-    the verdicts of some kinds or names, and `strict` makes a warning a failure. The subject is read in this process,
-    within no bounds of time or memory but those of the caller. Raises LockError for a lock that cannot be used, and
-    what `inventory` raises.
+    the verdicts of some kinds or names, `strict` makes a warning a failure, and `store` is that of `inventory`. The
+    subject is read in this process, within no bounds of time or memory but those of the caller. Raises LockError for a
+    lock that cannot be used, and what `inventory` raises.
     """
     # A string is one expectation, with whatever commas it has.
     words = (expect,) if isinstance(expect, str) else expect
@@ -131,6 +156,7 @@ def validate(
         only=tuple(only),
         run=run,
         strict=strict,
+        store=layer_store(store),
     )
     return _validation(validator.judge(subject))
 

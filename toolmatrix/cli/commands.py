@@ -18,6 +18,7 @@ _STAGES_OWN = (
     *("timeout", "jobs", "keep_dir", "cost"),
 )
 _BOUNDS = ("cpu_time", "memory")
+_STORE = ("store", "store_size", "no_store")
 # What is printed, drawn: `report.pictures` makes them.
 _PICTURES = ("md", "html", "svg")
 
@@ -183,7 +184,7 @@ _ALL = (
         summary="what moved between locks, or differs between targets, images and machines",
         usage="OLD [NEW]",
         completer="file",
-        own=("exit_code", "target", "platform", "all"),
+        own=("exit_code", "target", "platform", "all", *_STORE),
         formats=("text", "json", *_PICTURES),
         examples=(
             "toolmatrix diff old.lock toolmatrix.lock --exit-code",
@@ -330,7 +331,7 @@ _ALL = (
         summary="what an image or a directory holds, and how it was seen",
         usage="SUBJECT",
         completer="file",
-        own=("platform", "no_run", "all"),
+        own=("platform", "no_run", "all", *_STORE),
         formats=("text", "json", *_PICTURES),
         examples=(
             "toolmatrix inventory archive:image.tar",
@@ -359,6 +360,7 @@ _ALL = (
             *("attach", "shard", "executor"),
             "timeout",
             *_BOUNDS,
+            *_STORE,
         ),
         formats=("text", "json", "jsonl", "junit", "sarif", "github", *_PICTURES),
         examples=(
@@ -366,6 +368,7 @@ _ALL = (
             "toolmatrix validate oci:layout --expect 'gcc==12.*' --expect arch==arm64",
             "toolmatrix validate --all images.txt --jobs 2 --resume results.jsonl",
             "toolmatrix validate --all 'registry://registry.example/team/app:1.*' --shard 1/8",
+            "toolmatrix validate --all images.txt --store /mnt/share/readings",
         ),
     ),
     Command(
@@ -414,6 +417,7 @@ _ALL = (
             *_RENDER_OWN,
             *_STAGES_OWN,
             *_BOUNDS,
+            *_STORE,
         ),
         examples=("toolmatrix config", "toolmatrix config --json"),
     ),

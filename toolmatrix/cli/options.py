@@ -215,6 +215,17 @@ class Options:
         default=2048,
         help="end the judging of a subject that takes more memory",
     )
+    store: str = of_command(
+        "--store",
+        metavar="WHERE",
+        help="keep what was read of images in this folder or at a URL of fsspec, and not in the user's cache",
+    )
+    store_size: int | None = of_command(
+        "--store-size", metavar="MIB", default=2048, help="bound what a store in a folder holds"
+    )
+    no_store: bool = of_command(
+        "--no-store", help="read everything of an image, and keep nothing of it for other runs"
+    )
     reproducible: bool = of_command(
         "--reproducible",
         only_flag=True,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolmatrix.cli.context import Context
     from toolmatrix.finding import Judged
     from toolmatrix.judge.executors import Executed
+    from toolmatrix.inventory.layers import LayerStore
     from toolmatrix.lock.model import Lock
 
 # Seconds for a subject where `--timeout` names none.
@@ -39,8 +40,20 @@ def inventory(context: Context) -> int:
     options = context.options
     index = None if options.no_run else context.index
     place = options.platform, options.directory
-    found = subjects.observed(context.arguments[0], *place, _stdin(context), index)
+    store = _store(context)
+    found = subjects.observed(context.arguments[0], *place, _stdin(context), index, store)
     return context.give(found, everything=options.all)
+
+
+def _store(context: Context) -> LayerStore | None:
+    options = context.options
+    if options.no_store:
+        return None
+    place = options.store
+    where = place if "://" in place or not place else context.path(place)
+    return subjects.layer_store(
+        where, options.store_size or OPTIONS["store_size"].default, context.env
+    )
 
 
 def _stdin(context: Context) -> IO[bytes] | None:
@@ -62,6 +75,7 @@ def validate(context: Context) -> int:
         run=not options.no_run,
         strict=options.strict,
         attach=options.attach,
+        store=_store(context),
     )
     _can_attach(words, attach=options.attach)
     bounds = WorkBounds(
@@ -258,6 +272,7 @@ def diff(context: Context) -> int:
             everything=options.all,
             directory=options.directory,
             stdin=_stdin(context),
+            store=_store(context),
         )
     else:
         held = [(path, _lock(context, path)) for path in words]

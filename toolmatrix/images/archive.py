@@ -1,31 +1,33 @@
 """Archives of images: what `docker save` and `podman save` write, old or in the OCI shape, packed or not, or a pipe.
 
-An archive is read once from its start, since a pipe cannot be read twice and older archives name the order of their
-layers at the end. Each layer is taken to memory without its contents and put in its place when the order is known.
+An archive is read from its start. Older ones name the order of their layers at the end: of a plain file the layers are
+read when that is known, out of their places; of a pipe, which cannot be read twice, and of a packed file each is taken
+to memory without its contents as it passes, and put in its place afterwards.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from functools import partial
 
+from toolmatrix.images import headers, streams
 from toolmatrix.images import image as images
-from toolmatrix.images import streams
 from toolmatrix.images.image import Descriptor, Listed, Manifest
-from toolmatrix.images.layer import contents, damaged, inner_path, is_tar, members, read_layer
+from toolmatrix.images.layer import check_digest, damaged, inner_path
 from toolmatrix.images.limits import LARGEST_DOCUMENT
 from toolmatrix.images.streams import Hashed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from tarfile import TarFile, TarInfo
     from typing import Any, TypeVar
 
+    from toolmatrix.images.headers import Member
     from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.layer import Layer, Look
-    from toolmatrix.images.limits import Budget
-    from toolmatrix.images.streams import Readable
+    from toolmatrix.images.layer import Layer
+    from toolmatrix.images.reader import LayerReader
+    from toolmatrix.images.streams import Forward, Readable, Section
     from toolmatrix.images.tree import Tree
 
     _Held = TypeVar("_Held")
@@ -37,10 +39,11 @@ _DOCUMENT = (b"{", b"[")
 _HELP = "`docker save NAME -o FILE` and `podman save` write one; a bare directory is `dir:ROOT`"
 
 
-def read(stream: Readable, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
+def read(stream: Readable, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     """The image of an archive; raises SubjectError for one that is incomplete or damaged."""
-    held = _Archive(look, budget)
-    packed = streams.Counted(stream)
+    budget = reader.budget
+    whole = streams.section(stream)
+    packed = streams.Counted(whole or stream)
     try:
         packed.peek()
     except (OSError, ValueError) as error:
@@ -49,53 +52,66 @@ def read(stream: Readable, platform: str, look: Look, budget: Budget) -> tuple[I
         raise budget.refusal("cannot read the image", "an archive of an image", found) from None
     try:
         unpacked = streams.Unpacked(packed, budget, archive=True)
-        if not unpacked.peek().strip(b"\0"):
+        head = unpacked.peek()
+        if not head.strip(b"\0"):
             raise budget.refusal(
                 "this is no archive", "a tar archive of an image", "nothing", _HELP
             )
-        for tar, member in members(streams.Forward(unpacked)):
+        if whole is not None and unpacked.is_plain:
+            whole.place -= len(head)
+            held = _Archive(reader, whole, streams.Forward(whole.part(whole.place, whole.left)))
+        else:
+            held = _Archive(reader, None, streams.Forward(unpacked))
+        for member in headers.members(held.file):
             budget.enter(member.name)
-            held.add(tar, member)
+            held.add(member)
     except streams.errors() as error:
         raise damaged(budget, error) from None
     return held.image(platform)
 
 
 class _Archive:
-    def __init__(self, look: Look, budget: Budget) -> None:
-        self.look = look
-        self.budget = budget
+    def __init__(self, reader: LayerReader, whole: Section | None, file: Forward) -> None:
+        self.reader = reader
+        self.budget = reader.budget
+        # Where parts of the archive can be read by their places, layers are read when they are asked for.
+        self.whole = whole
+        self.start = whole.place if whole is not None else 0
+        self.file = file
         self.documents: dict[str, bytes] = {}
         self.layers: dict[str, Layer] = {}
+        self.places: dict[str, int] = {}
         self.sizes: dict[str, int] = {}
         self.links: dict[str, str] = {}
 
-    def add(self, tar: TarFile, member: TarInfo) -> None:
+    def add(self, member: Member) -> None:
         path = inner_path(member.name, self.budget)
         # Docker before version 25 writes a layer that stands in several images once, and links to it from the others.
-        if member.issym():
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.linkname))
+        if member.is_link:
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.link))
             self.links[path] = target
-        elif member.islnk():
-            self.links[path] = inner_path(member.linkname, self.budget)
-        elif member.isreg():
-            self._add(path, Hashed(contents(tar, member)), member.size)
+        elif member.is_hard_link:
+            self.links[path] = inner_path(member.link, self.budget)
+        elif member.contents is not None:
+            place = self.file.tell()
+            self._add(path, Hashed(member.contents), member.size, place if member.plain else -1)
 
-    def _add(self, path: str, blob: Hashed, size: int) -> None:
-        digest = _BLOB.fullmatch(path)
+    def _add(self, path: str, blob: Hashed, size: int, place: int) -> None:
         head = blob.peek()
         # Blobs of the OCI shape are known by their first bytes alone. A name in a tar header may begin with a brace, so
         # the mark of tar, which lies behind it, decides.
-        if head[:1] in _DOCUMENT and not is_tar(head) and size <= LARGEST_DOCUMENT:
+        if head[:1] in _DOCUMENT and not headers.is_tar(head) and size <= LARGEST_DOCUMENT:
             if self.budget.can_hold(size):
                 self.documents[path] = b"".join(iter(blob.read, b""))
-        elif _LAYER.fullmatch(path):
-            self.layers[path] = read_layer(blob, self.budget, self.look)
-        else:
+                check_digest(_named(path) or blob.digest, blob.digest, self.budget)
+        elif not _LAYER.fullmatch(path):
             return
+        elif self.whole is not None and place >= 0:
+            self.places[path] = self.start + place
+        else:
+            self.layers[path] = found = self.reader.passing(_named(path), blob)
+            check_digest(_named(path) or found.digest, found.digest, self.budget)
         self.sizes[path] = size
-        if digest:
-            images.check_digest(f"sha256:{digest[1]}", blob.digest, self.budget)
 
     def image(self, platform: str) -> tuple[ImageMetadata, Tree]:
         # Docker writes both documents from version 25 on; the index alone tells digests and platforms.
@@ -132,22 +148,44 @@ class _Archive:
     def _document(self, asked: Descriptor) -> Any:
         return images.parse(self._held(self.documents, asked), self.budget)
 
-    def _layer(self, asked: Descriptor) -> Layer:
-        return self._held(self.layers, asked)
+    def _layer(self, asked: Descriptor, diff_id: str) -> Layer:
+        path = self._path(asked)
+        if self.whole is None or path not in self.places:
+            return self._held(self.layers, asked)
+        blob = partial(self.whole.part, self.places[path], self._size(path, asked))
+        digest = _named(path)
+        found = self.reader.verified(digest or diff_id, blob)
+        if found is None:
+            found = self.reader.read(Hashed(blob()))
+        check_digest(digest or found.digest, found.digest, self.budget)
+        return found
 
-    def _held(self, held: Mapping[str, _Held], asked: Descriptor) -> _Held:
+    def _path(self, asked: Descriptor) -> str:
         name = asked.digest
         path = f"blobs/{name.replace(':', '/', 1)}" if name.startswith("sha256:") else name
         # Docker links to a layer itself and never to another link.
-        path = self.links.get(path, path)
+        return self.links.get(path, path)
+
+    def _size(self, path: str, asked: Descriptor) -> int:
         size = self.sizes.get(path, asked.size)
         if asked.size not in (-1, size):
             raise streams.other_size(asked.size, f"{size} bytes", self.budget)
+        return size
+
+    def _held(self, held: Mapping[str, _Held], asked: Descriptor) -> _Held:
+        path = self._path(asked)
+        self._size(path, asked)
         if path not in held:
             raise self.budget.refusal(
                 "the archive is incomplete",
-                f"`{name}`, which its index names",
+                f"`{asked.digest}`, which its index names",
                 "not there",
                 "save the image again",
             )
         return held[path]
+
+
+def _named(path: str) -> str:
+    """The digest that a path names a blob by, if it does."""
+    found = _BLOB.fullmatch(path)
+    return f"sha256:{found[1]}" if found else ""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from toolmatrix.images.image import Descriptor
     from toolmatrix.images.layer import Look
     from toolmatrix.images.limits import Budget
+    from toolmatrix.images.reader import LayerReader
 
 _INDEX, _MANIFEST = "index.json", "manifest.json"
 _BLOBS = os.path.join("blobs", "sha256")
@@ -36,8 +37,9 @@ _KNOWN = b"1.1"
 _ELSEWHERE = ("proc", "sys", "dev")
 
 
-def read_layout(path: str, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
+def read_layout(path: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     """The image of a layout; raises SubjectError for one that is incomplete or damaged."""
+    budget = reader.budget
 
     def blob(asked: Descriptor) -> IO[bytes]:
         name = os.path.join(path, _BLOBS, images.digest_hex(asked.digest, budget))
@@ -45,7 +47,7 @@ def read_layout(path: str, platform: str, look: Look, budget: Budget) -> tuple[I
 
     with closing(opened(os.path.join(path, _INDEX), _INDEX, budget)) as stream:
         index = images.read_document(stream, budget)
-    return images.by_digests(index, blob, platform, look, budget)
+    return images.by_digests(index, blob, platform, reader)
 
 
 def layout_identity(path: str) -> str:
@@ -53,12 +55,12 @@ def layout_identity(path: str) -> str:
     return blobs_identity(os.path.join(path, _INDEX), os.path.join(path, _BLOBS))
 
 
-def read(path: str, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
+def read(path: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     """The image of a directory that is marked as one, else the files below it as a system without configuration."""
     version = _version(path)
     if version:
-        return _read_copied(path, version, platform, look, budget)
-    return read_root(path, look, budget)
+        return _read_copied(path, version, platform, reader)
+    return read_root(path, reader)
 
 
 def identity(path: str) -> str:
@@ -80,8 +82,9 @@ def _version(path: str) -> bytes:
 
 
 def _read_copied(
-    path: str, version: bytes, platform: str, look: Look, budget: Budget
+    path: str, version: bytes, platform: str, reader: LayerReader
 ) -> tuple[ImageMetadata, Tree]:
+    budget = reader.budget
     if version != _KNOWN:
         raise budget.refusal(
             "the directory is of an unknown version",
@@ -103,11 +106,12 @@ def _read_copied(
         return opened(whole if asked.digest == top else place, f"the blob {asked.digest}", budget)
 
     index = {"manifests": [{"digest": top, "size": stream.count}]}
-    return images.by_digests(index, blob, platform, look, budget)
+    return images.by_digests(index, blob, platform, reader)
 
 
-def read_root(path: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
+def read_root(path: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     """The files below a directory; raises SubjectError where it is none. What cannot be read is left out."""
+    budget = reader.budget
     try:
         names = os.listdir(path)
     except OSError as error:
@@ -115,7 +119,7 @@ def read_root(path: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tre
             "cannot read the directory", "the root of a system", error.strerror or str(error)
         ) from None
     tree = Tree()
-    entries = tuple(_below(path, sorted(names), look, budget))
+    entries = tuple(_below(path, sorted(names), reader.look(budget), budget))
     tree.apply(Layer(digest="", diff_id="", entries=entries), budget)
     return ImageMetadata(subject=budget.subject), tree
 

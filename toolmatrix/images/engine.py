@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from toolmatrix.errors import Position, ToolMissing
 from toolmatrix.images import archive
 from toolmatrix.images.limits import Budget
+from toolmatrix.images.platforms import this_platform
 from toolmatrix.images.transport import causes
 
 TYPE_CHECKING = False
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.images.image import ImageMetadata
-    from toolmatrix.images.layer import Look
+    from toolmatrix.images.reader import LayerReader
     from toolmatrix.images.tree import Tree
 
     Client = Any
@@ -43,15 +44,22 @@ _ENDED = ("the engine ended on the way", "look into its log, and start it again"
 
 
 def read(
-    client: Client, image: Mapping[str, Any], platform: str, look: Look, budget: Budget
+    client: Client, image: Mapping[str, Any], platform: str, reader: LayerReader
 ) -> tuple[ImageMetadata, Tree]:
-    """An image of the engine, out of what it saves; nothing is written to disk.
+    """An image of the engine, out of what it saves, unless all of it is known; nothing of it is written to disk.
 
     Raises ToolMissing where the engine ends on the way, and SubjectError for an image of another platform.
     """
-    with failures(budget.subject):
-        stream = _Saved(client.get_image(image["Id"], _CHUNK), budget.subject)
-        return archive.read(stream, platform, look, budget)
+    subject = reader.budget.subject
+    # An id stands for one image, or for an index of some.
+    name = f"{image['Id']} {platform or this_platform()}"
+    found = reader.image(name)
+    if found is None:
+        with failures(subject):
+            stream = _Saved(client.get_image(image["Id"], _CHUNK), subject)
+            found = archive.read(stream, platform, reader)
+        reader.keep_image(name, found[0])
+    return found
 
 
 @contextmanager

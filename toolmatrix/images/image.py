@@ -10,7 +10,7 @@ import re
 from contextlib import closing
 from types import MappingProxyType
 
-from toolmatrix.images.layer import read_layer
+from toolmatrix.images.layer import check_digest
 from toolmatrix.images.limits import LARGEST_DOCUMENT, MOST_LAYERS
 from toolmatrix.images.platforms import this_platform
 from toolmatrix.images.streams import Hashed, Sized, first
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from toolmatrix.images.layer import Layer, Look
+    from toolmatrix.images.layer import Layer
     from toolmatrix.images.limits import Budget
+    from toolmatrix.images.reader import LayerReader
     from toolmatrix.images.streams import Closable, Readable
 
     Document = Mapping[str, Any]
@@ -58,8 +59,8 @@ _REFERENCE_TYPE = "vnd.docker.reference.type"
 class ImageMetadata(Value):
     """An image apart from its files.
 
-    `indexed` is the platform that the index gives it, `platform` that of its own configuration; `history` are pairs of
-    a layer's diff id and the instruction that made it.
+    `indexed` is the platform that the index gives it, `platform` that of its own configuration; `layers` are the diff
+    ids from the bottom up, `history` pairs of one and the instruction that made it.
     """
 
     subject: str
@@ -67,6 +68,7 @@ class ImageMetadata(Value):
     indexed: str = ""
     platform: str = ""
     config: Document = MappingProxyType({})
+    layers: tuple[str, ...] = ()
     history: tuple[tuple[str, str], ...] = ()
 
 
@@ -127,17 +129,6 @@ def parse(data: bytes, budget: Budget) -> Any:
         raise budget.refusal(
             "a document of the image is damaged", "JSON", str(error)[:200]
         ) from None
-
-
-def check_digest(expected: str, found: str, budget: Budget) -> None:
-    """Raise SubjectError where content is not what its name promises."""
-    if expected != found:
-        raise budget.refusal(
-            "content has another digest than its name says",
-            expected,
-            found,
-            "it was damaged or replaced on the way: save or pull the image again",
-        )
 
 
 def listed(index: object, fetch: Fetch, budget: Budget) -> list[Listed]:
@@ -253,22 +244,32 @@ def platform_of(held: object) -> str:
 
 
 def by_digests(
-    index: object, blob: Open, platform: str, look: Look, budget: Budget
+    index: object, blob: Open, platform: str, reader: LayerReader, *, by_name: bool = False
 ) -> tuple[ImageMetadata, Tree]:
-    """An image whose blobs can be opened by digest, each once and in order; all are verified.
+    """An image whose blobs can be opened by digest; all that are opened are verified.
 
-    Of several images that of this machine is taken where no platform is asked for.
+    A layer that is known already is compared with its digest alone, and not even opened where blobs are told apart
+    `by_name`. Of several images that of this machine is taken where no platform is asked for.
     """
+    budget = reader.budget
 
     def fetch(asked: Descriptor) -> Any:
         with closing(blob(asked)) as stream:
             sized = Sized(stream, asked.size, budget)
             return read_document(sized, budget, digest=asked.digest)
 
-    def layer(asked: Descriptor) -> Layer:
+    def known(asked: Descriptor) -> Layer | None:
+        if by_name:
+            return reader.known(asked.digest, asked.size)
         with closing(blob(asked)) as stream:
-            found = read_layer(Hashed(Sized(stream, asked.size, budget)), budget, look)
-        check_digest(asked.digest, found.digest, budget)
+            return reader.verified(asked.digest, lambda: Sized(stream, asked.size, budget))
+
+    def layer(asked: Descriptor, _: str) -> Layer:
+        found = known(asked)
+        if found is None:
+            with closing(blob(asked)) as stream:
+                found = reader.read(Hashed(Sized(stream, asked.size, budget)))
+            check_digest(asked.digest, found.digest, budget)
         return found
 
     found = listed(index, fetch, budget)
@@ -283,33 +284,32 @@ def default(found: Sequence[Listed]) -> str:
 def put_together(
     found: Sequence[Listed],
     fetch: Fetch,
-    layer: Callable[[Descriptor], Layer],
+    layer: Callable[[Descriptor, str], Layer],
     platform: str,
     budget: Budget,
 ) -> tuple[ImageMetadata, Tree]:
     """The image of a platform with its files, out of the images of an index.
 
-    `fetch` gives the document of a blob, `layer` the layer; layers are asked for from the bottom up. Raises
-    SubjectError where no single image is of the platform, or its layers are not those that its configuration names.
+    `fetch` gives the document of a blob, `layer` the layer, which the configuration says to have this diff id; layers
+    are asked for from the bottom up. Raises SubjectError where no single image is of the platform, or its layers are
+    not those that its configuration names.
     """
     chosen = _chosen(found, fetch, platform, budget)
     made = chosen.manifest or manifest(fetch(chosen.blob), budget)
     if made is None:
         raise budget.refusal("there is no image in it", "a manifest of an image", "an artifact")
     config = fetch(made.config)
-    promised = _diff_ids(config, budget)
-    tree = Tree()
-    diff_ids: list[str] = []
-    for one in map(layer, made.layers):
-        # Before the layer is applied, so that nothing is made of what was replaced.
-        if len(diff_ids) < len(promised):
-            check_digest(str(promised[len(diff_ids)]), one.diff_id, budget)
-        diff_ids.append(one.diff_id)
-        tree.apply(one, budget)
-    if len(diff_ids) != len(promised):
+    diff_ids = _diff_ids(config, budget)
+    if len(diff_ids) != len(made.layers):
         raise budget.refusal(
-            "layers are missing or too many", f"{len(promised)} layers", f"{len(diff_ids)}"
+            "layers are missing or too many", f"{len(diff_ids)} layers", f"{len(made.layers)}"
         )
+    tree = Tree()
+    for asked, diff_id in zip(made.layers, diff_ids, strict=True):
+        one = layer(asked, diff_id)
+        # Before the layer is applied, so that nothing is made of what was replaced.
+        check_digest(diff_id, one.diff_id, budget)
+        tree.apply(one, budget)
     # Builders may leave the history out, or squash layers and keep it: then nobody knows what belongs to what.
     steps = instructions(config, with_layer=True)
     image = ImageMetadata(
@@ -318,12 +318,13 @@ def put_together(
         indexed=chosen.platform,
         platform=platform_of(config),
         config=config,
+        layers=tuple(diff_ids),
         history=tuple(zip(diff_ids, steps, strict=True)) if len(steps) == len(diff_ids) else (),
     )
     return image, tree
 
 
-def _diff_ids(config: object, budget: Budget) -> list[Any]:
+def _diff_ids(config: object, budget: Budget) -> list[str]:
     if not isinstance(config, dict):
         raise budget.refusal("the configuration is damaged", "an object", type(config).__name__)
     root = config.get("rootfs")
@@ -334,7 +335,7 @@ def _diff_ids(config: object, budget: Budget) -> list[Any]:
             f"`rootfs.diff_ids`, at most {MOST_LAYERS}",
             f"{found!r}"[:80],
         )
-    return found
+    return list(map(str, found))
 
 
 def _chosen(found: Sequence[Listed], fetch: Fetch, wanted: str, budget: Budget) -> Listed:

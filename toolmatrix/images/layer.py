@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
+from contextlib import closing
 
-from toolmatrix.images import streams
+from toolmatrix.images import headers, streams
 from toolmatrix.images.limits import LONGEST_NAME, MOST_PADDING
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from typing_extensions import Self
-
+    from toolmatrix.images.headers import Member
     from toolmatrix.images.limits import Budget
     from toolmatrix.images.streams import Hashed, Readable
 
@@ -24,14 +22,9 @@ WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"
 # How names begin that mean something to AUFS alone; https://github.com/opencontainers/image-spec/blob/main/layer.md
 _OWN = ".wh..wh."
-# Bytes of an extended header; a path has at most 4096.
-_LARGEST_HEADER = 1 << 20
-_EXTENDED = (
-    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
-    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
-)
-
 DIRECTORY, FILE, LINK, HARD_LINK = "directory", "file", "link", "hard link"
+LEFT_OUT = "left out"
+"""What is kept of a file that would be too large together with the others of its layer."""
 
 
 class Entry:
@@ -53,8 +46,9 @@ class Entry:
 class Layer(Value):
     """Additions and removals of one layer, by paths without a leading slash.
 
-    `digest` is that of the blob as stored, `diff_id` that of it unpacked. `gone` are the paths that it removes from
-    the layers below, `opaque` the directories of which it removes all that is below.
+    `digest` is that of the blob as stored, of `packed` bytes, `diff_id` that of it unpacked, of `size` bytes. `gone`
+    are the paths that it removes from the layers below, `opaque` the directories of which it removes all that is below.
+    `count` are the entries of its archive, `held` the bytes of files that are kept.
     """
 
     digest: str
@@ -62,70 +56,38 @@ class Layer(Value):
     entries: tuple[tuple[str, Entry], ...] = ()
     gone: tuple[str, ...] = ()
     opaque: tuple[str, ...] = ()
-
-
-class _Header(tarfile.TarInfo):
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
-        made = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]
-        # tarfile takes an extended header to memory whole, of whatever size it says that it is.
-        if made.type in _EXTENDED and made.size > _LARGEST_HEADER:
-            raise tarfile.ReadError(f"a header of {made.size} bytes")
-        return made
-
-
-def is_tar(head: bytes) -> bool:
-    """Check whether a file that begins so is a tar archive as POSIX and GNU mark it."""
-    return head[257:262] == b"ustar"
-
-
-def members(file: streams.Forward) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
-    """The entries of a tar archive, one at a time and none kept; raises what tarfile raises."""
-    with tarfile.open(
-        fileobj=file,  # type: ignore[call-overload]
-        # `r:*` would unpack by itself, and neither count nor hash.
-        mode="r:",
-        tarinfo=_Header,
-        errors="surrogateescape",
-    ) as tar:
-        while (member := tar.next()) is not None:
-            yield tar, member
-            # tarfile keeps every header that it has read, by default for extracting.
-            tar.members.clear()
-
-
-def contents(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Readable:
-    """The contents of a regular file; without the buffer that tarfile puts around it, which would copy once more."""
-    file = tar.extractfile(member)
-    assert isinstance(file, io.BufferedReader)  # noqa: S101 - a regular file
-    raw: Readable = file.raw
-    return raw
+    count: int = 0
+    packed: int = 0
+    size: int = 0
+    held: int = 0
 
 
 def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
     """A layer out of its blob, which is read to its end; raises SubjectError for what is no sound layer.
 
-    `look` is given the path, size and contents of each regular file and returns what to keep of it, or None.
+    `budget` is for this layer alone. `look` is given the path, size and contents of each regular file and returns what
+    to keep of it, or None.
     """
+    entries: list[tuple[str, Entry]] = []
+    gone: list[str] = []
+    opaque: list[str] = []
     try:
         unpacked = streams.Unpacked(packed, budget)
-        entries: list[tuple[str, Entry]] = []
-        gone: list[str] = []
-        opaque: list[str] = []
-        file = streams.Forward(unpacked)
-        for tar, member in members(file):
-            budget.enter(member.name)
-            path = inner_path(member.name, budget)
-            folder, _, name = path.rpartition("/")
-            if name == OPAQUE:
-                opaque.append(folder)
-            elif name.startswith(WHITEOUT):
-                if not name.startswith(_OWN):
-                    gone.append(f"{folder}/{name[4:]}".lstrip("/"))
-            elif (entry := _entry(path, tar, member, budget, look)) is not None:
-                entries.append((path, entry))
-        # The diff id is that of all bytes, whatever stands behind the last file.
-        _finish(file, packed, budget)
+        with closing(streams.Ahead(unpacked)) as ahead:
+            file = streams.Forward(ahead)
+            for member in headers.members(file):
+                budget.enter(member.name)
+                path = inner_path(member.name, budget)
+                folder, _, name = path.rpartition("/")
+                if name == OPAQUE:
+                    opaque.append(folder)
+                elif name.startswith(WHITEOUT):
+                    if not name.startswith(_OWN):
+                        gone.append(f"{folder}/{name[4:]}".lstrip("/"))
+                elif (entry := _entry(path, member, budget, look)) is not None:
+                    entries.append((path, entry))
+            # The diff id is that of all bytes, whatever stands behind the last file.
+            _finish(file, packed, budget)
     except streams.errors() as error:
         raise damaged(budget, error) from None
     return Layer(
@@ -134,6 +96,10 @@ def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
         entries=tuple(entries),
         gone=tuple(gone),
         opaque=tuple(opaque),
+        count=budget.entries,
+        packed=packed.count,
+        size=budget.unpacked,
+        held=budget.held,
     )
 
 
@@ -150,6 +116,17 @@ def inner_path(name: str, budget: Budget) -> str:
     return "/".join(parts)
 
 
+def check_digest(expected: str, found: str, budget: Budget) -> None:
+    """Raise SubjectError where content is not what its name promises."""
+    if expected != found:
+        raise budget.refusal(
+            "content has another digest than its name says",
+            expected,
+            found,
+            "it was damaged or replaced on the way: save or pull the image again",
+        )
+
+
 def damaged(budget: Budget, error: Exception) -> Exception:
     """The refusal of data that its reader could not make sense of."""
     message = str(error) or type(error).__name__
@@ -158,19 +135,17 @@ def damaged(budget: Budget, error: Exception) -> Exception:
     )
 
 
-def _entry(
-    path: str, tar: tarfile.TarFile, member: tarfile.TarInfo, budget: Budget, look: Look
-) -> Entry | None:
-    if member.isdir():
+def _entry(path: str, member: Member, budget: Budget, look: Look) -> Entry | None:
+    if member.is_folder:
         return Entry(DIRECTORY, mode=member.mode)
-    if member.issym():
-        return Entry(LINK, link=member.linkname)
-    if member.islnk():
-        return Entry(HARD_LINK, link=inner_path(member.linkname, budget))
+    if member.is_link:
+        return Entry(LINK, link=member.link)
+    if member.is_hard_link:
+        return Entry(HARD_LINK, link=inner_path(member.link, budget))
     # Devices and pipes hold nothing to read.
-    if not member.isreg():
+    if member.contents is None:
         return None
-    held = look(path, member.size, contents(tar, member))
+    held = look(path, member.size, member.contents)
     return Entry(FILE, size=member.size, mode=member.mode, held=held)
 
 

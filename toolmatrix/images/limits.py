@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from toolmatrix.errors import Position, SubjectError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.images.layer import Layer
+
 MOST_ENTRIES = 1_000_000
 """Files, directories and links of all layers."""
 LONGEST_NAME = 4096
@@ -18,7 +22,7 @@ MOST_BYTES = 256 << 30
 LARGEST_DOCUMENT = 16 << 20
 """Bytes of a manifest or a configuration."""
 MOST_HELD = 192 << 20
-"""Bytes of file contents in memory."""
+"""Bytes of file contents in memory; files of one layer beyond that are left out, and more in all layers refused."""
 MOST_PADDING = 16 << 20
 """Bytes of zeros after the end of an archive; tar pads to a record, 10 KiB by default."""
 # Deflate packs 1032 bytes into one at most and zstd many more; a small layer of zeros is honest at any ratio.
@@ -41,10 +45,7 @@ class Budget:
     def enter(self, name: str) -> None:
         """Count one entry of an archive or directory."""
         self.entries += 1
-        if self.entries > MOST_ENTRIES:
-            raise self.refusal(
-                "too many files", f"at most {MOST_ENTRIES} entries in all layers", "more than that"
-            )
+        self._entries()
         if len(name) > LONGEST_NAME or name.count("/") > DEEPEST:
             raise self.refusal(
                 "a file name is too long or too deep",
@@ -52,15 +53,24 @@ class Budget:
                 f"{len(name)} bytes, {name.count('/')} directories: `{name[:60]}...`",
             )
 
-    def unpack(self, count: int, total: int, packed: int) -> None:
-        """Count bytes that came out of a layer, of which `total` did so far, from `packed` bytes."""
-        self.unpacked += count
+    def _entries(self) -> None:
+        if self.entries > MOST_ENTRIES:
+            raise self.refusal(
+                "too many files", f"at most {MOST_ENTRIES} entries in all layers", "more than that"
+            )
+
+    def _unpacked(self) -> None:
         if self.unpacked > MOST_BYTES:
             raise self.refusal(
                 "the layers are too large",
                 f"at most {MOST_BYTES >> 30} GiB unpacked",
                 "more than that",
             )
+
+    def unpack(self, count: int, total: int, packed: int) -> None:
+        """Count bytes that came out of a layer, of which `total` did so far, from `packed` bytes."""
+        self.unpacked += count
+        self._unpacked()
         if total > SUSPICIOUS_SIZE and total > SUSPICIOUS_RATIO * packed:
             raise self.refusal(
                 "a layer unpacks to too much",
@@ -74,6 +84,24 @@ class Budget:
             return False
         self.held += size
         return True
+
+    def layer(self) -> Budget:
+        """The budget of one layer by itself, whatever others used."""
+        return Budget(self.subject)
+
+    def take(self, layer: Layer) -> None:
+        """Count what a layer is and what is kept of it."""
+        self.entries += layer.count
+        self.held += layer.held
+        self.unpacked += layer.size
+        self._entries()
+        self._unpacked()
+        if self.held > MOST_HELD:
+            raise self.refusal(
+                "the files that are kept of all layers are too large",
+                f"at most {MOST_HELD >> 20} MiB",
+                "more than that",
+            )
 
     def refusal(self, what: str, expected: str, found: str, help: str = "") -> SubjectError:
         """The error for what was found in this subject."""

@@ -29,6 +29,7 @@ from toolmatrix.errors import (
 )
 from toolmatrix.images import image as images
 from toolmatrix.images.docker_config import DockerConfig
+from toolmatrix.images.layer import check_digest
 from toolmatrix.images.streams import BLOCK, Hashed, first
 from toolmatrix.images.transport import Transport, same_host
 from toolmatrix.resources import registries_path
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.docker_config import Credential
     from toolmatrix.images.image import Descriptor, ImageMetadata
-    from toolmatrix.images.layer import Look
     from toolmatrix.images.limits import Budget
+    from toolmatrix.images.reader import LayerReader
     from toolmatrix.images.streams import Closable
     from toolmatrix.images.transport import Answer
     from toolmatrix.images.tree import Tree
@@ -69,14 +70,17 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")
 _CLIENT = "toolmatrix"
 
 
-def read(place: str, platform: str, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
+def read(place: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     """The image that a registry names; of several that of this machine where no platform is asked for.
+
+    Layers that are known already are not fetched.
 
     Raises UsageError for what is no name, SubjectError for an image that is not there or damaged, AccessDenied, and
     RegistryFailed.
     """
-    with opened(place, budget) as registry:
-        return images.by_digests(registry.index(), registry.blob, platform, look, budget)
+    with opened(place, reader.budget) as registry:
+        index = registry.index()
+        return images.by_digests(index, registry.blob, platform, reader, by_name=True)
 
 
 def identity(place: str, budget: Budget) -> str:
@@ -150,7 +154,7 @@ class Registry:
         promised = answer.headers.get("Docker-Content-Digest", "")
         for expected in (self._asked.digest, promised if promised.startswith("sha256:") else ""):
             if expected:
-                images.check_digest(expected, body.digest, self._budget)
+                check_digest(expected, body.digest, self._budget)
         own = document.get("mediaType", media)
         if media in images.DOCUMENTS and own != media:
             raise self._budget.refusal(

@@ -6,6 +6,8 @@ import hashlib
 import os
 import stat
 from functools import lru_cache
+from queue import SimpleQueue
+from threading import Semaphore, Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 _LONGEST_HEAD = 512
+# Blocks that a thread reads before anybody takes them.
+_PIECES = 8
 # Bytes that are read at once where fewer are asked for.
 _AHEAD = 64 << 10
 _GZIP = b"\x1f\x8b"
@@ -139,23 +143,137 @@ class Forward:
         """Go on to a place, or to the end where that comes before it; raises OSError for one that lies behind."""
         if place < self._place:
             raise OSError("a stream does not go back")
+        if isinstance(self._stream, Section):
+            ahead = len(self._held) - self._taken
+            if place > self._place + ahead:
+                self._place += ahead + self._stream.skip(place - self._place - ahead)
+                self._held = b""
         while self._place < place and self.read(min(place - self._place, BLOCK)):
             pass
 
     def read(self, size: int, /) -> bytes:
         """So many bytes, fewer at the end."""
+        data = self.some(size)
+        while len(data) < size and (more := self.some(size - len(data))):
+            data += more
+        return data
+
+    def some(self, size: int, /) -> bytes:
+        """At most so many bytes, as many as are there without joining pieces; none at the end."""
+        # Headers have 512 bytes: read by themselves each would cost a call of every stream below.
+        if self._taken >= len(self._held) and size > 0:
+            self._held, self._taken = self._stream.read(BLOCK), 0
         data = self._held[self._taken : self._taken + size]
         self._taken += len(data)
-        # tarfile reads headers of 512 bytes: read by themselves each would cost a call of every layer below.
-        while len(data) < size:
-            wanted = size - len(data)
-            more = self._stream.read(max(wanted, _AHEAD))
-            if not more:
-                break
-            self._held, self._taken = more, min(wanted, len(more))
-            data += more if len(more) <= wanted else more[:wanted]
         self._place += len(data)
         return data
+
+    def unread(self, data: bytes) -> None:
+        """Take bytes back that were just read."""
+        self._held, self._taken = data + self._held[self._taken :], 0
+        self._place -= len(data)
+
+
+class Section:
+    """A part of a file from a place on, read where it lies, so that several parts may be read side by side."""
+
+    __slots__ = ("_end", "_number", "place")
+
+    def __init__(self, number: int, place: int, size: int) -> None:
+        """So many bytes of the file that is open under a number."""
+        self._number = number
+        self.place = place
+        self._end = place + size
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end."""
+        data = os.pread(self._number, min(size, self._end - self.place), self.place)
+        self.place += len(data)
+        return data
+
+    def skip(self, size: int) -> int:
+        """Pass over so many bytes, fewer at the end, and return how many."""
+        size = min(size, self._end - self.place)
+        self.place += size
+        return size
+
+    @property
+    def left(self) -> int:
+        """The bytes from its place on."""
+        return self._end - self.place
+
+    def part(self, place: int, size: int) -> Section:
+        """A part of the file from a place on."""
+        return Section(self._number, place, min(size, max(0, self._end - place)))
+
+
+def section(stream: Readable) -> Section | None:
+    """What is left of a stream that is a regular file, None of any other; nothing has been read of it yet."""
+    try:
+        number, place = stream.fileno(), stream.tell()  # type: ignore[attr-defined]
+        held = os.fstat(number)
+    except (AttributeError, OSError, ValueError):
+        return None
+    return Section(number, place, held.st_size - place) if stat.S_ISREG(held.st_mode) else None
+
+
+class Ahead:
+    """A stream that a thread reads ahead, so that hashing and unpacking go beside what is made of it.
+
+    Both leave other threads alone meanwhile. It is closed when it is read to its end or nobody wants the rest.
+    """
+
+    __slots__ = ("_closed", "_pieces", "_rest", "_room", "_stream", "_thread")
+
+    def __init__(self, stream: Readable) -> None:
+        self._stream = stream
+        self._pieces: SimpleQueue[bytes | BaseException] = SimpleQueue()
+        self._room = Semaphore(_PIECES)
+        self._thread: Thread | None = None
+        self._rest = b""
+        self._closed = False
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end; raises what reading the stream raises."""
+        if self._rest:
+            data, self._rest = self._rest[:size], self._rest[size:]
+            return data
+        if self._thread is None:
+            # Small layers are read before a thread has started.
+            data = self._stream.read(BLOCK)
+            if len(data) == BLOCK:
+                self._thread = Thread(target=self._run, daemon=True)
+                self._thread.start()
+        else:
+            piece = self._pieces.get()
+            self._room.release()
+            if isinstance(piece, BaseException):
+                raise piece
+            data = piece
+            if not data:
+                # What is asked for behind the end has none either.
+                self._pieces.put(data)
+        if len(data) > size:
+            data, self._rest = data[:size], data[size:]
+        return data
+
+    def _run(self) -> None:
+        try:
+            while not self._closed:
+                self._room.acquire()
+                data = self._stream.read(BLOCK)
+                self._pieces.put(data)
+                if not data:
+                    return
+        except BaseException as error:  # noqa: BLE001 - raised again where it is read
+            self._pieces.put(error)
+
+    def close(self) -> None:
+        """Stop reading, once the piece is there that is on its way."""
+        self._closed = True
+        if self._thread is not None:
+            self._room.release()
+            self._thread.join()
 
 
 def other_size(promised: int, found: str, budget: Budget) -> SubjectError:
@@ -193,12 +311,13 @@ class Unpacked:
     A whole `archive` may be packed in more ways than a layer: `docker load` takes bzip2 and xz as well.
     """
 
-    __slots__ = ("_budget", "_inside", "_packed")
+    __slots__ = ("_budget", "_inside", "_packed", "is_plain")
 
     def __init__(self, packed: Counted, budget: Budget, *, archive: bool = False) -> None:
         self._packed = packed
         self._budget = budget
         opened = _opened(packed, budget, archive=archive)
+        self.is_plain = opened is None
         self._inside = packed if opened is None else type(packed)(opened)
 
     def peek(self, size: int = _LONGEST_HEAD) -> bytes:

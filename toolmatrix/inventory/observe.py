@@ -11,6 +11,7 @@ import re
 from hashlib import sha256
 
 from toolmatrix.images.image import instructions
+from toolmatrix.images.layer import LEFT_OUT
 from toolmatrix.images.platforms import processor
 from toolmatrix.images.streams import first
 from toolmatrix.inventory import (
@@ -81,12 +82,11 @@ _TELL = _either(name for name, _ in programs.VERSION_TEXTS)
 
 
 class Look:
-    """Looks at the files of one subject; see `layer.read_layer`."""
+    """Looks at the files of one layer, whatever others hold; see `layer.read_layer`."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.debug = 0
-        self.left_out: list[str] = []
 
     def __call__(self, path: str, size: int, stream: Readable) -> object:
         """The part of a file that is kept: its bytes, an Elf, what a pattern's `parse` made of it, or None."""
@@ -98,12 +98,11 @@ class Look:
             size = min(size, declared.size)
             if self.budget.can_hold(size):
                 return first(size, stream)
-            self.left_out.append(path)
-            return None
+            return LEFT_OUT
         # An ELF header has 52 bytes or 64; nothing shorter holds device code either.
         if size < 64:
             return None
-        head = stream.read(64)
+        head = first(64, stream)
         if not head.startswith(MAGIC):
             return read_code(head, stream) if head.startswith(_CODE) else None
         named = _TELL.fullmatch(path.rpartition("/")[2])
@@ -117,7 +116,6 @@ class Look:
 def observe(
     image: ImageMetadata,
     tree: Tree,
-    look: Look,
     ask: Callable[[Inventory], Inventory] = lambda found: found,
 ) -> Inventory:
     """Everything that the files and the configuration of an image tell, with what its programs answer to `ask`."""
@@ -140,7 +138,7 @@ def observe(
         # The seal itself is no part of what it seals.
         digest = sha256(held.partition(b"\n# seal ")[0] + b"\n").hexdigest()
         record.feature("lock", f"sha256:{digest}", "lock", LOCK)
-    _unread(view, record, look)
+    _unread(view, record)
     machine = f"linux/{view.machine}" if view.machine else ""
     found = Inventory(
         subject=image.subject,
@@ -198,8 +196,8 @@ def _is_program(view: View, path: str, elf: Elf) -> bool:
     return bool(elf.dynamic.interpreter) or (may_run and not is_library)
 
 
-def _unread(view: View, record: Record, look: Look) -> None:
-    for path in look.left_out[:_MOST_LISTED]:
+def _unread(view: View, record: Record) -> None:
+    for path in view.left_out[:_MOST_LISTED]:
         record.skip(path, "the files that are kept would be too large together")
     damaged = [(path, elf.damaged) for path, elf in view.elves.items() if elf.damaged]
     for path, why in damaged[:_MOST_LISTED]:

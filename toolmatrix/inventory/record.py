@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from toolmatrix.images.layer import LEFT_OUT
 from toolmatrix.inventory.dynamic import DEVICES
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import WHICH, Seen, Skipped
@@ -29,6 +30,7 @@ _MOST_SIGHTINGS = 16
 class View:
     """An image as observers see it: `env` of its configuration, `kept` files, `elves` and `databases` by path.
 
+    `left_out` are the paths of files that were too large to be kept.
     `machine` is the architecture of most ELF files, `own` are those that are made for it.
     """
 
@@ -45,6 +47,7 @@ class View:
         self.elves: dict[str, Elf] = {}
         self.databases: dict[str, Database] = {}
         self.layers: dict[str, str] = {}
+        self.left_out: list[str] = []
         for path, entry in tree.files():
             if isinstance(entry.held, bytes):
                 self.kept[path] = entry.held
@@ -53,6 +56,8 @@ class View:
             elif isinstance(entry.held, Database):
                 self.databases[path] = entry.held
             else:
+                if entry.held == LEFT_OUT:
+                    self.left_out.append(path)
                 continue
             self.layers[path] = entry.layer
         # Cross compilers and emulators bring files for other processors; those for devices have none.

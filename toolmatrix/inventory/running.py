@@ -11,9 +11,12 @@ from __future__ import annotations
 import re
 import shlex
 import time
+from contextlib import ExitStack
+from functools import cached_property
 
 from toolmatrix.images import containers
 from toolmatrix.images.containers import NOT_THERE, ProgramBounds
+from toolmatrix.images.platforms import this_platform
 from toolmatrix.inventory import programs
 from toolmatrix.inventory.model import RAN, RUNNING, WHICH, Seen, Skipped
 from toolmatrix.lines import without_colours
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.containers import Containers
     from toolmatrix.images.engine import Client
+    from toolmatrix.inventory.layers import LayerStore
     from toolmatrix.inventory.model import Inventory
 
 _AT_ONCE = 4
@@ -72,8 +76,12 @@ def asked(
     inventory: Inventory,
     probes: Iterable[ProgramProbe],
     bounds: ProgramBounds = _BOUNDS,
+    store: LayerStore | None = None,
 ) -> Inventory:
-    """An inventory with the answers of the image's programs; raises ToolMissing where the engine ends on the way."""
+    """An inventory with the answers of the image's programs; raises ToolMissing where the engine ends on the way.
+
+    A program whose answer is in the store is not run.
+    """
     skipped = (one.what.removeprefix(WHICH) for one in inventory.skipped)
     there = {*inventory.components, *skipped}
     left = [one for one in probes if one.wanted or there.intersection(one.about)]
@@ -82,8 +90,9 @@ def asked(
     answers: dict[str, list[Seen]] = {}
     silent: dict[str, Skipped] = {}
     # A signal ends the asking without an error here; it is sent again when no container is left.
-    with containers.opened(client, image, bounds) as opened:
-        answers, silent = _rounds(opened, left, there)
+    with ExitStack() as stack:
+        asking = Asking(client, image, bounds, store, stack)
+        answers, silent = _rounds(asking, left, there)
     features = {one.name for one in left if one.holds}
     components = dict(inventory.components)
     properties = dict(inventory.features)
@@ -102,8 +111,64 @@ def asked(
     )
 
 
+class Asking:
+    """Asks programs of one image, in containers that are opened when the first one has to be run.
+
+    What a program answered, or that it is not there, holds for the image on this kind of machine and is kept; why one
+    was silent, such as for want of time, may be another thing the next time.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        image: Mapping[str, Any],
+        bounds: ProgramBounds,
+        store: LayerStore | None,
+        stack: ExitStack,
+    ) -> None:
+        self.client = client
+        self.image = image
+        self.bounds = bounds
+        self.store = store
+        self.stack = stack
+
+    @cached_property
+    def containers(self) -> Containers:
+        """The containers of the image."""
+        return self.stack.enter_context(containers.opened(self.client, self.image, self.bounds))
+
+    def answers(self, probes: Sequence[ProgramProbe]) -> Iterator[tuple[ProgramProbe, str, str]]:
+        """Each probe with its answer and the reason why there is none."""
+        known = {probe: self._known(probe) for probe in probes}
+        left = [probe for probe, found in known.items() if found is None]
+        for place in range(0, len(left), _AT_ONCE):
+            for probe, value, reason in self._run(left[place : place + _AT_ONCE]):
+                known[probe] = value, reason
+                if self.store is not None and (value or reason == NOT_THERE):
+                    self.store.keep_answer(self._name(probe), value, reason)
+        for probe, found in known.items():
+            if found is not None:
+                yield probe, *found
+
+    def _known(self, probe: ProgramProbe) -> tuple[str, str] | None:
+        return self.store.answer(self._name(probe)) if self.store is not None else None
+
+    def _name(self, probe: ProgramProbe) -> str:
+        return f"{self.image['Id']} {this_platform()} {self.bounds!r} {probe!r}"
+
+    def _run(self, probes: Sequence[ProgramProbe]) -> Iterator[tuple[ProgramProbe, str, str]]:
+        # All are started before the first is waited for, so they share one deadline instead of adding theirs up.
+        started = [self.containers.start(probe.run) for probe in probes]
+        end = time.monotonic() + self.bounds.seconds
+        for probe, container in zip(probes, started, strict=True):
+            output, reason = self.containers.end(container, end)
+            value = "" if reason else probe.answer(output)
+            said = containers.last_line(output) or "nothing"
+            yield probe, value, reason or ("" if value else f"printed no version: {said}")
+
+
 def _rounds(
-    opened: Containers, probes: Sequence[ProgramProbe], there: set[str]
+    asking: Asking, probes: Sequence[ProgramProbe], there: set[str]
 ) -> tuple[dict[str, list[Seen]], dict[str, Skipped]]:
     answers: dict[str, list[Seen]] = {}
     silent: dict[str, Skipped] = {}
@@ -111,7 +176,7 @@ def _rounds(
     for number in sorted({one.round for one in probes}):
         done = answers.keys() | absent
         now = [one for one in probes if one.round == number and one.name not in done]
-        for probe, value, reason in _answers(opened, now):
+        for probe, value, reason in asking.answers(now):
             is_there = reason != NOT_THERE
             if value:
                 seen = Seen(version=value, seen_by=RAN, where=probe.shown)
@@ -125,21 +190,6 @@ def _rounds(
                 # It is as absent as reading found it.
                 absent.add(probe.name)
     return answers, silent
-
-
-def _answers(
-    opened: Containers, probes: Sequence[ProgramProbe]
-) -> Iterator[tuple[ProgramProbe, str, str]]:
-    for place in range(0, len(probes), _AT_ONCE):
-        several = probes[place : place + _AT_ONCE]
-        # All are started before the first is waited for, so they share one deadline instead of adding theirs up.
-        started = [opened.start(probe.run) for probe in several]
-        end = time.monotonic() + opened.bounds.seconds
-        for probe, container in zip(several, started, strict=True):
-            output, reason = opened.end(container, end)
-            value = "" if reason else probe.answer(output)
-            said = containers.last_line(output) or "nothing"
-            yield probe, value, reason or f"printed no version: {said}"
 
 
 def _ordered(name: str, read: Sequence[Seen], ran: Sequence[Seen]) -> tuple[Seen, ...]:

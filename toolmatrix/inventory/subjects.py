@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from typing import IO
 
     from toolmatrix.images.image import ImageMetadata
+    from toolmatrix.images.reader import LayerReader
     from toolmatrix.images.tree import Tree
+    from toolmatrix.inventory.layers import LayerStore
     from toolmatrix.inventory.model import Inventory
-    from toolmatrix.inventory.observe import Look
     from toolmatrix.inventory.running import ProgramProbe
 
     Ask = Callable[[Inventory], Sequence[ProgramProbe]]
@@ -40,6 +41,7 @@ class SubjectRequest(NamedTuple):
     directory: str
     stdin: IO[bytes] | None
     probes: Ask | None
+    store: LayerStore | None
 
     @property
     def path(self) -> str:
@@ -63,18 +65,19 @@ def observe(
     stdin: IO[bytes] | None = None,
     schemes: Mapping[str, Scheme] | None = None,
     probes: Ask | None = None,
+    store: LayerStore | None = None,
 ) -> Inventory:
     """The inventory of a subject.
 
     `platform` picks from an index, paths are relative to `directory`, and `archive:-` reads `stdin`, by default that of
     this process; `schemes` are those of SCHEMES unless given. Programs of what can be run are asked what `probes` makes
-    of what was read. Raises UsageError for what is no address, SubjectError for what cannot be read, NothingMatched for
-    another platform, and ToolMissing.
+    of what was read, and what `store` has is neither read nor asked again. Raises UsageError for what is no address,
+    SubjectError for what cannot be read, NothingMatched for another platform, and ToolMissing.
     """
     known = SCHEMES if schemes is None else schemes
     name, place = _parted(subject, directory, known)
     found = secrets.hidden(
-        known[name].read(SubjectRequest(subject, place, platform, directory, stdin, probes))
+        known[name].read(SubjectRequest(subject, place, platform, directory, stdin, probes, store))
     )
     # Variants aside: few configurations tell theirs.
     if platform and found.platform.split("/")[:2] != platform.split("/")[:2]:
@@ -94,7 +97,7 @@ def identity(subject: str, directory: str = "", schemes: Mapping[str, Scheme] | 
     known = SCHEMES if schemes is None else schemes
     try:
         name, place = _parted(subject, directory, known)
-        return known[name].identity(SubjectRequest(subject, place, "", directory, None, None))
+        return known[name].identity(SubjectRequest(subject, place, "", directory, None, None, None))
     except ToolmatrixError:
         return ""
 
@@ -133,15 +136,14 @@ _PATHS: tuple[tuple[str, Callable[[str], bool]], ...] = (
 
 def _seen(
     asked: SubjectRequest,
-    read: Callable[[SubjectRequest, Look, Budget], tuple[ImageMetadata, Tree]],
+    read: Callable[[SubjectRequest, LayerReader], tuple[ImageMetadata, Tree]],
     ask: Callable[[Inventory], Inventory] = lambda found: found,
 ) -> Inventory:
+    from toolmatrix.images.reader import LayerReader
     from toolmatrix.inventory.observe import Look, observe
 
-    budget = Budget(asked.subject)
-    look = Look(budget)
-    image, tree = read(asked, look, budget)
-    return observe(image, tree, look, ask)
+    image, tree = read(asked, LayerReader(Look, Budget(asked.subject), asked.store))
+    return observe(image, tree, ask)
 
 
 def _file(asked: SubjectRequest) -> str:
@@ -149,19 +151,19 @@ def _file(asked: SubjectRequest) -> str:
 
 
 # Each scheme imports its reader when it is used: docker and urllib3 take longer to import than most of the rest runs.
-def _archive(asked: SubjectRequest, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
+def _archive(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import archive, directory
 
     if asked.place == "-":
-        return archive.read(asked.stdin or sys.stdin.buffer, asked.platform, look, budget)
-    with directory.opened(asked.path, "an archive of an image", budget) as stream:
-        return archive.read(stream, asked.platform, look, budget)
+        return archive.read(asked.stdin or sys.stdin.buffer, asked.platform, reader)
+    with directory.opened(asked.path, "an archive of an image", reader.budget) as stream:
+        return archive.read(stream, asked.platform, reader)
 
 
-def _layout(asked: SubjectRequest, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
+def _layout(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import directory
 
-    return directory.read_layout(asked.path, asked.platform, look, budget)
+    return directory.read_layout(asked.path, asked.platform, reader)
 
 
 def _layout_identity(asked: SubjectRequest) -> str:
@@ -170,10 +172,10 @@ def _layout_identity(asked: SubjectRequest) -> str:
     return directory.layout_identity(asked.path)
 
 
-def _directory(asked: SubjectRequest, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
+def _directory(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import directory
 
-    return directory.read(asked.path, asked.platform, look, budget)
+    return directory.read(asked.path, asked.platform, reader)
 
 
 def _directory_identity(asked: SubjectRequest) -> str:
@@ -191,8 +193,8 @@ def _engine(asked: SubjectRequest) -> Inventory:
         probes = asked.probes or (lambda _: ())
         return _seen(
             asked,
-            lambda _, look, budget: engine.read(client, image, asked.platform, look, budget),
-            lambda found: running.asked(client, image, found, probes(found)),
+            lambda _, reader: engine.read(client, image, asked.platform, reader),
+            lambda found: running.asked(client, image, found, probes(found), store=asked.store),
         )
 
 
@@ -203,10 +205,10 @@ def _engine_id(asked: SubjectRequest) -> str:
         return str(engine.find(client, asked.place, asked.subject)["Id"])
 
 
-def _registry(asked: SubjectRequest, look: Look, budget: Budget) -> tuple[ImageMetadata, Tree]:
+def _registry(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import registry
 
-    return registry.read(asked.place, asked.platform, look, budget)
+    return registry.read(asked.place, asked.platform, reader)
 
 
 def _registered(asked: SubjectRequest) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import IO
 
+    from toolmatrix.inventory.layers import LayerStore
     from toolmatrix.inventory.subjects import Ask
     from toolmatrix.lock.model import Lock, LockedTarget
 
@@ -34,9 +35,10 @@ def observe(
     directory: str = "",
     stdin: IO[bytes] | None = None,
     probes: Ask | None = None,
+    store: LayerStore | None = None,
 ) -> Inventory:
     """The inventory of a subject, as `subjects.observe`, of a lock as well. Raises what that raises, and LockError."""
-    found = subjects.observe(subject, platform, directory, stdin, SCHEMES, probes)
+    found = subjects.observe(subject, platform, directory, stdin, SCHEMES, probes, store)
     try:
         digest = write.digest(embedded(found))
     except LockError:

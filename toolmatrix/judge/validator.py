@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.facts.index import Index
+    from toolmatrix.inventory.layers import LayerStore
     from toolmatrix.inventory.model import Inventory
     from toolmatrix.inventory.running import ProgramProbe
     from toolmatrix.lock.model import Lock, LockedTarget
@@ -123,7 +124,7 @@ class Attempt(Value):
 
 
 class Validator(Value):
-    """Everything that checking a subject takes."""
+    """Everything that checking a subject takes; `store` changes no verdict, only how long it takes."""
 
     index: Index
     baseline: Baseline
@@ -133,6 +134,7 @@ class Validator(Value):
     run: bool = True
     strict: bool = False
     attach: bool = False
+    store: LayerStore | None = None
 
     @property
     def key(self) -> str:
@@ -169,7 +171,9 @@ class Validator(Value):
         return judged
 
     def _judged(self, subject: str) -> Judged:
-        inventory = locked.observe(subject, self.platform, self.directory, None, self.asks)
+        inventory = locked.observe(
+            subject, self.platform, self.directory, None, self.asks, self.store
+        )
         baseline = self.baseline.of(inventory)
         expected = list(baseline.expected)
         target = ""

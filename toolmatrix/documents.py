@@ -1,0 +1,233 @@
+"""A store of documents by kind and key: a folder of bounded size that processes share, or whatever fsspec leads to.
+
+What is stored can be made again, so nothing fails for want of it. A document is JSON packed with zstd behind one line
+with its digest and length; it names its schema, kind and key, and one that is damaged, foreign or of another key counts
+as not there. https://filesystem-spec.readthedocs.io lists the places that fsspec knows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import suppress
+from hashlib import sha256
+
+from toolmatrix.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Protocol
+
+    class Files(Protocol):
+        """Where the files of a store are."""
+
+        def read(self, name: str) -> bytes | None:
+            """What a file holds; None where it is not there or cannot be read."""
+
+        def write(self, name: str, data: bytes) -> None:
+            """Put a file there, whole or not at all; where that cannot be done all goes on without it."""
+
+
+SIZE = 2048
+"""MiB that a folder holds at most, unless another bound is set."""
+_FORM = b"toolmatrix-store/1"
+_LINE = re.compile(re.escape(_FORM) + rb" ([0-9a-f]{64}) (\d{1,12})\n")
+_LONGEST_LINE = 128
+# Bytes of a document as JSON. What is larger is not stored: reading it again is no slower.
+_LARGEST = 64 << 20
+_SUFFIX, _PART = ".tmx", ".tmx-part"
+_OWN = re.compile(r"[a-z]+/[0-9a-f]{2}/[0-9a-f]{64}\.tmx|tmp\w{1,20}\.tmx-part")
+# Of a folder that is too full a fifth is emptied, so that it is not gone through again at once.
+_LEFT = 0.8
+# Bytes written between two looks at how full a folder is.
+_BETWEEN = 32 << 20
+# Seconds after which a file that is being written is what somebody left who was killed.
+_STALE = 3600
+
+
+class DocumentStore:
+    """Documents by kind and key, of a schema that is theirs."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+
+    def get(self, schema: str, kind: str, key: str) -> dict[str, Any] | None:
+        """The document of a kind and key; None where there is none that is whole and of this schema."""
+        data = self.files.read(_name(kind, key))
+        body = _unpacked(data) if data is not None else None
+        named = {"schema": schema, "kind": kind, "key": key}
+        if body is None or any(body.get(name) != value for name, value in named.items()):
+            return None
+        return body
+
+    def put(self, schema: str, kind: str, key: str, body: Mapping[str, Any]) -> None:
+        """Keep a document under a kind and key; nothing where it is too large or cannot be kept."""
+        import zstandard
+
+        named = {"schema": schema, "kind": kind, "key": key}
+        text = json.dumps({**named, **body}, separators=(",", ":")).encode()
+        if len(text) > _LARGEST:
+            return
+        packed = zstandard.ZstdCompressor(level=3, write_content_size=True).compress(text)
+        line = b"%b %b %d\n" % (_FORM, sha256(packed).hexdigest().encode(), len(packed))
+        self.files.write(_name(kind, key), line + packed)
+
+
+def _name(kind: str, key: str) -> str:
+    # Keys hold digests and versions, which are no names of files everywhere.
+    digest = sha256(key.encode()).hexdigest()
+    return f"{kind}/{digest[:2]}/{digest}{_SUFFIX}"
+
+
+def _unpacked(data: bytes) -> dict[str, Any] | None:
+    import zstandard
+
+    found = _LINE.match(data[:_LONGEST_LINE])
+    packed = data[found.end() :] if found else b""
+    if (
+        found is None
+        or len(packed) != int(found[2])
+        or sha256(packed).hexdigest().encode() != found[1]
+    ):
+        return None
+    try:
+        if zstandard.frame_content_size(packed) > _LARGEST:
+            return None
+        body = json.loads(zstandard.ZstdDecompressor().decompress(packed, _LARGEST))
+    except (zstandard.ZstdError, ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def opened(place: str, size: int = SIZE) -> DocumentStore:
+    """The store in a folder, which is made where it is needed, or at a URL, for which fsspec has to be there.
+
+    Raises UsageError for a place that fsspec does not know or cannot open.
+    """
+    if "://" not in place:
+        return DocumentStore(FolderFiles(place, size << 20))
+    try:
+        import fsspec  # type: ignore[import-untyped]
+    except ImportError:
+        raise UsageError(
+            "a store that is no folder needs fsspec",
+            found=f"`{place}`",
+            help="install it: `pip install 'toolmatrix[fsspec]'`, and what its page names for this kind of place",
+        ) from None
+    try:
+        system, root = fsspec.core.url_to_fs(place)
+    except Exception as error:  # noqa: BLE001 - drivers of places raise what they like
+        raise UsageError(
+            "this is no place for a store",
+            expected="a folder, or a URL that fsspec can open",
+            found=f"`{place}`: {error}"[:400],
+        ) from None
+    return DocumentStore(RemoteFiles(system, root))
+
+
+class FolderFiles:
+    """Files below a folder for this user alone; the ones that were not used longest go where they become too many."""
+
+    def __init__(self, folder: str, most: int) -> None:
+        self.folder = folder
+        self.most = most
+        # Unknown at first, so that the first file that is written looks.
+        self.written = _BETWEEN
+
+    def read(self, name: str) -> bytes | None:
+        """What a file holds; None where it is not there or cannot be read."""
+        path = os.path.join(self.folder, name)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError:
+            return None
+        # Its time tells when it was used last. A store that cannot be written is read all the same.
+        with suppress(OSError):
+            os.utime(path)
+        return data
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file beside its place and rename it, so that others see it whole or not at all."""
+        from tempfile import NamedTemporaryFile
+
+        if len(data) > self.most:
+            return
+        path = os.path.join(self.folder, name)
+        with suppress(OSError):
+            if not os.path.isdir(self.folder):
+                # What is kept comes out of images, and may be for this user alone as they are.
+                os.makedirs(self.folder, mode=0o700)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with NamedTemporaryFile(dir=self.folder, suffix=_PART, delete=False) as file:
+                try:
+                    file.write(data)
+                    file.close()
+                    os.replace(file.name, path)
+                except BaseException:
+                    os.remove(file.name)
+                    raise
+            self._bound(len(data))
+
+    def _bound(self, size: int) -> None:
+        self.written += size
+        if self.written < min(_BETWEEN, self.most // 8):
+            return
+        self.written = 0
+        import time
+
+        now = time.time()
+        held: list[tuple[float, int, str]] = []
+        for path in self._own():
+            with suppress(OSError):
+                found = os.stat(path)
+                # Where a clock was set back a file may seem to be of a day to come.
+                held.append((min(found.st_mtime, now), found.st_size, path))
+        total = sum(one for _, one, _ in held)
+        bound = self.most if total <= self.most else int(self.most * _LEFT)
+        for used, one, path in sorted(held):
+            if total > bound or (path.endswith(_PART) and now - used > _STALE):
+                total -= one
+                with suppress(OSError):
+                    os.remove(path)
+
+    # The files that a store writes: a folder may hold others, which are not ours to remove.
+    def _own(self) -> Iterator[str]:
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                path = os.path.join(folder, name)
+                if _OWN.fullmatch(os.path.relpath(path, self.folder)):
+                    yield path
+
+
+class RemoteFiles:
+    """Files at a place of fsspec, which bounds and clears it by its own rules."""
+
+    def __init__(self, system: Any, root: str) -> None:
+        self.system = system
+        self.root = root
+
+    def read(self, name: str) -> bytes | None:
+        """What a file holds; None where it is not there or cannot be read."""
+        try:
+            return bytes(self.system.cat_file(f"{self.root}/{name}"))
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - drivers of places raise what they like
+            return None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a file there. Object stores show it when it is whole, and elsewhere its digest tells that it is not."""
+        path = f"{self.root}/{name}"
+        try:
+            try:
+                self.system.pipe_file(path, data)
+            except FileNotFoundError:
+                self.system.makedirs(path.rpartition("/")[0], exist_ok=True)
+                self.system.pipe_file(path, data)
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - as above
+            return

@@ -1,0 +1,257 @@
+"""Readings of layers as documents, answers of programs and what images say of themselves: what a store keeps of images.
+
+A reading is what the code here makes of the bytes of a layer, so it is kept under the layer's diff id and the digest of
+that code, of which the interpreter and pyelftools are parts. Whatever is not as it would have been written counts as
+not there: the layer is read again, and its reading replaces it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import lru_cache
+from hashlib import sha256
+
+from toolmatrix import __version__
+from toolmatrix.images.image import ImageMetadata
+from toolmatrix.images.layer import (
+    DIRECTORY,
+    FILE,
+    HARD_LINK,
+    LEFT_OUT,
+    LINK,
+    Entry,
+    Layer,
+)
+from toolmatrix.inventory.dynamic import Dynamic
+from toolmatrix.inventory.elf import Elf
+from toolmatrix.inventory.rpm import Database
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from toolmatrix.documents import DocumentStore
+    from toolmatrix.value import Value
+
+LAYER, BLOB, IMAGE, ANSWER = (
+    f"toolmatrix.{kind}/1" for kind in ("layer-reading", "layer-blob", "image-reading", "answer")
+)
+"""The schemas of what is kept."""
+_KINDS = {DIRECTORY: "d", LINK: "l", HARD_LINK: "h", FILE: "f"}
+_LINKS = {"l": LINK, "h": HARD_LINK}
+# What comes of reading a document of another shape.
+_ODD = (LookupError, TypeError, ValueError, AttributeError)
+_COUNTS = ("count", "size", "held")
+# What a reading makes of files besides bytes, by the word for it.
+_HELD: dict[str, type[Value]] = {"elf": Elf, "rpm": Database}
+
+
+class LayerStore:
+    """What is known of layers and images, out of a store of documents."""
+
+    def __init__(self, documents: DocumentStore) -> None:
+        self.documents = documents
+        self.code = code()
+
+    def layer(self, digest: str) -> Layer | None:
+        """The layer that is of this digest, packed or unpacked; None where nothing is kept of it."""
+        blob = self._get(BLOB, digest)
+        diff_id = blob.get("diff_id") if blob is not None else digest
+        body = self._get(LAYER, str(diff_id))
+        try:
+            found = _layer(str(diff_id), body) if body is not None else None
+            if found is None or blob is None:
+                return found
+            return found.replace(digest=digest, packed=_count(blob["packed"]))
+        except _ODD:
+            return None
+
+    def keep(self, layer: Layer) -> None:
+        """Keep the reading of a layer, under both of its digests."""
+        body = {
+            **layer.as_dict(*_COUNTS, "gone", "opaque"),
+            "entries": [_entry(path, entry) for path, entry in layer.entries],
+        }
+        self._put(LAYER, layer.diff_id, body)
+        if layer.digest != layer.diff_id:
+            self._put(BLOB, layer.digest, layer.as_dict("diff_id", "packed"))
+
+    def image(self, name: str) -> ImageMetadata | None:
+        """What an image says of itself; None where it is not known."""
+        body = self._get(IMAGE, name)
+        try:
+            return _metadata(body) if body is not None else None
+        except _ODD:
+            return None
+
+    def keep_image(self, name: str, image: ImageMetadata) -> None:
+        """Keep what an image says of itself under a name that no other image will have."""
+        self._put(IMAGE, name, image.as_dict(*_TOLD, "layers", "config", "history"))
+
+    def answer(self, name: str) -> tuple[str, str] | None:
+        """The answer of a program, and why there is none."""
+        body = self._get(ANSWER, name)
+        try:
+            return None if body is None else (_text(body["value"]), _text(body["reason"]))
+        except _ODD:
+            return None
+
+    def keep_answer(self, name: str, value: str, reason: str) -> None:
+        """Keep the answer of a program."""
+        self._put(ANSWER, name, {"value": value, "reason": reason})
+
+    def _get(self, schema: str, key: str) -> dict[str, Any] | None:
+        return (
+            self.documents.get(schema, _folder(schema), f"{key} {self.code}") if self.code else None
+        )
+
+    def _put(self, schema: str, key: str, body: dict[str, Any]) -> None:
+        if self.code:
+            self.documents.put(schema, _folder(schema), f"{key} {self.code}", body)
+
+
+def _folder(schema: str) -> str:
+    return schema.partition(".")[2].partition("/")[0].replace("-", "")
+
+
+@lru_cache(maxsize=1)
+def code() -> str:
+    """The digest of all that decides what a reading holds; empty where the code cannot be read."""
+    import elftools
+
+    made = sha256(repr((__version__, sys.version_info[:3], elftools.__version__)).encode())
+    here = os.path.dirname(os.path.abspath(__file__))
+    try:
+        for folder in (here, os.path.join(os.path.dirname(here), "images")):
+            for name in sorted(os.listdir(folder)):
+                if name.endswith(".py"):
+                    with open(os.path.join(folder, name), "rb") as file:
+                        made.update(sha256(file.read()).digest())
+    except OSError:
+        return ""
+    return made.hexdigest()
+
+
+_TOLD = ("digest", "indexed", "platform")
+
+
+def _metadata(body: dict[str, Any]) -> ImageMetadata:
+    if not isinstance(body["config"], dict):
+        raise TypeError("config")
+    return ImageMetadata(
+        subject="",
+        config=body["config"],
+        history=_pairs(body["history"]),
+        layers=_texts(body["layers"]),
+        **{name: _text(body[name]) for name in _TOLD},
+    )
+
+
+def _entry(path: str, entry: Entry) -> list[Any]:
+    kind = _KINDS[entry.kind]
+    if kind in _LINKS:
+        return [path, kind, entry.link]
+    if kind == "d":
+        return [path, kind, entry.mode]
+    held = entry.held
+    more: list[Any] = []
+    if isinstance(held, bytes):
+        # Each letter is one byte.
+        more = [held.decode("latin-1")]
+    elif held == LEFT_OUT:
+        more = [True]
+    elif held is not None:
+        more = [{word: _plain(held) for word, made in _HELD.items() if isinstance(held, made)}]
+    return [path, kind, entry.mode, entry.size, *more]
+
+
+def _plain(held: Any) -> Any:
+    defaults = held._defaults
+    told = {name: value for name, value in held.as_dict().items() if value != defaults.get(name)}
+    return {
+        name: _plain(value) if isinstance(value, Dynamic) else value for name, value in told.items()
+    }
+
+
+def _layer(diff_id: str, body: dict[str, Any]) -> Layer:
+    counts = {name: _count(body[name]) for name in _COUNTS}
+    return Layer(
+        digest=diff_id,
+        diff_id=diff_id,
+        entries=tuple(_made(*one) for one in body["entries"]),
+        gone=_texts(body["gone"]),
+        opaque=_texts(body["opaque"]),
+        packed=counts["size"],
+        **counts,
+    )
+
+
+def _made(path: str, kind: str, what: Any, size: int = 0, held: Any = None) -> tuple[str, Entry]:
+    if kind in _LINKS:
+        return _text(path), Entry(_LINKS[kind], link=_text(what))
+    if kind == "d":
+        return _text(path), Entry(DIRECTORY, mode=_count(what))
+    if kind != "f":
+        raise ValueError(kind)
+    entry = Entry(FILE, mode=_count(what), size=_count(size))
+    if isinstance(held, str):
+        entry.held = held.encode("latin-1")
+    elif held is True:
+        entry.held = LEFT_OUT
+    elif held is not None:
+        ((word, fields),) = held.items()
+        entry.held = _value(_HELD[word], fields)
+    return _text(path), entry
+
+
+def _value(kind: type[Value], fields: dict[str, Any]) -> Value:
+    forms = kind.__annotations__
+    return kind(**{name: _FORMS[forms[name]](value) for name, value in fields.items()})
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(value)
+    return tuple(map(_text, value))
+
+
+def _pair(value: object) -> tuple[str, str]:
+    first, second = _texts(value)
+    return first, second
+
+
+def _pairs(value: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, list):
+        raise TypeError(value)
+    return tuple(map(_pair, value))
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError(value)
+    return value
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(value)
+    return value
+
+
+# How fields are read, by their annotations.
+_FORMS: dict[str, Callable[[Any], Any]] = {
+    "str": _text,
+    "bool": _truth,
+    "tuple[str, ...]": _texts,
+    "tuple[str, str] | None": _pair,
+    "tuple[tuple[str, str], ...]": _pairs,
+    "Dynamic": lambda fields: _value(Dynamic, fields),
+}
