@@ -38,6 +38,8 @@ DEVICES = {(190, 64, "<"): CUDA, (224, 64, "<"): AMDGPU, (247, 64, "<"): "bpf"}
 # Types of segments (p_type) and tags of the dynamic section (d_tag). Sections are not read: strip may remove them, and
 # no loader looks at them.
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
+_EXECUTABLE = 1
+"""The flag of segments (p_flags) that hold code."""
 _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
 _SYMTAB, _GNU_HASH = 6, 0x6FFFFEF5
 _VERDEF, _VERDEFNUM = 0x6FFFFFFC, 0x6FFFFFFD
@@ -85,7 +87,10 @@ def _bits(head: bytes) -> int:
 
 
 class File:
-    """A file with the sizes and order of its words; raises DamagedElf, and NotKept where only parts of it are known."""
+    """A file with the sizes and order of its words; `code` are the ranges of it that hold code and nothing else.
+
+    Raises DamagedElf, and NotKept where only parts of it are known.
+    """
 
     def __init__(self, file: IO[bytes] | Any) -> None:
         self.file = file
@@ -97,6 +102,7 @@ class File:
         self.wide = _bits(head) == 64
         self.word = "Q" if self.wide else "I"
         self.loads: list[tuple[int, int, int]] = []
+        self.code: list[tuple[int, int]] = []
         self.dynamic: tuple[int, int] = (0, 0)
         self.interpreter = ""
         self._segments()
@@ -125,15 +131,23 @@ class File:
         for number in range(count):
             place = start + number * size
             if self.wide:
-                kind, _, offset, address, _, length = self.words("IIQQQQ", place)
+                kind, flags, offset, address, _, length = self.words("IIQQQQ", place)
             else:
-                kind, offset, address, _, length = self.words("IIIII", place)
+                kind, offset, address, _, length, _, flags = self.words("I" * 7, place)
             if kind == _LOAD:
                 self.loads.append((address, offset, length))
+                if flags & _EXECUTABLE:
+                    self.code.append((offset, offset + length))
             elif kind == _DYNAMIC:
                 self.dynamic = (offset, length)
             elif kind == _INTERPRETER:
                 self.interpreter = self.text(offset).decode("utf-8", "surrogateescape")
+
+        # Linkers that do not part code from data put both behind the header, https://sourceware.org/binutils/docs/ld,
+        # `-z separate-code`.
+        if any(start == 0 for start, _ in self.code):
+            self.code.clear()
+        self.code.sort()
 
     def offset(self, address: int) -> int:
         """The offset in the file of an address."""

@@ -19,7 +19,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from toolmatrix.images.streams import Readable
@@ -31,10 +31,14 @@ _DYNAMIC = 1 << 20
 _MOST_VERSIONS = 16
 # Bytes that are searched again with the next, so that no text is cut in two.
 _OVERLAP = 256
+# Bytes at the beginning of a file in which its segments are told.
+_HEAD = 64 << 10
 
 _COMMAND_LINE = ".GCC.command.line"
 _DEBUG = (b".debug_info\0", b".zdebug_info\0")
 _MOST_OPTIONS = 400
+# Type (sh_type) and flags (sh_flags) of sections, System V gABI chapter 4.
+_PROGBITS, _LOADED, _EXECUTABLE = 1, 2, 4
 # Compilation units of a file, which repeat the options of the first, and entries of one that are searched for `char`:
 # compilers write the base types where they first need them, so a unit without it among these has none.
 _MOST_UNITS = 4
@@ -104,17 +108,23 @@ def read(
     `pattern` finds version texts; without `debug` recorded options are not looked for. A file that is damaged gives
     what could be read of it, and says so.
     """
-    kept, scan = _Kept(size), _Scan(pattern)
+    kept, texts, code = _Kept(size), _Texts(pattern), offload.Scan()
     data = head
     while data:
         kept.add(data)
-        scan.add(data)
+        texts.add(data)
+        if not kept.whole:
+            for part in kept.data_of(data):
+                code.add(part)
         data = stream.read(min(BLOCK, size - kept.count))
     file = kept.file()
+    if kept.whole:
+        for part in _data_of(file.getvalue()):
+            code.add(part)
     machine = dynamic.machine(head)
     if machine in (dynamic.CUDA, dynamic.AMDGPU) and kept.whole:
-        scan.code.archs |= offload.archs_alone(machine, file.getvalue())
-    found: dict[str, Any] = {"versions": tuple(scan.versions), **scan.device()}
+        code.archs |= offload.archs_alone(machine, file.getvalue())
+    found: dict[str, Any] = {"versions": tuple(texts.versions), **_device(code)}
     try:
         found["dynamic"] = held = dynamic.read(file)
         found["version"] = library_version.read(dynamic.File(file), held.soname)
@@ -129,37 +139,52 @@ def read(
 
 def read_code(head: bytes, stream: Readable) -> Elf | None:
     """The device code in a file of another kind that begins with `head`, such as an archive; None without any."""
-    scan = _Scan(None)
+    code = offload.Scan()
     data = head
     while data:
-        scan.add(data)
+        code.add(data)
         data = stream.read(BLOCK)
-    device = scan.device()
+    device = _device(code)
     return Elf(machine="", **device) if any(device.values()) else None
 
 
-# Version texts and device code are looked for in every byte: the sections that hold them have no name in common.
-class _Scan:
+def _device(code: offload.Scan) -> dict[str, Any]:
+    code.finish()
+    return {"device": tuple(sorted(code.archs)), "unread": tuple(sorted(code.unread))}
+
+
+# Version texts are looked for in every byte: the sections that hold them have no name in common.
+class _Texts:
     def __init__(self, pattern: re.Pattern[bytes] | None) -> None:
         self.pattern = pattern
         self.versions: dict[str, None] = {}
-        self.code = offload.Scan()
         self.before = b""
 
     def add(self, data: bytes) -> None:
-        self.code.add(data)
         if self.pattern is not None and len(self.versions) < _MOST_VERSIONS:
             data = self.before + data
             found = (one.decode("ascii", "replace") for one in self.pattern.findall(data))
             self.versions |= dict.fromkeys(found)
             self.before = data[-_OVERLAP:]
 
-    def device(self) -> dict[str, Any]:
-        self.code.finish()
-        return {
-            "device": tuple(sorted(self.code.archs)),
-            "unread": tuple(sorted(self.code.unread)),
-        }
+
+# The sections in which device code may stand: those that are loaded and no code of the processor; all of a file that
+# has no table of them.
+def _data_of(data: bytes) -> Iterator[bytes]:
+    order = "<>"[data[5] == 2]
+    wide = data[4] == 2
+    form = struct.Struct(order + ("4xIQ8xQQ" if wide else "4xII4xII"))
+    try:
+        (start,) = struct.unpack_from(order + "IQ"[wide], data, 40 if wide else 32)
+        size, count = struct.unpack_from(order + "HH", data, 58 if wide else 46)
+        tables = [form.unpack_from(data, start + number * size) for number in range(count)]
+    except (struct.error, OverflowError):
+        tables = []
+    if not tables:
+        yield data
+    for kind, flags, place, length in tables:
+        if kind == _PROGBITS and flags & _LOADED and not flags & _EXECUTABLE:
+            yield data[place : place + length]
 
 
 class _Kept:
@@ -170,6 +195,7 @@ class _Kept:
         self.tail = b""
         self.start = -1
         self.dynamic = b""
+        self.code: list[tuple[int, int]] | None = None
 
     def add(self, data: bytes) -> None:
         begin = self.count
@@ -186,6 +212,21 @@ class _Kept:
         if self.start < self.count and begin < self.start + _DYNAMIC:
             self.dynamic += data[max(0, self.start - begin) :][: _DYNAMIC - len(self.dynamic)]
         self.tail = (self.tail + data)[-_TAIL:]
+
+    # What of the bytes that came last is no code of the processor, as far as segments tell: those with sections of
+    # both kinds tell nothing.
+    def data_of(self, data: bytes) -> Iterator[bytes]:
+        if self.code is None and self.count >= _HEAD:
+            try:
+                self.code = dynamic.File(io.BytesIO(b"".join(self.pieces))).code
+            except dynamic.DamagedElf:
+                self.code = []
+        begin = place = self.count - len(data)
+        for start, end in self.code or ():
+            if place < end and start < self.count:
+                yield data[place - begin : max(0, start - begin)]
+                place = min(end, self.count)
+        yield data[place - begin :]
 
     def file(self) -> Any:
         head = b"".join(self.pieces)

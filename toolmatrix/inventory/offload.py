@@ -17,7 +17,7 @@ from toolmatrix.inventory.dynamic import CUDA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 FATBIN = struct.pack("<I", 0xBA55ED50)
 # Magic, version, bytes of this header, bytes of the images that follow.
@@ -31,8 +31,6 @@ _SUFFIXES = ((1 << 20, "a"), (1 << 21, "f"))
 _ARCHS = range(10, 1000)
 # Headers of images and bundles in one file; the libraries of PyTorch have some ten thousand.
 _MOST_HEADERS = 200_000
-# Fat binaries whose end is not seen yet; they do not lie within each other.
-_MOST_OPEN = 64
 
 BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 _COUNT = struct.Struct("<Q")
@@ -72,7 +70,9 @@ class Scan:
         self._data = b""
         self._base = 0
         self._done = 0
-        self._open: list[tuple[int, int]] = []
+        # The next header of an image, and the end of its fat binary.
+        self._next = 0
+        self._end = 0
         self._left = _MOST_HEADERS
 
     def add(self, data: bytes) -> None:
@@ -91,32 +91,39 @@ class Scan:
     def _look(self, end: int) -> None:
         if end <= self._done:
             return
-        self._open = [left for one in self._open if (left := self._images(*one)) is not None]
-        readers = ((FATBIN, self._fatbin), (BUNDLE, self._bundle), (COMPRESSED, self._compressed))
-        for magic, read in readers:
-            start = self._data.find(magic, self._done - self._base)
-            while 0 <= start < end - self._base:
-                read(start)
-                start = self._data.find(magic, start + 1)
+        place = self._images(max(self._done, self._next))
+        while place < end:
+            start = self._data.find(FATBIN, place - self._base, end - self._base + len(FATBIN) - 1)
+            until = self._base + start if start >= 0 else end
+            for magic, read in ((BUNDLE, self._bundle), (COMPRESSED, self._compressed)):
+                self._each(magic, read, place, until)
+            place = self._fatbin(start) if start >= 0 else end
         self._done = end
 
-    def _fatbin(self, start: int) -> None:
-        if start + _FATBIN_HEADER.size > len(self._data):
-            return
-        _, _, header, size = _FATBIN_HEADER.unpack_from(self._data, start)
-        place = self._base + start + header
-        left = self._images(place, place + size)
-        if left is not None and len(self._open) < _MOST_OPEN:
-            self._open.append(left)
+    def _each(self, magic: bytes, read: Callable[[int], None], place: int, until: int) -> None:
+        end = until - self._base
+        start = self._data.find(magic, place - self._base, end + len(magic) - 1)
+        while start >= 0:
+            read(start)
+            start = self._data.find(magic, start + 1, end + len(magic) - 1)
 
-    # Read the headers of images from one place to another; returned is what was not seen yet.
-    def _images(self, place: int, end: int) -> tuple[int, int] | None:
-        while True:
-            start = place - self._base
-            if place + _IMAGE.size > end:
-                return None
+    # Read a fat binary; returned is where to go on, behind the code in it as far as that is known.
+    def _fatbin(self, start: int) -> int:
+        if start + _FATBIN_HEADER.size <= len(self._data):
+            _, _, header, size = _FATBIN_HEADER.unpack_from(self._data, start)
+            if header <= _LONGEST_NAME:
+                self._next = self._base + start + header
+                self._end = self._next + size
+        return self._images(self._base + start + 1)
+
+    # Read the headers of images up to the end of a fat binary, or to one that is not there yet; returned is where to
+    # go on, which is not before a place.
+    def _images(self, place: int) -> int:
+        place = max(place, self._next)
+        while self._next + _IMAGE.size <= self._end:
+            start = self._next - self._base
             if start + _IMAGE.size > len(self._data):
-                return place, end
+                return place
             kind, _, header, length, *_, arch, _, _, flags = _IMAGE.unpack_from(self._data, start)
             if (
                 header < _IMAGE.size
@@ -124,11 +131,15 @@ class Scan:
                 or arch not in _ARCHS
                 or not self._spend()
             ):
-                return None
+                break
             if kind in _KINDS:
                 suffix = "".join(letter for bit, letter in _SUFFIXES if flags & bit)
                 self.archs.add(f"{_KINDS[kind]}{arch}{suffix}")
-            place += header + length
+            # Code is packed or machine code: no other header begins in it.
+            self._next = min(self._next + header + length, self._end)
+            place = max(place, self._next)
+        self._next = self._end = 0
+        return place
 
     def _spend(self) -> bool:
         self._left -= 1

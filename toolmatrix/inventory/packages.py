@@ -60,6 +60,7 @@ _COMPONENTS = (
 # Lists are read of packages that name components, and of programs; those of all would fill the memory.
 _PROGRAMS = (r"hipcc", r"gcc(-\d+)?", r"clang(-\d+)?", r"python3(\.\d+(-minimal)?)?")
 _LISTED = "|".join((*(names for names, *_ in _COMPONENTS), *_PROGRAMS))
+_MAY_BE_LISTED = re.compile(_LISTED).fullmatch
 _LISTS = "var/lib/dpkg/info"
 RECORD = FilePattern(r".*\.dist-info/RECORD", 4 << 20)
 """The list of files of a Python package, which its metadata lies beside."""
@@ -186,6 +187,9 @@ def are_gone(view: View, files: Iterable[str]) -> bool:
 
 
 def _dpkg(view: View, package: str) -> list[str]:
+    # Of all others no list is kept.
+    if not _MAY_BE_LISTED(package):
+        return []
     # A package that may be installed for several architectures has a list for each.
     plain = f"{_LISTS}/{package}.list"
     return [plain] if plain in view.kept else view.tree.glob(f"{_LISTS}/{package}:*.list")
