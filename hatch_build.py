@@ -13,7 +13,7 @@ _CARRIED = ("matrix.yaml", "matrix", "recipes", "dockerfiles", "explorer")
 
 
 class DataHook(BuildHookInterface):  # type: ignore[misc]
-    """Adds the data files, and an index compiled from them by the package being built."""
+    """Adds the data files, and what the package being built makes: an index compiled from them, and manual pages."""
 
     PLUGIN_NAME = "custom"
     _made: tempfile.TemporaryDirectory[str] | None = None
@@ -24,9 +24,13 @@ class DataHook(BuildHookInterface):  # type: ignore[misc]
             return
         for name in _CARRIED:
             build_data["force_include"][os.path.join(self.root, name)] = f"toolmatrix/data/{name}"
-        self._made = tempfile.TemporaryDirectory(prefix="toolmatrix-index-")
+        self._made = tempfile.TemporaryDirectory(prefix="toolmatrix-made-")
         index = os.path.join(self._made.name, "index.bin")
-        _compile(self.root, index)
+        for name, text in _made(self.root, index).items():
+            page = os.path.join(self._made.name, name)
+            with open(page, "w", encoding="utf-8") as file:
+                file.write(text)
+            build_data["shared_data"][page] = f"share/man/man1/{name}"
         build_data["force_include"][index] = "toolmatrix/data/index.bin"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
@@ -36,11 +40,15 @@ class DataHook(BuildHookInterface):  # type: ignore[misc]
             self._made.cleanup()
 
 
-def _compile(root: str, destination: str) -> None:
+def _made(root: str, index: str) -> dict[str, str]:
+    """Write the index; returns the manual pages by name."""
     sys.path.insert(0, root)
     try:
+        from toolmatrix.cli import man
+        from toolmatrix.facts.index import Index
         from toolmatrix.facts.store import build_index
 
-        build_index(root, destination)
+        build_index(root, index)
+        return man.pages(Index(index).header["date"])
     finally:
         sys.path.remove(root)

@@ -20,6 +20,7 @@ import re
 import shlex
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,11 +30,13 @@ import yaml
 from tests.golden import VARIABLE
 from toolmatrix import errors
 from toolmatrix.api import checks
+from toolmatrix.cli import topics
 from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.main import main
 from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
 from toolmatrix.cli.tools import TOOLS
 from toolmatrix.facts.evidence import WORDS
+from toolmatrix.report.terminal import wrap
 from toolmatrix.resources import rules_path, schema_path
 
 if sys.version_info >= (3, 11):
@@ -53,6 +56,7 @@ SCHEMAS = sorted(Path(schema_path("error")).parent.glob("*.schema.json"))
 
 EPOCH = "1796083200"  # 2026-12-01
 WIDTH = "100"
+WIDE = 118  # of a line of a page
 LEFT_OUT = "..."
 PROMPTS = {"console": "$ ", "pycon": ">>> "}
 GOES_ON = "... "
@@ -324,12 +328,12 @@ def own_options() -> list[str]:
     return table(("command", *OPTION_HEAD), rows)
 
 
-def exit_codes() -> list[list[str]]:
-    """The exit codes as the help page has them."""
-    screen = io.StringIO()
-    main(["help"], {"COLUMNS": "1000"}, io.StringIO(), screen, screen)
-    line = screen.getvalue().partition("Exit codes:")[2].strip()
-    return [[f"`{part.split()[0]}`", part.partition(" ")[2]] for part in line.split("; ")]
+def topic(name: str) -> list[str]:
+    """A topic of `toolmatrix help`, as a passage of its page."""
+    told = topics.load()[name]
+    parts = [wrap(text, WIDE) for text in told.says]
+    parts += [table(told.head, told.rows), *(wrap(text, WIDE) for text in told.then)]
+    return "\n\n".join("\n".join(part) for part in parts).split("\n")
 
 
 def schemas() -> list[str]:
@@ -367,7 +371,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "request-options": lambda: table(OPTION_HEAD, (option_row(OPTIONS[name]) for name in REQUEST)),
     "own-options": own_options,
     "common-options": lambda: table(OPTION_HEAD, (option_row(OPTIONS[name]) for name in COMMON)),
-    "exit-codes": lambda: table(("exit code", "what it says"), exit_codes()),
+    **{f"topic-{name}": partial(topic, name) for name in topics.load()},
     "schemas": schemas,
     "measured": measured,
     "tools": tools,
@@ -419,7 +423,12 @@ def test_every_table_stands_somewhere() -> None:
 def test_every_exit_code_of_an_error_is_listed() -> None:
     failures = [value for value in vars(errors).values() if isinstance(value, type)]
     codes = {part.exit_code for part in failures if issubclass(part, errors.ToolmatrixError)}
-    assert {f"`{code}`" for code in codes} <= {row[0] for row in exit_codes()}
+    assert codes <= topics.EXIT_CODES.keys()
+
+
+def test_every_topic_names_the_page_that_has_it() -> None:
+    for name, told in topics.load().items():
+        assert f"<!-- made: topic-{name} -->" in (ROOT / "docs" / told.page).read_text()
 
 
 # What pages have to say

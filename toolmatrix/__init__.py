@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolmatrix.api.checks import check as check
+    from toolmatrix.api.components import components as components
+    from toolmatrix.api.components import search as search
     from toolmatrix.api.components import show as show
     from toolmatrix.api.components import what as what
     from toolmatrix.api.diagnoses import diagnose as diagnose
@@ -44,6 +46,8 @@ _FUNCTIONS = {
     "explain": "toolmatrix.api.requests",
     "matrix": "toolmatrix.api.requests",
     "open_matrix": "toolmatrix.api.requests",
+    "components": "toolmatrix.api.components",
+    "search": "toolmatrix.api.components",
     "show": "toolmatrix.api.components",
     "what": "toolmatrix.api.components",
     "plan": "toolmatrix.api.plans",

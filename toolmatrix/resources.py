@@ -58,6 +58,11 @@ def isolated_path() -> str:
     return os.path.join(_PACKAGE, "harvest", "isolated.py")
 
 
+def topics_path() -> str:
+    """The topics of `toolmatrix help`."""
+    return os.path.join(_PACKAGE, "topics.yaml")
+
+
 def stage_words_path() -> str:
     """The words for what each kind of stage does."""
     return os.path.join(_PACKAGE, "stage_words.yaml")

@@ -43,6 +43,8 @@ def command(cache: str, *words: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
+        (lambda: toolmatrix.components(everything=True), ("list", "--all")),
+        (lambda: toolmatrix.search("4090", limit=2), ("search", "4090", "--limit", "2")),
         (lambda: toolmatrix.show("torch==2.7.1"), ("show", "torch==2.7.1")),
         (
             lambda: toolmatrix.show("cuda", everything=True, at="2024-01-01"),

@@ -54,7 +54,7 @@ MESSAGES = {
         "tensorflo",
         "`tensorflow`, `tensorflow-io`, `tensorflow-gpu`",
     )
-    + "help: `toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own\n",
+    + "help: `toolmatrix list` shows the components; `--matrix FILE` adds some of your own\n",
     "resolve tensorflow==2.6.55": (
         "error[TM110]: the matrix knows no release of tensorflow that matches `tensorflow==2.6.55`\n"
         "  expected: the nearest: 2.6.5 and 2.7.0\n"
@@ -140,7 +140,7 @@ MESSAGES = {
     "resolve tensorflow --align pithon": nearest(
         "no component is called `pithon`", "pithon", "`python`, `triton`, `cuda-python`"
     )
-    + "help: `toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own\n",
+    + "help: `toolmatrix list` shows the components; `--matrix FILE` adds some of your own\n",
     "resolve tensorflow --target amr": (
         "error[TM901]: bad value for `--target`\n"
         "  expected: one of x86, arm, amd\n"

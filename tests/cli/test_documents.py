@@ -34,6 +34,8 @@ SMALL = [
     ("releases", "matrix --rows app"),
     ("cells", "matrix --rows app --cols python,gcc --cells"),
     ("cells", "matrix --rows app --cols python --cells --target x86,arm"),
+    ("components", "list"),
+    ("search", "search app"),
     ("error", "resolve app==9"),
     ("error", "resolve app --target amr"),
     ("error", "explain cuda app --target arm"),

@@ -94,7 +94,7 @@ def test_a_name_that_nobody_knows_is_refused(small: Cli, here: Path) -> None:
         "error[TM110]: no component is called `pythn`\n"
         "  expected: perhaps `python`\n"
         "  found: `pythn`\n"
-        "help: `toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own\n"
+        "help: `toolmatrix list` shows the components; `--matrix FILE` adds some of your own\n"
     )
     assert [*here.iterdir()] == []
 

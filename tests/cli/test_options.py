@@ -98,7 +98,10 @@ def test_options_are_frozen_and_typed_by_their_declaration() -> None:
         ("reslove a", "error[TM901]: unknown command `reslove`\nhelp: did you mean `resolve`?\n"),
         (
             "zzz",
-            "error[TM901]: unknown command `zzz`\nhelp: `toolmatrix help` lists the commands\n",
+            (
+                "error[TM901]: unknown command `zzz`\n"
+                "help: `toolmatrix help` lists the commands; `toolmatrix search TEXT` finds names\n"
+            ),
         ),
         (
             "tensorflow==2.6.5",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -15,8 +16,10 @@ from tests import matrix
 from tests.cli.conftest import SMALL
 from tests.stages.real import program
 from toolmatrix import errors
-from toolmatrix.cli.commands import COMMANDS
-from toolmatrix.cli.options import OPTIONS
+from toolmatrix.cli import man, topics
+from toolmatrix.cli.commands import COMMANDS, GROUPS
+from toolmatrix.cli.help import flags
+from toolmatrix.cli.options import COMMON, OPTIONS
 from toolmatrix.report.rules import load_rules
 from toolmatrix.resources import schema_path
 
@@ -32,22 +35,123 @@ SHELLS = ("bash", "zsh", "fish")
 def test_help_of_a_command_is_its_help_option(cli: Cli, name: str) -> None:
     asked = cli("help", name)
     assert asked.code == 0
-    assert cli(name, "--help") == asked == cli("-h", name, "--no-such")
+    assert cli(name, "--help") == asked == cli("--help", name, "--no-such")
     assert asked.out.startswith(f"toolmatrix {name}: {COMMANDS[name].summary}\n\nExamples:\n")
-    for option in COMMANDS[name].options:
-        assert OPTIONS[option].flags[-1] in asked.out
+    for option in map(OPTIONS.__getitem__, COMMANDS[name].options):
+        assert option.flags[-1] in asked.out
+        assert (f"[{option.variable}]" in asked.out) != option.only_flag
 
 
-def test_help_alone_lists_every_command(cli: Cli) -> None:
-    outcome = cli("help")
-    assert cli("--help") == outcome
+@pytest.mark.parametrize("name", COMMANDS)
+def test_short_help_explains_what_is_the_command_s_own(cli: Cli, name: str) -> None:
+    short, command = cli(name, "-h"), COMMANDS[name]
+    assert short == cli("-h", name, "--no-such")
+    assert short.code == 0
+    told, _, others = short.out.partition(f"`toolmatrix {name} --help` explains these too: ")
+    assert all(f"  {example}\n" in told for example in command.examples)
+    for option in command.options:
+        # By whole words: `--format` stands in the title of the forms as well.
+        where = told if option in command.own else others
+        assert OPTIONS[option].flags[-1] in re.findall(r"--[\w-]+", where)
+    for option in {*OPTIONS} - {*command.own, "format", "help"}:
+        assert not re.search(rf"\n  {OPTIONS[option].flags[-1]}[ ,\n]", told)
+    assert f"\n  {', '.join(command.forms)}\n" in told
+
+
+def test_help_alone_lists_every_command_in_a_group(cli: Cli) -> None:
+    long, short = cli("help"), cli("-h")
+    assert cli("--help") == long
+    commands = long.out.partition("Usage:")[2].partition("Options of every command:")[0]
+    assert commands in short.out
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
     for command in COMMANDS.values():
-        assert f"  {command.name.ljust(10)}  {command.summary}\n" in outcome.out
+        assert f"  {command.name.ljust(10)}  {command.summary}\n" in commands
+    # The forms of all commands together are those of none.
+    assert "bazelrc" not in long.out
+
+
+@pytest.mark.parametrize("name", [*topics.load(), "topics"])
+def test_a_topic_has_its_text_and_its_table(cli: Cli, name: str) -> None:
+    outcome = cli("help", name)
+    assert outcome.code == 0
+    words = " ".join(outcome.out.split())
+    if name == "topics":
+        assert all(
+            f"{one} {told.title}" in words.replace("  ", " ") for one, told in topics.load().items()
+        )
+        return
+    told = topics.load()[name]
+    for text in (*told.says, *told.then):
+        assert text in words
+    for left, right in told.rows:
+        plain = words.replace("`", "")
+        assert f"{left} {right}".replace("`", "") in plain
+    assert outcome.out.endswith(f"\n\nMore: docs/{told.page}\n")
+
+
+def test_topics_and_commands_have_no_name_in_common() -> None:
+    assert not {*topics.load(), "topics"} & {*COMMANDS}
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_a_manual_page_has_every_option_and_example(cli: Cli, name: str) -> None:
+    page = cli("help", *filter(None, [name]), "--man").out
+    plain = (
+        page.replace("\\-", "-").replace("\\(aq", "'").replace("\\(dq", '"').replace("\\(ti", "~")
+    )
+    command = COMMANDS.get(name)
+    assert page.isascii()
+    assert plain.startswith(f".TH TOOLMATRIX{name and '-'}{name.upper()} 1 20")
+    for option in map(OPTIONS.__getitem__, command.options if command else COMMON):
+        assert f"\n.B {flags(option, command)}\n" in plain
+        assert option.only_flag or option.variable in plain
+    for example in command.examples if command else ():
+        assert f"\n{example}\n" in plain.partition(".SH EXAMPLES")[2]
+    for other in {*COMMANDS} - {name}:
+        assert f".BR toolmatrix-{other} (1)" in plain
+
+
+def test_the_manual_of_the_program_has_groups_topics_and_exit_codes(cli: Cli) -> None:
+    page = cli("help", "--man").out.replace("\\-", "-")
+    for title in (*GROUPS, "exit status", "environment", "evidence", "requests"):
+        assert f"\n.SH {title.upper()}\n" in page
+    for code, says in topics.EXIT_CODES.items():
+        assert f"\n\\fB{code}\\fR\n{says}\n" in page
+
+
+def test_there_is_no_manual_page_of_a_topic(cli: Cli) -> None:
+    assert cli("help", "evidence", "--man").err == (
+        "error[TM901]: there is no manual page of `evidence`\n"
+        "  expected: a command, or nothing for the program\n"
+        "help: `toolmatrix help` lists the commands\n"
+    )
+
+
+@pytest.mark.long
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "reader", [("groff", "-man", "-ww", "-Tutf8"), ("mandoc", "-T", "lint", "-W", "warning")]
+)
+def test_readers_of_manual_pages_have_no_complaint(tmp_path: Path, reader: tuple[str, ...]) -> None:
+    """As with what a wheel carries: those of the program and of every command."""
+    tool = program(reader[0])
+    pages = man.pages("2026-11-20")
+    assert len(pages) == len(COMMANDS) + 1
+    for name, text in pages.items():
+        (tmp_path / name).write_text(text)
+        ended = subprocess.run(
+            [tool, *reader[1:], name], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert ended.stderr == ""
+        if reader[0] == "mandoc":
+            assert ended.stdout == ""
+        else:
+            assert "toolmatrix" in ended.stdout
 
 
 def test_help_of_what_is_no_command_names_the_nearest(cli: Cli) -> None:
     assert cli("help", "reslove").err == (
-        "error[TM901]: unknown command `reslove`\nhelp: did you mean `resolve`?\n"
+        "error[TM901]: unknown command or topic `reslove`\nhelp: did you mean `resolve`?\n"
     )
 
 

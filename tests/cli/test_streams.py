@@ -28,6 +28,8 @@ LINES = {
     "explain": ["explain", "python", "app"],
     "why-not": ["why-not", "app"],
     "matrix": ["matrix", "--rows", "app"],
+    "list": ["list"],
+    "search": ["search", "app"],
     "show": ["show", "app"],
     "what": ["what", "app==2.0.0"],
     "plan": ["plan", "--device", "8.6"],

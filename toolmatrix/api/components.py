@@ -10,7 +10,7 @@ from toolmatrix.request.names import Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import TypedDict
 
     from typing_extensions import Unpack
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolmatrix.api import Matrix
     from toolmatrix.api.requests import RequestOptions
     from toolmatrix.facts.index import Index
+    from toolmatrix.report.search import Findable
     from toolmatrix.solve.request import Request
 
     class GivenWay(TypedDict):
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
         from_: str
         accelerator: str
+
+
+MOST = 20
+"""So many hits of a search fit on a screen."""
 
 
 def show(
@@ -74,6 +79,46 @@ def shown(index: Index, text: str, *, everything: bool = False, at: str = "") ->
         words=partial(profile.text, index, held, everything=everything),
         document=lambda: held,
     )
+
+
+def components(*, everything: bool = False, at: str = "", matrix: Matrix = None) -> Report:
+    """All components at a glance, by group; with `everything` those that answers hide as well."""
+    from toolmatrix.api.requests import open_matrix
+
+    return listed(open_matrix(matrix).index, everything=everything, at=at)
+
+
+def listed(index: Index, *, everything: bool = False, at: str = "") -> Report:
+    """`components` of an open index."""
+    from toolmatrix.report import components as report
+
+    held = report.document(index, everything=everything, at=at)
+    return Report(words=partial(report.text, held), document=lambda: held)
+
+
+def search(text: str, *, limit: int = MOST, matrix: Matrix = None) -> Report:
+    """What a text may mean: components, releases, devices and other names, sources; at most `limit`, 0 for all.
+
+    Raises NothingMatched.
+    """
+    from toolmatrix.api.requests import open_matrix
+
+    return hits(open_matrix(matrix).index, text, limit)
+
+
+def hits(index: Index, text: str, limit: int = MOST, more: Iterable[Findable] = ()) -> Report:
+    """`search` in an open index, and in `more` entries."""
+    from toolmatrix.report import search as report
+
+    found = report.found(index, text, more)
+    if not found:
+        raise NothingMatched(
+            "nothing is called that, or like it",
+            found=f"`{text}`",
+            help="`toolmatrix list` shows the components",
+        )
+    held = report.document(index, text, found, limit)
+    return Report(words=partial(report.as_text, held), document=lambda: held)
 
 
 def what(subject: str, *, everything: bool = False, **options: Unpack[RequestOptions]) -> Report:

@@ -85,6 +85,23 @@ _ALL = (
         ),
     ),
     Command(
+        name="list",
+        module="find",
+        summary="the components at a glance",
+        own=("all",),
+        formats=("text", "json", *_PICTURES),
+        examples=("toolmatrix list", "toolmatrix list --all --json"),
+    ),
+    Command(
+        name="search",
+        module="find",
+        summary="what is called so, or like it, and the command to type next",
+        usage="TEXT...",
+        own=("limit",),
+        formats=("text", "json", *_PICTURES),
+        examples=("toolmatrix search cudnn", "toolmatrix search 4090 --limit 3"),
+    ),
+    Command(
         name="show",
         module="survey",
         summary="a component at a glance: releases, builds and what facts say",
@@ -436,15 +453,31 @@ _ALL = (
     ),
     Command(
         name="help",
-        summary="this help, or that of a command",
-        usage="[COMMAND]",
+        summary="this help, or that of a command or a topic",
+        usage="[COMMAND|TOPIC]",
         completer="command",
+        own=("man",),
         formats=("text",),
-        examples=("toolmatrix help", "toolmatrix help resolve"),
+        examples=(
+            "toolmatrix help",
+            "toolmatrix help resolve",
+            "toolmatrix help topics",
+            "toolmatrix help --man resolve > toolmatrix-resolve.1",
+        ),
     ),
 )
 
 COMMANDS: dict[str, Command] = {command.name: command for command in _ALL}
+
+# As people look for them.
+GROUPS = {
+    "Ask": ("resolve", "explain", "why-not", "matrix"),
+    "Look around": ("list", "search", "show", "what", "plan", "facts", "export"),
+    "Keep an answer, and build it": ("lock", "upgrade", "render", "fetch", "build", "page"),
+    "Look inside": ("diff", "validate", "inventory", "doctor", "diagnose", "stages"),
+    "Keep the matrix": ("check", "audit", "harvest"),
+    "This program": ("rule", "config", "completion", "help"),
+}
 
 
 def every_format() -> tuple[str, ...]:

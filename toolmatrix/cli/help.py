@@ -1,120 +1,216 @@
-"""Help pages, derived from the commands and the options: examples first."""
+"""Help pages, derived from the commands and the options: examples first; `-h` is short, `--help` long."""
 
 from __future__ import annotations
 
-from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.commands import COMMANDS, GROUPS
 from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
 from toolmatrix.errors import UsageError
 from toolmatrix.report.terminal import columns, wrap
-from toolmatrix.request.spelling import meant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from toolmatrix.cli.command import Command
     from toolmatrix.cli.context import Context
     from toolmatrix.cli.option import Option
+    from toolmatrix.cli.topics import Topic
     from toolmatrix.report.terminal import Terminal
 
-# The codes of the classes of `toolmatrix.errors`, and those of `main`.
-_EXIT_CODES = """\
-0 yes or done; 1 the answer is no; 2 bad usage, configuration, matrix or lock; 3 nothing matched; \
-4 cannot say; 5 an outside tool is missing or failed; 70 internal error; 130 interrupted"""
-
-_SETTINGS = """\
-Every option can be set by a variable (`TOOLMATRIX_MIN_EVIDENCE` for `--min-evidence`), in \
-`toolmatrix.toml` or `[tool.toolmatrix]` of `pyproject.toml`, and in the user's `config.toml`, in this \
-order; `toolmatrix config` shows what holds."""
+TITLE = "which versions of a machine-learning tool chain go together, and why"
+# What lists the topics.
+_TOPICS = "topics"
+# Columns of the left side of a list, at most.
+_LEFT = 30
 
 
 def run(context: Context) -> int:
-    """Print the page of a command, or of the program."""
+    """Print the page of a command, of a topic, or of the program; as a manual page with `--man`."""
     name = context.arguments[0] if context.arguments else ""
-    if name and name not in COMMANDS:
-        raise UsageError(
-            f"unknown command `{name}`",
-            help=meant(name, tuple(COMMANDS), "`toolmatrix help` lists the commands"),
-        )
-    context.write(page(COMMANDS.get(name), context.terminal))
+    if context.options.man:
+        from toolmatrix.cli import man
+
+        context.write(man.page(_command_of(name), context.index().header["date"]))
+    elif not name or name in COMMANDS:
+        context.write(page(COMMANDS.get(name), context.terminal))
+    else:
+        context.write("\n".join(_topic_lines(name, context.terminal)) + "\n")
     return 0
 
 
-def page(command: Command | None, terminal: Terminal) -> str:
-    """The help of one command, or that of the program."""
-    lines = _program(terminal) if command is None else _command(command, terminal)
+def _command_of(name: str) -> Command | None:
+    if name and name not in COMMANDS:
+        raise UsageError(
+            f"there is no manual page of `{name}`",
+            expected="a command, or nothing for the program",
+            help="`toolmatrix help` lists the commands",
+        )
+    return COMMANDS.get(name)
+
+
+def _topic_lines(name: str, terminal: Terminal) -> list[str]:
+    from toolmatrix.cli import topics
+
+    known = topics.load()
+    if name == _TOPICS:
+        rows = [(f"  {topic}", told.title) for topic, told in known.items()]
+        return ["`toolmatrix help TOPIC` shows one of", "", *columns(rows)]
+    if name not in known:
+        from toolmatrix.request.spelling import meant
+
+        words = (*COMMANDS, *known, _TOPICS)
+        raise UsageError(
+            f"unknown command or topic `{name}`",
+            help=meant(
+                name, words, "`toolmatrix help` lists the commands and `help topics` topics"
+            ),
+        )
+    return [f"{name}: {known[name].title}", *_topic(known[name], terminal), "", _more(known[name])]
+
+
+def _more(topic: Topic) -> str:
+    return f"More: docs/{topic.page}"
+
+
+def _topic(topic: Topic, terminal: Terminal) -> Iterator[str]:
+    for text in topic.says:
+        yield from ("", *wrap(text, terminal.width))
+    yield ""
+    rows = [(f"  {left.replace('`', '')}", _words(right)) for left, right in topic.rows]
+    yield from _listed(rows, terminal)
+    for text in topic.then:
+        yield from ("", *wrap(text, terminal.width))
+
+
+def _words(text: str) -> str:
+    # A list of nothing but words needs no quotes.
+    alone = all(part[:1] == part[-1:] == "`" for part in text.split(", "))
+    return text.replace("`", "") if alone else text
+
+
+def page(command: Command | None, terminal: Terminal, *, brief: bool = False) -> str:
+    """The help of one command, or that of the program; `brief` without what is alike for many commands."""
+    lines = _program(terminal, brief) if command is None else _command(command, terminal, brief)
     return "\n".join(lines) + "\n"
 
 
-def _program(terminal: Terminal) -> list[str]:
+def _program(terminal: Terminal, brief: bool) -> list[str]:
     # One of each of the commands that a reader needs first.
     first = [command.examples[0] for command in list(COMMANDS.values())[:4]]
-    return [
-        "toolmatrix: which versions of a machine-learning tool chain go together, and why",
+    width = max(len(name) for name in COMMANDS) + 4
+    lines = [
+        f"toolmatrix: {TITLE}",
         *_section("Examples", [f"  {example}" for example in first], terminal),
         *_section("Usage", ["  toolmatrix COMMAND [OPTIONS] [ARGUMENTS]"], terminal),
+    ]
+    for title, names in GROUPS.items():
+        rows = [f"{f'  {name}':{width}}{COMMANDS[name].summary}" for name in names]
+        lines += _section(title, rows, terminal)
+    if brief:
+        told = (
+            "`toolmatrix --help` also has options of every command, settings, exit codes and topics"
+        )
+        return [*lines, "", *wrap(told, terminal.width)]
+    from toolmatrix.cli import topics
+
+    known = topics.load()
+    said = known["settings"]
+    codes = "; ".join(f"{code} {text}" for code, text in topics.EXIT_CODES.items())
+    return [
+        *lines,
+        *_section("Options of every command", _options(COMMON, terminal, None), terminal),
+        *_section("Settings", wrap(said.says[0], terminal.width, indent="  "), terminal),
+        *_section("Exit codes", wrap(codes, terminal.width, indent="  "), terminal),
         *_section(
-            "Commands",
-            columns((f"  {command.name}", command.summary) for command in COMMANDS.values()),
+            "Topics (`toolmatrix help TOPIC`)",
+            columns((f"  {name}", topic.title) for name, topic in known.items()),
             terminal,
         ),
-        *_section("Options of every command", _options(COMMON, terminal, ()), terminal),
-        *_section("Settings", wrap(_SETTINGS, terminal.width, indent="  "), terminal),
-        *_section("Exit codes", wrap(_EXIT_CODES, terminal.width, indent="  "), terminal),
     ]
 
 
-def _command(command: Command, terminal: Terminal) -> list[str]:
-    usage = f"  toolmatrix {command.name} [OPTIONS] {command.usage}".rstrip()
+def _command(command: Command, terminal: Terminal, brief: bool) -> list[str]:
     lines = [
         f"toolmatrix {command.name}: {command.summary}",
         *_section("Examples", [f"  {example}" for example in command.examples], terminal),
-        *_section("Usage", [usage], terminal),
+        *_section("Usage", [f"  {usage(command)}"], terminal),
     ]
     if command.choices:
         lines += _section(command.usage, [f"  {', '.join(command.choices)}"], terminal)
-    groups = [("Options", command.own), ("Request", REQUEST if command.request else ())]
-    for title, names in [*groups, ("Options of every command", COMMON)]:
+    request = REQUEST if command.request else ()
+    groups = [("Options", command.own)]
+    if not brief:
+        groups += [("Request", request), ("Options of every command", COMMON)]
+    for title, names in groups:
         if names:
-            lines += _section(title, _options(names, terminal, command.forms), terminal)
-    return lines
+            lines += _section(title, _options(names, terminal, command, brief=brief), terminal)
+    if brief:
+        lines += _section("Forms (`--format`)", [f"  {', '.join(command.forms)}"], terminal)
+        names = (*request, *COMMON)
+        told = ", ".join(OPTIONS[name].flags[-1] for name in names)
+        more = f"`toolmatrix {command.name} --help` explains these too: {told}"
+    else:
+        more = "Exit codes and more: `toolmatrix help topics`"
+    return [*lines, "", *wrap(more, terminal.width)]
+
+
+def usage(command: Command) -> str:
+    """How a command is written."""
+    return f"toolmatrix {command.name} [OPTIONS] {command.usage}".rstrip()
 
 
 def _section(title: str, lines: list[str], terminal: Terminal) -> list[str]:
     return ["", terminal.style(title + ":", "bold"), *lines]
 
 
-def _options(names: Iterable[str], terminal: Terminal, formats: tuple[str, ...]) -> list[str]:
-    shown = [
-        (f"  {_flags(OPTIONS[name], formats)}", _meaning(OPTIONS[name], formats)) for name in names
-    ]
-    # Flags that are longer than the column stand on a line of their own.
-    left = min(max(len(flags) for flags, _ in shown), 30, terminal.width // 3) + 2
+def _options(
+    names: Iterable[str], terminal: Terminal, command: Command | None, *, brief: bool = False
+) -> list[str]:
+    shown = []
+    for option in map(OPTIONS.__getitem__, names):
+        told = meaning(option, command)
+        # Where the words of an answer are looked for there is no room for where else they can be said.
+        if not (brief or option.only_flag or command is None):
+            told += f" [{option.variable}]"
+        shown.append((f"  {flags(option, command)}", told))
+    return _listed(shown, terminal)
+
+
+def _listed(rows: list[tuple[str, str]], terminal: Terminal) -> list[str]:
+    """Pairs in two columns; what is longer than the left one stands on a line of its own."""
+    left = min(max(len(head) for head, _ in rows), _LEFT, terminal.width // 3) + 2
     lines: list[str] = []
-    for flags, meaning in shown:
-        head = flags.ljust(left) if len(flags) < left else ""
-        if not head:
-            lines.append(flags)
-        lines += wrap(meaning, terminal.width, indent=" " * left, first=head or " " * left)
+    for head, text in rows:
+        first = head.ljust(left) if len(head) < left else ""
+        if not first:
+            lines.append(head)
+        lines += wrap(text, terminal.width, indent=" " * left, first=first or " " * left)
     return lines
 
 
-def _flags(option: Option, formats: tuple[str, ...]) -> str:
+def flags(option: Option, command: Command | None) -> str:
+    """The flags of an option as they are written for a command; without one, those that all commands have."""
     text = f"{', '.join(option.flags)} {option.metavar}".rstrip()
-    return ", ".join((text, *option.short(_choices(option, formats))))
+    return ", ".join((text, *option.short(_choices(option, command))))
 
 
-def _choices(option: Option, formats: tuple[str, ...]) -> tuple[str, ...]:
-    return formats if option.name == "format" and formats else option.choices
+def _choices(option: Option, command: Command | None) -> tuple[str, ...]:
+    if option.name != "format":
+        return option.choices
+    # The forms of all commands together are those of none.
+    return command.forms if command else ("text", "json")
 
 
-def _meaning(option: Option, formats: tuple[str, ...]) -> str:
-    choices = _choices(option, formats)
+def meaning(option: Option, command: Command | None) -> str:
+    """What an option does, the words that it takes for a command, and its default."""
+    choices = _choices(option, command)
     text = option.help
+    if option.name == "format" and command is None:
+        return f"{text}, such as {', '.join(choices)}; `toolmatrix help formats` lists those of each command"
     if choices:
         text += f": {', '.join(choices)}"
     if option.takes_value and option.kind == "text" and option.default:
         # A command that has no text prints its first form.
-        default = formats[0] if option.name == "format" and formats else option.default
+        default = choices[0] if option.name == "format" and choices else option.default
         text += f" [default: {default}]"
     return text

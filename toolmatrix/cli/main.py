@@ -108,7 +108,8 @@ class _Run:
             from toolmatrix.cli.help import page
 
             terminal = terminal_of(self.stdout, self.env, Options(parsed.given))
-            to_stream(self.stdout, page(parsed.command, terminal))
+            brief = parsed.flags["help"] == "-h"
+            to_stream(self.stdout, page(parsed.command, terminal, brief=brief))
             return 0
         if parsed.command is None:
             to_stream(self.stdout, _GREETING)

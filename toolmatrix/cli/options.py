@@ -391,7 +391,13 @@ class Options:
         help="what results must be about, as of `validate --all`; repeatable",
     )
 
-    help: bool = option("-h", "--help", only_flag=True, help="show this help")
+    man: bool = of_command(
+        "--man", only_flag=True, help="write it as a manual page, which `man -l` reads"
+    )
+
+    help: bool = option(
+        "-h", "--help", only_flag=True, help="show this help; `-h` without what many commands share"
+    )
     version: bool = option(
         "-V",
         "--version",

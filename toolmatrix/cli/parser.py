@@ -22,8 +22,20 @@ _SURELY = 0.85
 
 _OF_RESULT = ("format", "output", "color", "quiet", "verbose", "no_progress")
 
-# What people look for under another name.
+# What people look for under another name, as with other programs.
 _MEANT = {"--gpu": "--device", "--os": "--distro"}
+_COMMANDS = {
+    **dict.fromkeys(("install", "add", "solve", "tree"), "resolve"),
+    **dict.fromkeys(("ls", "components"), "list"),
+    **dict.fromkeys(("find", "grep"), "search"),
+    **dict.fromkeys(("info", "which", "versions", "releases"), "show"),
+    **dict.fromkeys(("why", "depends"), "explain"),
+    **dict.fromkeys(("freeze", "pin"), "lock"),
+    **dict.fromkeys(("outdated", "update"), "upgrade"),
+    **dict.fromkeys(("lint", "verify"), "check"),
+    **dict.fromkeys(("version", "--v"), "--version"),
+    "man": "help --man",
+}
 
 
 class Parsed:
@@ -89,7 +101,10 @@ def _command_help(word: str) -> str:
         return f"did you mean `toolmatrix resolve '{word}'`?"
     from toolmatrix.request.spelling import meant
 
-    return meant(word, tuple(COMMANDS), "`toolmatrix help` lists the commands")
+    if word.lower() in _COMMANDS:
+        return f"did you mean `{_COMMANDS[word.lower()]}`?"
+    otherwise = "`toolmatrix help` lists the commands; `toolmatrix search TEXT` finds names"
+    return meant(word, tuple(COMMANDS), otherwise)
 
 
 def _long(parsed: Parsed, word: str, words: list[str]) -> None:
@@ -129,16 +144,23 @@ def _next_value(option: Option, flag: str, words: list[str]) -> str:
 
 
 def _unknown(parsed: Parsed, flag: str, value: str = "") -> UsageError:
-    from toolmatrix.request.spelling import closest
+    from toolmatrix.request.spelling import as_option, closest
 
     known = tuple(_FLAGS)
     if parsed.command is not None:
         names = parsed.command.options
         known = tuple(name for name, (option, _) in _FLAGS.items() if option.name in names)
-    close = _MEANT.get(flag) or closest(flag, known)
-    # With a version behind it, such as `--cuda 11.2`, it is what one holds, unless it is very like a flag.
-    if value[:1].isdigit() and "--with" in known and not closest(flag, known, _SURELY):
-        close = _holding(flag, value)
+    close = closest(flag, known)
+    if flag in _MEANT:
+        # With it comes `re`, which no run without a mistake needs.
+        import shlex
+
+        close = _MEANT[flag] if value[:1] in ("", "-") else f"{_MEANT[flag]} {shlex.quote(value)}"
+    # What is very like a flag is that flag misspelt.
+    elif "--with" in known and not closest(flag, known, _SURELY):
+        # With a version behind it, such as `--cuda 11.2`, it is what one holds; without one, `--cuda` may say a word.
+        held = value[:1].isdigit()
+        close = _holding(flag, value) if held else as_option(flag[2:]) or close
     command = f" {parsed.command.name}" if parsed.command else ""
     help = f"did you mean `{close}`?" if close else f"`toolmatrix help{command}` lists the options"
     return UsageError(f"unknown option `{flag}`", help=help)

@@ -26,7 +26,7 @@ def asks(names: Names, package: str, selector: str, text: str, option: str) -> l
     plain = base.replace("_", "-")
     extras = [extra.strip() for extra in rest.rstrip("]").split(",") if extra.strip()]
     release, plus, line = selector.partition("+")
-    component = names.component(base)
+    component = names.component(base, release)
     # `onnxruntime-gpu` is the package of some builds of `onnxruntime`.
     told = component != plain and plain in names.index.header["packages"]
     if not (extras or plus or told):

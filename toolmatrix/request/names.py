@@ -41,7 +41,7 @@ class Names:
             found = builds.asks(self, name, selector, text, option)
             if found:
                 return found
-        component = self.component(name)
+        component = self.component(name, selector)
         selector = self.listed(component, selector or "*")
         self.check(component, selector, text)
         return [Ask(component=component, selector=selector, text=text, option=option)]
@@ -84,13 +84,13 @@ class Names:
             return selector
         return f"=={scale.versions[below.bit_length() - 2]}"
 
-    def component(self, name: str) -> str:
+    def component(self, name: str, selector: str = "") -> str:
         """The component of that name; underscores are read as hyphens, as package names are."""
         found = self.called(name)
         if not found:
             from toolmatrix.request import spelling
 
-            raise spelling.unknown(self, name)
+            raise spelling.unknown(self, name, selector)
         return found
 
     def called(self, name: str) -> str:

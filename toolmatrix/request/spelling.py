@@ -37,6 +37,11 @@ _OTHER_MACHINES = (
 )
 _CUDA_TARGET = "a target is a machine: `--target x86` or `arm`, with `--accelerator cuda`"
 _NONE: Mapping[str, str] = {}
+# Systems whose packages and loaders are others than those of which facts speak.
+_OTHER_SYSTEMS = (
+    *("windows", "win", "macos", "osx", "darwin", "freebsd"),
+    *("alpine", "arch", "archlinux", "gentoo", "nixos", "void", "wolfi"),
+)
 
 
 class Vocabulary(Value):
@@ -80,6 +85,7 @@ VOCABULARIES = {
     "prefer": Vocabulary(
         synonyms={"latest": "newest", "highest": "newest", "lowest": "oldest"},
     ),
+    "distro": Vocabulary(unheard=_OTHER_SYSTEMS),
 }
 
 
@@ -94,14 +100,27 @@ def pick(name: str, text: str, known: Sequence[str]) -> str:
             return word
     expected = "one of " + ", ".join(known)
     if lower in vocabulary.unheard:
-        raise CannotSay(
-            f"`{fields.flag(name)} {text}`: no fact speaks of it",
-            expected=expected,
-            found=f"`{text}`",
-            help="facts of your own can: `--matrix FILE`",
-        )
+        raise _unheard(name, text, expected)
     help = vocabulary.advice.get(lower) or meant(text, known)
     raise fields.BadValue(expected, f"`{text}`", help, name)
+
+
+def _unheard(name: str, text: str, expected: str) -> CannotSay:
+    return CannotSay(
+        f"`{fields.flag(name)} {text}`: no fact speaks of it",
+        expected=expected,
+        found=f"`{text}`",
+        help="facts of your own can: `--matrix FILE`",
+    )
+
+
+def as_option(word: str) -> str:
+    """The option and its word that a flag such as `--rocm` or `--wheel` was meant as; nothing for another."""
+    for name, vocabulary in VOCABULARIES.items():
+        value = vocabulary.synonyms.get(word, word)
+        if value in vocabulary.synonyms.values():
+            return f"{fields.flag(name)} {value}"
+    return ""
 
 
 def closest(word: str, known: Sequence[str], cutoff: float = 0.6) -> str:
@@ -153,10 +172,13 @@ def unreadable(
     )
 
 
-def unknown(names: Names, name: str, *, asked: bool = False) -> NothingMatched:
+def unknown(names: Names, name: str, selector: str = "", *, asked: bool = False) -> NothingMatched:
     """No component is called that, nor a package if the index was `asked`: with the nearest name, or the right form."""
-    meant = " or ".join(f"`{text}`" for text in understood(names, name))
-    help = "`toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own"
+    from toolmatrix.request import elsewhere
+
+    told = understood(names, name) or [elsewhere.request(names, name, selector)]
+    meant = " or ".join(f"`{text}`" for text in told if text)
+    help = "`toolmatrix list` shows the components; `--matrix FILE` adds some of your own"
     # Builds are named by their release, `torch==2.6.0+cu124`, and not by the name that the matrix has for them.
     known = [one for one, part in names.components.items() if not part["variant_of"]]
     # What is but misspelt is not to be looked for elsewhere, where another may have taken that name.
@@ -166,7 +188,8 @@ def unknown(names: Names, name: str, *, asked: bool = False) -> NothingMatched:
         help = "a component alone is at its newest release that fits"
     return NothingMatched(
         f"no component is called `{name}`" + (", and no package of the index is" if asked else ""),
-        expected=nearest(name.replace("_", "-"), known),
+        # Names that are like it lead astray where it is known what was meant.
+        expected="" if meant or name in NEWEST else nearest(name.replace("_", "-"), known),
         found=f"`{name}`",
         help=f"did you mean {meant}?" if meant else help,
     )
@@ -194,7 +217,8 @@ def _meant(names: Names, word: str) -> Iterator[str]:
     yield from _options(names, plain)
     framework, _, line = plain.rpartition("+") if "+" in plain else plain.rpartition("-")
     of = names.called(framework) if framework else ""
-    build = _build(names, line, of) if of or line[-1:].isdigit() else ""
+    # A line alone, such as `cu124`, is that of any framework, and one behind a name of that alone.
+    build = _build(names, line, of) if of or (not framework and line[-1:].isdigit()) else ""
     if build:
         yield build
 
@@ -278,6 +302,7 @@ def arch(names: Names, name: str) -> str:
     known = names.scale("arch").versions
     if name in known:
         return name
+    about = ""
     if "device" in names.components:
         from toolmatrix.facts import products
 
@@ -287,13 +312,22 @@ def arch(names: Names, name: str) -> str:
                 f"`--arch {name}`: no codegen arch is called that",
                 expected="a codegen arch",
                 found=f"`{name}`, which is a device",
-                help=f"did you mean `--device {name}`?",
+                help=f"did you mean `--device {_quoted(name)}`?",
             )
+        if capability:
+            about = f"`--device {name}` says what code runs on"
     raise NothingMatched(
         f"`--arch {name}`: no {names.components['arch']['title']} is called that",
         expected=nearest(name, known),
         found=f"`{name}`",
+        help=about,
     )
+
+
+def _quoted(word: str) -> str:
+    import shlex
+
+    return shlex.quote(word)
 
 
 def distro(names: Names, text: str) -> str:
@@ -326,17 +360,29 @@ def _ends(name: str, version: str) -> bool:
     return number == version or number.replace(".", "") == version
 
 
-def no_distro(names: Names, text: str) -> NothingMatched:
-    """No distribution is called that: with those of the same number, or of the nearest name."""
+def no_distro(names: Names, text: str) -> NothingMatched | CannotSay:
+    """No distribution is called that: with those of the same number, or of the nearest name.
+
+    CannotSay for a system of which no fact speaks.
+    """
     import re
 
     known = names.scale("distro").versions
+    word = re.split(r"[^a-z]", text.lower())[0]
+    if word in VOCABULARIES["distro"].unheard:
+        return _unheard(
+            "distro", text, "a distribution, as `toolmatrix matrix --rows distro` lists"
+        )
+    # A name without a number is that of all of its kind, of which the last are preferred.
+    family = [name for name in reversed(known) if word == text.lower() and name.startswith(word)]
     # Rebuilds of a distribution share its number: who writes `almalinux9` is offered `rockylinux9`.
     number = re.fullmatch(r"\D*(\d+)(?:\.\d+)*", text)
     rebuilt = [name for name in known if number and _ends(name, number[1])]
     return NothingMatched(
         f"`--distro {text}`: no distro is called that",
-        expected=perhaps(rebuilt) if rebuilt else nearest(text, known, _LIKE),
+        expected=perhaps(family[:_ENOUGH] or rebuilt)
+        if family or rebuilt
+        else nearest(text, known, _LIKE),
         found=f"`{text}`",
         help="`toolmatrix matrix --rows distro` lists them",
     )

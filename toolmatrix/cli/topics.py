@@ -1,0 +1,70 @@
+"""Topics of `toolmatrix help`: short texts that pages of the documentation hold as well, and tables of declarations."""
+
+from __future__ import annotations
+
+from toolmatrix import resources
+from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    Rows = Sequence[Sequence[str]]
+
+# The codes of the classes of `toolmatrix.errors`, and those of `main`.
+EXIT_CODES = {
+    0: "yes or done",
+    1: "the answer is no",
+    2: "bad usage, configuration, matrix or lock",
+    3: "nothing matched",
+    4: "cannot say",
+    5: "an outside tool is missing or failed",
+    70: "internal error",
+    130: "interrupted",
+}
+
+
+class Topic(Value):
+    """A topic: its title, the page of docs/ that holds it, and its text around a table."""
+
+    title: str
+    page: str
+    says: Sequence[str]
+    head: Sequence[str]
+    rows: Rows
+    then: Sequence[str]
+
+
+def load() -> dict[str, Topic]:
+    """All topics by name."""
+    return {
+        name: Topic(
+            title=told["title"],
+            page=told["page"],
+            says=_paragraphs(told["says"]),
+            head=told["head"],
+            rows=_MADE[told["made"]]() if "made" in told else told["rows"],
+            then=_paragraphs(told["then"]),
+        )
+        for name, told in resources.load_yaml(resources.topics_path()).items()
+    }
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [" ".join(part.split()) for part in text.split("\n\n")]
+
+
+def _exit_codes() -> Rows:
+    return [[f"`{code}`", says] for code, says in EXIT_CODES.items()]
+
+
+def _formats() -> Rows:
+    by_forms: dict[tuple[str, ...], list[str]] = {}
+    for command in COMMANDS.values():
+        by_forms.setdefault(command.forms, []).append(f"`{command.name}`")
+    told = sorted(by_forms.items(), key=lambda one: -len(one[1]))
+    return [[", ".join(names), ", ".join(f"`{form}`" for form in forms)] for forms, names in told]
+
+
+_MADE: Mapping[str, Callable[[], Rows]] = {"exit_codes": _exit_codes, "formats": _formats}

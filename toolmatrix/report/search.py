@@ -1,0 +1,162 @@
+"""What a word may mean: names of the matrix and of the program that are like it, each with the command to type next."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from toolmatrix.errors import ToolmatrixError
+from toolmatrix.report import answer, terminal
+from toolmatrix.request.names import Names
+from toolmatrix.value import Document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.report.terminal import Terminal
+
+SCHEMA = "toolmatrix.search/1"
+MATCHES = ("exact", "prefix", "word", "inside", "says", "like")
+"""How a name matches, best first: is the text, begins with it, a word of it does, has it inside, says it, is like."""
+_LIKE = 0.75
+
+
+class Findable(Document):
+    """One thing that can be found: a name of a kind, what it is, the command to type next, other names of it."""
+
+    kind: str
+    name: str
+    says: str
+    command: str
+    names: tuple[str, ...] = ()
+
+
+def entries(index: Index) -> Iterator[Findable]:
+    """Everything in a matrix that has a name: components, named releases, products, sources."""
+    header = index.header
+    others: dict[str, list[str]] = {}
+    for name, component in (*header["aliases"].items(), *header["packages"].items()):
+        others.setdefault(component, []).append(name)
+    named = [name for name, head in header["components"].items() if not head["variant_of"]]
+    for name in named:
+        count = terminal.plural(len(index.component(name).versions), "release")
+        title = header["components"][name]["title"]
+        called = (title, *others.get(name, ()))
+        says = f"{title}, {count}"
+        yield _entry("component", name, says, ("show", name), called)
+    for product in index.products():
+        command = ("plan", "--device", product.name)
+        yield _entry("device", product.name, f"device {product.device}", command)
+    for name in named:
+        if header["components"][name]["scheme"] == "names":
+            yield from _named(index, name)
+    for name, source in index.sources().items():
+        command = ("facts", "--source", name)
+        yield _entry("source", name, f"{source.title}, read {source.read}", command)
+
+
+def _named(index: Index, component: str) -> Iterator[Findable]:
+    part = index.component(component)
+    title = index.header["components"][component]["title"]
+    for version, number in zip(part.versions, part.releases, strict=True):
+        # Such as the codename of a distribution.
+        told = index.release(number).attributes
+        says = ", ".join(f"{name} {value}" for name, value in told.items()) or title
+        command = ("show", f"{component}=={version}")
+        yield _entry(component, version, says, command, tuple(told.values()))
+
+
+def _entry(
+    kind: str, name: str, says: str, command: Sequence[str], names: Sequence[str] = ()
+) -> Findable:
+    line = shlex.join(("toolmatrix", *command))
+    return Findable(kind=kind, name=name, says=says, command=line, names=tuple(names))
+
+
+def found(index: Index, text: str, more: Iterable[Findable] = ()) -> list[tuple[str, Findable]]:
+    """What a text may mean, with how it matches, best first; `more` are entries besides those of the matrix."""
+    wanted = _plain(text)
+    if not wanted:
+        return []
+    # `rtx 4090` begins at a word of `GeForce RTX 4090`.
+    word = re.compile(r"(?<![^\W_])" + r"[\W_]*".join(wanted))
+    known = [*_asked(index, text), *entries(index), *more]
+    ranked: dict[str, list[Findable]] = {word: [] for word in MATCHES}
+    for entry in known:
+        match = _match(wanted, word, text, entry)
+        if match:
+            ranked[match].append(entry)
+    if not any(ranked.values()):
+        import difflib
+
+        by_name = {_plain(name): one for one in known[::-1] for name in (one.name, *one.names)}
+        near = difflib.get_close_matches(wanted, by_name, 5, _LIKE)
+        ranked["like"] = list(dict.fromkeys(by_name[name] for name in near))
+    return [(match, entry) for match, held in ranked.items() for entry in held]
+
+
+def _asked(index: Index, text: str) -> Iterator[Findable]:
+    """The releases that a text names, where it is a request such as `torch==2.6`."""
+    names = Names(index)
+    try:
+        asks = names.asks(text)
+    except ToolmatrixError:
+        return
+    # The second of two is the builds that the same word names.
+    ask = asks[-1]
+    if ask.selector != "*" and not index.header["components"][ask.component]["given"]:
+        count = names.scale(ask.component).select(ask.selector).bit_count()
+        kind = "build" if len(asks) > 1 else "release"
+        title = index.header["components"][asks[0].component]["title"]
+        yield _entry(kind, text, f"{terminal.plural(count, kind)} of {title}", ("show", text))
+
+
+def _match(wanted: str, word: re.Pattern[str], text: str, entry: Findable) -> str:
+    names = (entry.name, *entry.names)
+    plain = [_plain(name) for name in names]
+    if wanted in plain:
+        return "exact"
+    if any(name.startswith(wanted) for name in plain):
+        return "prefix"
+    if any(wanted in name for name in plain):
+        return "word" if any(word.search(name.lower()) for name in names) else "inside"
+    told = f"{' '.join(names)} {entry.says}".lower()
+    return "says" if all(part in told for part in text.lower().split()) else ""
+
+
+def _plain(text: str) -> str:
+    # Blanks and signs between the parts of a name are written in many ways.
+    return re.sub(r"[\W_]+", "", text.lower())
+
+
+def document(
+    index: Index, text: str, hits: Sequence[tuple[str, Findable]], most: int
+) -> dict[str, Any]:
+    """The hits as JSON values, at most so many (0: all), and how many there are."""
+    shown = hits[:most] if most else hits
+    return {
+        "schema": SCHEMA,
+        "matrix": answer.head(index),
+        "text": text,
+        "found": len(hits),
+        "hits": [{"match": match} | entry.to_json() for match, entry in shown],
+    }
+
+
+def as_text(held: dict[str, Any], screen: Terminal) -> str:
+    """The hits for people: name and kind, what it is, and below it the command to type next."""
+    hits = held["hits"]
+    width = terminal.common_width((hit["name"] for hit in hits), 28)
+    kinds = max(len(hit["kind"]) for hit in hits)
+    left = max(20, screen.width - width - kinds - 4)
+    lines = []
+    for hit in hits:
+        name = terminal.pad(screen.style(hit["name"], "bold"), width)
+        lines.append(f"{name}  {hit['kind']:{kinds}}  {terminal.cut(hit['says'], left)}".rstrip())
+        lines.append(f"  {hit['command']}")
+    if rest := held["found"] - len(hits):
+        lines.append(f"{rest} more (--limit 0)")
+    return "\n".join(lines) + "\n"
