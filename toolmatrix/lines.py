@@ -33,7 +33,7 @@ _SURE = re.compile(
     rf"|[^\t\"]{{1,80}}\t(?=[^\t\"]{{0,80}}\t?\ufeff?{_DATE})"  # gh run view --log: job and step
     rf"|\d{{1,4}}>"  # MSBuild
     rf"|│ "  # a panel of rich
-    rf"|E {{3}}(?=[#\w ])"  # pytest
+    rf"|E {{3}}(?=[#\w [])"  # pytest
     rf"|(?: {{5}}|  >> )\d[\d ]{{5}} "  # Spack
     rf")"
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
+import zstandard
 
 from tests.logs import captured as logs
 from toolmatrix.resources import schema_path
@@ -140,6 +142,60 @@ def test_a_log_that_is_not_there_is_refused(real: Cli) -> None:
         "  found: No such file or directory\n"
         "help: `-` reads stdin\n"
     )
+
+
+MISSING = (
+    "Cuda compilation tools, release 12.1, V12.1.66\n"
+    "FAIL : Failed to load library libonnxruntime_providers_cuda.so with error: "
+    "libcublasLt.so.11: cannot open shared object file: No such file or directory\n"
+)
+
+
+def test_a_library_of_another_major_leads_to_the_wheel_that_fits(real: Cli) -> None:
+    run = real("diagnose", "-", piped=MISSING, COLUMNS="100")
+    assert run.out.partition("help: ")[2].partition("\n\n")[0] == (
+        "take the build of the program for the CUDA that is there, or install the major that the name\n"
+        "      asks for beside it (libcublas of the CUDA repository, or nvidia-cublas-cu11 from PyPI)\n"
+        "      `toolmatrix resolve onnxruntime --from wheel --with cuda==12.1` gives onnxruntime 1.26.0,\n"
+        "      cudnn 9.17.0.29, distro ubuntu22.04, base-image ubuntu:22.04, python 3.11, numpy 2.4.6 and 3\n"
+        "      more: `pip install 'onnxruntime-gpu[cuda,cudnn]==1.26.0'`\n"
+        "      or `toolmatrix resolve 'cuda==11.*'` gives cuda 11.8.0, gcc 11, distro ubuntu22.04, base-image\n"
+        "      nvidia/cuda:11.8.0-devel-ubuntu22.04 and driver 450.80.02"
+    )
+    (cause,) = real("diagnose", "-", "--json", piped=MISSING).json()["findings"]
+    assert cause["fix"]["install"] == ["pip install 'onnxruntime-gpu[cuda,cudnn]==1.26.0'"]
+    assert cause["instead"]["request"] == ["cuda==11.*"]
+    assert cause["instead"]["install"] == []
+
+
+def test_a_log_may_be_packed(real: Cli, here: Path) -> None:
+    packed = zstandard.ZstdCompressor().compress(LOG.encode())
+    gzipped, frames = gzip.compress(LOG.encode()), packed + packed
+    for name, data, lines in (("g", gzipped, 3), ("z", packed, 3), ("zz", frames, 6)):
+        (here / name).write_bytes(data)
+        run = real("diagnose", name, "--json")
+        assert (run.code, run.json()["summary"]["lines"]) == (1, lines)
+
+
+def test_a_packed_log_that_is_cut_off_is_refused(real: Cli, here: Path) -> None:
+    (here / "z").write_bytes(zstandard.ZstdCompressor().compress(LOG.encode())[:-3])
+    run = real("diagnose", "z")
+    assert (run.code, run.out) == (2, "")
+    assert run.err == (
+        "error[TM906]: cannot read the log\n"
+        "  --> z\n"
+        "  found: the packed data ends too early\n"
+        "help: `-` reads stdin\n"
+    )
+
+
+def test_a_window_beyond_reason_is_refused(real: Cli, here: Path) -> None:
+    larger = zstandard.ZstdCompressionParameters(window_log=28)
+    packer = zstandard.ZstdCompressor(compression_params=larger).compressobj()
+    (here / "z").write_bytes(packer.compress(LOG.encode()) + packer.flush())
+    run = real("diagnose", "z")
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith("error[TM906]: cannot read the log\n")
 
 
 def test_bytes_of_any_kind_are_read(real: Cli, here: Path) -> None:

@@ -11,6 +11,7 @@ from tests.logs import captured as logs
 from toolmatrix.facts.store import open_index
 from toolmatrix.judge.diagnose import diagnose
 from toolmatrix.logs import log, signatures
+from toolmatrix.logs.diagnosis import Fix
 from toolmatrix.report.rules import load_rules
 
 if TYPE_CHECKING:
@@ -32,9 +33,11 @@ def told(
 ) -> Diagnosis:
     """A diagnosis in which the requests `resolving` are the ones that resolve, all where there are none."""
 
-    def solve(words: Sequence[str]) -> Mapping[str, str] | None:
+    def solve(words: Sequence[str]) -> Fix | None:
         joined = " ".join(words)
-        return {"asked": joined} if not resolving or joined in resolving else None
+        if resolving and joined not in resolving:
+            return None
+        return Fix(request=tuple(words), answer={"asked": joined})
 
     seen = log.observe(io.BytesIO(text.encode()), BOOK, "x.log")
     return diagnose(index, BOOK, seen, locked or {}, solve)
@@ -155,6 +158,66 @@ def test_a_headline_follows_from_what_stands_below_it(index: Index) -> None:
     first, second = told(index, text).causes
     assert first.actual == "tensorflow and cudnn (cudnn.h)"
     assert (first.follows, second.follows) == (0, 3)
+
+
+def test_a_range_that_holds_what_failed_is_not_offered(index: Index) -> None:
+    text = (
+        "-- The CUDA compiler identification is NVIDIA {}\n"
+        "/usr/include/c++/11/bits/std_function.h:435:145: error: parameter packs not expanded with ‘...’:\n"
+    )
+    (cause,) = told(index, text.format("11.5.119")).causes
+    assert cause.actual == "cuda 11.5.119 and gcc 11"
+    assert cause.allowed is None
+    # One that the facts refuse with this GCC as well has releases beside it that go.
+    (cause,) = told(index, text.format("11.0.194")).causes
+    assert cause.allowed is not None
+    assert "11.0.3" not in cause.allowed[1]
+
+
+def test_a_way_out_changes_something(index: Index) -> None:
+    text = (
+        "FROM nvidia/cuda:11.5.2-devel\n"
+        "/usr/include/c++/11/bits/std_function.h:4:1: error: parameter packs not expanded with ‘...’:\n"
+    )
+
+    def solve(words: Sequence[str]) -> Fix | None:
+        joined = " ".join(words)
+        gcc = "11" if joined == "cuda==11.5 gcc<11" else "10"
+        return Fix(request=tuple(words), answer={"cuda": "11.5.2", "gcc": gcc})
+
+    seen = log.observe(io.BytesIO(text.encode()), BOOK, "x.log")
+    (cause,) = diagnose(index, BOOK, seen, {}, solve).causes
+    assert cause.fix is not None
+    assert cause.fix.request == ("cuda", "--with", "gcc==11")
+    assert cause.instead is None
+
+
+@pytest.mark.parametrize(
+    ("above", "signatures"),
+    [("-- Host: aarch64\n", ["char-compared"]), ("-- Host: x86_64\n", []), ("", [])],
+)
+def test_a_line_may_fail_on_one_machine_alone(
+    index: Index, above: str, signatures: list[str]
+) -> None:
+    line = "a.c:5:7: warning: comparison is always false due to limited range of data type [-Wtype-limits]\n"
+    found = told(index, above + line)
+    assert [cause.signature for cause in found.causes] == signatures
+
+
+@pytest.mark.parametrize(
+    ("above", "expected", "evidence"),
+    [
+        ("", "-std=c++17", "reported"),
+        ("gcc version 9.4.0\n", "-std=c++17", "reported"),
+        ("gcc version 7.5.0\n", "gcc >= 9, and -std=c++17", "stated"),
+    ],
+)
+def test_a_case_says_what_is_otherwise_for_a_version(
+    index: Index, above: str, expected: str, evidence: str
+) -> None:
+    line = "error: #error C++17 or later compatible compiler is required to use PyTorch.\n"
+    (cause,) = told(index, above + line).causes
+    assert (cause.expected, cause.evidence) == (expected, evidence)
 
 
 def test_every_fact_and_code_of_the_book_is_there(index: Index) -> None:

@@ -53,3 +53,11 @@ def reported() -> list[tuple[tuple[str, ...], str]]:
     return [
         (tuple(between.split()), line) for between, _, line in (row.split("\t", 2) for row in rows)
     ]
+
+
+@cache
+def issues(name: str) -> list[dict[str, Any]]:
+    """Lines of public issues with what a person would say of each; docs/diagnose.md says which were seen when."""
+    path = HERE / "issues" / f"{name}.yaml"
+    held: list[dict[str, Any]] = yaml.safe_load(path.read_text())["issues"]
+    return held

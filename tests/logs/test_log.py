@@ -201,3 +201,66 @@ def test_a_line_is_known_however_it_is_written(
 ) -> None:
     seen = log.observe(io.BytesIO(b"a\n" + written(line) + b"\nb\n"), BOOK, "x.log")
     assert [match.signature.name for match in seen.matches] == [name]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("test_x PASSED ImportError: libcudart.so.12: cannot open shared object file", True),
+        ("test_cannot open shared object file libcudart.so.12 PASSED", False),
+        ("a.py::test_out ... ok\tnvcc fatal   : Unsupported gpu architecture 'compute_86'", True),
+        ("+ nvcc -c a.cu nvcc fatal   : Unsupported gpu architecture 'compute_86'", True),
+        ("++ nvcc -arch=sm_86 --note 'Unsupported gpu architecture compute_86' a.cu", False),
+        ("+ sh -c 'nvcc a.cu || echo \"fatal: Unsupported gpu architecture sm_86\"'", False),
+        ("+ echo error: Unsupported gpu architecture 'compute_86'", False),
+        (
+            "SKIPPED [1] t.py:3: could not import 'torch': libcudart.so.12: cannot open shared object file: No such",
+            False,
+        ),
+    ],
+)
+def test_an_aside_hides_what_is_its_own(line: str, told: bool) -> None:
+    assert bool(names(line)) is told
+
+
+ASKED = (
+    "Could not find any cuda.h matching version '11' in any subdirectory:\n"
+    "        'include'\nof:\n        '/usr'\n"
+)
+
+
+def test_what_a_program_asks_about_next_is_no_failure() -> None:
+    goes_on = ASKED + "Asking for detailed CUDA configuration...\n"
+    assert names(ASKED) == ["toolkit-layout-unknown"]
+    assert names(goes_on) == []
+    assert names(goes_on + "\n" * 9 + ASKED) == ["toolkit-layout-unknown"]
+    assert names(ASKED + "\n" * 60 + "Asking for detailed CUDA configuration...\n") == [
+        "toolkit-layout-unknown"
+    ]
+    assert names("a.cc:1:10: fatal error: cuda.h: No such file or directory\n" + goes_on) == [
+        "header-missing"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bazel", "name"),
+    [("0.10.0", "bazel-compared-as-text"), ("0.5.3", "bazel-too-old")],
+)
+def test_a_release_is_higher_by_its_numbers(bazel: str, name: str) -> None:
+    assert names(f"Current Bazel version is {bazel}, expected at least 0.5.4") == [name]
+
+
+# A pattern that takes the cube of a line takes minutes, and is ended by the bound on a test.
+@pytest.mark.long
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["a", "1.", "lib.so", "a ", "a'b"])
+def test_no_line_takes_a_pattern_long(piece: str) -> None:
+    line = piece * (matcher.WINDOW // len(piece))
+    patterns = [
+        *(pattern.line for one in BOOK.signatures for pattern in one.lines),
+        *(one.line for one in (*BOOK.witnesses, *BOOK.callers, *BOOK.consequences)),
+        *(one.pattern.line for one in BOOK.recoveries),
+        *BOOK.asides,
+    ]
+    for pattern in patterns:
+        pattern.search(line)

@@ -9,6 +9,7 @@ from toolmatrix.api import Report, as_json, log_of
 from toolmatrix.judge import diagnose as judge
 from toolmatrix.lock.read import read
 from toolmatrix.logs import signatures
+from toolmatrix.logs.diagnosis import Fix
 from toolmatrix.logs.log import observe
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.diagnosis import DiagnosisReport
@@ -16,7 +17,7 @@ from toolmatrix.stages import saved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TextIO
 
     from toolmatrix.api import Matrix, Path
@@ -59,9 +60,19 @@ def diagnosed(
     """The known failures in a log, beside the lock at a path; `around` is where ways out are pasted."""
 
     # A way out is offered only if it was solved here, with the settings that a paste of it would meet.
-    def answer(words: Sequence[str]) -> Mapping[str, str] | None:
+    def answer(words: Sequence[str]) -> Fix | None:
         resolution = around().answered(words)
-        return resolution.chosen(next(iter(resolution.targets))) if resolution else None
+        if resolution is None:
+            return None
+        # Loads what solves, which a log without a way out has no use for.
+        from toolmatrix.report import variants
+
+        target, held = next(iter(resolution.targets.items()))
+        return Fix(
+            request=tuple(words),
+            answer=resolution.chosen(target),
+            install=tuple(variants.installs(list(variants.of(index, held)))),
+        )
 
     locked: dict[str, str] = {}
     for target in read(lock).targets.values() if lock else ():

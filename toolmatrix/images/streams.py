@@ -48,8 +48,8 @@ _OTHER = {
     b"PK\x03\x04": "zip",
     b"\x7fELF": "ELF",
 }
-# Bytes of the largest window that is honoured; that of `zstd --ultra -22`.
-_ZSTD_WINDOW = 128 << 20
+ZSTD_WINDOW = 128 << 20
+"""Bytes of the largest window of zstd that is honoured; that of `zstd --ultra -22`."""
 # Bytes that unpacking xz may take; `xz -9` needs 65 MiB.
 _XZ_MEMORY = 128 << 20
 
@@ -375,7 +375,7 @@ def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
     if head.startswith(_ZSTD):
         import zstandard
 
-        made = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+        made = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
         # zstd:chunked, which Podman writes, is one frame after another.
         return made.stream_reader(packed, read_across_frames=True)  # type: ignore[arg-type]
     if archive and head.startswith(_BZIP2):

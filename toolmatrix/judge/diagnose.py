@@ -9,9 +9,10 @@ import re
 import shlex
 
 from toolmatrix.errors import Position
+from toolmatrix.facts.versions import Scale, SelectorError
 from toolmatrix.finding import SEVERITIES
 from toolmatrix.judge import stage_facts as facts
-from toolmatrix.logs.diagnosis import Cause, Diagnosis, Fix, Involved
+from toolmatrix.logs.diagnosis import Cause, Diagnosis, Involved
 from toolmatrix.logs.signatures import major
 
 TYPE_CHECKING = False
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Incompatibility
+    from toolmatrix.logs.diagnosis import Fix
     from toolmatrix.logs.log import Match, ObservedLog
     from toolmatrix.logs.signatures import Signature, SignatureCatalog
 
-    Solve = Callable[[Sequence[str]], Mapping[str, str] | None]
-    """Answers the words of a request with the releases chosen, None where it does not resolve."""
+    Solve = Callable[[Sequence[str]], Fix | None]
+    """Answers the words of a request, None where it does not resolve."""
 
 # So many lines below what was not done may stand why.
 _HEADLINE = 50
@@ -40,17 +42,18 @@ def diagnose(
     limit: int = 0,
 ) -> Diagnosis:
     """Judge every failure of a log; `locked` are releases of a lock, `limit` the most causes, 0 for all."""
-    ranked = sorted(_consequent(log.matches), key=_rank)
-    shown = ranked[:limit] if limit else ranked
     judge = _Judge(index, catalog, locked, solve)
+    matches = [match for match in log.matches if judge.holds(match)]
+    ranked = sorted(_consequent(matches), key=_rank)
+    shown = ranked[:limit] if limit else ranked
     return Diagnosis(
         subject=log.inventory.subject,
         lines=log.lines,
         causes=tuple(
             judge.cause(match, follows, log.inventory.subject) for match, follows in shown
         ),
-        followed=log.followed if log.matches else None,
-        following=log.following if log.matches else 0,
+        followed=log.followed if matches else None,
+        following=log.following if matches else 0,
         left=len(ranked) - len(shown) + log.more,
         components={
             name: tuple(seen.version for seen in several)
@@ -85,16 +88,21 @@ class _Judge:
         self.catalog = catalog
         self.locked = locked
         self.solve = solve
-        self.solved: dict[tuple[str, ...], Mapping[str, str] | None] = {}
+        self.solved: dict[tuple[str, ...], Fix | None] = {}
+
+    def holds(self, match: Match) -> bool:
+        """Check whether the log shows the versions without which a line is no failure."""
+        return not match.signature.when or _as(match.signature.when, self.values(match))
 
     def cause(self, match: Match, follows: int, subject: str) -> Cause:
         """A failure with all that is known about it."""
-        signature = match.signature
         values = self.values(match)
+        signature = _case(match.signature, values)
         between = tuple(self.involved(role, match, values) for role in signature.between)
         # Before the sentences are filled, which may name what a row gives.
         looked_up = self.rows(signature.rows, values)
         ground, allowed = self.ground(between, match)
+        fix = self.fix(signature.fix, values, between)
         named = [
             name
             for name in (_filled(template, values) for template in signature.facts)
@@ -118,7 +126,8 @@ class _Judge:
             do=_filled(signature.do, values) or _without(signature.do),
             source=signature.source,
             evidence=signature.evidence,
-            fix=self.fix(signature, values),
+            fix=fix,
+            instead=self.fix(signature.instead, values, between, fix),
             allowed=allowed,
             follows=follows,
         )
@@ -132,9 +141,13 @@ class _Judge:
         if part is not None:
             values |= {
                 "library": part.component,
+                "counts": part.counts or part.component,
+                "part": part.counts,
                 "major": major(file),
                 "bring": part.providers(file),
             }
+        elif file in self.index.header["components"]:
+            values["library"] = file
         if values.get("other") and not values.get("package"):
             values["other"] = self.catalog.called(values["other"]) or values["other"]
         values["compiler"] = self.catalog.compiler(values.get("compiler", ""))
@@ -149,6 +162,8 @@ class _Judge:
         elif re.fullmatch(r"\d+\.\d", values.get("device", "")):
             values["sass"] = facts.SASS + values["device"].replace(".", "")
         values["user"] = self.user(match, values)
+        used = match.seen.get(values["user"])
+        values["user_version"] = used.version if used is not None else ""
         return {name: value for name, value in values.items() if value}
 
     def user(self, match: Match, values: Mapping[str, str]) -> str:
@@ -208,6 +223,10 @@ class _Judge:
         every = facts.scale_of(self.index, first.component).versions
         sides = ((name, first.replace(version=name)) for name in every)
         going = tuple(name for name, side in sides if self.refusal(side, second, given) is None)
+        # A range that holds the release that failed here is none to look for another one in.
+        failed = facts.releases(self.index, first.component, self.version(first))
+        if failed and {*failed} <= {*going}:
+            return found, None
         return found, (first.component, going) if 0 < len(going) < len(every) else None
 
     def refusal(
@@ -251,9 +270,17 @@ class _Judge:
         values[rows["gives"]] = cells[key]
         return (name,)
 
-    def fix(self, signature: Signature, values: Mapping[str, str]) -> Fix | None:
-        """The first request that can be filled in and resolves."""
-        for template in signature.fix:
+    def fix(
+        self,
+        templates: Sequence[str],
+        values: Mapping[str, str],
+        between: Sequence[Involved],
+        other: Fix | None = None,
+    ) -> Fix | None:
+        """The first request that can be filled in, resolves, and gives neither what failed nor what `other` does."""
+        known = self.index.header["components"]
+        failed = {side.component: side.version for side in between if side.component in known}
+        for template in templates:
             filled = _filled(template, values)
             if filled is None:
                 continue
@@ -261,10 +288,50 @@ class _Judge:
             # A log repeats its failures, and each solve takes tens of milliseconds.
             if words not in self.solved:
                 self.solved[words] = self.solve(words)
-            answer = self.solved[words]
-            if answer is not None:
-                return Fix(request=words, answer=answer)
+            fix = self.solved[words]
+            if fix is None or (other is not None and fix.answer == other.answer):
+                continue
+            # What a request names is meant to stay; the rest has to change somewhere.
+            free = [
+                name
+                for name in failed
+                if not filled.startswith(f"{name}==") and f" {name}==" not in filled
+            ]
+            if not free or not all(
+                _same_release(fix.answer.get(name, ""), failed[name]) for name in failed
+            ):
+                return fix
         return None
+
+
+def _case(signature: Signature, values: Mapping[str, str]) -> Signature:
+    """The signature as its first case has it that the values are of."""
+    for case in signature.cases:
+        if _as(case.when, values):
+            return signature.replace(**case.given)
+    return signature
+
+
+def _as(when: Mapping[str, str], values: Mapping[str, str]) -> bool:
+    """Check that every value is known and within its selector."""
+    return all(_within(values.get(name, ""), _filled(text, values)) for name, text in when.items())
+
+
+def _within(value: str, selector: str | None) -> bool:
+    if not value or selector is None:
+        return False
+    # A name, such as that of a machine, has no order.
+    scheme = "versions" if value[0].isdigit() else "names"
+    try:
+        return bool(Scale(scheme, (value,)).select(selector))
+    except SelectorError:
+        return False
+
+
+def _same_release(one: str, other: str) -> bool:
+    # A log may tell a release shorter or longer than the matrix names it.
+    short, long = sorted((one, other), key=len)
+    return bool(short) and f"{long}.".startswith(f"{short}.")
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str | None:
@@ -277,7 +344,10 @@ def _filled(template: str, values: Mapping[str, str]) -> str | None:
 
     def fill(found: re.Match[str]) -> str:
         value = values[found[1]]
-        return ".".join(value.split(".")[: int(found[2])]) if found[2] else value
+        if not found[2]:
+            return value
+        # A local version such as `+cu121` is no number.
+        return ".".join(value.partition("+")[0].split(".")[: int(found[2])])
 
     return _PLACE.sub(fill, template)
 

@@ -29,10 +29,11 @@ class Involved(Value):
 
 
 class Fix(Value):
-    """A request that was solved, and the releases that it gives."""
+    """A request that was solved, the releases that it gives, and the commands that install its wheels."""
 
     request: tuple[str, ...]
     answer: Mapping[str, str]
+    install: tuple[str, ...] = ()
 
 
 class Cause(Finding):
@@ -52,6 +53,7 @@ class Cause(Finding):
     source: str
     evidence: str
     fix: Fix | None = None
+    instead: Fix | None = None
     allowed: tuple[str, tuple[str, ...]] | None = None
     follows: int = 0
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from toolmatrix.inventory.model import Inventory, Seen
 from toolmatrix.logs.matcher import MultiPatternMatcher
+from toolmatrix.logs.signatures import Recovery, Signature
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from toolmatrix.logs.matcher import MatchedLine, Stream
-    from toolmatrix.logs.signatures import LinePattern, Signature, SignatureCatalog
+    from toolmatrix.logs.signatures import LinePattern, SignatureCatalog
 
 # Different failures that are kept; further ones are counted.
 MATCHES = 1000
@@ -26,6 +27,8 @@ _COMPONENTS, _VERSIONS = 2000, 50
 # So many lines below a file of a package an error may still be that package's.
 _NEAR = 200
 _CALLERS = 8
+# So many lines above it a failure may stand that a program recovers from.
+_RECOVERED = 50
 # Characters of a line that are kept: some builds print a command of kilobytes before what went wrong.
 _SHOWN = 400
 # Groups that tell one failure from another of its kind, beside the components that it is between.
@@ -77,8 +80,8 @@ def observe(stream: Stream, catalog: SignatureCatalog, subject: str) -> Observed
     return reader.log(matcher.lines)
 
 
-# The place of a pattern in the order in which they are tried, what it tells, and the pattern.
-_Use = tuple[int, str, "Signature | None", "LinePattern"]
+# The place of a pattern in the order in which they are tried, what it tells, of which failures, and the pattern.
+_Use = tuple[int, str, Signature | Recovery | None, "LinePattern"]
 
 
 class _LogReader:
@@ -98,11 +101,12 @@ class _LogReader:
         self.uses: dict[str, list[_Use]] = {}
         told = (
             *(("witnesses", None, pattern) for pattern in catalog.witnesses),
+            *(("recoveries", one, one.pattern) for one in catalog.recoveries),
             *(("failures", one, pattern) for one in catalog.signatures for pattern in one.lines),
             *(("consequences", None, pattern) for pattern in catalog.consequences),
         )
-        for order, (kind, signature, pattern) in enumerate(told):
-            self.uses.setdefault(pattern.has, []).append((order, kind, signature, pattern))
+        for order, (kind, about, pattern) in enumerate(told):
+            self.uses.setdefault(pattern.has, []).append((order, kind, about, pattern))
         # Versions that a log repeats with every line need no look at each of them.
         self.often = {
             text
@@ -124,7 +128,7 @@ class _LogReader:
 
     def tell(self, uses: list[_Use], matched: MatchedLine, line: str, joint: int = 0) -> bool:
         """Keep what a line tells, of two that were joined what goes over the joint; whether that was a failure."""
-        for _, kind, signature, pattern in uses:
+        for _, kind, about, pattern in uses:
             if kind == "witnesses":
                 for found in pattern.line.finditer(line):
                     self.witness(matched.number, found.groupdict())
@@ -132,15 +136,27 @@ class _LogReader:
             match = pattern.search(line)
             if match is None or (joint and not match.start() < joint < match.end()):
                 continue
-            if self.catalog.aside(line):
-                return False
-            if signature is not None:
-                self.failure(self.match(signature, matched, line, match))
+            if (match := self.believed(pattern, line, match, joint)) is None:
+                continue
+            if isinstance(about, Recovery):
+                self.recover(matched.number, about.of)
+            elif about is not None:
+                self.failure(self.match(about, matched, line, match))
             else:
                 self.following += 1
                 self.followed = self.followed or Followed(line=matched.number, text=line[:_SHOWN])
             return True
         return False
+
+    def believed(
+        self, pattern: LinePattern, line: str, match: re.Match[str], joint: int
+    ) -> re.Match[str] | None:
+        """The match in what is left of a line without asides; of two that were joined neither may have any."""
+        if joint:
+            parts = (line[:joint], line[joint + 1 :])
+            return match if all(self.catalog.believed(part) == part for part in parts) else None
+        left = self.catalog.believed(line)
+        return match if left == line else pattern.search(left)
 
     def match(
         self, signature: Signature, matched: MatchedLine, line: str, match: re.Match[str]
@@ -216,6 +232,15 @@ class _LogReader:
             self.more += 1
             return
         self.places[exact] = place
+
+    def recover(self, number: int, names: Sequence[str]) -> None:
+        """Forget the failures of these names a little above a line that says how it goes on."""
+        self.matches = [
+            match
+            for match in self.matches
+            if match.signature.name not in names or match.line < number - _RECOVERED
+        ]
+        self.places = {}
 
     def alike(self, match: Match, whose: Mapping[str, str], user: str) -> int | None:
         """The first failure of the same kind that says nothing else where both say something."""

@@ -23,21 +23,32 @@ _BETWEEN = re.compile(r"[^\w+]+|_")
 class LinePattern(Value):
     """A regular expression over a clean line, and a text that a line must hold before it is worth trying.
 
-    `lower` is a group of releases, one of which has to be of the series of the group `spec` and lower.
+    `lower` is a group of releases, one of which has to be of the series of the group `spec` and lower; `higher` is that
+    of a release which has to be at least that of the group `least`.
     """
 
     has: str
     line: re.Pattern[str]
     lower: str = ""
+    higher: str = ""
 
     def search(self, line: str) -> re.Match[str] | None:
         """The match of a line, if it has one."""
         found = self.line.search(line)
-        return (
-            found
-            if found and (not self.lower or _lower(found["spec"], found[self.lower]))
-            else None
-        )
+        if found is None:
+            return None
+        if self.lower and not _lower(found["spec"], found[self.lower]):
+            return None
+        if self.higher and _numbers(found[self.higher]) < _numbers(found["least"]):
+            return None
+        return found
+
+
+class Case(Value):
+    """What is otherwise about a failure where versions are as `when` says; the rest is as the signature has it."""
+
+    when: Mapping[str, str]
+    given: Mapping[str, Any]
 
 
 class Signature(Value):
@@ -54,9 +65,12 @@ class Signature(Value):
     severity: str = "error"
     expected: str = ""
     fix: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
     rows: Mapping[str, str] = {}
+    when: Mapping[str, str] = {}
+    cases: tuple[Case, ...] = ()
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -64,12 +78,23 @@ class Signature(Value):
         return tuple(role.partition("|")[0] for role in self.between)
 
 
+class Recovery(Value):
+    """A line by which a program goes on: failures `of` these signatures a little above it were none."""
+
+    pattern: LinePattern
+    of: tuple[str, ...]
+
+
 class Provided(Value):
-    """Beginnings of names of libraries, headers and symbols, their component, and the packages that provide them."""
+    """Beginnings of names of libraries, headers and symbols, their component, and the packages that provide them.
+
+    `counts` is the component whose majors a soname of it has, itself where that is empty.
+    """
 
     component: str
     bring: str
     names: tuple[str, ...]
+    counts: str = ""
 
     def providers(self, file: str) -> str:
         """The packages that provide a file of this part, a library by its soname."""
@@ -83,15 +108,21 @@ class SignatureCatalog(Value):
     witnesses: tuple[LinePattern, ...]
     callers: tuple[LinePattern, ...]
     consequences: tuple[LinePattern, ...]
+    recoveries: tuple[Recovery, ...]
     parts: tuple[Provided, ...]
     aliases: Mapping[str, str]
     programs: tuple[str, ...]
     compilers: Mapping[str, str]
     asides: tuple[re.Pattern[str], ...]
 
-    def aside(self, line: str) -> bool:
-        """Check whether a line only speaks of a failure: a command, a test that passed, a probe."""
-        return any(pattern.search(line) for pattern in self.asides)
+    def believed(self, line: str) -> str:
+        """What is left of a line without what only speaks of failures: a command, a test that passed, a probe."""
+        for pattern in self.asides:
+            found = pattern.search(line)
+            if found is not None:
+                # Programs write on the line of an echoed command, and tests behind the word of the one before.
+                line = line[found.end("part") :] if "part" in pattern.groupindex else ""
+        return line
 
     def part(self, name: str) -> Provided | None:
         """The part that a library, header or symbol belongs to."""
@@ -165,12 +196,22 @@ def load() -> SignatureCatalog:
     held = load_yaml(signatures_path())
     return SignatureCatalog(
         signatures=tuple(
-            Signature(**_with_tuples(fields) | {"lines": _patterns(fields["lines"])})
+            Signature(
+                **_with_tuples(fields)
+                | {"lines": _patterns(fields["lines"]), "cases": _cases(fields)}
+            )
             for fields in held["signatures"]
         ),
         witnesses=_patterns(held["witnesses"]),
         callers=_patterns(held["callers"]),
         consequences=_patterns(held["consequences"]),
+        recoveries=tuple(
+            Recovery(
+                pattern=LinePattern(has=one["has"], line=re.compile(one["line"])),
+                of=tuple(one["of"]),
+            )
+            for one in held["recoveries"]
+        ),
         parts=_parts(held),
         aliases=held["aliases"],
         programs=tuple(held["programs"]),
@@ -183,6 +224,13 @@ def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
     }
+
+
+def _cases(fields: Mapping[str, Any]) -> tuple[Case, ...]:
+    return tuple(
+        Case(when=one["when"], given=_with_tuples({**one, "when": fields.get("when", {})}))
+        for one in fields.get("cases", ())
+    )
 
 
 def _patterns(held: Iterable[dict[str, Any]]) -> tuple[LinePattern, ...]:

@@ -108,8 +108,9 @@ class DiagnosisReport:
         for label, remark in remarks:
             yield from _block(f"    = {label}: ", remark, screen)
         yield from _block("help: ", printable(entry["help"]), screen)
-        if cause.fix is not None:
-            yield from _block("      ", _fix(cause.fix), screen)
+        for way, word in ((cause.fix, ""), (cause.instead, "or ")):
+            if way is not None:
+                yield from _block("      ", word + _fix(way), screen)
 
     def annotations(self) -> list[Annotation]:
         """The causes, each with its reason and its way out on one line."""
@@ -117,6 +118,7 @@ class DiagnosisReport:
         for cause, entry in zip(self.found.causes, self.entries, strict=True):
             because = "".join(f", because {reason}" for reason in entry["because"])
             fix = f"; {_fix(cause.fix)}" if cause.fix else ""
+            fix += f"; or {_fix(cause.instead)}" if cause.instead else ""
             found.append(
                 Annotation(
                     severity=cause.severity,
@@ -153,12 +155,17 @@ def _entry(index: Index, cause: Cause) -> dict[str, Any]:
         # Where no fact explains a failure, it is known as well as its signature is.
         "evidence": cause.grounds[0].evidence if cause.grounds else cause.evidence,
         "source": cause.source,
-        "fix": fix
-        and {
-            "request": list(fix.request),
-            "command": _command(fix),
-            "answer": dict(fix.answer),
-        },
+        "fix": fix and _way(fix),
+        "instead": cause.instead and _way(cause.instead),
+    }
+
+
+def _way(fix: Fix) -> dict[str, Any]:
+    return {
+        "request": list(fix.request),
+        "command": _command(fix),
+        "answer": dict(fix.answer),
+        "install": list(fix.install),
     }
 
 
@@ -191,8 +198,13 @@ def _fix(fix: Fix) -> str:
         if (name := word.partition("=")[0].rstrip("<>~!")) in fix.answer
     }
     names = sorted(fix.answer, key=lambda name: asked.get(name, len(asked)))
-    # Flags are part of an answer, but nothing that one could install.
-    given = [f"{name} {fix.answer[name]}" for name in names if not fix.answer[name].startswith("-")]
+    # Flags are part of an answer, but nothing that one could install; builds are named by the command that does.
+    given = [
+        f"{name} {fix.answer[name]}"
+        for name in names
+        if not (fix.answer[name].startswith("-") or "@" in fix.answer[name])
+    ]
     more = len(given) - _ANSWERED
     answer = terminal.listing(given[:_ANSWERED] + ([f"{more} more"] if more > 0 else []))
-    return f"`{_command(fix)}` gives {answer}"
+    installed = "".join(f": `{command}`" for command in fix.install)
+    return f"`{_command(fix)}` gives {answer}{installed}"

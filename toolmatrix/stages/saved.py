@@ -16,7 +16,7 @@ from toolmatrix.stages.log import lines_of, parse_log
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import TextIO
+    from typing import Any, TextIO
 
     from toolmatrix.stages.model import Log
 
@@ -28,6 +28,9 @@ _MARKS = (
 )
 # How a packed log begins, and the module that unpacks it.
 _PACKED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "lzma", b"BZh": "bz2"}
+_ZSTD = b"\x28\xb5\x2f\xfd"
+# Bytes of zstd that are unpacked at once: three of them may stand for 128 KiB.
+_PIECE = 128
 
 _EXPECTED = (
     "lines that begin with `#$ ` (nvcc --dryrun), or commands in quotes (hipcc -###, clang -###)"
@@ -102,8 +105,56 @@ def unpacked(path: str, stdin: TextIO | None = None, help: str = _STDIN) -> io.B
         start = stream.peek(6)
         for mark, module in _PACKED.items():
             if start.startswith(mark):
-                return io.BufferedReader(import_module(module).open(stream))
+                return _Unpacking(import_module(module).open(stream), stream)
+        if start.startswith(_ZSTD):
+            return _Unpacking(_Zstandard(stream), stream)
     return stream
+
+
+# Unpackers leave what they were handed open.
+class _Unpacking(io.BufferedReader):
+    def __init__(self, unpacked: io.RawIOBase, packed: io.BufferedReader) -> None:
+        super().__init__(unpacked)
+        self._packed = packed
+
+    def close(self) -> None:
+        super().close()
+        self._packed.close()
+
+
+# Its readers take a frame that is cut off for a whole one.
+class _Zstandard(io.RawIOBase):
+    def __init__(self, packed: io.BufferedReader) -> None:
+        import zstandard
+
+        from toolmatrix.images.streams import ZSTD_WINDOW
+
+        self._packed = packed
+        self._made = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+        self._frame: Any = None
+        self._rest = b""
+        self._data = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._data:
+            piece = self._rest or self._packed.read(_PIECE)
+            if not piece:
+                if self._frame is not None:
+                    raise EOFError("the packed data ends too early")
+                return 0
+            # zstd appends frames, as gzip does members.
+            self._frame = self._frame or self._made.decompressobj()
+            self._data = memoryview(self._frame.decompress(piece))
+            self._rest = b""
+            if self._frame.eof:
+                self._rest, self._frame = self._frame.unused_data, None
+        count = min(len(buffer), len(self._data))
+        buffer[:count] = self._data[:count]
+        self._data = self._data[count:]
+        return count
 
 
 def as_utf8(stream: io.BufferedReader) -> io.BufferedReader | codecs.StreamRecoder:

@@ -1,0 +1,77 @@
+"""Remedies of failures as they were reported: the cure that helps is offered, and none that a version makes wrong."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.logs import captured as logs
+from toolmatrix.api.diagnoses import diagnosed
+from toolmatrix.api.requests import around
+from toolmatrix.logs import log, signatures
+from toolmatrix.report.terminal import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolmatrix.request.read import Surroundings
+
+BOOK = signatures.load()
+ISSUES = [
+    pytest.param(row, id=f"{row['issue']}-{number}")
+    for name in ("first", "apart")
+    for number, row in enumerate(logs.issues(name))
+]
+REMEDIES: dict[str, dict[str, Any]] = yaml.safe_load(
+    (Path(__file__).parent / "remedies.yaml").read_text()
+)
+
+
+@pytest.fixture(scope="session")
+def place(cache: str) -> Surroundings:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", cache)
+        return around(None)
+
+
+def found(place: Surroundings, lines: list[str]) -> tuple[list[Mapping[str, Any]], str]:
+    """The findings of a log, and what is offered as one line of words."""
+    text = "\n".join([*lines, ""]).encode()
+    seen = log.observe(io.BytesIO(text), BOOK, "x.log")
+    report = diagnosed(place.index, seen, "", 0, lambda: place)
+    words = " ".join(report.text(Terminal(width=10_000)).split())
+    return report.to_json()["findings"], words
+
+
+@pytest.mark.parametrize("row", ISSUES)
+def test_a_reported_line_is_told_with_the_cure_that_helps(
+    place: Surroundings, row: Mapping[str, Any]
+) -> None:
+    causes, words = found(place, [*row.get("above", ()), row["line"], *row.get("below", ())])
+    if not row["between"]:
+        assert [cause["signature"] for cause in causes] == []
+        return
+    named = {side["component"] for cause in causes for side in cause["between"]}
+    assert {*row["between"]} <= named
+    assert re.search(row.get("says", ""), words), words
+    assert not (row.get("never") and re.search(row["never"], words)), words
+
+
+@pytest.mark.parametrize("name", [name for name, row in REMEDIES.items() if "lines" in row])
+def test_the_cure_that_a_version_makes_wrong_is_not_offered(place: Surroundings, name: str) -> None:
+    row = REMEDIES[name]
+    causes, words = found(place, row["lines"])
+    assert [cause["signature"] for cause in causes] == [name]
+    assert re.search(row["says"], words), words
+    assert not (row.get("never") and re.search(row["never"], words)), words
+
+
+def test_every_signature_says_which_cure_is_wrong_or_why_none_is() -> None:
+    assert {*REMEDIES} == {one.name for one in BOOK.signatures}
+    assert all(row["naive"] for row in REMEDIES.values())
+    assert sum("lines" in row for row in REMEDIES.values()) > 60
