@@ -23,7 +23,7 @@ pytestmark = pytest.mark.process
 __all__ = ("docker",)
 
 ACCOUNT = ("me", "pass:word")
-WORDS = ("validate", "--json", "--attach", "--expect", "distro==debian12")
+WORDS = ("validate", "--json", "--attach", "--no-store", "--expect", "distro==debian12")
 ONE, OTHER = (
     images.image({"etc/os-release": f"ID=debian\nVERSION_ID={version}\n".encode()})
     for version in ("12", "13")

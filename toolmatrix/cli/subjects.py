@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.cli.context import Context
     from toolmatrix.finding import Judged
-    from toolmatrix.judge.executors import Executed
     from toolmatrix.inventory.layers import LayerStore
+    from toolmatrix.judge.executors import Executed
     from toolmatrix.lock.model import Lock
 
 # Seconds for a subject where `--timeout` names none.
