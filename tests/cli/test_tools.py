@@ -118,7 +118,7 @@ def test_schemas_refuse_another_document(standing: Standing) -> None:
                 "error[TM110]: no component is called `tensorfow`",
                 "  expected: perhaps `tensorflow`, `tensorflow-io`, `tensorflow-gpu`",
                 "  found: `tensorfow`",
-                "help: `toolmatrix facts` lists what the matrix holds; `--matrix FILE` adds components of your own",
+                "help: `toolmatrix list` shows the components; `--matrix FILE` adds some of your own",
             ],
             id="unknown",
         ),
