@@ -152,7 +152,7 @@ def test_dask_loses_none_and_tells_none_twice(tmp_path: Path, cache: str) -> Non
 
     wanted = many.tagged(tmp_path, many.put(tmp_path))
     env = {**os.environ, "PYTHONPATH": str(many.ROOT), "XDG_CACHE_HOME": cache}
-    with _cluster(tmp_path, env) as (address, workers):
+    with cluster(tmp_path, env) as (address, workers):
         words = many.command("--executor", f"dask:{address}")
         words[words.index("--jobs") + 1] = "8"
         patience = time.monotonic() + 300
@@ -175,7 +175,7 @@ def test_dask_loses_none_and_tells_none_twice(tmp_path: Path, cache: str) -> Non
 
 
 @contextmanager
-def _cluster(
+def cluster(
     folder: Path, env: dict[str, str]
 ) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """A scheduler of Dask and two workers: its address, and the workers."""
