@@ -129,6 +129,7 @@ def ran(*words: str, cwd: Path, cache: str, check: bool = True) -> subprocess.Co
             "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "safe.directory",
             "GIT_CONFIG_VALUE_0": "*",
+            "PIP_NO_COMPILE": "1",  # most of what it installs is never imported here
             "PRE_COMMIT_HOME": str(cwd.parent / "hooks"),
             "XDG_CACHE_HOME": cache,
             "PYTHONPATH": "",
