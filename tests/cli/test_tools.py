@@ -197,6 +197,13 @@ def test_what_no_tool_takes_is_named(standing: Standing) -> None:
     ]
 
 
+def test_one_subject_is_one(standing: Standing) -> None:
+    assert refused("show", {"subject": ["cuda", "torch"]}, standing)[::2] == [
+        "error[TM901]: bad value for `subject`",
+        "  found: a list",
+    ]
+
+
 def test_a_defect_is_told_without_a_traceback(
     standing: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

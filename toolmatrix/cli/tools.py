@@ -65,7 +65,8 @@ class _First(Value):
     def words(self, name: str, value: Any, standing: Standing) -> list[str]:
         """The arguments that a value stands for. Raises UsageError."""
         given = _bounded(name, value if isinstance(value, list) else [value], self.longest)
-        if not all(isinstance(word, str) for word in given) or not (given or not self.needed):
+        right = all(isinstance(word, str) for word in given)
+        if not right or (self.needed and not given) or (len(given) > 1 and not self.several):
             raise _wrong(name, BadValue(self.help, toml_kind(value) if given else "nothing"))
         return [word if not self.text or "\n" in word else standing.path(word) for word in given]
 
