@@ -171,6 +171,7 @@ def test_what_is_no_name_is_refused(step: Path, command: str, version: str, said
 
 @pytest.mark.process
 @pytest.mark.slow
+@pytest.mark.long
 def test_linters_find_nothing(tmp_path: Path) -> None:
     beside = Path(sys.executable).parent
     checked(

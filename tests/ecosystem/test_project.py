@@ -24,6 +24,7 @@ RELEASE: dict[Any, Any] = yaml.safe_load((ROOT / ".github/workflows/release.yml"
 
 
 @pytest.mark.process
+@pytest.mark.long
 def test_the_citation_is_one_of_this_release() -> None:
     path = ROOT / "CITATION.cff"
     program = Path(sys.executable).with_name("check-jsonschema")
