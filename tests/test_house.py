@@ -40,7 +40,7 @@ FLOORS = (
     {"render", "judge", "report", "harvest"},
     {"logs", "request"},
     {"solve", "stages", "inventory", "lock", "recipes"},
-    {"facts", "images"},
+    {"facts", "images", "manifests"},
     {"codes"},
     {"documents", "resources", "finding", "lines", "outputs", "pack", "toml"},
     {"errors", "garbage", "processors", "value", "wording", "__init__"},

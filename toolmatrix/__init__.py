@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolmatrix.api.facts import facts as facts
     from toolmatrix.api.files import render as render
     from toolmatrix.api.locks import lock as lock
+    from toolmatrix.api.manifests import judge as judge
     from toolmatrix.api.plans import plan as plan
     from toolmatrix.api.renders import check_render as check_render
     from toolmatrix.api.requests import explain as explain
@@ -61,6 +62,7 @@ _FUNCTIONS = {
     "render": "toolmatrix.api.files",
     "stages": "toolmatrix.api.stages",
     "diagnose": "toolmatrix.api.diagnoses",
+    "judge": "toolmatrix.api.manifests",
     "inventory": "toolmatrix.api.subjects",
     "validate": "toolmatrix.api.subjects",
     "doctor": "toolmatrix.api.subjects",

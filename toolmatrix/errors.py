@@ -104,6 +104,10 @@ class LogError(ToolmatrixError, code="TM906", exit_code=2):
     """A log that cannot be read, or in which no driver speaks."""
 
 
+class ManifestError(ToolmatrixError, code="TM909", exit_code=2):
+    """A file of a project that cannot be read, or is none that is known."""
+
+
 class RecipeError(ToolmatrixError, code="TM601", exit_code=2):
     """A recipe that is missing, unreadable, malformed, or asks for what an answer does not have."""
 

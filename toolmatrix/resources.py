@@ -113,6 +113,11 @@ def outside_path() -> str:
     return os.path.join(_PACKAGE, "render", "outside.yaml")
 
 
+def manifest_names_path() -> str:
+    """What files of projects call components."""
+    return os.path.join(_PACKAGE, "manifests", "names.yaml")
+
+
 def explorer_root() -> str:
     """The directory of what the explorer's page is made of."""
     return os.path.join(matrix_root(), "explorer")

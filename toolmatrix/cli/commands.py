@@ -342,6 +342,19 @@ _ALL = (
         ),
     ),
     Command(
+        name="judge",
+        does="judging",
+        summary="whether facts allow what a Dockerfile or another file of a project asks for",
+        usage="FILE...",
+        completer="file",
+        formats=("text", "json", "patch", "sarif", "github", *_PICTURES),
+        examples=(
+            "toolmatrix judge Dockerfile requirements.txt",
+            "toolmatrix judge . --format github",
+            "toolmatrix judge environment.yml --format patch | patch -p0",
+        ),
+    ),
+    Command(
         name="inventory",
         module="subjects",
         does="reading",

@@ -1,0 +1,90 @@
+"""Files of a project for Python: what facts say of what they ask for, and the smallest edit where one refuses it."""
+
+from __future__ import annotations
+
+import os
+
+from toolmatrix.api import Report, as_json
+from toolmatrix.errors import ManifestError, NothingMatched
+from toolmatrix.judge import edits
+from toolmatrix.judge import manifests as judging
+from toolmatrix.manifests import files, read
+from toolmatrix.report.annotations import sarif
+from toolmatrix.report.manifests import OUTCOMES, ManifestReport
+from toolmatrix.request.judged import JudgedFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from toolmatrix.api import Matrix, Path
+    from toolmatrix.facts.index import Index
+
+
+def judge(paths: Path | Iterable[Path], *, edit: bool = True, matrix: Matrix = None) -> Report:
+    """What facts say of a Dockerfile, requirements, an environment of conda, a compose file, a project, a devcontainer.
+
+    A folder stands for all such files below it. Without `edit` no way out is looked for, which takes longest. Raises
+    ManifestError for a file that cannot be read, NothingMatched for a folder without any.
+    """
+    from toolmatrix.api.requests import open_matrix
+
+    several = (paths,) if isinstance(paths, (str, os.PathLike)) else paths
+    given = [os.fspath(path) for path in several]
+    return judged(open_matrix(matrix).index, given, edit=edit)
+
+
+def judged(
+    index: Index,
+    paths: Sequence[str],
+    *,
+    edit: bool = True,
+    seen: Callable[[int, int], None] = lambda *_: None,
+) -> Report:
+    """The files at some paths judged; `seen` is told how many are done, and of how many."""
+    found = [*_files(paths)]
+    told = []
+    for done, (path, named) in enumerate(found):
+        seen(done, len(found))
+        told.append(_judged(index, path, named=named, edit=edit))
+    report = ManifestReport(index, told)
+    return Report(
+        words=report.text,
+        document=report.document,
+        exit_code=OUTCOMES[report.outcome],
+        forms={
+            "sarif": lambda: as_json(sarif(report.annotations())),
+            "github": report.github,
+            "patch": report.patch,
+        },
+    )
+
+
+def _files(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """The path of each file, and whether it was named by itself."""
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path, True
+            continue
+        below = [*read.below(path)]
+        if not below:
+            raise NothingMatched(
+                f"no file below {path} is one that can be judged",
+                expected=read.KINDS,
+                found=f"`{path}`",
+            )
+        yield from ((one, False) for one in below)
+
+
+def _judged(index: Index, path: str, *, named: bool, edit: bool) -> JudgedFile:
+    try:
+        manifest = read.manifest(files.opened(path))
+    except ManifestError as error:
+        # Of a whole folder the others are judged all the same: a template is no Dockerfile yet.
+        if named:
+            raise
+        return JudgedFile(path=path, error=error)
+    result = judging.judge(index, manifest)
+    # Each edit that is tried is a file to judge.
+    mended = edits.smallest(index, result) if edit else None
+    return JudgedFile(path=path, judged=result, edit=mended)

@@ -1,0 +1,20 @@
+"""`toolmatrix judge`: files of a project beside the facts."""
+
+from __future__ import annotations
+
+from toolmatrix.cli.progress import Progress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.cli.context import Context
+
+
+def run(context: Context) -> int:
+    """Print what facts say of each file; 1 where one refuses something, 4 where none speaks."""
+    from toolmatrix.api import manifests
+
+    paths = [context.path(path) for path in context.arguments]
+    progress = Progress(context, "judging", "files")
+    found = manifests.judged(context.index(), paths, seen=progress.at)
+    progress.end()
+    return context.give(found)

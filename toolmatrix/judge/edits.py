@@ -1,0 +1,256 @@
+"""The smallest edit of a file with which no fact refuses anything of it: each is read, judged and solved again.
+
+What is tried are the repairs of what was refused, the cheapest first, and of a base image the nearest tags that the
+matrix knows. An edit that leaves a refusal, or asks for something that nobody knows, is none.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.judge.manifests import judge
+from toolmatrix.manifests import names as called
+from toolmatrix.manifests import read
+from toolmatrix.manifests.model import PYTHON, VARIABLE
+from toolmatrix.manifests.traced import FileText
+from toolmatrix.request.judged import Edit
+from toolmatrix.request.manifests import ARCH, BASE, plain
+from toolmatrix.solve.repair import repairs
+from toolmatrix.solve.resolve import Resolution, resolve
+from toolmatrix.value import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.manifests.model import ProjectManifest
+    from toolmatrix.request.judged import JudgedManifest, ManifestRefusal
+    from toolmatrix.request.manifests import AskedPart
+    from toolmatrix.solve.request import Ask
+
+# So many refusals are mended one after the other, and so many files judged on the way.
+_STEPS = 6
+_TRIED = 24
+# So many repairs of one refusal, and tags of one image, are tried.
+_REPAIRS = 6
+_TAGS = 5
+_VERSION = re.compile(r"(?P<sign>[=~<>!^]*)(?P<blank>\s*)(?P<version>[^+,|]*)(?P<line>\+[\w.]+)?")
+
+
+class Replacement(NamedTuple):
+    """Letters of a file, and what stands in their place."""
+
+    source: FileText
+    start: int
+    end: int
+    text: str
+
+    @property
+    def old(self) -> str:
+        """What stood there."""
+        return self.source.text[self.start : self.end]
+
+
+def smallest(index: Index, judged: JudgedManifest) -> Edit | None:
+    """The edit after which nothing is refused, None where none was found."""
+    search = _Search(index, judged)
+    return search.found()
+
+
+class _Search:
+    def __init__(self, index: Index, judged: JudgedManifest) -> None:
+        self.index = index
+        self.first = judged
+        self.tried = 0
+
+    def found(self) -> Edit | None:
+        current, left = self.first, _hard(self.first)
+        for _ in range(_STEPS):
+            if not left:
+                return self.edit(current) if current is not self.first else None
+            better = self.step(current, left)
+            if better is None:
+                return None
+            current, left = better
+        return None
+
+    def edit(self, judged: JudgedManifest) -> Edit:
+        before = {one.path: one.text for one in self.first.manifest.sources}
+        after = {one.path: one.text for one in judged.manifest.sources}
+        return Edit(
+            files=tuple(
+                (path, text, after[path])
+                for path, text in before.items()
+                if after.get(path, text) != text
+            )
+        )
+
+    def step(
+        self, judged: JudgedManifest, left: Sequence[ManifestRefusal]
+    ) -> tuple[JudgedManifest, list[ManifestRefusal]] | None:
+        """The file with one change fewer to make: of those that mend the first refusal, the one that leaves least."""
+        best: tuple[JudgedManifest, list[ManifestRefusal]] | None = None
+        for replacements in candidates(self.index, left[0]):
+            if self.tried >= _TRIED:
+                break
+            self.tried += 1
+            changed = judge(self.index, _reread(judged, replacements))
+            still = _hard(changed)
+            if _known(changed) < _known(judged) or len(still) >= len(left):
+                continue
+            if best is None or len(still) < len(best[1]):
+                best = changed, still
+            if not still:
+                break
+        return best
+
+
+def _hard(judged: JudgedManifest) -> list[ManifestRefusal]:
+    return [one for one in judged.refusals if one.hard]
+
+
+def _known(judged: JudgedManifest) -> int:
+    # What is replaced by something that nobody knows is refused no more, and mended by nothing.
+    return sum(len(one.parts) - len(one.unknown) for one in judged.environments)
+
+
+def _reread(judged: JudgedManifest, replacements: Sequence[Replacement]) -> ProjectManifest:
+    texts = {one.path: one.text for one in judged.manifest.sources}
+    # From the end, so that places before it stay.
+    for one in sorted(replacements, key=lambda one: -one.start):
+        text = texts[one.source.path]
+        texts[one.source.path] = text[: one.start] + one.text + text[one.end :]
+    main = judged.manifest.sources[0].path
+    return read.manifest(FileText(main, texts[main]), texts)
+
+
+def candidates(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    """The changes of a file that may mend a refusal, the cheapest first."""
+    seen = set()
+    for one in (*_by_repairs(index, refusal), *_by_images(index, refusal), *_by_dropping(refusal)):
+        if one and one not in seen:
+            seen.add(one)
+            yield one
+
+
+def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    refused = resolve(index, refusal.request)
+    # What is refused with all the rest may go by itself.
+    for repair in () if isinstance(refused, Resolution) else repairs(index, refused, _REPAIRS):
+        found = []
+        for old, new in repair.changes:
+            part = _part(refusal, old)
+            one = part and new and _replaced(refusal, part, new.selector.removeprefix("=="))
+            if not one:
+                break
+            found.append(one)
+        else:
+            yield tuple(found)
+
+
+def _part(refusal: ManifestRefusal, ask: Ask) -> AskedPart | None:
+    # An ask of a toolkit is widened, so that its component tells which it is; of archs the selector does.
+    return next(
+        (
+            part
+            for part in refusal.parts
+            if part.component == ask.component
+            and (ask.component != ARCH or part.asks[0].selector == ask.selector)
+        ),
+        None,
+    )
+
+
+def _replaced(refusal: ManifestRefusal, part: AskedPart, release: str) -> Replacement | None:
+    """A part with another release in its place."""
+    if part.component == ARCH:
+        return _arch(refusal, part, release)
+    if part.version is None or part.version.span is None:
+        return None
+    # A tag that nobody knows may not be there.
+    if part.carried:
+        # Only Python's images have a tag for every series; of others the matrix knows which there are.
+        known = part.component == "python" and plain(part.item.name).startswith("python:")
+        return _at(part, release) if known else None
+    found = _VERSION.fullmatch(part.version.text)
+    said = found["sign"] if found else ""
+    if part.item.kind == PYTHON and said not in ("", "=="):
+        # A range of a project says what it supports.
+        return None
+    sign = said if said in ("", "=", "==") else "=="
+    line = found["line"] or "" if found else ""
+    blank = found["blank"] if found else ""
+    return _at(part, f"{sign}{blank}{release}{line}")
+
+
+def _at(part: AskedPart, text: str) -> Replacement | None:
+    span = part.version.span if part.version else None
+    return Replacement(part.version.source, *span, text) if part.version and span else None
+
+
+def _arch(refusal: ManifestRefusal, part: AskedPart, release: str) -> Replacement | None:
+    one = called.variables()[part.item.name]
+    found = re.fullmatch(one["back"], release)
+    if not found or part.version is None:
+        return None
+    if any(
+        other.component == ARCH and other.asks[0].selector == release for other in refusal.parts
+    ):
+        return _dropped(part)
+    told = part.version.text
+    suffix = told[told.index("+") :] if "+" in told else ""
+    return _at(part, one["said"].format(*found.groups()) + suffix)
+
+
+def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    """The nearest known images that differ in what was refused alone."""
+    for part in refusal.parts:
+        name = plain(part.item.name)
+        found = called.image(name) if part.carried else None
+        if found is None or part.component not in found.re.groupindex or part.version is None:
+            continue
+        before, after = name[: found.start(part.component)], name[found.end(part.component) :]
+        versions = [
+            one[len(before) : len(one) - len(after)]
+            for one in index.component(BASE).versions
+            if one.startswith(before) and one.endswith(after) and len(one) > len(before + after)
+        ]
+        scale = index.scale(part.component)
+        places = {
+            version: scale.select(f"=={version}").bit_length()
+            for version in versions
+            if re.fullmatch(r"[\d.]+", version)
+        }
+        own = scale.select(part.asks[0].selector).bit_length()
+        # What is newer comes first: an older toolkit is a step back.
+        near = sorted(
+            (version for version, place in places.items() if place and place != own),
+            key=lambda version: (places[version] < own, abs(places[version] - own)),
+        )
+        for version in near[:_TAGS]:
+            one = _at(part, version)
+            if one:
+                yield (one,)
+
+
+def _by_dropping(refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
+    for part in refusal.parts:
+        one = _dropped(part) if part.item.kind == VARIABLE else None
+        if one:
+            yield (one,)
+
+
+def _dropped(part: AskedPart) -> Replacement | None:
+    """A word of a list left out, with the sign that parts it from its neighbour."""
+    span = part.version.span if part.version else None
+    if part.version is None or span is None:
+        return None
+    text, (start, end) = part.version.source.text, span
+    if text[start - 1 : start] in (" ", ";", ","):
+        start -= 1
+    elif text[end : end + 1] in (" ", ";", ","):
+        end += 1
+    else:
+        return None
+    return Replacement(part.version.source, start, end, "")

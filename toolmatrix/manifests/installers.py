@@ -1,0 +1,318 @@
+"""What commands of a shell install: pip, uv, conda and its kin, apt and dnf; and what variables ask for."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from toolmatrix.manifests import conda, names, requirements
+from toolmatrix.manifests.model import PYTHON, SYSTEM, VARIABLE, Item, NotRead
+from toolmatrix.manifests.requirements import PackageIndexes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from toolmatrix.manifests.files import Files
+    from toolmatrix.manifests.shell import ShellCommand, Word
+
+# Options of pip and uv that take a value apart (pip 23.2.1 and uv 0.9, `install --help`).
+_VALUED = frozenset(
+    [
+        "-r",
+        "--requirement",
+        "-c",
+        "--constraint",
+        "-e",
+        "--editable",
+        "-t",
+        "--target",
+        "-d",
+        "--dest",
+        "--platform",
+        "--python-version",
+        "--implementation",
+        "--abi",
+        "--root",
+        "--prefix",
+        "--src",
+        "--upgrade-strategy",
+        "-C",
+        "--config-settings",
+        "--config-setting",
+        "--global-option",
+        "--install-option",
+        "--build-option",
+        "--no-binary",
+        "--only-binary",
+        "--progress-bar",
+        "--report",
+        "--python",
+        "-p",
+        "--log",
+        "--proxy",
+        "--retries",
+        "--timeout",
+        "--exists-action",
+        "--trusted-host",
+        "--cert",
+        "--client-cert",
+        "--cache-dir",
+        "--use-feature",
+        "--use-deprecated",
+        "-i",
+        "--index-url",
+        "--extra-index-url",
+        "-f",
+        "--find-links",
+        "--index",
+        "--default-index",
+        "--index-strategy",
+        "--keyring-provider",
+        "--resolution",
+        "--prerelease",
+        "--exclude-newer",
+        "--link-mode",
+        "--torch-backend",
+        "--overrides",
+        "--override",
+        "--build-constraint",
+        "--extra",
+        "--group",
+        "--no-build-package",
+        "--refresh-package",
+        "--reinstall-package",
+        "--upgrade-package",
+        "-P",
+        "--no-binary-package",
+        "--directory",
+        "--project",
+    ]
+)
+_SAME = {"--default-index": "--index-url", "--index": "--extra-index-url"}
+_CONDAS = frozenset(("conda", "mamba", "micromamba"))
+_CONDA_VALUED = frozenset(
+    [
+        "-n",
+        "--name",
+        "-p",
+        "--prefix",
+        "-c",
+        "--channel",
+        "-f",
+        "--file",
+        "--solver",
+        "--revision",
+        "--platform",
+        "--subdir",
+        "--repodata-fn",
+    ]
+)
+_SYSTEM = frozenset(("apt-get", "apt", "dnf", "yum", "microdnf"))
+_SYSTEM_VALUED = frozenset(("-o", "-t", "--option", "--target-release", "-c", "--config-file"))
+_BEFORE = frozenset(["sudo", "exec", "command", "time", "nice", "env", "eatmydata"])
+_PIP_OF = re.compile(r"pip(\d\.\d+)$")
+_PYTHON_OF = re.compile(r"python(\d\.\d+)$")
+
+
+class _Session:
+    def __init__(self, files: Files, unread: list[NotRead], copied: Mapping[str, str]) -> None:
+        self.files = files
+        self.unread = unread
+        self.copied = copied
+
+    def of(self, command: ShellCommand) -> Iterator[Item]:
+        for name, value in command.variables.items():
+            yield from variable(name, value, self.unread)
+        words = list(command.words)
+        while words and words[0].plain in _BEFORE:
+            words.pop(0)
+        if not words:
+            return
+        found = list(self.installed(words, command))
+        if found and command.unsure:
+            # One line for each thing that it would install.
+            why = f"{command.unsure} decides whether it is installed"
+            self.unread += [NotRead(text=item.text, why=why) for item in found]
+            return
+        yield from found
+
+    def installed(self, words: list[Word], command: ShellCommand) -> Iterator[Item]:
+        program = posixpath.basename(words[0].plain)
+        plain = [word.plain for word in words]
+        if program in _SYSTEM and "install" in plain:
+            yield from self.system(words[plain.index("install") + 1 :])
+        elif program in _CONDAS:
+            yield from self.conda(words[1:])
+        elif program == "uv":
+            yield from self.uv(words[1:])
+        else:
+            python, rest = _pip(program, words)
+            if rest and rest[0].plain == "install":
+                yield from self.pip(rest[1:], python, command.variables)
+
+    def pip(
+        self, words: Sequence[Word], python: str, variables: Mapping[str, Word]
+    ) -> Iterator[Item]:
+        """What `pip install` is asked for."""
+        told, indexes, without = list(_options(words, _VALUED)), PackageIndexes(), False
+        # pip and uv take an index from their variables as well.
+        for variable_name, option in (
+            ("PIP_INDEX_URL", "--index-url"),
+            ("PIP_EXTRA_INDEX_URL", "--extra-index-url"),
+            ("UV_INDEX_URL", "--index-url"),
+        ):
+            if variable_name in variables:
+                indexes = indexes.with_option(option, variables[variable_name].plain)
+        for option, value in told:
+            option = _SAME.get(option, option)
+            if option in requirements.INDEXES and value is not None:
+                indexes = indexes.with_option(option, value.plain)
+            without = without or option == "--no-deps"
+            if option in ("--python", "-p") and value and re.fullmatch(r"\d\.\d+", value.plain):
+                python = value.plain
+        for option, value in told:
+            if value is None:
+                continue
+            if value.unread:
+                self.unread.append(_unsaid(value))
+            elif option in ("-r", "--requirement", "-c", "--constraint"):
+                yield from self.named(value, python, bounds=option in ("-c", "--constraint"))
+            elif not option:
+                yield from self.required(value, indexes, python, without=without)
+
+    def required(
+        self, word: Word, indexes: PackageIndexes, python: str, *, without: bool
+    ) -> Iterator[Item]:
+        item = requirements.requirement(word.text, indexes, python)
+        if isinstance(item, NotRead):
+            self.unread.append(item)
+        elif item is not None:
+            yield item.replace(bare=without)
+
+    def named(self, word: Word, python: str, *, bounds: bool) -> Iterator[Item]:
+        """What a file of requirements asks for that the context has."""
+        # The name in the image is another than that in the context.
+        name = self.copied.get(posixpath.basename(word.plain), word.plain)
+        source = self.files.beside(name.lstrip("/") if name != word.plain else name)
+        if source is None:
+            self.unread.append(NotRead(text=word.text, why="a file that is not beside it"))
+            return
+        yield from requirements.listed(source, self.files, self.unread, python, bounds=bounds)
+
+    def uv(self, words: list[Word]) -> Iterator[Item]:
+        plain = [word.plain for word in words[:2]]
+        if plain == ["pip", "install"]:
+            yield from self.pip(words[2:], "", {})
+        elif plain[:1] == ["venv"]:
+            for option, value in _options(words[1:], _VALUED):
+                if option in ("--python", "-p") and value is not None:
+                    yield from self.interpreter(value)
+        elif plain == ["python", "install"]:
+            for option, value in _options(words[2:], _VALUED):
+                if not option and value is not None:
+                    yield from self.interpreter(value)
+
+    def interpreter(self, word: Word) -> Iterator[Item]:
+        found = re.match(r"(?:cpython[@-]?|python)?(\d\.\d+(?:\.\d+)?)$", word.plain)
+        if word.unread:
+            self.unread.append(_unsaid(word))
+        elif found:
+            version = word.text.group(found, 1)
+            yield Item(
+                kind=PYTHON,
+                name="python",
+                specifier=f"=={version.text}",
+                text=word.text,
+                version=version,
+            )
+
+    def conda(self, words: list[Word]) -> Iterator[Item]:
+        verbs = ("install", "create")
+        place = next((at for at, word in enumerate(words) if word.plain in verbs), None)
+        # `conda run -n NAME pip install ...` is a command of pip.
+        if words[:1] and words[0].plain == "run":
+            rest = [word for word in words[1:] if not word.plain.startswith("-")]
+            inner = next((at for at, word in enumerate(rest) if word.plain.startswith("pip")), None)
+            if (
+                inner is not None
+                and rest[inner + 1 : inner + 2]
+                and rest[inner + 1].plain == "install"
+            ):
+                yield from self.pip(rest[inner + 2 :], "", {})
+        if place is None:
+            return
+        for word in self.told(words[place + 1 :], _CONDA_VALUED):
+            yield from conda.spec(word.text, self.unread)
+
+    def system(self, words: Sequence[Word]) -> Iterator[Item]:
+        for word in self.told(words, _SYSTEM_VALUED):
+            item = Item(kind=SYSTEM, name=word.plain, specifier="", text=word.text)
+            # Most packages of a distribution are nothing that facts are about.
+            if names.system(item.name) or names.brings_python(item.name):
+                yield item
+
+    def told(self, words: Sequence[Word], valued: frozenset[str]) -> Iterator[Word]:
+        """The words of a command that are no options, and that are known without running it."""
+        for option, value in _options(words, valued):
+            if value is None or option:
+                continue
+            if value.unread:
+                self.unread.append(_unsaid(value))
+            else:
+                yield value
+
+
+def _unsaid(word: Word) -> NotRead:
+    return NotRead(text=word.text, why=f"nobody says what {word.unread} is")
+
+
+def _pip(program: str, words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
+    """The series of Python that pip is called for, if its name says so, and the words behind `pip`."""
+    if program in ("pip", "pip3", "pip2") or _PIP_OF.match(program):
+        found = _PIP_OF.match(program)
+        return (found[1] if found else ""), words[1:]
+    plain = [word.plain for word in words]
+    if program.startswith("python") and plain[1:3] == ["-m", "pip"]:
+        found = _PYTHON_OF.match(program)
+        return (found[1] if found else ""), words[3:]
+    return "", ()
+
+
+def _options(words: Sequence[Word], valued: frozenset[str]) -> Iterator[tuple[str, Word | None]]:
+    """Each option with its value, None where it takes none; a word without an option has an empty one."""
+    rest = iter(words)
+    for word in rest:
+        plain = word.plain
+        name, equals, _ = plain.partition("=")
+        if not plain.startswith("-") or plain == "-":
+            yield "", word
+        elif plain.startswith("--") and equals:
+            yield name, word.replace(text=word.text[len(name) + 1 :])
+        elif plain in valued:
+            yield plain, next(rest, None)
+        elif not plain.startswith("--") and plain[:2] in valued:
+            yield plain[:2], word.replace(text=word.text[2:])
+        else:
+            yield plain, None
+
+
+def installed(
+    commands: Sequence[ShellCommand],
+    files: Files,
+    unread: list[NotRead],
+    copied: Mapping[str, str] | None = None,
+) -> list[Item]:
+    """What commands install, in their order; what only running would tell goes into `unread`."""
+    session = _Session(files, unread, copied or {})
+    return [item for command in commands for item in session.of(command)]
+
+
+def variable(name: str, value: Word, unread: list[NotRead]) -> Iterator[Item]:
+    """What a variable asks for, if it is one that says what code is made for."""
+    if name not in names.variables():
+        return
+    if value.unread:
+        unread.append(_unsaid(value))
+    elif value.text:
+        yield Item(kind=VARIABLE, name=name, specifier=value.plain, text=value.text)

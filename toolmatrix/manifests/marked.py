@@ -1,0 +1,117 @@
+"""YAML, and JSON with comments, as values with their places; aliases and merge keys are followed, tags are not.
+
+A matrix has a stricter reader (`facts.yamlfile`), which refuses what files of others are full of.
+"""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from toolmatrix.errors import ManifestError, Position
+from toolmatrix.manifests.traced import FileText, Traced
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# A file of a project has a handful; more is no such file, and walking it would take the stack.
+_DEEPEST = 40
+
+
+class Marked:
+    """A value, or nothing: what is not there has no items and no text."""
+
+    __slots__ = ("node", "source")
+
+    def __init__(self, source: FileText, node: yaml.Node | None) -> None:
+        self.source = source
+        self.node = node
+
+    def fields(self, deep: int = 0) -> dict[str, tuple[Traced, Marked]]:
+        """The keys of a mapping with their places, and the values; those of merged mappings behind its own."""
+        found: dict[str, tuple[Traced, Marked]] = {}
+        if not isinstance(self.node, yaml.MappingNode) or deep > _DEEPEST:
+            return found
+        merged: list[Marked] = []
+        for key, value in self.node.value:
+            name = Marked(self.source, key).text()
+            if name is None:
+                continue
+            one = Marked(self.source, value)
+            if name.text == "<<":
+                merged += one.items() if isinstance(value, yaml.SequenceNode) else [one]
+            else:
+                # Of a key that stands twice the last holds, as most readers have it.
+                found[key.value] = name, one
+        for one in merged:
+            found = one.fields(deep + 1) | found
+        return found
+
+    def get(self, name: str) -> Marked:
+        """The value of a key."""
+        held = self.fields().get(name)
+        return held[1] if held else Marked(self.source, None)
+
+    def items(self) -> list[Marked]:
+        """The items of a list; of anything else none."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            return []
+        return [Marked(self.source, node) for node in self.node.value]
+
+    def text(self) -> Traced | None:
+        """A scalar as text with its place; None for anything else, and for null."""
+        node = self.node
+        if not isinstance(node, yaml.ScalarNode) or node.tag.endswith(":null"):
+            return None
+        start, end = node.start_mark.index, node.end_mark.index
+        raw = self.source.whole()[start:end].strip()
+        # The quotes are no part of the value.
+        if node.style in ("'", '"'):
+            raw = raw[1:-1]
+        if raw.text == node.value:
+            return raw
+        # Escapes or folded lines: it stands where it begins, and nowhere as it is.
+        return Traced(self.source, node.value, [start] * len(node.value))
+
+
+def parse(source: FileText, text: str = "") -> Marked:
+    """A file of YAML; `text` is what is parsed in its place, letter for letter as long. Raises ManifestError."""
+    try:
+        node = yaml.compose(text or source.text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        where = (
+            Position(source.path, mark.line + 1, mark.column + 1) if mark else Position(source.path)
+        )
+        raise ManifestError(
+            "the file is not YAML",
+            where=where,
+            expected="YAML",
+            found=getattr(error, "problem", None) or "what cannot be read",
+        ) from None
+    except RecursionError:
+        raise ManifestError("the file is nested too deeply", where=Position(source.path)) from None
+    return Marked(source, node)
+
+
+_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|\t', re.DOTALL)
+
+
+def parse_json(source: FileText) -> Marked:
+    """A file of JSON, in which comments and commas at the end of a list may stand. Raises ManifestError."""
+
+    # JSON is YAML but for comments and tabs, which become as many blanks.
+    def blank(found: re.Match[str]) -> str:
+        told = found[0]
+        return told if told[0] == '"' else re.sub(r"[^\n]", " ", told)
+
+    text = _STRING.sub(blank, source.text)
+    return parse(source, text or " ")
+
+
+def texts(items: list[Marked]) -> Iterator[Traced]:
+    """Those of some values that are text."""
+    return (text for text in (one.text() for one in items) if text is not None)

@@ -1,0 +1,74 @@
+"""What a manifest asks for: items with their places, by environment, and what of it could not be read."""
+
+from __future__ import annotations
+
+from toolmatrix.errors import Position
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from toolmatrix.manifests.traced import FileText, Traced
+
+IMAGE, PIP, CONDA, SYSTEM, VARIABLE, PYTHON, PLATFORM = (
+    *("image", "pip", "conda", "system", "variable", "python"),
+    "platform",
+)
+"""How an item is asked for: as a base image, by an installer, by a variable, as an interpreter, as a platform."""
+
+
+def place(text: Traced) -> Position:
+    """Where a text stands: its file, and the line and column of its first letter."""
+    return Position(text.source.path, *text.where)
+
+
+class Item(Value):
+    """One thing that a manifest asks for: a name as its installer has it, and a specifier as it is written there.
+
+    `text` is the whole of it, `version` the part that a change of version replaces. `indexes` are the addresses of
+    package indexes that it may come from, the default one being left out; `alone` says that it comes from no other.
+    `python` is the series that the installer was called for; `bare`: it is installed whatever it requires.
+    """
+
+    kind: str
+    name: str
+    specifier: str
+    text: Traced
+    version: Traced | None = None
+    extras: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    alone: bool = False
+    python: str = ""
+    bare: bool = False
+
+    @property
+    def where(self) -> Position:
+        """Its place."""
+        return place(self.text)
+
+
+class NotRead(Value):
+    """Something that could not be read, and why."""
+
+    text: Traced
+    why: str
+
+    @property
+    def where(self) -> Position:
+        """Its place."""
+        return place(self.text)
+
+
+class Asked(Value):
+    """One environment: a stage, a service, a list of packages; `name` is empty where the file is one."""
+
+    name: str
+    items: tuple[Item, ...]
+
+
+class ProjectManifest(Value):
+    """A file read: its environments, what was not read, and all files that it was read from, itself first."""
+
+    kind: str
+    environments: tuple[Asked, ...]
+    unread: tuple[NotRead, ...]
+    sources: tuple[FileText, ...]

@@ -1,0 +1,101 @@
+"""What files of projects call components: images, packages, variables and features, as `names.yaml` has them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from toolmatrix.resources import load_yaml, manifest_names_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+@lru_cache(maxsize=1)
+def _read() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = load_yaml(manifest_names_path())
+    return found
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> Mapping[str, Sequence[re.Pattern[str]]]:
+    return {
+        kind: [re.compile(one[word]) for one in _read()[kind]]
+        for kind, word in (("images", "image"), ("system", "package"))
+    }
+
+
+def image(reference: str) -> re.Match[str] | None:
+    """The match of an image by its tag, whose groups are components; the reference has no registry of the default."""
+    return _matched("images", reference)
+
+
+def system(package: str) -> re.Match[str] | None:
+    """The match of a package of a distribution."""
+    return _matched("system", package)
+
+
+def _matched(kind: str, text: str) -> re.Match[str] | None:
+    found = (pattern.fullmatch(text) for pattern in _patterns()[kind])
+    return next((one for one in found if one), None)
+
+
+def brings_python(package: str) -> bool:
+    """True for a package that brings the Python of its distribution."""
+    return package.partition("=")[0] in _read()["python_packages"]
+
+
+def python_of(distro: str) -> str:
+    """The series that a distribution calls python3, empty where nobody read it."""
+    held = {one["distro"]: str(one["python"]) for one in _read()["pythons"]}
+    return held.get(distro, "")
+
+
+def of_conda(package: str) -> str:
+    """The component that a package of conda is of, empty where it is called as on the index."""
+    held = {one["package"]: str(one["component"]) for one in _read()["conda"]}
+    return held.get(package, "")
+
+
+@lru_cache(maxsize=1)
+def variables() -> Mapping[str, Mapping[str, str]]:
+    """The variables that list codegen archs: how a word of theirs looks, and the arch that it names."""
+    return {one["name"]: one for one in _read()["variables"]}
+
+
+def feature(name: str) -> Mapping[str, str]:
+    """The components that options of a feature tell the version of, by the option."""
+    plain = re.sub(r"[:@][^/]*$", "", name)
+    return {
+        one["option"]: one["component"]
+        for one in _read()["features"]
+        if plain.endswith("/" + one["feature"])
+    }
+
+
+def family(component: str) -> str:
+    """The first release from which on those of one number before the dot stand for each other; empty without one."""
+    held = {one["component"]: str(one["from"]) for one in _read()["families"]}
+    return held.get(component, "")
+
+
+def wheels_alone() -> frozenset[str]:
+    """Components of which the package index has wheels and no source distribution."""
+    return frozenset(_read()["wheels_alone"]["packages"])
+
+
+@lru_cache(maxsize=1)
+def packages() -> Mapping[str, str]:
+    """The component of each package of the index that the matrix reads there."""
+    from toolmatrix.resources import families_path
+
+    body = load_yaml(families_path())
+    found = dict(body["packages"])
+    for family in body["families"].values():
+        if family["kind"] in ("index", "published"):
+            for name, one in family["packages"].items():
+                said = one if isinstance(one, str) else (one or {}).get("component", name)
+                found[name] = str(said)
+    return found

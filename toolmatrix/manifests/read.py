@@ -1,0 +1,89 @@
+"""Which file is read as what, by its name or its words; and the files of a folder that can be."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from toolmatrix.errors import ManifestError, Position
+from toolmatrix.manifests import (
+    compose,
+    conda,
+    devcontainer,
+    dockerfile,
+    files,
+    pyproject,
+    requirements,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from toolmatrix.manifests.files import Files
+    from toolmatrix.manifests.model import ProjectManifest
+    from toolmatrix.manifests.traced import FileText
+
+    Reader = Callable[[FileText, Files], ProjectManifest]
+
+# By the name of a file, the first that fits.
+_NAMED: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), reader)
+    for pattern, reader in (
+        (r"(?:.*[._-])?(?:docker|container)file(?:[._-].*)?", dockerfile.read),
+        (r"\.?devcontainer\.json", devcontainer.read),
+        (r"pyproject\.toml", pyproject.read),
+        (r"(?:docker-)?compose(?:[._-].*)?\.ya?ml", compose.read),
+        (r"(?:.*[._-])?(?:environment|env|conda)(?:[._-].*)?\.ya?ml", conda.read),
+        (r"(?:.*[._-])?(?:requirements?|constraints?)(?:[._-].*)?\.(?:txt|in)", requirements.read),
+    )
+)
+# By the words of a file whose name tells nothing.
+_WORDED: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
+    (re.compile(pattern, re.MULTILINE), reader)
+    for pattern, reader in (
+        (r"^\s*FROM\s+\S", dockerfile.read),
+        (r"^services\s*:", compose.read),
+        (r"^dependencies\s*:", conda.read),
+        (r"^\[(?:project|tool\.poetry|build-system)\]", pyproject.read),
+    )
+)
+KINDS = (
+    "a Dockerfile, requirements.txt, environment.yml, compose.yaml, pyproject.toml or"
+    " devcontainer.json"
+)
+"""What can be judged, in words."""
+# Folders with what others wrote.
+_FOREIGN = frozenset(("node_modules", "site-packages", "__pycache__", "venv", ".venv"))
+
+
+def manifest(source: FileText, instead: Mapping[str, str] | None = None) -> ProjectManifest:
+    """Read one file, and what it names beside it: `instead` of what lies there by path. Raises ManifestError."""
+    name = os.path.basename(source.path)
+    reader = next((found for pattern, found in _NAMED if pattern.fullmatch(name)), None)
+    reader = reader or next((found for words, found in _WORDED if words.search(source.text)), None)
+    # Lists of packages are called many names.
+    if reader is None and name.endswith(".txt"):
+        reader = requirements.read
+    if reader is None:
+        raise ManifestError(
+            "nobody knows what this file is",
+            where=Position(source.path),
+            expected=KINDS,
+            found=f"`{name}`",
+            help="name it as its tool does",
+        )
+    return reader(source, files.Files(source.path, instead))
+
+
+def below(folder: str) -> Iterator[str]:
+    """The paths of the files in and below a folder whose names tell what they are, in their order."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in _FOREIGN and (not name.startswith(".") or name == ".devcontainer")
+        )
+        for name in sorted(names):
+            if any(pattern.fullmatch(name) for pattern, _ in _NAMED):
+                yield os.path.join(place, name)

@@ -1,0 +1,267 @@
+"""Requirements of pip: one in the form of PEP 508, and files of them with options (pip, Requirements File Format)."""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.manifests.model import PIP, Asked, Item, NotRead, ProjectManifest
+from toolmatrix.manifests.traced import joined
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from packaging.markers import Marker
+
+    from toolmatrix.manifests.files import Files
+    from toolmatrix.manifests.traced import FileText, Traced
+
+_REQUIREMENT = re.compile(
+    r"\s*(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[(?P<extras>[^\]]*)\])?\s*"
+    r"\(?(?P<spec>[^;@()]*?)\)?\s*(?P<rest>[;@].*)?$",
+    re.ASCII | re.DOTALL,
+)
+# Options that the line of one package may have behind it.
+_OWN_OPTIONS = re.compile(
+    r"\s+--(?:hash|global-option|config-settings?|install-option)\b.*$", re.DOTALL
+)
+_COMMENT = re.compile(r"(?:^|\s)#.*$")
+_WHEEL = re.compile(r"[^/\s]+\.whl(?=$|[#?])")
+_PYTHON = re.compile(r"cp(\d)(\d+)$")
+_INDEX = {
+    "-i": True,
+    "--index-url": True,
+    "--extra-index-url": False,
+    "-f": False,
+    "--find-links": False,
+}
+INDEXES = frozenset(_INDEX)
+"""The options that name an address where packages are looked for."""
+# What a marker says of the platform is asked for one.
+_LINUX = {
+    "os_name": "posix",
+    "sys_platform": "linux",
+    "platform_system": "Linux",
+    "platform_machine": "x86_64",
+    "platform_python_implementation": "CPython",
+    "implementation_name": "cpython",
+    "extra": "",
+}
+
+
+class PackageIndexes(Value):
+    """Addresses of indexes, and whether the first takes the place of the default one."""
+
+    addresses: tuple[str, ...] = ()
+    alone: bool = False
+
+    def with_option(self, option: str, address: str) -> PackageIndexes:
+        """The same with one more."""
+        alone = self.alone or _INDEX[option]
+        return PackageIndexes(addresses=(*self.addresses, address), alone=alone)
+
+
+def requirement(text: Traced, indexes: PackageIndexes, python: str = "") -> Item | NotRead | None:
+    """One requirement as an item; None where a marker leaves it out of Linux, NotRead for what cannot be known."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    text = text.strip()
+    address, marked, condition = text.partition(";")
+    wheel = _WHEEL.search(address.text.rstrip())
+    if wheel:
+        held = _marked(condition.text, python) if marked else True
+        if held is not True:
+            return NotRead(text=text, why=held) if held else None
+        return _wheel(address.strip(), text.group(wheel, 0))
+    # pip takes a path or an address as well, which names no version.
+    if text.text.startswith((".", "git+")) or "/" in address.text:
+        return NotRead(text=text, why="an address or a path")
+    parts = _REQUIREMENT.match(text.text)
+    try:
+        read = Requirement(text.text)
+    except InvalidRequirement:
+        read = None
+    if parts is None or read is None:
+        return NotRead(text=text, why="no requirement that pip would take")
+    if read.marker is not None:
+        held = _holds(read.marker, python)
+        if held is not True:
+            return NotRead(text=text, why=held) if held else None
+    version = text.group(parts, "spec").strip()
+    shown = text[: parts.start("rest")].strip() if parts["rest"] else text
+    return Item(
+        kind=PIP,
+        name=read.name,
+        specifier=str(read.specifier),
+        text=shown,
+        version=version or None,
+        extras=tuple(sorted(read.extras)),
+        indexes=indexes.addresses,
+        alone=indexes.alone,
+        python=python,
+    )
+
+
+def _marked(condition: str, python: str) -> bool | str:
+    from packaging.markers import InvalidMarker, Marker
+
+    try:
+        return _holds(Marker(condition.strip()), python)
+    except InvalidMarker:
+        return "its marker cannot be read"
+
+
+def _holds(marker: Marker, python: str) -> bool | str:
+    """True or False where Linux and a Python, if one is known, decide it; else why nobody knows."""
+    from packaging.markers import UndefinedEnvironmentName
+
+    words = str(marker)
+    # Which of two lines holds is not guessed: a file is for several Pythons.
+    about_python = "python_version" in words or "python_full_version" in words
+    if about_python and not python:
+        return "its marker asks for the Python"
+    given = _LINUX | {"python_version": python or "3", "python_full_version": f"{python or 3}.0"}
+    try:
+        return marker.evaluate(given)
+    except (UndefinedEnvironmentName, ValueError):
+        return "its marker cannot be read"
+
+
+def _wheel(text: Traced, name: Traced) -> Item | NotRead:
+    from urllib.parse import unquote
+
+    from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
+    try:
+        package, version, _, tags = parse_wheel_filename(unquote(name.text))
+    except InvalidWheelFilename:
+        return NotRead(text=text, why="an address that names no wheel")
+    series = {f"{found[1]}.{found[2]}" for tag in tags if (found := _PYTHON.match(tag.interpreter))}
+    # A wheel of the stable ABI is for that Python and all later ones.
+    stable = any(tag.abi == "abi3" for tag in tags)
+    return Item(
+        kind=PIP,
+        name=str(package),
+        specifier=f"=={version}",
+        text=text,
+        indexes=(text.text,),
+        python=next(iter(series)) if len(series) == 1 and not stable else "",
+    )
+
+
+class _Lines:
+    def __init__(self, files: Files, unread: list[NotRead], python: str) -> None:
+        self.files = files
+        self.unread = unread
+        self.python = python
+        self.indexes = PackageIndexes()
+        self.found: list[Traced] = []
+        self.bounds: list[Traced] = []
+
+    def read(self, source: FileText, *, bounds: bool = False) -> None:
+        """The requirements of a file and of those it names; options hold for all of them, wherever they stand."""
+        for line in _logical(source):
+            text = line.strip()
+            if text.text.startswith("-"):
+                self.option(source, text, bounds=bounds)
+            elif text:
+                own = _OWN_OPTIONS.search(text.text)
+                (self.bounds if bounds else self.found).append(text[: own.start()] if own else text)
+
+    def option(self, source: FileText, text: Traced, *, bounds: bool) -> None:
+        name, value = _option(text)
+        if name in INDEXES and value:
+            self.indexes = self.indexes.with_option(name, value.text)
+        elif name in ("-r", "--requirement", "-c", "--constraint") and value:
+            beside = self.files.beside(value.text, source.path)
+            if beside is None:
+                self.unread.append(NotRead(text=text, why="a file that is not beside it"))
+            else:
+                # What a constraint names is one as well.
+                self.read(beside, bounds=bounds or name in ("-c", "--constraint"))
+        elif name in ("-e", "--editable"):
+            self.unread.append(NotRead(text=text, why="an address or a path"))
+
+    def items(self) -> Iterator[Item]:
+        told = []
+        for text in self.found:
+            item = self.one(text)
+            if item:
+                told.append(item)
+                yield item
+        names = {_plain(item.name) for item in told}
+        for text in self.bounds:
+            item = self.one(text)
+            # A constraint installs nothing: it bounds what something else asks for.
+            if item and _plain(item.name) in names:
+                yield item
+
+    def one(self, text: Traced) -> Item | None:
+        if "${" in text.text:
+            self.unread.append(NotRead(text=text, why="a variable of the environment"))
+            return None
+        item = requirement(text, self.indexes, self.python)
+        if isinstance(item, NotRead):
+            self.unread.append(item)
+            return None
+        return item
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _option(text: Traced) -> tuple[str, Traced | None]:
+    found = re.match(r"(--?[\w-]+?)(?:[=\s]\s*|$)(.*)$", text.text)
+    short = re.match(r"(-[a-z])\s*(\S.*)$", text.text)
+    if short and not text.text.startswith("--"):
+        return short[1], text.group(short, 2).strip()
+    if found is None:
+        return "", None
+    return found[1], text.group(found, 2).strip("'\" \t") or None
+
+
+def _logical(source: FileText) -> Iterator[Traced]:
+    """The lines of a file, those that a backslash continues put together, without comments."""
+    parts: list[Traced] = []
+    for line in source.lines():
+        if line.text.endswith("\\") and not line.text.lstrip().startswith("#"):
+            parts.append(line[:-1])
+            continue
+        comment = _COMMENT.search(line.text)
+        parts.append(line[: comment.start()] if comment else line)
+        yield joined(parts, source)
+        parts = []
+    if parts:
+        yield joined(parts, source)
+
+
+def listed(
+    source: FileText, files: Files, unread: list[NotRead], python: str = "", *, bounds: bool = False
+) -> tuple[Item, ...]:
+    """All that a file of requirements asks for, and those that it names."""
+    lines = _Lines(files, unread, python)
+    lines.read(source, bounds=bounds)
+    return tuple(lines.items())
+
+
+def read(source: FileText, files: Files) -> ProjectManifest:
+    """A file of requirements as one environment."""
+    unread: list[NotRead] = []
+    items = listed(source, files, unread)
+    return ProjectManifest(
+        kind="requirements",
+        environments=(Asked(name="", items=items),) if items else (),
+        unread=tuple(unread),
+        sources=(source, *files.opened),
+    )
+
+
+def several(
+    texts: Sequence[Traced], unread: list[NotRead], indexes: PackageIndexes, python: str = ""
+) -> list[Item]:
+    """Requirements that stand in a list of another file."""
+    found = [requirement(text, indexes, python) for text in texts]
+    unread += [one for one in found if isinstance(one, NotRead)]
+    return [one for one in found if isinstance(one, Item)]

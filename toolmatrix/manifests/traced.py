@@ -1,0 +1,118 @@
+"""Text that knows where in a file each of its letters stands, through quotes, continued lines and variables."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import pairwise
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator, Sequence
+
+
+class FileText:
+    """A file as text, with the places of its lines."""
+
+    __slots__ = ("_starts", "path", "text")
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self._starts = [0, *(place + 1 for place, letter in enumerate(text) if letter == "\n")]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """The line and the column of a letter, counted from 1."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def offset(self, line: int, column: int) -> int:
+        """The place of a letter in the text, by line and column counted from 1."""
+        return min(self._starts[line - 1] + column - 1, len(self.text))
+
+    def whole(self) -> Traced:
+        """All of it."""
+        return Traced(self, self.text, range(len(self.text)))
+
+    def lines(self) -> Iterator[Traced]:
+        """Its lines, without what ends them."""
+        whole = self.whole()
+        for place, start in enumerate(self._starts):
+            last = place + 1 == len(self._starts)
+            end = len(self.text) if last else self._starts[place + 1] - 1
+            line = whole[start:end]
+            yield line[:-1] if line.text.endswith("\r") else line
+
+
+class Traced:
+    """A text, and the place in its source of each letter."""
+
+    __slots__ = ("at", "source", "text")
+
+    def __init__(self, source: FileText, text: str, at: Sequence[int]) -> None:
+        self.source = source
+        self.text = text
+        self.at = at
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def __getitem__(self, part: slice) -> Traced:
+        return Traced(self.source, self.text[part], self.at[part])
+
+    def __add__(self, other: Traced) -> Traced:
+        return Traced(self.source, self.text + other.text, [*self.at, *other.at])
+
+    def __repr__(self) -> str:
+        return f"<{self.text!r} at {self.where}>"
+
+    @property
+    def where(self) -> tuple[int, int]:
+        """Line and column of its first letter, (0, 0) of an empty text."""
+        return self.source.place(self.at[0]) if self.at else (0, 0)
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """Beginning and end in the source, where it stands there as it is; None where it was put together."""
+        at = self.at
+        if not at or at[-1] - at[0] != len(at) - 1:
+            return None
+        held = all(one + 1 == other for one, other in pairwise(at))
+        whole = self.source.text[at[0] : at[-1] + 1] == self.text and "\n" not in self.text
+        return (at[0], at[-1] + 1) if held and whole else None
+
+    def strip(self, letters: str | None = None) -> Traced:
+        """Without blanks, or some letters, at both ends."""
+        start = len(self.text) - len(self.text.lstrip(letters))
+        end = len(self.text.rstrip(letters))
+        return self[start : max(start, end)]
+
+    def words(self) -> list[Traced]:
+        """Its words, by blanks."""
+        found, start = [], 0
+        for word in self.text.split():
+            start = self.text.index(word, start)
+            found.append(self[start : start + len(word)])
+            start += len(word)
+        return found
+
+    def partition(self, mark: str) -> tuple[Traced, str, Traced]:
+        """What stands before the first mark, the mark or nothing, and what stands behind it."""
+        before, found, _ = self.text.partition(mark)
+        return self[: len(before)], found, self[len(before) + len(found) :]
+
+    def group(self, found: re.Match[str], name: str | int) -> Traced:
+        """What a group of a match in its text matched."""
+        return self[slice(*found.span(name))]
+
+
+def joined(parts: Sequence[Traced], source: FileText) -> Traced:
+    """Several texts as one."""
+    return Traced(
+        source,
+        "".join(part.text for part in parts),
+        [place for part in parts for place in part.at],
+    )

@@ -1,0 +1,442 @@
+"""What a manifest asks for, as lines of a request: components and selectors by the names that the matrix has.
+
+What the matrix does not know, and what is not said, becomes no line: it is told apart.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.errors import ToolmatrixError
+from toolmatrix.facts.versions import Scale, SelectorError, key, order
+from toolmatrix.manifests import names as called
+from toolmatrix.manifests.model import (
+    CONDA,
+    IMAGE,
+    PIP,
+    PLATFORM,
+    PYTHON,
+    SYSTEM,
+    VARIABLE,
+    Item,
+    NotRead,
+)
+from toolmatrix.request import spelling
+from toolmatrix.request.names import Names
+from toolmatrix.solve.request import Ask
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolmatrix.facts.index import Index
+    from toolmatrix.facts.versions import Key
+    from toolmatrix.manifests.model import Asked
+    from toolmatrix.manifests.traced import Traced
+
+BASE = "base-image"
+ARCH = "arch"
+_CARRIED = ("cuda", "cudnn", "rocm", "distro")
+TOOLKIT = (*_CARRIED, ARCH, "nccl", "gcc", "clang")
+"""What lies in an image beside the packages of Python."""
+
+
+class AskedPart(Value):
+    """One line of a request that an item of a manifest makes.
+
+    `asks` are its component, and the builds of it that it leaves; `text` is how a sentence names it. A change of
+    version replaces `version`, which is None where the file does not have it as it is. `carried`: an image brings it.
+    `open`: an index that nobody read may have builds of it; `older`: it may be a release before those that are known.
+    """
+
+    component: str
+    asks: tuple[Ask, ...]
+    text: str
+    item: Item
+    version: Traced | None = None
+    carried: bool = False
+    open: bool = False
+    older: bool = False
+
+
+class AskedParts(Value):
+    """All parts of one environment, the machine that it is for, and what of it the matrix does not know."""
+
+    name: str
+    parts: tuple[AskedPart, ...]
+    machine: str
+    unknown: tuple[NotRead, ...]
+
+
+def parts(index: Index, asked: Asked) -> AskedParts:
+    """The lines of a request that an environment makes."""
+    reader = _Reader(Names(index))
+    for item in asked.items:
+        reader.take(item)
+    reader.interpreter(asked.items)
+    return AskedParts(
+        name=asked.name,
+        parts=tuple(reader.kept()),
+        machine=reader.machine,
+        unknown=tuple(reader.unknown),
+    )
+
+
+def variant(index: Index, component: str) -> str:
+    """The component of the builds of another, empty where they are not known apart."""
+    heads = index.header["components"]
+    return next((name for name, head in heads.items() if head["variant_of"] == component), "")
+
+
+def plain(reference: str) -> str:
+    """An image without the registry that is meant when none is named, and without a digest."""
+    reference = reference.partition("@")[0]
+    for prefix in ("docker.io/", "index.docker.io/", "library/"):
+        reference = reference.removeprefix(prefix)
+    return reference
+
+
+class _Reader:
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.components = names.components
+        self.found: list[AskedPart] = []
+        self.unknown: list[NotRead] = []
+        self.machine = ""
+
+    def take(self, item: Item) -> None:
+        """Read one item."""
+        reader = {
+            IMAGE: self.image,
+            PIP: self.package,
+            CONDA: self.package,
+            SYSTEM: self.system,
+            VARIABLE: self.variable,
+            PLATFORM: self.platform,
+        }.get(item.kind, self.said)
+        reader(item)
+
+    def kept(self) -> Iterator[AskedPart]:
+        """The parts that hold in the end: what is installed later takes the place of what was there."""
+        last = {part.component: part for part in self.found if part.component != ARCH}
+        for part in self.found:
+            if part.component == ARCH or last[part.component] is part:
+                yield part
+
+    def part(
+        self,
+        component: str,
+        selector: str,
+        item: Item,
+        text: str = "",
+        version: Traced | None = None,
+        *,
+        carried: bool = False,
+    ) -> None:
+        """A part about a component with releases, told apart where the matrix has none of them."""
+        text = text or f"{component}{selector if selector[:1] in '<>=!~' else f' {selector}'}"
+        try:
+            admitted = self.names.scale(component).select(selector or "*")
+        except SelectorError:
+            admitted = 0
+        if not admitted:
+            self.unknown.append(NotRead(text=item.text, why=self.lacking(component, selector)))
+            return
+        ask = Ask(component=component, selector=selector or "*", text=text)
+        self.found.append(
+            AskedPart(
+                component=component,
+                asks=(ask,),
+                text=text,
+                item=item,
+                version=version,
+                carried=carried,
+                older=self.older(component, ask.selector),
+            )
+        )
+
+    def older(self, component: str, selector: str) -> bool:
+        """True if a selector admits releases before the oldest that is known: of these nobody says anything."""
+        scale = self.names.scale(component)
+        if self.components[component]["scheme"] == "names" or not scale.versions:
+            return False
+        # Each bound, and what lies just above it, stands for all that is between bounds.
+        bounds = {
+            clause.text for part in scale.parse(selector) for clause in part if clause.version
+        }
+        tried = {"0", *(bound + more for bound in bounds for more in ("", ".0.1"))}
+        below = [one for one in tried if _before(one, scale.versions[0])]
+        return bool(Scale("pep440", sorted(below, key=_key)).select(selector)) if below else False
+
+    def lacking(self, component: str, selector: str) -> str:
+        versions = self.names.scale(component).versions
+        known = f"{versions[0]} to {versions[-1]}" if versions else "none"
+        if self.components[component]["scheme"] == "names":
+            known = "others"
+        return f"the matrix knows no {component} {selector}, but {known}"
+
+    def image(self, item: Item) -> None:
+        """A base image: by what facts say of its name, else by its tag."""
+        name = plain(item.name)
+        found = called.image(name)
+        told = {key: value for key, value in found.groupdict().items() if value} if found else {}
+        spans = {key: _of_tag(item, name, found, key) for key in told} if found else {}
+        if name in self.names.scale(BASE).versions:
+            told = dict(self.carried(name))
+        elif not found:
+            self.unknown.append(NotRead(text=item.text, why="nobody read what this image holds"))
+        for component, value in told.items():
+            span = spans.get(component)
+            if component in ("codename", "distro"):
+                distro = spelling.distro(self.names, value)
+                if distro:
+                    text = f"distro {distro} of {name}"
+                    self.part("distro", distro, item, text, span, carried=True)
+            else:
+                text = f"{component} {value} of {name}"
+                self.part(component, f"=={value}", item, text, span, carried=True)
+
+    def carried(self, name: str) -> Iterator[tuple[str, str]]:
+        """The components that facts say an image has, with their releases as they were printed."""
+        index, bit = self.names.index, self.names.scale(BASE).bit(name)
+        for component in _CARRIED:
+            for binding in index.component(BASE).about(component, bit):
+                cites = [
+                    cite
+                    for cite in index.cites(binding.cites)
+                    if binding.kind == "requires" and binding.mask & bit and cite.touches(bit)
+                ]
+                if cites and not binding.conditions:
+                    yield component, index.claim(cites[0].record).selector.removeprefix("==")
+                    break
+
+    def package(self, item: Item) -> None:
+        """A package of the index or of conda."""
+        name = re.sub(r"[-_.]+", "-", item.name).lower()
+        known = called.of_conda(name) if item.kind == CONDA else ""
+        header = self.names.index.header
+        # `arch` and `cuda` are packages of the index too, and none of what the matrix calls so.
+        listed = name in header["packages"] or name in called.packages()
+        component = known or (self.names.called(name) if listed else "")
+        # What the matrix does not speak of at all is no news: most packages are none of its components.
+        if not component:
+            return
+        if component == "python":
+            self.said(item)
+            return
+        package = name if not known else component
+        selector = item.specifier.replace(" ", "")
+        if " | " in item.specifier:
+            selector = item.specifier
+        if item.kind == CONDA or "===" in selector:
+            self.part(component, selector, item, item.text.text, item.version)
+            return
+        self.build(item, component, package, selector)
+
+    def build(self, item: Item, component: str, package: str, selector: str) -> None:
+        """A package that may name one of several builds, by its name, an extra, a local version or an index."""
+        text = item.text.text
+        variants = variant(self.names.index, component)
+        extras = f"[{','.join(item.extras)}]" if item.extras and variants else ""
+        # An extra that no build is known by brings other packages, and a line that nobody read is of the release.
+        said = (
+            f"{package}{extras}{selector}",
+            f"{package}{selector}",
+            f"{package}{selector.partition('+')[0]}",
+        )
+        asks, place = self.first(said)
+        if not asks:
+            self.unknown.append(NotRead(text=item.text, why=self.lacking(component, selector)))
+            return
+        known, limits = self.indexes(item, variants) if variants else (not item.indexes, "")
+        # A package with a source distribution may be built for whatever is there.
+        if limits and len(asks) == 1 and component in called.wheels_alone():
+            scale = self.names.scale(variants)
+            own = scale.select(limits)
+            if own:
+                asks = [*asks, Ask(component=variants, selector=limits, text=text)]
+        self.found.append(
+            AskedPart(
+                component=component,
+                asks=tuple(ask.replace(text=text) for ask in asks),
+                text=text,
+                item=item,
+                version=item.version,
+                open=not known or (place == len(said) - 1 and "+" in selector),
+                older=self.older(component, asks[0].selector),
+            )
+        )
+
+    def first(self, said: Sequence[str]) -> tuple[list[Ask], int]:
+        """The lines of the first of some ways to say a thing that the matrix knows, and which it is."""
+        for place, text in enumerate(said):
+            if asks := self.known(text):
+                return asks, place
+        return [], 0
+
+    def known(self, text: str) -> list[Ask]:
+        """The lines of a word, none where the matrix does not know it."""
+        try:
+            return self.names.asks(text)
+        except ToolmatrixError:
+            return []
+
+    def indexes(self, item: Item, variants: str) -> tuple[bool, str]:
+        """Whether it is known what all indexes have of an item, and a selector of the builds on them."""
+        index = self.names.index
+        found = [] if item.alone else ["*@default/*"]
+        for address in item.indexes:
+            lines = [
+                one
+                for name in index.section("channels")
+                if (one := _line(index.channel(name).install, name, address))
+                # That a channel has builds of one component says nothing of another.
+                and self.names.scale(variants).select(one)
+            ]
+            if not lines:
+                return False, ""
+            found += lines
+        return True, " ".join(found)
+
+    def system(self, item: Item) -> None:
+        """A package of the distribution."""
+        found = called.system(item.name)
+        for component, value in found.groupdict().items() if found else ():
+            # Which of several Pythons is used is told by more than that it is there.
+            if value and component != "python":
+                version = value.replace("-", ".")
+                span = item.text.group(found, component) if found else None
+                self.part(
+                    component, f"=={version}", item, f"{component} {version} of {item.name}", span
+                )
+
+    def said(self, item: Item) -> None:
+        """A component by its own name."""
+        if item.kind in self.components or item.kind in (PYTHON, CONDA):
+            component = "python" if item.name == "python" else item.name
+            if component == "python":
+                selector = _series(item.specifier)
+                text = (
+                    item.text.text
+                    if item.text.text.startswith("python")
+                    else f"python {item.specifier}"
+                )
+                self.part("python", selector, item, text, item.version)
+            else:
+                self.part(
+                    component, item.specifier, item, f"{component} {item.text.text}", item.version
+                )
+
+    def variable(self, item: Item) -> None:
+        """Codegen archs that a variable lists."""
+        one = called.variables()[item.name]
+        for found in re.finditer(r"[^\s;,]+", item.specifier):
+            word = re.fullmatch(one["word"], found[0])
+            name = one["arch"].format(*word.groups()) if word else ""
+            if name not in self.names.scale(ARCH).versions:
+                why = "the matrix knows no such codegen arch"
+                self.unknown.append(NotRead(text=item.text.group(found, 0), why=why))
+                continue
+            span = item.text.group(found, 0) if len(item.text) == len(item.specifier) else None
+            text = f"{found[0]} of {item.name}"
+            self.found.append(
+                AskedPart(
+                    component=ARCH,
+                    asks=(Ask(component=ARCH, selector=name, text=text, option=ARCH),),
+                    text=text,
+                    item=item.replace(text=span) if span else item,
+                    version=span,
+                )
+            )
+
+    def platform(self, item: Item) -> None:
+        """The machine of a platform such as `linux/arm64`."""
+        machines = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
+        found = [machines[word] for word in item.name.lower().split("/") if word in machines]
+        self.machine = found[0] if found else self.machine
+
+    def interpreter(self, items: Sequence[Item]) -> None:
+        """The Python that packages are installed for, where exactly one is told."""
+        if any(part.component == "python" for part in self.found):
+            return
+        called_for = {item.python: item for item in items if item.kind == PIP and item.python}
+        if len(called_for) == 1:
+            series, item = next(iter(called_for.items()))
+            self.part("python", f"=={series}", item, f"the Python {series} that pip is called for")
+            return
+        system = [item for item in items if item.kind == SYSTEM]
+        others = [item for item in system if _is_python(item)]
+        own = [item for item in system if called.brings_python(item.name)]
+        conda = any(item.kind == CONDA for item in items)
+        # Several may be there, and which of them pip installs for is not told.
+        if others or conda or called_for or not own:
+            return
+        distro = next(
+            (part.asks[0].selector for part in self.found if part.component == "distro"), ""
+        )
+        series = called.python_of(distro)
+        if series:
+            self.part(
+                "python", f"=={series}", own[0], f"Python {series}, the {own[0].name} of {distro}"
+            )
+
+
+def _is_python(item: Item) -> bool:
+    found = called.system(item.name)
+    return found is not None and "python" in found.re.groupindex
+
+
+def _of_tag(item: Item, name: str, found: re.Match[str], group: str) -> Traced:
+    return item.text[item.name.find(name) :].group(found, group)
+
+
+def _key(version: str) -> Key:
+    return order(key(version))
+
+
+def _before(version: str, other: str) -> bool:
+    try:
+        return _key(version) < _key(other)
+    except SelectorError:
+        return False
+
+
+def _series(specifier: str) -> str:
+    """A version of Python as its series, which is all that matters to packages: `==3.10.4` is `==3.10`."""
+    return re.sub(r"==(\d+\.\d+)(?:\.\d+)+(?![\d.*])", r"==\1", specifier).replace(".*", "")
+
+
+def _line(install: Sequence[str], channel: str, address: str) -> str:
+    """A selector of the builds of a channel that an address leads to, empty where it leads to none."""
+    for word in install:
+        if "://" in word:
+            pattern = re.escape(word.rstrip("/")).replace(re.escape("{line}"), r"(?P<line>[\w.]+)")
+            found = re.fullmatch(pattern, address.rstrip("/"))
+            if found:
+                line = found.groupdict().get("line")
+                return f"*+{line}@{channel}/*" if line else f"*@{channel}/*"
+    return ""
+
+
+def targets(index: Index, parts: AskedParts) -> list[str]:
+    """The targets that an environment may be for, the likeliest first: of one that is said, no other."""
+    heads = index.header["targets"]
+    rocm = any(_of_rocm(index, part) for part in parts.parts)
+    found = [
+        name
+        for name, head in heads.items()
+        if parts.machine in ("", head["context"]["machine"])
+        and (head["accelerator"] == "rocm") == rocm
+    ]
+    return found or list(heads)
+
+
+def _of_rocm(index: Index, part: AskedPart) -> bool:
+    if part.item.kind == VARIABLE:
+        return called.variables()[part.item.name]["of"] == "rocm"
+    for ask in part.asks:
+        name = index.header["components"][ask.component]["variant_of"]
+        if name and "rocm" in ask.selector and "cu" not in ask.selector.replace("rocm", ""):
+            return True
+    return list(index.header["components"][part.component]["accelerators"]) == ["rocm"]
