@@ -15,6 +15,7 @@ from toolmatrix.facts import evidence as words
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests.model import CONDA, IMAGE, PIP
 from toolmatrix.request import manifests as reading
+from toolmatrix.request.fields import Fields
 from toolmatrix.request.judged import (
     FINE,
     REFUSED,
@@ -25,8 +26,9 @@ from toolmatrix.request.judged import (
     ManifestRefusal,
 )
 from toolmatrix.request.manifests import ARCH
+from toolmatrix.request.read import context, option
 from toolmatrix.solve.partners import Way
-from toolmatrix.solve.request import Ask, Request
+from toolmatrix.solve.request import Request
 from toolmatrix.solve.resolve import Resolution, attempt, resolve
 from toolmatrix.value import NamedTuple
 
@@ -217,29 +219,9 @@ class _Environment:
         self, parts: Sequence[AskedPart], target: str, from_: str, accelerator: str
     ) -> Request:
         """The request that parts make on a target."""
-        context = self.index.header["targets"][target]["context"]
-        given = [
-            Ask(
-                component=name,
-                selector=value,
-                text=f"--target {target}",
-                option="target",
-                target=target,
-                implied=True,
-            )
-            for name, value in context.items()
-        ]
-        for option, value in (("accelerator", accelerator), ("from", from_)):
-            given.append(
-                Ask(
-                    component=option,
-                    selector=value,
-                    text=f"--{option} {value}",
-                    option=option,
-                    target=target,
-                    implied=True,
-                )
-            )
+        given = context(target, Fields(), self.index)
+        for name, value in (("accelerator", accelerator), ("from", from_)):
+            given.append(option(name, value, target, implied=True))
         asked = [
             ask.replace(option="distro") if ask.component == "distro" else ask
             for part in parts

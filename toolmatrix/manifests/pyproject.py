@@ -131,7 +131,10 @@ class _Project:
             ):
                 continue
             text = self.texts.of(version)
-            if name.lower() == "python":
+            if isinstance(said, dict) and said.get("optional"):
+                # Extras of Poetry may exclude each other, and only their user says which are taken.
+                self.unread.append(NotRead(text=text, why="it is optional"))
+            elif name.lower() == "python":
                 yield self.item(PYTHON, "python", caret(version), text)
             else:
                 alone = isinstance(said, dict) and "source" in said

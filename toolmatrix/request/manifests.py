@@ -237,15 +237,14 @@ class _Reader:
     def build(self, item: Item, component: str, package: str, selector: str) -> None:
         """A package that may name one of several builds, by its name, an extra, a local version or an index."""
         text = item.text.text
+        # A table of a project has the name before the version.
+        if item.version is not None and len(item.version) == len(item.text):
+            text = f"{item.name} {text}"
         variants = variant(self.names.index, component)
         extras = f"[{','.join(item.extras)}]" if item.extras and variants else ""
-        # An extra that no build is known by brings other packages, and a line that nobody read is of the release.
-        said = (
-            f"{package}{extras}{selector}",
-            f"{package}{selector}",
-            f"{package}{selector.partition('+')[0]}",
-        )
-        asks, place = self.first(said)
+        # An extra that no build is known by brings other packages.
+        said = dict.fromkeys((f"{package}{extras}{selector}", f"{package}{selector}"))
+        asks: list[Ask] = next(filter(None, map(self.known, said)), [])
         if not asks:
             self.unknown.append(NotRead(text=item.text, why=self.lacking(component, selector)))
             return
@@ -263,17 +262,10 @@ class _Reader:
                 text=text,
                 item=item,
                 version=item.version,
-                open=not known or (place == len(said) - 1 and "+" in selector),
+                open=not known,
                 older=self.older(component, asks[0].selector),
             )
         )
-
-    def first(self, said: Sequence[str]) -> tuple[list[Ask], int]:
-        """The lines of the first of some ways to say a thing that the matrix knows, and which it is."""
-        for place, text in enumerate(said):
-            if asks := self.known(text):
-                return asks, place
-        return [], 0
 
     def known(self, text: str) -> list[Ask]:
         """The lines of a word, none where the matrix does not know it."""

@@ -40,18 +40,18 @@ def read(index: Index, fields: Fields, *, keep: Kept = (), varied: Sequence[str]
     targets = tuple(dict.fromkeys(fields.target)) or (_target(asked, names, computes),)
     from_ = fields.from_ or _from([ask for ask in asked if not ask.option], names, fields.recipe)
     several = len(targets) > 1
-    contexts = {target: _context(target, fields, index) for target in targets}
+    contexts = {target: context(target, fields, index) for target in targets}
     for target in () if "accelerator" in named else targets:
         # A device of one of several targets says nothing of the others.
         default = _accelerator(target, asked, from_, names, "" if several else codegen)
         chosen = fields.accelerator or default
         contexts[target].append(
-            _option("accelerator", chosen, target, implied=not fields.accelerator)
+            option("accelerator", chosen, target, implied=not fields.accelerator)
         )
     lines = [part for ask in asked for part in _placed(ask, contexts, index)]
     lines += [ask for context in contexts.values() for ask in context]
     if "from" not in named:
-        lines.append(_option("from", from_, implied=not fields.from_))
+        lines.append(option("from", from_, implied=not fields.from_))
     if fields.distro:
         lines.append(_distro(fields.distro, names))
     aligned = tuple(dict.fromkeys(names.component(name) for name in fields.align))
@@ -125,7 +125,8 @@ def _codegen(names: Names, fields: Fields) -> tuple[tuple[str, ...], tuple[str, 
     )
 
 
-def _option(option: str, value: str, target: str = "", *, implied: bool = False) -> Ask:
+def option(option: str, value: str, target: str = "", *, implied: bool = False) -> Ask:
+    """The line that an option makes of a request."""
     text = f"--{option} {value}"
     return Ask(
         component=option, selector=value, text=text, option=option, target=target, implied=implied
@@ -139,7 +140,7 @@ def _distro(text: str, names: Names) -> Ask:
     if not name:
         raise spelling.no_distro(names, text)
     # It is solved by the name that the matrix has for it, and said as it was written.
-    return _option("distro", name).replace(text=f"--distro {text}")
+    return option("distro", name).replace(text=f"--distro {text}")
 
 
 def _check_forms(line: Sequence[str], names: Names) -> None:
@@ -193,7 +194,8 @@ def _check_shown(asks: Sequence[Ask], index: Index) -> None:
         )
 
 
-def _context(target: str, fields: Fields, index: Index) -> list[Ask]:
+def context(target: str, fields: Fields, index: Index) -> list[Ask]:
+    """What a target says of where the result runs."""
     return [
         Ask(
             component=name,
