@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import Tty
 from tests.cli.transcript import check, check_without, read
 
 if TYPE_CHECKING:
@@ -51,6 +52,29 @@ def test_colour_and_talk_are_all_that_is_left_out(small: Cli, line: str) -> None
     check_without(small, line)
 
 
+@pytest.mark.parametrize("width", [20, 26, 40, 80])
+def test_a_grid_is_as_wide_as_its_terminal_and_whole(small: Cli, width: int) -> None:
+    """In blocks of columns, each with the rows' names and below a word which they are; a pipe gets rows whole."""
+    piped = small(*shlex.split(GRID), COLUMNS=str(width)).out
+    out = small(*shlex.split(GRID), screen=Tty, COLUMNS=str(width), NO_COLOR="1").out
+    whole = [line.split() for line in piped.partition("cells:")[0].splitlines()]
+    lines = out.partition("cells:")[0].splitlines()
+    heads = [line for line in lines if line.startswith("columns ")]
+    blocks = out.partition("cells:")[0].strip("\n").split("\n\n") if heads else [out]
+    assert max(map(len, lines)) <= max(width, len("cuda 11.1  sm_70"))
+    if not heads:
+        assert lines == piped.partition("cells:")[0].splitlines()
+        return
+    rows = [line.split() for line in blocks[0].splitlines()[1:]]
+    for block in blocks[1:]:
+        for row, line in zip(rows, block.splitlines()[1:], strict=True):
+            # Behind the name of the row, which its head lacks.
+            row += line.split()[2:] if line[0] != " " else line.split()
+    assert rows == whole
+    count = len(whole[0])
+    assert heads[-1].endswith(f" to {count} of {count}")
+
+
 class Table(html.parser.HTMLParser):
     """The cells of a table, row by row; every tag must be closed in its order."""
 
@@ -60,6 +84,8 @@ class Table(html.parser.HTMLParser):
         self.open: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("meta", "wbr"):
+            return
         self.open.append(tag)
         if tag == "tr":
             self.rows.append([])
@@ -83,7 +109,7 @@ def test_every_format_says_the_same(small: Cli) -> None:
     assert page.rows == rows
     marked = [
         [cell.strip() for cell in line.strip("|\n").split("|")]
-        for line in read(small, f"{GRID} --format md").out.splitlines()
+        for line in read(small, f"{GRID} --format md").out.partition("\n\n")[0].splitlines()
     ]
     assert marked[1] == ["---"] * len(rows[0])
     assert [marked[0], *marked[2:]] == rows

@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Cli
 
-# That of `stages` is a graph, which graphviz draws.
-DRAWN = [name for name, command in COMMANDS.items() if {*FORMS} <= {*command.formats}]
+# That of `stages` is a graph, which graphviz draws; its cost and its differences are drawn as all else.
+DRAWN = [
+    name
+    for name, command in COMMANDS.items()
+    if {*FORMS} <= {*command.formats} and name != "stages"
+]
 
 
 def title(svg: str) -> str | None:
@@ -46,6 +50,24 @@ def test_a_command_is_drawn_below_its_words(small: Cli, here: Path, name: str, f
     if form == "svg" or name not in ("matrix", "validate", "check"):
         (said,) = re.findall(r"^\W*(\w+)", plain.out)
         assert said in drawn.out
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_cost_and_a_difference_of_plans_are_drawn(small: Cli, here: Path, form: str) -> None:
+    (here / "a.log").write_text("#$ cicc -arch compute_52 a.cpp1.ii -o a.ptx\n")
+    header = "source file name , phase name , phase input files , phase output file , arch , tool, metric , unit"
+    row = "a.cu , cicc , a.cpp1.ii , a.ptx , compute_52 , cicc, 12.5 , ms"
+    (here / "times.csv").write_text(f"{header}\n{row}\n")
+    cost = small("stages", "--from-log", "a.log", "--cost", "times.csv", "--format", form)
+    assert (cost.code, cost.err) == (0, "")
+    assert "critical path" in cost.out
+    pair = small("stages", "diff", "a.log", "a.log", "--format", form)
+    assert (pair.code, pair.err) == (0, "")
+    for run in (cost, pair):
+        if form == "svg":
+            assert (title(run.out) or "").startswith("toolmatrix stages ")
+        if form == "html":
+            assert "Content-Security-Policy" in run.out
 
 
 def test_form_and_place_of_a_result_are_not_in_its_title(small: Cli, here: Path) -> None:

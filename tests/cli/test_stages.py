@@ -259,7 +259,7 @@ def test_half_a_log_shows_what_was_understood(real: Cli, here: Path) -> None:
         ("diff - -", "error[TM901]: only one of the two logs can be `-`\n"),
         (
             "diff old.log new.log --dot",
-            "error[TM901]: `stages diff` has no format `dot`\n  expected: one of text, json\n",
+            "error[TM901]: `stages diff` has no format `dot`\n  expected: one of text, json, md, html, svg\n",
         ),
         (
             "--from-log make.log --ninja",
@@ -274,7 +274,7 @@ def test_half_a_log_shows_what_was_understood(real: Cli, here: Path) -> None:
         ),
         (
             "--from-log seed.log --dot --run",
-            "error[TM901]: a run or its cost cannot be shown as `dot`\n  expected: one of text, json\n",
+            "error[TM901]: a run or its cost cannot be shown as `dot`\n  expected: one of text, json, md, html, svg\n",
         ),
         (
             "--from-log seed.log --dot --json",

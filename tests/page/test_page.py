@@ -14,8 +14,10 @@ import yaml
 
 import toolmatrix
 from tests.page.conftest import Visit, module
+from tests.report.test_verdicts import ALL, FAILED, PASSED, judged
 from toolmatrix.cli.main import main
 from toolmatrix.errors import ToolmatrixError, UsageError
+from toolmatrix.report import verdicts
 from toolmatrix.request.fields import BadValue, flag, given
 
 if TYPE_CHECKING:
@@ -173,6 +175,56 @@ def test_a_view_is_for_everybody(visit: Visit, screen: Page, view: str) -> None:
     # At 320 pixels, which is a phone, or a desktop at 400 %, nothing is off the page but what scrolls by itself.
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert screen.evaluate(wide) == 0
+
+
+BROKEN = """
+const words = [];
+for (const cell of document.querySelectorAll("td, th, p, h1, h2")) {
+  const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walker.nextNode()); )
+    for (const word of node.data.matchAll(/[a-zA-Z0-9.]+/g)) {
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+      if (lines.size > 1 && word[0].length < 40) words.push(word[0]);
+    }
+}
+return words;
+"""
+
+
+def pages_of_commands() -> dict[str, str]:
+    """Pages that commands write, by a name."""
+    long = "/opt/venv/lib/python3.11/site-packages/tensorflow_io_gcs_filesystem-0.37.1.dist-info/METADATA"
+    seen = FAILED.replace(where=long, found="1.24.4 " * 12)
+    cost = toolmatrix.matrix("cuda", "arch", where=["cuda>=13"])
+    return {
+        "validate": verdicts.html([judged(PASSED, seen), judged(*ALL, subject="registry:" + long)]),
+        "matrix": cost.written("html", "toolmatrix matrix --rows cuda --cols arch"),
+    }
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1200])
+@pytest.mark.parametrize("name", ["validate", "matrix"])
+def test_a_page_that_a_command_writes_is_for_everybody(
+    browser: Browser, tmp_path: Path, opened: OpenMatrix, name: str, width: int, colours: str
+) -> None:
+    del opened
+    path = tmp_path / "page.html"
+    path.write_text(pages_of_commands()[name])
+    scheme: Any = colours
+    with browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=scheme
+    ) as context:
+        page = context.new_page()
+        page.goto(path.as_uri())
+        assert violations(page) == []
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(wide) == 0
+        # A word is broken where it lies on two lines; a digest is longer than a phone is wide.
+        assert page.evaluate(f"() => {{ {BROKEN} }}") == []
 
 
 def test_a_question_is_asked_by_keyboard_alone(visit: Visit) -> None:

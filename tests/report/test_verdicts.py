@@ -188,13 +188,18 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
         self.texts: list[str] = []
+        self.joined = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
+        self.joined = tag == "wbr"
+        self.tags += [] if self.joined else [tag]
         self.attributes += attrs
 
     def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+        # Where a line may be broken the text goes on.
+        before = self.texts.pop() if self.joined and self.texts else ""
+        self.texts.append(before + data)
+        self.joined = False
 
 
 def page_of(text: str) -> Page:
@@ -207,7 +212,13 @@ def test_the_page_holds_every_check_and_loads_nothing() -> None:
     page = page_of(verdicts.html([judged(PASSED), judged(*ALL, subject="bad")]))
     assert page.tags.count("tr") == 2 + len(ALL) + 1
     assert page.texts.index("bad") < page.texts.index("archive:tf.tar")
-    assert {name for name, _ in page.attributes}.isdisjoint({"src", "href", "onclick"})
+    assert {name for name, _ in page.attributes}.isdisjoint({"src", "onclick"})
+    # A code leads to what it means, on the same page.
+    links = {value for name, value in page.attributes if name == "href"}
+    assert links == {f"#{one.code}" for one in ALL if one.code}
+    assert {(link or "")[1:] for link in links} == {
+        value for name, value in page.attributes if name == "id"
+    }
     assert "script" not in page.tags
 
 

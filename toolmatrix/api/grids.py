@@ -83,12 +83,12 @@ class ReleaseTable(Outcome):
 
     def written(self, form: str, title: str = "") -> str:
         """The table as `csv`, `md`, `html` or `svg`. Raises NothingMatched where nothing is left to lay out."""
-        return super().written(form, title) if form == "svg" else self._in(form, PLAIN)
+        return super().written(form, title) if form == "svg" else self._in(form, PLAIN, title)
 
-    def _in(self, form: str, screen: Terminal) -> str:
+    def _in(self, form: str, screen: Terminal, title: str = "") -> str:
         if not self.columns:
-            return report.releases_text(self.to_json(), form)
-        return report.text(self.around.index, self._laid(form), form, screen)
+            return report.releases_text(self.to_json(), form, title)
+        return report.text(self.around.index, self._laid(form), form, screen, title)
 
     def to_json(self) -> dict[str, Any]:
         """The document `toolmatrix.grid/1`, or `toolmatrix.releases/1` of one component."""

@@ -319,7 +319,7 @@ _ALL = (
         passes=True,
         completer="file",
         own=("arch", "device", "run", "verify", "exit_code", *_STAGES_OWN),
-        formats=("text", "json", "raw", "dot", "mermaid", "svg", "script", "ninja"),
+        formats=("text", "json", "raw", "dot", "mermaid", *_PICTURES, "script", "ninja"),
         examples=(
             "toolmatrix stages saxpy.cu --explain -- -arch=sm_86 -c",
             "toolmatrix stages --from-log build.log --device 8.6,9.0",

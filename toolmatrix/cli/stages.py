@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # The first word of `stages diff OLD NEW`; a file that is called so is `./diff`.
 _PAIR = "diff"
+# What is told in words; a plan by itself is also drawn, and `svg` is its drawing.
+_TEXTS = ("text", "json", "md", "html", "svg")
 # Options that only a driver can heed, not the log of one.
 _LIVE_ONLY = ("arch", "driver", "timeout", "verify")
 
@@ -94,7 +96,7 @@ def _ask(context: Context, sources: Sequence[str], driver: str) -> Stages:
 
 def _show(context: Context, found: Stages) -> int:
     options = context.options
-    if options.format not in ("text", "json"):
+    if options.format not in _TEXTS or options.format == "svg":
         context.write(found.drawn(options.format))
         return int(found.failed)
     return context.give(found, full=bool(options.verbose), explain=options.explain)
@@ -109,10 +111,10 @@ def _replay(context: Context, found: Stages) -> int:
         text = found.script() if options.format == "script" else found.ninja(options.jobs or 0)
         context.write(text)
         return 0
-    if options.format not in ("text", "json"):
+    if options.format not in _TEXTS:
         raise UsageError(
             f"a run or its cost cannot be shown as `{options.format}`",
-            expected="one of text, json",
+            expected=f"one of {', '.join(_TEXTS)}",
         )
     if not options.cost:
         return context.give(
@@ -138,9 +140,10 @@ def _diff(context: Context) -> int:
         raise UsageError(
             "flags after `--` go to a driver", expected="`stages diff OLD NEW FILE... -- FLAGS`"
         )
-    if context.options.format not in ("text", "json"):
+    if context.options.format not in _TEXTS:
         raise UsageError(
-            f"`stages diff` has no format `{context.options.format}`", expected="one of text, json"
+            f"`stages diff` has no format `{context.options.format}`",
+            expected=f"one of {', '.join(_TEXTS)}",
         )
     old, new = (_side(context, one, sources) for one in (first, second))
     found = api.Compared(old, new, (first, second))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolmatrix.facts import evidence as words
-from toolmatrix.report import answer, claims, cores, partners, terminal, variants
+from toolmatrix.report import answer, claims, cores, html_tables, partners, terminal, variants
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -146,8 +146,8 @@ def document(index: Index, request: Request, laid: Layout) -> dict[str, Any]:
     }
 
 
-def text(index: Index, laid: Layout, form: str, screen: Terminal) -> str:
-    """The grid as text, csv, md or html."""
+def text(index: Index, laid: Layout, form: str, screen: Terminal, title: str = "") -> str:
+    """The grid as text, csv, md or html; a page has the title."""
     plain = form == "text"
     corner = "" if plain else f"{laid.row_component} \\ {laid.column_component}"
     table = [[corner, *laid.columns]]
@@ -155,20 +155,15 @@ def text(index: Index, laid: Layout, form: str, screen: Terminal) -> str:
         of = claims.named_as(index, laid.row_component)
         name = f"{of} {label}" if plain else label
         table.append([name, *(cell.word for cell in line)])
-    return _plain(index, laid, table, screen) if plain else _FORMS[form](table)
+    told, notes = _grounds(index, laid)
+    if not plain:
+        return _in_form(table, form, title, [*told, *notes.lines()])
+    lines = _blocks(table, screen)
+    return "\n".join([*lines, *told, *notes.lines(screen.width)]) + "\n"
 
 
-def _plain(index: Index, laid: Layout, table: Sequence[Sequence[str]], screen: Terminal) -> str:
-    widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
-    lines = []
-    for row in table:
-        parts = [
-            screen.style(word.ljust(width), word)
-            if word in ("yes", "no", "unknown")
-            else word.ljust(width)
-            for word, width in zip(row, widths, strict=True)
-        ]
-        lines.append("  ".join(parts).rstrip())
+def _grounds(index: Index, laid: Layout) -> tuple[list[str], claims.Notes]:
+    """How well the cells are known, what is left out, and the sources."""
     counts: dict[str, int] = {}
     sources: dict[str, None] = {}
     for line in laid.cells:
@@ -178,10 +173,38 @@ def _plain(index: Index, laid: Layout, table: Sequence[Sequence[str]], screen: T
     notes = claims.Notes(index)
     notes.mark(sources)
     known = [f"{counts[word]} {word}" for word in words.WORDS if word in counts]
-    lines.append("cells: " + ", ".join(known))
+    told = ["cells: " + ", ".join(known)]
     if laid.hidden:
-        lines.append(f"{laid.hidden} columns without a `yes` are left out (--all)")
-    return "\n".join([*lines, *notes.lines(screen.width)]) + "\n"
+        told.append(f"{laid.hidden} columns without a `yes` are left out (--all)")
+    return told, notes
+
+
+def _blocks(table: Sequence[Sequence[str]], screen: Terminal) -> list[str]:
+    """The lines of a table, on a narrow terminal block below block of its columns, each with the names of the rows."""
+    widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
+    blocks: list[list[int]] = []
+    room = -1
+    for place, width in enumerate(widths[1:], 1):
+        if not blocks or (screen.wraps and room < width + 2):
+            blocks.append([])
+            room = screen.width - widths[0]
+        blocks[-1].append(place)
+        room -= width + 2
+    lines = []
+    for block in blocks:
+        if len(blocks) > 1:
+            told = f"columns {block[0]} to {block[-1]} of {len(table[0]) - 1}"
+            lines.append(screen.style(told, "bold"))
+        for row in table:
+            words_of = (_cell(row[place], widths[place], screen) for place in (0, *block))
+            lines.append("  ".join(words_of).rstrip())
+        lines += [""] if len(blocks) > 1 else []
+    return lines
+
+
+def _cell(word: str, width: int, screen: Terminal) -> str:
+    padded = word.ljust(width)
+    return screen.style(padded, word) if word in ("yes", "no", "unknown") else padded
 
 
 def _csv(table: Sequence[Sequence[str]]) -> str:
@@ -202,22 +225,17 @@ def markdown(table: Sequence[Sequence[str]]) -> str:
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
-def _html(table: Sequence[Sequence[str]]) -> str:
-    from html import escape
-
-    head, *body = table
-    lines = [
-        "<table>",
-        "<tr>" + "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head) + "</tr>",
-    ]
-    # The word of a cell is its class as well, so that a page can colour it.
-    for first, *rest in body:
-        cells = "".join(f'<td class="{escape(cell)}">{escape(cell)}</td>' for cell in rest)
-        lines.append(f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>')
-    return "\n".join([*lines, "</table>"]) + "\n"
+def _in_form(table: Sequence[Sequence[str]], form: str, title: str, told: Sequence[str]) -> str:
+    """A table as csv, md or html, the last two with what is told below it."""
+    if form == "csv":
+        return _csv(table)
+    if form == "md":
+        return markdown(table) + "".join(f"\n{line}\n" for line in told)
+    below = "".join(f"<p>{html_tables.text(line)}</p>\n" for line in told)
+    return html_tables.document(title, html_tables.grid(table[0][0] or title, table) + below)
 
 
-_FORMS = {"csv": _csv, "md": markdown, "html": _html}
+_FORMS = ("csv", "md", "html")
 
 
 def releases(index: Index, component: str, assembly: Assembly) -> dict[str, Any]:
@@ -234,14 +252,14 @@ def releases(index: Index, component: str, assembly: Assembly) -> dict[str, Any]
     return {"schema": RELEASES, "matrix": matrix, "component": component, "releases": found}
 
 
-def releases_text(document: dict[str, Any], form: str) -> str:
+def releases_text(document: dict[str, Any], form: str, title: str = "") -> str:
     """The releases of one component as text, csv, md or html."""
     table = [
         ["release", "date", "evidence", "fact"],
         *(one.values() for one in document["releases"]),
     ]
     if form in _FORMS:
-        return _FORMS[form]([[*row] for row in table])
+        return _in_form([[*row] for row in table], form, title, ())
     return "".join(line + "\n" for line in terminal.columns([[*row] for row in table]))
 
 

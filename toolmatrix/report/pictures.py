@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-SCREEN = Terminal(colour=True, width=100)
+SCREEN = Terminal(colour=True, width=100, wraps=True)
 """The terminal that is drawn."""
 
 # By the codes of `terminal.style`: the class of a span.
@@ -56,7 +56,7 @@ def svg(title: str, text: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
         f' height="{height:g}" role="img" aria-label="{named}">\n<title>{named}</title>\n'
         f"<style>text{{font:{_SIZE}px {_FONT};fill:var(--plain);white-space:pre}}\n"
-        f"{_colours('fill')}rect{{fill:var(--back);stroke:var(--edge)}}</style>\n"
+        f"{colours('fill')}rect{{fill:var(--back);stroke:var(--edge)}}</style>\n"
         f'<rect x="0.5" y="0.5" width="{width - 1:g}" height="{height - 1:g}" rx="8"/>\n'
         f"{''.join(drawn)}</svg>\n"
     )
@@ -74,7 +74,7 @@ def html(title: str, text: str) -> str:
 
     named = escape(title or "toolmatrix")
     style = (
-        f"{_colours('color')}body{{background:var(--back);color:var(--plain);margin:1rem}}\n"
+        f"{colours('color')}body{{background:var(--back);color:var(--plain);margin:1rem}}\n"
         "h1{font-size:1.1rem;overflow-wrap:anywhere}a{color:var(--blue)}\n"
         f"pre{{font-family:{_FONT};font-size:min(.9rem,2.2vw + .4rem);line-height:1.45;overflow-x:auto}}\n"
         "@media print{body{margin:0}pre{white-space:pre-wrap}}"
@@ -118,7 +118,8 @@ def _spans(text: str, tag: str, escape: Callable[[str], str]) -> str:
     return "".join(found)
 
 
-def _colours(what: str) -> str:
+def colours(what: str) -> str:
+    """The rules of a style sheet for the colours, light and dark, as variables and as classes that set `what`."""
     light, dark = (
         ";".join(f"--{name}:{both[side]}" for name, both in _COLOURS.items()) for side in (0, 1)
     )

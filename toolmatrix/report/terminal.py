@@ -49,11 +49,15 @@ ASCII = Charset(tee="|-- ", corner="`-- ", bar="|   ", blank="    ")
 
 
 class Terminal(Value):
-    """The width, colours and letters that the reader of one stream can see."""
+    """The width, colours and letters that the reader of one stream can see.
+
+    `wraps`: a line that is longer would be broken anywhere; in a pipe or a file it stays whole.
+    """
 
     colour: bool = False
     width: int = DEFAULT_WIDTH
     unicode: bool = True
+    wraps: bool = False
 
     @property
     def charset(self) -> Charset:
@@ -84,6 +88,7 @@ def detect(
     return Terminal(
         colour=_wants_colour(env, tty=tty, color=color),
         width=_width(env, measured_width),
+        wraps=tty,
         unicode=not ascii_only and encoding.lower().replace("-", "").startswith("utf"),
     )
 

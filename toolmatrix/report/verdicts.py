@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from toolmatrix.errors import Position
 from toolmatrix.finding import FAIL, OUTCOMES, PASS, SEVERITY_OF, SKIP, UNKNOWN, WARN
-from toolmatrix.report import terminal
+from toolmatrix.report import html_tables, terminal
 from toolmatrix.report.annotations import Annotation, commands, step_summary
-from toolmatrix.report.pictures import page
 from toolmatrix.report.terminal import cut, printable
 
 TYPE_CHECKING = False
@@ -34,14 +33,6 @@ _DIGEST = 19
 # JUnit has no word for what nobody can say: an error is a check that came to no result.
 _JUNIT = {FAIL: "failure", UNKNOWN: "error", SKIP: "skipped"}
 # The page shows what strangers wrote; even if something slipped through, it could load and run nothing.
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
-    "table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .5rem;"
-    "border-bottom:1px solid #8884;vertical-align:top;overflow-wrap:anywhere}"
-    ".FAIL{color:#b00020}.pass{color:#0a6b2c}.warn,.unknown{color:#8a5a00}.skip{opacity:.7}"
-    "@media(prefers-color-scheme:dark){body{background:#111;color:#eee}.FAIL{color:#ff8a8a}"
-    ".pass{color:#7ddc9a}.warn,.unknown{color:#f0c060}}"
-)
 _COLUMNS = ("verdict", "check", "found", "wanted", "how it was seen", "code", "what to do")
 
 
@@ -214,30 +205,40 @@ def _case(suite: Element, judged: Judged, one: Verdict) -> None:
 
 
 def html(many: Sequence[Judged]) -> str:
-    """One page: what failed first, a table for each subject."""
-    from html import escape
-
+    """One page that needs nothing else: every subject with every check, then what the codes mean."""
     # Who opens the page looks for what failed.
     order = {"no": 0, "unknown": 1, "yes": 2}
     parts = [_section(judged) for judged in sorted(many, key=lambda one: order[one.outcome])]
-    title = escape(closing_of_all(many))
-    return page(title, _STYLE, f"<h1>{title}</h1>\n{''.join(parts)}")
+    codes = sorted({one.code for judged in many for one in judged.verdicts} - {""})
+    return html_tables.document(closing_of_all(many), "".join(parts) + _codes(codes))
 
 
 def _section(judged: Judged) -> str:
-    from html import escape
-
-    def cells(tag: str, texts: Sequence[str]) -> str:
-        return "".join(f"<{tag}>{escape(printable(text))}</{tag}>" for text in texts)
-
-    rows = [f'<tr class="{one.word}">{cells("td", _texts(one))}</tr>\n' for one in judged.verdicts]
+    rows = []
+    for one in judged.verdicts:
+        *before, code, help = map(html_tables.text, _texts(one))
+        code = f'<a href="#{code}">{code}</a>' if code else ""
+        rows.append((one.word, [*before, code, help]))
     against = f"{judged.lock} {judged.target}".strip()
     about = " · ".join(part for part in (judged.platform, judged.digest, against) if part)
-    return (
-        f"<h2>{escape(printable(judged.subject))}</h2><p>{escape(printable(about))}</p>\n"
-        f"<table><thead><tr>{cells('th', _COLUMNS)}</tr></thead>\n"
-        f"<tbody>{''.join(rows)}</tbody></table>\n"
-    )
+    named = html_tables.text(judged.subject)
+    table = html_tables.cards(f"checks of {judged.subject}", _COLUMNS, rows)
+    return f"<h2>{named}</h2><p>{html_tables.text(about)}</p>\n{table}"
+
+
+def _codes(codes: Sequence[str]) -> str:
+    from toolmatrix.report.rules import load_rules
+
+    if not codes:
+        return ""
+    rules = load_rules()
+    told = []
+    for code in codes:
+        rule = rules[code]
+        said = "".join(f"<p>{html_tables.text(part)}</p>" for part in (rule.what, rule.why))
+        remedy = f"<p><strong>what to do:</strong> {html_tables.text(rule.remedy)}</p>"
+        told.append(f'<h3 id="{code}">{code} {html_tables.text(rule.name)}</h3>{said}{remedy}\n')
+    return f"<h2>what the codes mean</h2>\n{''.join(told)}"
 
 
 def _texts(one: Verdict) -> tuple[str, ...]:
