@@ -193,12 +193,17 @@ class LibrarySearch:
     def majors(self, name: str) -> tuple[str, ...]:
         """Sonames of the same library under another number, wherever they lie."""
         stem, so, _ = name.partition(".so")
-        if not so:
-            return ()
-        sonames = {held.soname for held in self.files.values()}
-        return tuple(
-            sorted(one for one in sonames if one.startswith(f"{stem}.so.") and one != name)
-        )
+        return tuple(one for one in self.stems.get(stem, ()) if so and one != name)
+
+    @cached_property
+    def stems(self) -> dict[str, list[str]]:
+        """Sonames with a number, sorted, by what stands before `.so`."""
+        found: dict[str, list[str]] = {}
+        for name in sorted({held.soname for held in self.files.values()}):
+            stem, so, _ = name.partition(".so.")
+            if so:
+                found.setdefault(stem, []).append(name)
+        return found
 
 
 def _preloaded(view: View) -> Iterator[tuple[str, str]]:
