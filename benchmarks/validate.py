@@ -25,8 +25,8 @@ from typing import IO, TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from _measure import Place
-from resolve import Line, compared, machine, table, tell
+from _measure import Place, spread
+from resolve import Line, compared, machine, scaled, table, tell
 
 from tests.engine import bases, docker, mutations
 
@@ -41,7 +41,14 @@ WHEELS = (
     *("nvidia-cusparse-cu12==12.3.1.170", "nvidia-nvjitlink-cu12==12.4.127"),
 )
 """Real libraries, with device code in them, of which a gigabyte is added."""
-BAR, MEMORY = 1.5, 300
+PACKED, PLAIN, MEMORY = 1.0, 1.5, 300
+SECOND = 1.1
+"""Of the second image on a base, beside its own layers alone."""
+AGAIN, ASKED_AGAIN = 1000, 2000
+"""Milliseconds for an image of the engine that is known, without and with its programs."""
+OWN = "nvidia-nvjitlink-cu12==12.4.127"
+"""What the second image has on top."""
+TOOLMATRIX = (sys.executable, "-m", "toolmatrix")
 CHECK = "sh /usr/share/toolmatrix/x86.check.sh"
 LAYER = "application/vnd.oci.image.layer.v1.tar"
 
@@ -75,6 +82,8 @@ class Subjects:
         self.lock = str(work / "toolmatrix.lock")
         self.plain = work / "plain.tar"
         self.packed = work / "packed.tar"
+        self.second = work / "second.tar"
+        self.own = work / "own.tar"
 
     def build(self, *, small: bool) -> None:
         """Build, save and pack."""
@@ -92,10 +101,20 @@ class Subjects:
         self.engine.done("save", "--output", str(self.plain), image)
         tell("packing its layers")
         _pack(self.plain, self.packed)
+        tell("making a second image on it")
+        second = mutations.layered(
+            self.engine,
+            self.work,
+            "second",
+            f"FROM {image}\nUSER root\nRUN python -m pip install --target /opt/own --no-deps -q {OWN}\n",
+        )
+        self.engine.done("save", "--output", str(self.second), second)
+        _last(self.second, self.own)
 
-    def ours(self, subject: str) -> list[str]:
-        """Our command, which must find the image right."""
-        return [sys.executable, "-m", "toolmatrix", "validate", subject, "--lock", self.lock]
+    def ours(self, subject: str, *more: str) -> list[str]:
+        """Our command, which must find the image right; everything is read unless a store is named."""
+        words = more or ("--no-store",)
+        return [*TOOLMATRIX, "validate", subject, "--lock", self.lock, *words]
 
     def goss(self) -> list[str]:
         """The files of goss, out of Debian's package in sid, as options of `docker run`."""
@@ -139,6 +158,18 @@ def _pack(plain: Path, packed: Path) -> None:
         _put(new, "index.json", json.dumps(index).encode())
 
 
+def _last(saved: Path, to: Path) -> None:
+    """The uppermost layer of an image by itself."""
+    with tarfile.open(saved) as old, tarfile.open(to, "w") as new:
+        manifest = json.load(_file(old, "manifest.json"))[0]
+        config = json.load(_file(old, manifest["Config"]))
+        config["rootfs"]["diff_ids"] = config["rootfs"]["diff_ids"][-1:]
+        document = {"Config": "config.json", "Layers": ["layer.tar"]}
+        _put(new, "manifest.json", json.dumps([document]).encode())
+        _put(new, "config.json", json.dumps(config).encode())
+        _put(new, "layer.tar", _file(old, manifest["Layers"][-1]).read())
+
+
 def _file(archive: tarfile.TarFile, name: str) -> IO[bytes]:
     file = archive.extractfile(name)
     if file is None:
@@ -173,20 +204,31 @@ def listing(archive: Path, unpack: str) -> list[str]:
 
 
 def reading(made: Subjects, rounds: int) -> list[Line]:
-    """Reading beside unpacking."""
+    """Reading beside unpacking, and again, and the second image on a base."""
     lines = []
-    for what, archive, unpack in (
-        ("layers packed by gzip", made.packed, "gzip -dc"),
-        ("layers as `docker save` has them", made.plain, "cat"),
+    store = made.work / "store"
+    for what, archive, unpack, bar in (
+        ("layers packed by gzip", made.packed, "gzip -dc", PACKED),
+        ("layers as `docker save` has them", made.plain, "cat", PLAIN),
     ):
         tell(what)
         ours = made.ours(f"archive:{archive}")
         pairs = made.place.pairs(ours, listing(archive, unpack), rounds)
         size = f"{what}, {archive.stat().st_size >> 20} MiB"
-        lines += compared(f"{size} / unpack and list", pairs, BAR)
+        lines += compared(f"{size} / unpack and list", pairs, bar)
         peak = made.place.peak([shutil.which(ours[0]) or ours[0], *ours[1:]], 1)
         lines.append(Line("    peak memory", "MiB", peak, bar=MEMORY))
-    return lines
+        again = made.ours(f"archive:{archive}", f"--store={store}")
+        lines += compared("    again / first", made.place.pairs(again, ours, rounds), None)
+    tell("the second image on a base")
+    known = made.work / "known"
+    store.rename(known)
+    second = [*TOOLMATRIX, "inventory", f"archive:{made.second}", f"--store={store}"]
+    with_base = f"rm -rf {store} && cp -r {known} {store} && exec {shlex.join(second)}"
+    own = [*TOOLMATRIX, "inventory", f"archive:{made.own}", "--no-store"]
+    pairs = made.place.pairs(["sh", "-c", with_base], own, rounds)
+    size = f"{made.second.stat().st_size >> 20} MiB / its own {made.own.stat().st_size >> 20} MiB"
+    return lines + compared(f"second image on that base, {size}", pairs, SECOND)
 
 
 def running(made: Subjects, goss: Sequence[str], rounds: int) -> list[Line]:
@@ -202,13 +244,26 @@ def running(made: Subjects, goss: Sequence[str], rounds: int) -> list[Line]:
         ours = made.ours(f"docker:{mutations.GOOD}")
         pairs = made.place.pairs(ours, theirs, rounds)
         lines.append(compared(f"docker:NAME / {what}", pairs, None)[1])
+    store = made.work / "engine"
+    for what, words, bar in (
+        ("docker:NAME --no-run again, wall", ("--no-run",), AGAIN),
+        ("docker:NAME again, wall", (), ASKED_AGAIN),
+    ):
+        tell(what)
+        known = made.ours(f"docker:{mutations.GOOD}", f"--store={store}", *words)
+        made.place.cost(known)
+        walls = spread([made.place.cost(known).wall for _ in range(rounds)])
+        lines.append(Line(what, "ms", scaled(walls, 1000), bar=bar))
     return lines
 
 
-def caught(made: Subjects, goss: Sequence[str]) -> dict[str, list[bool]]:
-    """Which broken images each of validate, the check inside and goss finds wrong."""
+def caught(made: Subjects, goss: Sequence[str]) -> dict[str, list[str]]:
+    """What each of validate, the check inside and goss says of broken images.
+
+    All of them end with 1 where something is wrong. Another code is no answer: they, or the engine, failed.
+    """
     run = ["docker", "run", "--rm", "--network=none"]
-    found = {}
+    found: dict[str, list[str]] = {}
     for name in ["nothing", *mutations.MUTATIONS]:
         tell(f"mutation: {name}")
         image = mutations.GOOD
@@ -219,13 +274,12 @@ def caught(made: Subjects, goss: Sequence[str]) -> dict[str, list[bool]]:
             "check": [*run, image, *CHECK.split()],
             "goss": [*run, *goss, image, "/goss", "-g", "/goss.yaml", "validate"],
         }
-        found[name] = [
-            subprocess.run(
+        found[name] = []
+        for words in ways.values():
+            ended = subprocess.run(
                 words, cwd=made.work, env=dict(made.place.env), capture_output=True, check=False
             ).returncode
-            != 0
-            for words in ways.values()
-        ]
+            found[name].append({0: "-", 1: "found"}.get(ended, f"ended with {ended}"))
     return found
 
 
@@ -244,7 +298,7 @@ def main() -> None:
         try:
             made.build(small=options.quick)
             lines = reading(made, rounds)
-            tables: Mapping[str, Sequence[bool]] = {}
+            tables: Mapping[str, Sequence[str]] = {}
             if not options.reading:
                 goss = made.goss()
                 lines += running(made, goss, rounds)
@@ -254,9 +308,9 @@ def main() -> None:
     print("; ".join(f"{name} {value}" for name, value in machine().items()))
     print(table(lines))
     if tables:
-        print(f"\n{'broken image':<16}{'validate':<10}{'check':<10}goss")
+        print(f"\n{'broken image':<16}{'validate':<15}{'check':<15}goss")
     for name, words in tables.items():
-        print(f"{name:<16}" + "".join(f"{'found' if one else '-':<10}" for one in words).rstrip())
+        print(f"{name:<16}" + "".join(f"{one:<15}" for one in words).rstrip())
 
 
 if __name__ == "__main__":
