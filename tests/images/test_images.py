@@ -7,6 +7,7 @@ import json
 import lzma
 import subprocess
 import tarfile
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.images.images import hard_link, link
 from tests.stages.real import program
 from toolmatrix.errors import SubjectError
 from toolmatrix.images import directory
+from toolmatrix.images.image import side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -314,3 +316,28 @@ def test_what_the_real_skopeo_copies_is_the_same_image(form: list[str], tmp_path
     image, found = of_skopeo(tmp_path / "dir")
     assert found == MERGED
     assert (image.platform, image.config["config"]["User"]) == ("linux/amd64", "me")
+
+
+def test_layers_are_read_side_by_side_in_their_order() -> None:
+    together = threading.Barrier(3, timeout=10)
+
+    def call(name: int, other: str) -> Any:
+        if name < 3:
+            together.wait()  # which one alone would not pass
+        return f"{name}{other}"
+
+    assert list(side_by_side(call, range(5), "abcde")) == ["0a", "1b", "2c", "3d", "4e"]
+
+
+def test_no_layer_is_begun_after_one_that_failed() -> None:
+    begun = []
+
+    def call(name: int) -> Any:
+        begun.append(name)
+        if name == 1:
+            raise SubjectError("damaged")
+        return name
+
+    with pytest.raises(SubjectError, match="damaged"):
+        list(side_by_side(call, range(90)))
+    assert len(begun) <= 5

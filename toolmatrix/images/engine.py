@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from difflib import get_close_matches
 
 from toolmatrix.errors import Position, ToolMissing
-from toolmatrix.images import archive
+from toolmatrix.images import archive, storage
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.platforms import this_platform
 from toolmatrix.images.transport import causes
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 # disk before it sends the first.
 _PATIENCE = 600
 _CHUNK = 1 << 20
+_DRIVER = "overlay2"
+_INDEXED = (1, 44)
+"""The API of version 25, from which on what is saved has an index, whose digest nothing else tells."""
 # What a reference or the beginning of an id is made of; an address of anything else in the engine is none.
 _NAME = re.compile(r"\w[\w.:@+-]*(/\w[\w.:@+-]*)*", re.ASCII)
 _NEAREST = 3
@@ -46,20 +49,33 @@ _ENDED = ("the engine ended on the way", "look into its log, and start it again"
 def read(
     client: Client, image: Mapping[str, Any], platform: str, reader: LayerReader
 ) -> tuple[ImageMetadata, Tree]:
-    """An image of the engine, out of what it saves, unless all of it is known; nothing of it is written to disk.
+    """An image of the engine, out of its storage where that may be read, else out of what it saves, if it is not known.
 
     Raises ToolMissing where the engine ends on the way, and SubjectError for an image of another platform.
     """
     subject = reader.budget.subject
     # An id stands for one image, or for an index of some.
     name = f"{image['Id']} {platform or this_platform()}"
-    found = reader.image(name)
+    found = reader.image(name) or _in_place(client, image, platform, reader)
     if found is None:
         with failures(subject):
             stream = _Saved(client.get_image(image["Id"], _CHUNK), subject)
             found = archive.read(stream, platform, reader)
         reader.keep_image(name, found[0])
     return found
+
+
+def _in_place(
+    client: Client, image: Mapping[str, Any], platform: str, reader: LayerReader
+) -> tuple[ImageMetadata, Tree] | None:
+    if (image.get("GraphDriver") or {}).get("Name") != _DRIVER:
+        return None
+    with failures(reader.budget.subject):
+        about = client.info()
+        version = client.version(api_version=False)["ApiVersion"]
+    if tuple(map(int, version.split("."))) >= _INDEXED:
+        return None
+    return storage.read(about["DockerRootDir"], image["Id"], platform, reader)
 
 
 @contextmanager

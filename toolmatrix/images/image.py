@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from contextlib import closing
+from threading import Event
 from types import MappingProxyType
 
 from toolmatrix.images.layer import check_digest
@@ -19,7 +21,8 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
     from typing import Any
 
     from toolmatrix.images.layer import Layer
@@ -30,9 +33,13 @@ if TYPE_CHECKING:
     Document = Mapping[str, Any]
     Fetch = Callable[["Descriptor"], Document]
     Open = Callable[["Descriptor"], Closable]
+    Each = Callable[..., Iterable[Layer]]
+    """Calls a function for each of some arguments, as `map` does."""
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _DEEPEST_INDEX = 4
+# Layers that are fetched side by side: what one of them waits for another does meanwhile.
+_AT_ONCE = 3
 _MOST_MANIFESTS = 1000
 _INDEXES = (
     "application/vnd.oci.image.index.v1+json",
@@ -248,8 +255,9 @@ def by_digests(
 ) -> tuple[ImageMetadata, Tree]:
     """An image whose blobs can be opened by digest; all that are opened are verified.
 
-    A layer that is known already is compared with its digest alone, and not even opened where blobs are told apart
-    `by_name`. Of several images that of this machine is taken where no platform is asked for.
+    A layer that is known already is compared with its digest alone. Where blobs come `by_name` from elsewhere it is not
+    even opened, and the others are read side by side. Of several images that of this machine is taken where no platform
+    is asked for.
     """
     budget = reader.budget
 
@@ -264,16 +272,56 @@ def by_digests(
         with closing(blob(asked)) as stream:
             return reader.verified(asked.digest, lambda: Sized(stream, asked.size, budget))
 
+    given_up = Event()
+
     def layer(asked: Descriptor, _: str) -> Layer:
         found = known(asked)
         if found is None:
             with closing(blob(asked)) as stream:
-                found = reader.read(Hashed(Sized(stream, asked.size, budget)))
+                sized = Sized(stream, asked.size, budget)
+                found = reader.read(Hashed(GivenUp(sized, given_up)))
             check_digest(asked.digest, found.digest, budget)
         return found
 
     found = listed(index, fetch, budget)
-    return put_together(found, fetch, layer, platform or default(found), budget)
+    each = side_by_side if by_name else map
+    try:
+        return put_together(found, fetch, layer, platform or default(found), budget, each)
+    finally:
+        given_up.set()
+
+
+class GivenUp:
+    """A stream that breaks off when an event says that nobody wants the rest."""
+
+    __slots__ = ("_event", "_stream")
+
+    def __init__(self, stream: Readable, event: Event) -> None:
+        self._stream = stream
+        self._event = event
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, none at the end; raises EOFError where it breaks off."""
+        if self._event.is_set():
+            raise EOFError("nobody wants the rest")
+        return self._stream.read(size)
+
+
+def side_by_side(call: Callable[..., Layer], *arguments: Sequence[object]) -> Iterator[Layer]:
+    """What `map` gives, with some calls at a time; none begins after one that failed."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    waiting = deque(zip(*arguments, strict=True))
+    running: deque[Future[Layer]] = deque()
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    try:
+        while waiting or running:
+            while waiting and len(running) < _AT_ONCE:
+                running.append(pool.submit(call, *waiting.popleft()))
+            yield running.popleft().result()
+    finally:
+        # What still runs ends by itself, and nobody waits for it here.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def default(found: Sequence[Listed]) -> str:
@@ -287,12 +335,13 @@ def put_together(
     layer: Callable[[Descriptor, str], Layer],
     platform: str,
     budget: Budget,
+    each: Each = map,
 ) -> tuple[ImageMetadata, Tree]:
     """The image of a platform with its files, out of the images of an index.
 
     `fetch` gives the document of a blob, `layer` the layer, which the configuration says to have this diff id; layers
-    are asked for from the bottom up. Raises SubjectError where no single image is of the platform, or its layers are
-    not those that its configuration names.
+    are asked for from the bottom up, one after the other unless `each` calls it otherwise. Raises SubjectError where no
+    single image is of the platform, or its layers are not those that its configuration names.
     """
     chosen = _chosen(found, fetch, platform, budget)
     made = chosen.manifest or manifest(fetch(chosen.blob), budget)
@@ -305,8 +354,7 @@ def put_together(
             "layers are missing or too many", f"{len(diff_ids)} layers", f"{len(made.layers)}"
         )
     tree = Tree()
-    for asked, diff_id in zip(made.layers, diff_ids, strict=True):
-        one = layer(asked, diff_id)
+    for diff_id, one in zip(diff_ids, each(layer, made.layers, diff_ids), strict=True):
         # Before the layer is applied, so that nothing is made of what was replaced.
         check_digest(diff_id, one.diff_id, budget)
         tree.apply(one, budget)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Lock
+
 from toolmatrix.images.layer import check_digest, damaged, read_layer
 from toolmatrix.images.streams import Hashed, exhaust
 from toolmatrix.images.tree import Tree
@@ -41,6 +43,7 @@ class LayerReader:
         self.look = look
         self.budget = budget
         self.store = store
+        self.lock = Lock()
 
     def known(self, digest: str, size: int = -1) -> Layer | None:
         """The layer of a digest, of so many bytes if they are promised, that the store has.
@@ -50,7 +53,7 @@ class LayerReader:
         found = self._held(digest)
         if found is None or size not in (-1, found.packed):
             return None
-        self.budget.take(found)
+        self._take(found)
         return found
 
     def verified(self, digest: str, blob: Callable[[], Readable]) -> Layer | None:
@@ -65,7 +68,7 @@ class LayerReader:
             raise damaged(self.budget, error) from None
         if stream.digest != digest:
             return None
-        self.budget.take(found)
+        self._take(found)
         return found
 
     def passing(self, digest: str, blob: Hashed) -> Layer:
@@ -75,7 +78,7 @@ class LayerReader:
             return self.read(blob)
         exhaust(blob)
         check_digest(digest, blob.digest, self.budget)
-        self.budget.take(found)
+        self._take(found)
         return found
 
     def image(self, name: str) -> tuple[ImageMetadata, Tree] | None:
@@ -88,7 +91,7 @@ class LayerReader:
             return None
         tree = Tree()
         for one in layers:
-            self.budget.take(one)
+            self._take(one)
             tree.apply(one, self.budget)
         return found.replace(subject=self.budget.subject), tree
 
@@ -96,6 +99,11 @@ class LayerReader:
         """Keep what an image says of itself under a name that no other image will have."""
         if self.store is not None:
             self.store.keep_image(name, image)
+
+    def _take(self, layer: Layer) -> None:
+        # Layers of a registry are read side by side.
+        with self.lock:
+            self.budget.take(layer)
 
     def _held(self, digest: str) -> Layer | None:
         return self.store.layer(digest) if self.store is not None else None
@@ -106,5 +114,5 @@ class LayerReader:
         found = read_layer(packed, budget, self.look(budget))
         if self.store is not None:
             self.store.keep(found)
-        self.budget.take(found)
+        self._take(found)
         return found
