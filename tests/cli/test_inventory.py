@@ -116,3 +116,29 @@ def test_bad_subjects_give_one_error(
     run = cli("inventory", *words)
     assert (run.code, run.out) == (code, ""), subjects
     assert run.err.startswith(said)
+
+
+@pytest.mark.parametrize("subject", ["archive:image.tar", "oci:layout"])
+def test_a_store_changes_nothing_but_what_it_takes(cli: Cli, subjects: Path, subject: str) -> None:
+    plain = cli("inventory", subject, "--json", "--no-store")
+    assert not (subjects / "readings").exists()
+    (subjects / "file").write_text("")
+    (subjects / "damaged").symlink_to("/dev/full")
+    for place in ("readings", "readings", "file/below", "damaged", "memory://readings"):
+        run = cli("inventory", subject, "--json", "--store", place)
+        assert (run.code, run.out, run.err) == (plain.code, plain.out, plain.err)
+    kept = sorted(path for path in (subjects / "readings").rglob("*.tmx"))
+    assert kept
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:-9])
+    assert cli("inventory", subject, "--json", "--store", "readings").out == plain.out
+    whole = [path.stat().st_size for path in kept]
+    assert cli("inventory", subject, "--json", "--store", "readings").out == plain.out
+    assert [path.stat().st_size for path in kept] == whole
+
+
+def test_a_store_that_nobody_can_open_is_refused(cli: Cli, subjects: Path) -> None:
+    assert subjects.exists()
+    run = cli("inventory", "archive:image.tar", "--store", "nowhere://bucket")
+    assert run.code == 2
+    assert "this is no place for a store" in run.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +20,16 @@ from tests.inventory.test_observe import TestLook, dist, elf
 from toolmatrix import documents
 from toolmatrix.documents import DocumentStore
 from toolmatrix.errors import SubjectError
-from toolmatrix.images import archive, directory, limits
+from toolmatrix.images import archive, containers, directory, limits
+from toolmatrix.images.containers import Started
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.reader import LayerReader
-from toolmatrix.inventory import layers
+from toolmatrix.inventory import layers, running
 from toolmatrix.inventory.layers import LayerStore
+from toolmatrix.inventory.model import Inventory
 from toolmatrix.inventory.observe import observe
+from toolmatrix.inventory.running import ProgramProbe
 
 if TYPE_CHECKING:
     import tarfile
@@ -98,7 +102,7 @@ def told(data: bytes, store: LayerStore | None, way: str) -> str:
     return json.dumps(observe(*found).to_json())
 
 
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LAYERS, st.sampled_from(["saved", "layout", "packed"]), st.data())
 def test_an_image_is_the_same_with_a_store_that_is_warm_or_damaged_and_without(
     tmp_path_factory: pytest.TempPathFactory,
@@ -294,3 +298,43 @@ def test_metadata_of_another_shape_is_not_there() -> None:
     assert store.image("a") is not None
     store._put(layers.IMAGE, "a", {"digest": "", "indexed": "", "platform": "", "layers": []})
     assert store.image("a") is None
+
+
+def test_a_program_whose_answer_is_known_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {
+        "gcc": ("gcc 12.2.0", ""),
+        "bazel": ("", containers.NOT_THERE),
+        "slow": ("", "was still running after 30 seconds"),
+        "mute": ("none", ""),
+    }
+    run: list[str] = []
+
+    class Fake:
+        """Containers that start nothing."""
+
+        def start(self, words: tuple[str, ...]) -> Started:
+            run.append(words[0])
+            return Started(id=words[0])
+
+        def end(self, one: Started, _: float) -> tuple[str, str]:
+            return said[one.id]
+
+    monkeypatch.setattr(containers, "opened", lambda *_: nullcontext(Fake()))
+    probes = [ProgramProbe(name=name, run=(name,), about=(name,)) for name in said]
+    read = Inventory(subject="docker:app", components=dict.fromkeys(said, ()))
+    held = Held()
+
+    def asked(image: str) -> Inventory:
+        run.clear()
+        return running.asked(None, {"Id": image}, read, probes, store=stored(held))
+
+    first = asked("sha256:1")
+    assert run == list(said)
+    assert asked("sha256:1") == first
+    # Why a program was silent may be another thing the next time.
+    assert run == ["slow", "mute"]
+    assert [one.what for one in first.skipped] == [
+        f"running {name}" for name in ("bazel", "slow", "mute")
+    ]
+    assert asked("sha256:2") == first
+    assert run == list(said)
