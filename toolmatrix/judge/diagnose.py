@@ -144,6 +144,7 @@ class _Judge:
                 "counts": part.counts or part.component,
                 "part": part.counts,
                 "major": major(file),
+                "soname": file.partition(".so.")[2],
                 "bring": part.providers(file),
             }
         elif file in self.index.header["components"]:

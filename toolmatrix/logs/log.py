@@ -141,7 +141,7 @@ class _LogReader:
             if isinstance(about, Recovery):
                 self.recover(matched.number, about.of)
             elif about is not None:
-                self.failure(self.match(about, matched, line, match))
+                self.failure(self.match(about, matched, line, pattern.groups(match)))
             else:
                 self.following += 1
                 self.followed = self.followed or Followed(line=matched.number, text=line[:_SHOWN])
@@ -159,11 +159,8 @@ class _LogReader:
         return match if left == line else pattern.search(left)
 
     def match(
-        self, signature: Signature, matched: MatchedLine, line: str, match: re.Match[str]
+        self, signature: Signature, matched: MatchedLine, line: str, values: dict[str, str]
     ) -> Match:
-        values = {
-            name.rstrip("_"): text.strip() for name, text in match.groupdict().items() if text
-        }
         callers = [self.catalog.called(values[name]) for name in ("by", "onnx") if name in values]
         callers += self.callers(line)
         # Looking back decodes kilobytes a failure, so a log of nothing but failures gets it for the first ones only.

@@ -80,8 +80,11 @@ class MatchedLine:
 
     def above(self, lines: int) -> str:
         """At most so many lines above this one, as they stand."""
-        held = self._text[max(self._start - _ABOVE, 0) : self._start]
-        return b"\n".join(held.rsplit(b"\n", lines + 1)[1:]).decode("utf-8", "replace")
+        first = max(self._start - _ABOVE, 0)
+        parts = self._text[first : self._start].rsplit(b"\n", lines + 1)
+        # The first part may be no whole line, or be more lines than were asked for.
+        whole = parts[1:] if first or len(parts) > lines + 1 else parts
+        return b"\n".join(whole).decode("utf-8", "replace")
 
 
 class Pattern:

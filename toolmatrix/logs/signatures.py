@@ -20,17 +20,34 @@ _PLAIN = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
 _BETWEEN = re.compile(r"[^\w+]+|_")
 
 
+class Number(Value):
+    """How headers write a release of a component as one number: that of so many digits, and its factors."""
+
+    component: str
+    digits: int
+    major: int
+    minor: int
+
+    def release(self, text: str) -> str:
+        """The release that a number stands for; its last part is left out where the number has none."""
+        number = int(text)
+        parts = [number // self.major, number % self.major // self.minor]
+        last = number % self.minor
+        return ".".join(map(str, [*parts, last] if last else parts))
+
+
 class LinePattern(Value):
     """A regular expression over a clean line, and a text that a line must hold before it is worth trying.
 
     `lower` is a group of releases, one of which has to be of the series of the group `spec` and lower; `higher` is that
-    of a release which has to be at least that of the group `least`.
+    of a release which has to be at least that of the group `least`. `coded` says how numbers in it stand for releases.
     """
 
     has: str
     line: re.Pattern[str]
     lower: str = ""
     higher: str = ""
+    coded: tuple[Number, ...] = ()
 
     def search(self, line: str) -> re.Match[str] | None:
         """The match of a line, if it has one."""
@@ -42,6 +59,18 @@ class LinePattern(Value):
         if self.higher and _numbers(found[self.higher]) < _numbers(found["least"]):
             return None
         return found
+
+    def groups(self, found: re.Match[str]) -> dict[str, str]:
+        """What the groups of a match took, numbers as the releases that they stand for."""
+        values = {
+            name.rstrip("_"): text.strip() for name, text in found.groupdict().items() if text
+        }
+        for number in self.coded:
+            for name in ("built", "found", number.component):
+                text = values.get(name, "")
+                if len(text) == number.digits and text.isdecimal():
+                    values[name] = number.release(text)
+        return values
 
 
 class Case(Value):
@@ -194,11 +223,12 @@ def _parts(held: Mapping[str, Any]) -> tuple[Provided, ...]:
 def load() -> SignatureCatalog:
     """The catalog that comes with the program."""
     held = load_yaml(signatures_path())
+    numbers = [Number(**fields) for fields in held["numbers"]]
     return SignatureCatalog(
         signatures=tuple(
             Signature(
                 **_with_tuples(fields)
-                | {"lines": _patterns(fields["lines"]), "cases": _cases(fields)}
+                | {"lines": _patterns(fields["lines"], numbers), "cases": _cases(fields)}
             )
             for fields in held["signatures"]
         ),
@@ -233,5 +263,16 @@ def _cases(fields: Mapping[str, Any]) -> tuple[Case, ...]:
     )
 
 
-def _patterns(held: Iterable[dict[str, Any]]) -> tuple[LinePattern, ...]:
-    return tuple(LinePattern(**one | {"line": re.compile(one["line"])}) for one in held)
+def _patterns(
+    held: Iterable[dict[str, Any]], numbers: Iterable[Number] = ()
+) -> tuple[LinePattern, ...]:
+    return tuple(
+        LinePattern(
+            **one
+            | {
+                "line": re.compile(one["line"]),
+                "coded": tuple(each for each in numbers if each.component == one.get("coded")),
+            }
+        )
+        for one in held
+    )
