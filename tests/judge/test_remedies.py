@@ -23,11 +23,7 @@ if TYPE_CHECKING:
     from toolmatrix.request.read import Surroundings
 
 BOOK = signatures.load()
-ISSUES = [
-    pytest.param(row, id=f"{row['issue']}-{number}")
-    for name in ("first", "apart")
-    for number, row in enumerate(logs.issues(name))
-]
+ISSUES = [row for name in ("first", "apart") for row in logs.issues(name)]
 REMEDIES: dict[str, dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "remedies.yaml").read_text()
 )
@@ -55,7 +51,7 @@ def lines_of(row: Mapping[str, Any]) -> list[str]:
     return [*row.get("above", ()), row["line"], *row.get("below", ())]
 
 
-@pytest.mark.parametrize("row", ISSUES)
+@pytest.mark.parametrize("row", ISSUES, ids=lambda row: row["issue"])
 def test_a_reported_line_names_its_components_or_nothing(
     place: Surroundings, row: Mapping[str, Any]
 ) -> None:
@@ -67,7 +63,9 @@ def test_a_reported_line_names_its_components_or_nothing(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("row", [row for row in ISSUES if row.values[0]["between"]])
+@pytest.mark.parametrize(
+    "row", [row for row in ISSUES if row["between"]], ids=lambda row: row["issue"]
+)
 def test_a_reported_line_is_told_with_the_cure_that_helps(
     place: Surroundings, row: Mapping[str, Any]
 ) -> None:

@@ -210,6 +210,11 @@ def test_a_line_is_known_however_it_is_written(
         ("test_cannot open shared object file libcudart.so.12 PASSED", False),
         ("a.py::test_out ... ok\tnvcc fatal   : Unsupported gpu architecture 'compute_86'", True),
         ("+ nvcc -c a.cu nvcc fatal   : Unsupported gpu architecture 'compute_86'", True),
+        (
+            "+ nvcc -c a.cu nvcc fatal   : Value 'native' is not defined for option 'gpu-architecture'",
+            True,
+        ),
+        ("+    raise ImportError: libcudart.so.12: cannot open shared object file", False),
         ("++ nvcc -arch=sm_86 --note 'Unsupported gpu architecture compute_86' a.cu", False),
         ("+ sh -c 'nvcc a.cu || echo \"fatal: Unsupported gpu architecture sm_86\"'", False),
         ("+ echo error: Unsupported gpu architecture 'compute_86'", False),
