@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Protocol
 
-    class Files(Protocol):
+    class StoredFiles(Protocol):
         """Where the files of a store are."""
 
         def read(self, name: str) -> bytes | None:
@@ -50,7 +50,7 @@ _STALE = 3600
 class DocumentStore:
     """Documents by kind and key, of a schema that is theirs."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: StoredFiles) -> None:
         self.files = files
 
     def get(self, schema: str, kind: str, key: str) -> dict[str, Any] | None:
