@@ -269,3 +269,33 @@ def test_no_line_takes_a_pattern_long(piece: str) -> None:
     ]
     for pattern in patterns:
         pattern.search(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        (
+            "Found cuDNN version 8600, but JAX was built against version 8906, which is newer.",
+            {"cudnn": "8.6", "built": "8.9.6", "by": "JAX"},
+        ),
+        (
+            "Found cuDNN version 90100, but JAX was built against version 90501, which is newer.",
+            {"cudnn": "9.1", "built": "9.5.1", "by": "JAX"},
+        ),
+        (
+            "Found CUDA version 11080, but JAX was built against version 12010, which is newer.",
+            {"file": "CUDA", "cuda": "11.8", "built": "12.1", "by": "JAX"},
+        ),
+    ],
+)
+def test_numbers_of_headers_are_read_as_releases(line: str, values: dict[str, str]) -> None:
+    (match,) = observed(line).matches
+    assert match.values == values
+
+
+def test_who_needs_something_may_stand_in_the_first_line() -> None:
+    text = (
+        "E external/xla/xla/stream_executor/cuda/cuda_dnn.cc:439]\n"
+        "Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR\n"
+    )
+    assert [match.callers for match in observed(text).matches] == [("jax",)]
