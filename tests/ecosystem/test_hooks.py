@@ -47,13 +47,15 @@ def files(hook: str) -> re.Pattern[str]:
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: str(hook["id"]))
 def test_a_hook_is_a_line_of_the_command(hook: dict[str, Any]) -> None:
-    words = [*shlex.split(hook["entry"]), *hook.get("args", [])]
+    line, _, behind = re.sub(r"^sh -c '", "", hook["entry"]).partition(' "$@" || ')
+    assert bool(behind) is hook["entry"].startswith("sh ")
+    words = [*shlex.split(line), *hook.get("args", [])]
     given = ["ours.toolmatrix.yaml"] if hook.get("pass_filenames", True) else []
     parsed = parse([*words[1:], *given])
     assert words[0] == "toolmatrix"
     assert parsed.command
     assert hook["id"] == f"toolmatrix-{parsed.command.name}"
-    assert hook["name"] == hook["entry"]
+    assert hook["name"] == line
     assert hook["language"] == "python"
 
 
@@ -69,10 +71,39 @@ def test_a_hook_is_a_line_of_the_command(hook: dict[str, Any]) -> None:
         ("toolmatrix-check", "facts/ours.toolmatrix.yml", True),
         ("toolmatrix-check", "ours.toolmatrix.yaml", True),
         ("toolmatrix-check", ".github/workflows/toolmatrix.yml", False),
+        ("toolmatrix-judge", "docker/Dockerfile.gpu", True),
+        ("toolmatrix-judge", "x86.Dockerfile", True),
+        ("toolmatrix-judge", "requirements/dev-requirements.txt", False),
+        ("toolmatrix-judge", "requirements-dev.txt", True),
+        ("toolmatrix-judge", ".devcontainer/devcontainer.json", True),
+        ("toolmatrix-judge", "docs/Dockerfiles.md", False),
     ],
 )
 def test_a_hook_is_run_for_its_files(hook: str, path: str, run: bool) -> None:
     assert bool(files(hook).search(path)) is run
+
+
+@pytest.mark.process
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("FROM alpine\n", 0), ("RUN pip install tensorflow==2.6.5 numpy==2.0.0\n", 1), (None, 2)],
+)
+def test_only_what_facts_refuse_keeps_from_a_commit(
+    here: Path, cache: str, text: str | None, code: int
+) -> None:
+    if text is not None:
+        (here / "Dockerfile").write_text(f"FROM python:3.9\n{text}")
+    entry = next(hook["entry"] for hook in HOOKS if hook["id"] == "toolmatrix-judge")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    ended = subprocess.run(
+        [*shlex.split(entry), "Dockerfile"],
+        cwd=here,
+        env=os.environ | {"PATH": path, "XDG_CACHE_HOME": cache},
+        check=False,
+        capture_output=True,
+    )
+    assert ended.returncode == code, ended
 
 
 @pytest.mark.process
@@ -100,6 +131,7 @@ def test_pre_commit_installs_and_runs_them(real: Cli, here: Path, cache: str) ->
         "toolmatrix lock --check": "Passed",
         "toolmatrix render --check": "Failed",
         "toolmatrix check": "Failed",
+        "toolmatrix judge": "Passed",
     }, found.stdout
     assert "\n+RUN true\n" in found.stdout or "\n-RUN true\n" in found.stdout
     assert "\n  --> ours.toolmatrix.yaml:3:" in found.stdout
