@@ -487,9 +487,18 @@ GROUPS = {
     "Ask": ("resolve", "explain", "why-not", "matrix"),
     "Look around": ("list", "search", "show", "what", "plan", "facts", "export"),
     "Keep an answer, and build it": ("lock", "upgrade", "render", "fetch", "build", "page"),
-    "Look inside": ("diff", "validate", "inventory", "doctor", "diagnose", "stages"),
+    "Look inside": (
+        "judge",
+        "diff",
+        "validate",
+        "merge",
+        "inventory",
+        "doctor",
+        "diagnose",
+        "stages",
+    ),
     "Keep the matrix": ("check", "audit", "harvest"),
-    "This program": ("rule", "config", "completion", "help"),
+    "This program": ("mcp", "rule", "config", "completion", "help"),
 }
 
 
