@@ -238,9 +238,10 @@ class Folder:
 def folder(
     tmp_path: Path, cache: str, _opened_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> Folder:
-    """A folder with docs/logs to run a page in; `check` starts no processes there."""
+    """A folder with docs/logs and docs/files to run a page in; `check` starts no processes there."""
     work = tmp_path / "work"
-    shutil.copytree(ROOT / "docs" / "logs", work / "docs" / "logs")
+    for name in ("logs", "files"):
+        shutil.copytree(ROOT / "docs" / name, work / "docs" / name)
     monkeypatch.chdir(work)
     monkeypatch.setattr(checks, "processors", lambda: 1)
     return Folder(work, cache)

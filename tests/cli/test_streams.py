@@ -48,6 +48,7 @@ LINES = {
     "build": ["build"],
     "stages": ["stages", "--from-log", str(ROOT / "docs/logs/cuda-13.0.log")],
     "diagnose": ["diagnose", str(ROOT / "docs/logs/build.log")],
+    "judge": ["judge", str(ROOT / "docs/files/requirements.txt")],
     "inventory": ["inventory", "folder"],
     "validate": ["validate", "folder", "--expect", "gcc==1"],
     "merge": ["merge", str(ROOT / "docs/logs/shard-1.jsonl")],

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tests.images import images
 from tests.inventory import test_offload
 from tests.logs import captured as logs
-from toolmatrix.errors import SubjectError
+from toolmatrix.errors import ManifestError, SubjectError
 from toolmatrix.images import archive
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
@@ -27,6 +27,8 @@ from toolmatrix.images.tree import Tree
 from toolmatrix.inventory import offload, rpm
 from toolmatrix.inventory.observe import Look, observe
 from toolmatrix.logs import log, signatures
+from toolmatrix.manifests import files, read
+from toolmatrix.resources import load_yaml
 
 if TYPE_CHECKING:
     import tarfile
@@ -164,11 +166,31 @@ def _logs() -> Iterator[bytes]:
         yield "\n".join([*logs.noise(4, start), *lines[start : start + 4]]).encode()
 
 
+def _manifest(data: bytes) -> None:
+    # The first byte picks the kind, as a name does.
+    name = MANIFESTS[data[0] % len(MANIFESTS)] if data else MANIFESTS[0]
+    with suppress(ManifestError):
+        read.manifest(files.decoded(data[1:], name))
+
+
+def _manifests() -> Iterator[bytes]:
+    """What public files ask for, each behind the byte of its kind."""
+    for case in load_yaml(str(Path(__file__).parents[1] / "manifests" / "public.yaml")):
+        name = case["path"].rpartition("/")[2]
+        kind = next((at for at, one in enumerate(MANIFESTS) if one in name), 0)
+        yield bytes([kind]) + case["text"].encode()
+
+
+MANIFESTS = (
+    *("Dockerfile", "requirements.txt", "environment.yml", "compose.yaml"),
+    *("pyproject.toml", "devcontainer.json"),
+)
 READERS = {
     "archive": Reader(_archive, _archives),
     "elf": Reader(_elf, _elves),
     "record": Reader(_records, _recorded),
     "rpm": Reader(_rpm, _databases),
     "log": Reader(_log, _logs),
+    "manifest": Reader(_manifest, _manifests),
 }
 """The readers by name."""

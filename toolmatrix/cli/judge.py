@@ -14,7 +14,7 @@ def run(context: Context) -> int:
     from toolmatrix.api import manifests
 
     paths = [context.path(path) for path in context.arguments]
-    progress = Progress(context, "judging", "files")
-    found = manifests.judged(context.index(), paths, seen=progress.at)
+    index, progress = context.index(), Progress(context, "judging", "files")
+    found = manifests.judged(index, paths, seen=progress.at)
     progress.end()
     return context.give(found)

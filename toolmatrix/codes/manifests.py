@@ -11,12 +11,22 @@ if TYPE_CHECKING:
     from toolmatrix.finding import Words
 
 
+def short(text: str) -> str:
+    """What a part is, without where it comes from: `cuda 12.0.1` of `cuda 12.0.1 of nvidia/cuda:12.0.1-devel`."""
+    return text.partition(" of ")[0].partition(", ")[0]
+
+
 class ManifestFinding(Finding):
     """What a file asks for; `places` is where each of `asked` stands, and `environment` the stage or service."""
 
     asked: tuple[str, ...]
     places: tuple[Position, ...]
     environment: str = ""
+
+    @property
+    def named(self) -> str:
+        """All that was asked for, in a few words each."""
+        return listing([short(one) for one in self.asked])
 
 
 class RefusedTogether(ManifestFinding):
@@ -25,8 +35,7 @@ class RefusedTogether(ManifestFinding):
     code = "TM106"
 
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
-        named = listing(self.asked)
-        return f"{named} do not go together" if len(self.asked) > 1 else f"{named} cannot be had"
+        return f"{self.named} {'do not go together' if len(self.asked) > 1 else 'cannot be had'}"
 
 
 class BuiltBySource(ManifestFinding):
@@ -36,4 +45,4 @@ class BuiltBySource(ManifestFinding):
     advice = "take a release that has one, or let the file install what compiling it needs"
 
     def sentence(self, words: Words) -> str:  # noqa: ARG002 - it names what the file says
-        return f"no wheel fits {listing(self.asked)}: pip compiles a source distribution, if there is one"
+        return f"no wheel fits {self.named}: pip compiles a source distribution, if there is one"

@@ -11,7 +11,7 @@ import re
 from toolmatrix.judge.manifests import judge
 from toolmatrix.manifests import names as called
 from toolmatrix.manifests import read
-from toolmatrix.manifests.model import PYTHON, VARIABLE
+from toolmatrix.manifests.model import PYTHON
 from toolmatrix.manifests.traced import FileText
 from toolmatrix.request.judged import Edit
 from toolmatrix.request.manifests import ARCH, BASE, plain
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.facts.index import Index
     from toolmatrix.manifests.model import ProjectManifest
+    from toolmatrix.manifests.traced import Traced
     from toolmatrix.request.judged import JudgedManifest, ManifestRefusal
     from toolmatrix.request.manifests import AskedPart
     from toolmatrix.solve.request import Ask
@@ -95,7 +96,7 @@ class _Search:
             if self.tried >= _TRIED:
                 break
             self.tried += 1
-            changed = judge(self.index, _reread(judged, replacements))
+            changed = judge(self.index, _reread(judged, replacements), paired=False)
             still = _hard(changed)
             if _known(changed) < _known(judged) or len(still) >= len(left):
                 continue
@@ -128,7 +129,7 @@ def _reread(judged: JudgedManifest, replacements: Sequence[Replacement]) -> Proj
 def candidates(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
     """The changes of a file that may mend a refusal, the cheapest first."""
     seen = set()
-    for one in (*_by_repairs(index, refusal), *_by_images(index, refusal), *_by_dropping(refusal)):
+    for one in (*_by_repairs(index, refusal), *_by_images(index, refusal)):
         if one and one not in seen:
             seen.add(one)
             yield one
@@ -141,7 +142,7 @@ def _by_repairs(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replac
         found = []
         for old, new in repair.changes:
             part = _part(refusal, old)
-            one = part and new and _replaced(refusal, part, new.selector.removeprefix("=="))
+            one = part and new and _replaced(part, new.selector.removeprefix("=="))
             if not one:
                 break
             found.append(one)
@@ -162,10 +163,10 @@ def _part(refusal: ManifestRefusal, ask: Ask) -> AskedPart | None:
     )
 
 
-def _replaced(refusal: ManifestRefusal, part: AskedPart, release: str) -> Replacement | None:
+def _replaced(part: AskedPart, release: str) -> Replacement | None:
     """A part with another release in its place."""
     if part.component == ARCH:
-        return _arch(refusal, part, release)
+        return _arch(part, release)
     if part.version is None or part.version.span is None:
         return None
     # A tag that nobody knows may not be there.
@@ -189,18 +190,23 @@ def _at(part: AskedPart, text: str) -> Replacement | None:
     return Replacement(part.version.source, *span, text) if part.version and span else None
 
 
-def _arch(refusal: ManifestRefusal, part: AskedPart, release: str) -> Replacement | None:
+def _arch(part: AskedPart, release: str) -> Replacement | None:
     one = called.variables()[part.item.name]
     found = re.fullmatch(one["back"], release)
     if not found or part.version is None:
         return None
-    if any(
-        other.component == ARCH and other.asks[0].selector == release for other in refusal.parts
-    ):
-        return _dropped(part)
     told = part.version.text
     suffix = told[told.index("+") :] if "+" in told else ""
-    return _at(part, one["said"].format(*found.groups()) + suffix)
+    word = one["said"].format(*found.groups()) + suffix
+    # To leave an arch out is to leave a device out, which is for nobody else to decide.
+    listed = re.split(r"[^\w.+]+", _line_of(part.version))
+    return None if word in listed else _at(part, word)
+
+
+def _line_of(text: Traced) -> str:
+    whole, start = text.source.text, text.at[0]
+    end = whole.find("\n", start)
+    return whole[whole.rfind("\n", 0, start) + 1 : end if end >= 0 else len(whole)]
 
 
 def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
@@ -232,25 +238,3 @@ def _by_images(index: Index, refusal: ManifestRefusal) -> Iterator[tuple[Replace
             one = _at(part, version)
             if one:
                 yield (one,)
-
-
-def _by_dropping(refusal: ManifestRefusal) -> Iterator[tuple[Replacement, ...]]:
-    for part in refusal.parts:
-        one = _dropped(part) if part.item.kind == VARIABLE else None
-        if one:
-            yield (one,)
-
-
-def _dropped(part: AskedPart) -> Replacement | None:
-    """A word of a list left out, with the sign that parts it from its neighbour."""
-    span = part.version.span if part.version else None
-    if part.version is None or span is None:
-        return None
-    text, (start, end) = part.version.source.text, span
-    if text[start - 1 : start] in (" ", ";", ","):
-        start -= 1
-    elif text[end : end + 1] in (" ", ";", ","):
-        end += 1
-    else:
-        return None
-    return Replacement(part.version.source, start, end, "")

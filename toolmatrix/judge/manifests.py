@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from toolmatrix.codes.manifests import ManifestFinding
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import Incompatibility
-    from toolmatrix.manifests.model import Asked, ProjectManifest
+    from toolmatrix.manifests.model import ProjectManifest
     from toolmatrix.request.manifests import AskedPart, AskedParts
     from toolmatrix.solve.grounds import Core
     from toolmatrix.solve.resolve import Unsatisfiable
@@ -48,36 +48,29 @@ _WHEEL, _SOURCE = "wheel", "source"
 _DERIVED = "derived"
 
 
-def judge(index: Index, manifest: ProjectManifest) -> JudgedManifest:
-    """Judge all environments of a manifest."""
+def judge(index: Index, manifest: ProjectManifest, *, paired: bool = True) -> JudgedManifest:
+    """Judge all environments of a manifest; unless `paired`, no pairs are told but what is refused."""
     known: dict[tuple[str, ...], JudgedEnvironment] = {}
-    return JudgedManifest(
-        manifest=manifest,
-        environments=tuple(_environment(index, asked, known) for asked in manifest.environments),
-    )
+    found = []
+    for asked in manifest.environments:
+        parts = reading.parts(index, asked)
+        # Many an extra of a project adds nothing that facts are about.
+        key = tuple(f"{part.text} {part.item.where}" for part in parts.parts)
+        if key not in known:
+            known[key] = _environment(index, parts, paired=paired)
+        found.append(known[key].replace(name=asked.name, unknown=parts.unknown))
+    return JudgedManifest(manifest=manifest, environments=tuple(found))
 
 
-def _environment(
-    index: Index, asked: Asked, known: dict[tuple[str, ...], JudgedEnvironment]
-) -> JudgedEnvironment:
-    parts = reading.parts(index, asked)
-    # Many an extra of a project adds nothing that facts are about.
-    key = tuple(f"{part.text} {part.item.where}" for part in parts.parts)
-    if key in known:
-        return known[key].replace(name=asked.name, unknown=parts.unknown)
-    found = known[key] = _judged(index, asked, parts)
-    return found
-
-
-def _judged(index: Index, asked: Asked, parts: AskedParts) -> JudgedEnvironment:
+def _environment(index: Index, parts: AskedParts, *, paired: bool) -> JudgedEnvironment:
     judged = _Environment(index, parts)
     refusals = tuple(judged.refusals())
     return JudgedEnvironment(
-        name=asked.name,
+        name=parts.name,
         parts=parts.parts,
         unknown=parts.unknown,
         refusals=refusals,
-        pairs=tuple(judged.pairs(refusals)),
+        pairs=tuple(judged.pairs(refusals)) if paired else (),
     )
 
 
@@ -273,12 +266,15 @@ class _Environment:
             for ground in grounds
             if self.about_wheels(ground.subject, ground.kind, ground.component)
         ]
-        open_ends = {part.component for part in held if part.open or part.item.kind != PIP}
+        # An index that nobody read may have wheels of whatever is required besides.
+        if wheels and any(part.open for part in held):
+            return None
+        others = {part.component for part in held if part.item.kind != PIP}
         kind: type[ManifestFinding] = RefusedTogether
         for name in wheels:
             of = self.components[name]["variant_of"] or name
-            # Of what comes by conda, in an image or from an index that nobody read no wheel of the index speaks.
-            if of in open_ends and any(part.component == of for part in held):
+            # Of what comes by conda or in an image no wheel of the index speaks.
+            if of in others:
                 return None
             if of not in called.wheels_alone():
                 kind = BuiltBySource
@@ -344,21 +340,22 @@ class _Environment:
                         clashes[part.text, other.text] = refusal.finding.facts
         target = self.targets[0]
         for place, part in enumerate(self.parts):
-            way: Way | None = None
+            ways: dict[str, Way] = {}
             for other in self.parts[place + 1 :]:
                 # Of several archs each is for a device of its own.
                 if part.component == other.component:
                     continue
                 if (part.text, other.text) in clashes:
-                    yield JudgedPair(part, other, REFUSED, "", clashes[part.text, other.text])
+                    facts = clashes[part.text, other.text]
+                    yield JudgedPair(part, other, REFUSED, "", facts)
                     continue
-                from_ = _WHEEL if self.is_package(part) or self.is_package(other) else _SOURCE
-                if part.component == ARCH or way is None:
-                    request = self.request(
-                        [part] if part.component != ARCH else [], target, from_, self.accelerator
-                    )
-                    way = Way(self.index, request, part.component)
-                yield self.pair(part, other, way)
+                packaged = self.is_package(part) or self.is_package(other)
+                from_ = _WHEEL if packaged else _SOURCE
+                if from_ not in ways:
+                    held = [] if part.component == ARCH else [part]
+                    request = self.request(held, target, from_, self.accelerator)
+                    ways[from_] = Way(self.index, request, part.component)
+                yield self.pair(part, other, ways[from_])
 
     def pair(self, part: AskedPart, other: AskedPart, way: Way) -> JudgedPair:
         at = self.index.scale(part.component).select(part.asks[0].selector)

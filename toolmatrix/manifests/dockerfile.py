@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from toolmatrix.manifests import installers, shell
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from toolmatrix.manifests.shell import Word
     from toolmatrix.manifests.traced import FileText
 
-_WORDS = frozenset(
+WORDS = frozenset(
     [
         "ADD",
         "ARG",
@@ -39,6 +40,7 @@ _WORDS = frozenset(
         "WORKDIR",
     ]
 )
+"""The instructions of Docker."""
 _ESCAPE = re.compile(r"#\s*escape\s*=\s*([\\`])\s*$", re.IGNORECASE)
 _DIRECTIVE = re.compile(r"#\s*\w+\s*=")
 _HEREDOC = re.compile(r"<<(-?)([\"']?)([A-Za-z_]\w*)\2")
@@ -92,7 +94,7 @@ def instructions(source: FileText) -> Iterator[Instruction]:
         documents: list[Traced] = []
         if word in ("RUN", "COPY", "ADD"):
             place = _documents(source, lines, place, rest.text, documents)
-        if word in _WORDS:
+        if word in WORDS:
             yield Instruction(word=word, line=first + 1, rest=rest, documents=tuple(documents))
 
 
@@ -234,7 +236,7 @@ class _Reader:
             rest = rest[found.end() :]
         script = rest
         # A list of words is run without a shell, so that no variable is put in.
-        if rest.text.startswith("["):
+        if _is_list(rest.text):
             words = _listed(rest)
             stage.items += installers.installed(
                 [shell.ShellCommand(words=tuple(words), variables={})],
@@ -264,6 +266,15 @@ def _unquoted(value: Traced) -> Traced:
     if len(value) >= 2 and value.text[0] == value.text[-1] and value.text[0] in "\"'":
         return value[1:-1]
     return value
+
+
+def _is_list(text: str) -> bool:
+    # What is no list of texts is a command that begins with a test.
+    try:
+        found = json.loads(text) if text.startswith("[") else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, list) and all(isinstance(one, str) for one in found)
 
 
 def _listed(text: Traced) -> list[Word]:

@@ -228,22 +228,19 @@ class _Session:
             )
 
     def conda(self, words: list[Word]) -> Iterator[Item]:
-        verbs = ("install", "create")
-        place = next((at for at, word in enumerate(words) if word.plain in verbs), None)
+        plain = [word.plain for word in words]
         # `conda run -n NAME pip install ...` is a command of pip.
-        if words[:1] and words[0].plain == "run":
-            rest = [word for word in words[1:] if not word.plain.startswith("-")]
-            inner = next((at for at, word in enumerate(rest) if word.plain.startswith("pip")), None)
-            if (
-                inner is not None
-                and rest[inner + 1 : inner + 2]
-                and rest[inner + 1].plain == "install"
-            ):
-                yield from self.pip(rest[inner + 2 :], "", {})
-        if place is None:
+        if plain[:1] == ["run"]:
+            named = {"pip", "pip3", "python", "python3"} & set(plain)
+            inner = min((plain.index(name) for name in named), default=None)
+            python, rest = _pip(plain[inner], words[inner:]) if inner is not None else ("", ())
+            if rest and rest[0].plain == "install":
+                yield from self.pip(rest[1:], python, {})
             return
-        for word in self.told(words[place + 1 :], _CONDA_VALUED):
-            yield from conda.spec(word.text, self.unread)
+        place = next((at for at, word in enumerate(plain) if word in ("install", "create")), None)
+        if place is not None:
+            for word in self.told(words[place + 1 :], _CONDA_VALUED):
+                yield from conda.spec(word.text, self.unread)
 
     def system(self, words: Sequence[Word]) -> Iterator[Item]:
         for word in self.told(words, _SYSTEM_VALUED):

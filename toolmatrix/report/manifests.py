@@ -5,6 +5,7 @@ Lines of files were written by strangers: they pass through `terminal.printable`
 
 from __future__ import annotations
 
+from toolmatrix.codes.manifests import short
 from toolmatrix.report import claims, findings, terminal
 from toolmatrix.report.annotations import Annotation, commands
 from toolmatrix.report.answer import head
@@ -154,8 +155,8 @@ class ManifestReport:
         pairs = [pair for pair in file.judged.pairs() if pair.says == FINE] if file.judged else []
         if not pairs:
             return []
+        more = max(0, len(pairs) - _MOST)
         rows = [_row(self.index, pair, notes) for pair in pairs[:_MOST]]
-        more = len(pairs) - len(rows)
         lines = [f"  {line}" for line in terminal.columns(rows)]
         tail = [f"  and {more} more (--json)"] if more else []
         return [screen.style("facts join", "yes"), *lines, *tail]
@@ -228,7 +229,8 @@ class ManifestReport:
 
 def _row(index: Index, pair: JudgedPair, notes: claims.Notes) -> tuple[str, ...]:
     marks = notes.mark(record.source for record in index.known(pair.facts))
-    return printable(pair.one.text), printable(pair.other.text), pair.evidence, marks
+    sides = (printable(short(one.text)) for one in (pair.one, pair.other))
+    return (*sides, pair.evidence, marks)
 
 
 def _listed(title: str, found: Sequence[NotRead], screen: Terminal) -> list[str]:

@@ -135,6 +135,9 @@ class _Reader:
         carried: bool = False,
     ) -> None:
         """A part about a component with releases, told apart where the matrix has none of them."""
+        # A matrix of one's own may have none of it.
+        if component not in self.components:
+            return
         text = text or f"{component}{selector if selector[:1] in '<>=!~' else f' {selector}'}"
         try:
             admitted = self.names.scale(component).select(selector or "*")
@@ -182,13 +185,15 @@ class _Reader:
         found = called.image(name)
         told = {key: value for key, value in found.groupdict().items() if value} if found else {}
         spans = {key: _of_tag(item, name, found, key) for key in told} if found else {}
-        if name in self.names.scale(BASE).versions:
+        if BASE in self.components and name in self.names.scale(BASE).versions:
             told = dict(self.carried(name))
         elif not found:
             self.unknown.append(NotRead(text=item.text, why="nobody read what this image holds"))
         for component, value in told.items():
             span = spans.get(component)
             if component in ("codename", "distro"):
+                if "distro" not in self.components:
+                    continue
                 distro = spelling.distro(self.names, value)
                 if distro:
                     text = f"distro {distro} of {name}"
@@ -220,7 +225,7 @@ class _Reader:
         listed = name in header["packages"] or name in called.packages()
         component = known or (self.names.called(name) if listed else "")
         # What the matrix does not speak of at all is no news: most packages are none of its components.
-        if not component:
+        if component not in self.components:
             return
         if component == "python":
             self.said(item)
@@ -323,6 +328,8 @@ class _Reader:
     def variable(self, item: Item) -> None:
         """Codegen archs that a variable lists."""
         one = called.variables()[item.name]
+        if ARCH not in self.components:
+            return
         for found in re.finditer(r"[^\s;,]+", item.specifier):
             word = re.fullmatch(one["word"], found[0])
             name = one["arch"].format(*word.groups()) if word else ""
@@ -331,7 +338,7 @@ class _Reader:
                 self.unknown.append(NotRead(text=item.text.group(found, 0), why=why))
                 continue
             span = item.text.group(found, 0) if len(item.text) == len(item.specifier) else None
-            text = f"{found[0]} of {item.name}"
+            text = f"arch {found[0]} of {item.name}"
             self.found.append(
                 AskedPart(
                     component=ARCH,

@@ -1,0 +1,172 @@
+"""`toolmatrix judge`: its forms, its exit codes, bad input; what it finds is the business of tests/judge."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from tests.manifests import patches
+from toolmatrix.manifests import read
+from toolmatrix.resources import schema_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Cli
+
+REQUIREMENTS = "torch==2.5.0\ntorchaudio==2.2.0\nnumba==0.59.1; python_version < '3.12'\n"
+REFUSED = "torch==2.5.0 and torchaudio==2.2.0 do not go together"
+
+
+@pytest.fixture
+def file(here: Path) -> Path:
+    """A file with a refusal, an edit and something that is not read."""
+    path = here / "requirements.txt"
+    path.write_text(REQUIREMENTS)
+    return path
+
+
+def schema() -> dict[str, Any]:
+    with open(schema_path("judged"), encoding="utf-8") as stream:
+        found: dict[str, Any] = json.load(stream)
+    return found
+
+
+def test_a_refusal_is_told_with_its_places_its_fact_and_the_edit(real: Cli, file: Path) -> None:
+    run = real("judge", file.name, COLUMNS="100")
+    assert (run.code, run.err) == (1, "")
+    assert run.out == (
+        f"error[TM106]: {REFUSED}\n"
+        "  --> requirements.txt:1:1  torch==2.5.0\n"
+        "  --> requirements.txt:2:1  torchaudio==2.2.0\n"
+        "    | torchaudio 2.2.0 does not go with torch 2.5.0 (only 2.2.0) (artifact) [1]\n"
+        "\n"
+        "the smallest edit found, with which nothing is refused:\n"
+        "\n"
+        "--- requirements.txt\n"
+        "+++ requirements.txt\n"
+        "@@ -1,3 +1,3 @@\n"
+        "-torch==2.5.0\n"
+        "+torch==2.2.0\n"
+        " torchaudio==2.2.0\n"
+        " numba==0.59.1; python_version < '3.12'\n"
+        "\n"
+        "not read\n"
+        "  requirements.txt:3:1  numba==0.59.1; python_version < '3.12': its marker asks for the Python\n"
+        "\n"
+        "[1] package torchaudio, final releases 0.12.0 to 2.11.0\n"
+        "    Python package index, torchaudio: file lists, METADATA and contents, read 2026-11-22\n"
+        "\n"
+        "requirements.txt: facts forbid it; of 1 pair 1 refused, 0 fine and 0 of which no fact speaks\n"
+    )
+
+
+def test_the_document_has_every_part_pair_and_place(real: Cli, file: Path) -> None:
+    document = real("judge", file.name, "--json").json()
+    jsonschema.validate(document, schema())
+    (told,) = document["files"]
+    assert (document["outcome"], told["outcome"], told["kind"]) == ("no", "no", "requirements")
+    assert told["summary"] == {
+        "refused": 1,
+        "warnings": 0,
+        "pairs": {"fine": 0, "refused": 1, "unknown": 0},
+    }
+    assert [one["where"]["line"] for one in told["findings"][0]["asked"]] == [1, 2]
+    assert told["unread"][0]["where"] == {"path": "requirements.txt", "line": 3, "column": 1}
+    assert "torch==2.2.0" in patches.applied(REQUIREMENTS, told["edit"]["patch"])
+
+
+def test_the_patch_alone_is_what_patch_takes(real: Cli, file: Path) -> None:
+    run = real("judge", file.name, "--format", "patch")
+    assert run.code == 1
+    assert patches.applied(REQUIREMENTS, run.out) == REQUIREMENTS.replace("2.5.0", "2.2.0")
+
+
+@pytest.mark.process
+@pytest.mark.long
+def test_patch_and_git_apply_it(real: Cli, file: Path) -> None:
+    written = real("judge", file.name, "--format", "patch").out.encode()
+    # Applied by the one, and taken back by the other.
+    for command in (["patch", "-p0"], ["git", "apply", "-R", "-p0"], ["git", "apply", "-p0"]):
+        subprocess.run(command, check=True, cwd=file.parent, input=written, capture_output=True)
+    assert file.read_text() == REQUIREMENTS.replace("2.5.0", "2.2.0")
+    assert real("judge", file.name).code == 0
+
+
+def test_ci_systems_see_the_line(real: Cli, file: Path) -> None:
+    github = real("judge", file.name, "--format", "github")
+    assert github.out.startswith(
+        "::error file=requirements.txt,line=1,title=TM106::"
+        f"{REFUSED} (requirements.txt:2:1), because torchaudio 2.2.0 does not go with"
+    )
+    sarif = real("judge", file.name, "--format", "sarif")
+    (result,) = sarif.json()["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["region"] == {
+        "startLine": 1,
+        "startColumn": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "last"),
+    [
+        ("torch==2.5.0\ntorchaudio==2.5.0\n", 0, "nothing forbids it; of 1 pair 0 refused, 1 fine"),
+        ("requests==2\n", 4, "nobody can say; nothing to judge"),
+        ("", 4, "nobody can say; nothing to judge"),
+    ],
+)
+def test_the_exit_code_says_what_came_of_it(
+    real: Cli, file: Path, text: str, code: int, last: str
+) -> None:
+    file.write_text(text)
+    run = real("judge", file.name)
+    assert run.code == code
+    assert run.out.splitlines()[-1].startswith(f"requirements.txt: {last}")
+
+
+def test_what_the_matrix_does_not_know_is_told(real: Cli, here: Path) -> None:
+    (here / "Dockerfile").write_text("FROM example/image:1\nRUN pip install torch==0.1.0\n")
+    out = real("judge", "Dockerfile", COLUMNS="100").out
+    assert out.startswith(
+        "the matrix does not know\n"
+        "  Dockerfile:1:6   example/image:1: nobody read what this image holds\n"
+        "  Dockerfile:2:17  torch==0.1.0: the matrix knows no torch ==0.1.0, but 1.12.0 to "
+    )
+
+
+def test_a_folder_is_all_its_files_and_a_template_is_not_read(real: Cli, file: Path) -> None:
+    (file.parent / "environment.yml").write_text("{% if x %}\na: b: c\n")
+    run = real("judge", ".")
+    assert run.code == 1
+    assert run.out.splitlines()[-3:] == [
+        "./environment.yml: not read",
+        "./requirements.txt: facts forbid it; of 1 pair 1 refused, 0 fine and 0 of which no fact speaks",
+        "2 files: 1 refused and 1 not read",
+    ]
+    jsonschema.validate(real("judge", ".", "--json").json(), schema())
+
+
+def test_what_cannot_be_judged_is_one_error(real: Cli, here: Path) -> None:
+    (here / "empty").mkdir()
+    assert (real("judge", "empty").code, real("judge", "none.txt").code) == (3, 2)
+    (here / "notes.md").write_text("hello\n")
+    run = real("judge", "notes.md")
+    assert (run.code, run.out) == (2, "")
+    assert run.err == (
+        "error[TM909]: nobody knows what this file is\n"
+        "  --> notes.md\n"
+        f"  expected: {read.KINDS}\n"
+        "  found: `notes.md`\n"
+        "help: name it as its tool does\n"
+    )
+
+
+def test_a_matrix_of_ones_own_may_know_nothing_of_it(small: Cli, here: Path) -> None:
+    (here / "Dockerfile").write_text(
+        "FROM ubuntu:focal\nENV TORCH_CUDA_ARCH_LIST=8.0\nRUN pip install torch==2.0 app==1\n"
+    )
+    assert small("judge", "Dockerfile").code == 4

@@ -1,0 +1,248 @@
+"""Files of projects beside the facts: what is refused, what is not, and edits that were solved again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.manifests import patches
+from toolmatrix.api.requests import open_matrix
+from toolmatrix.judge import edits
+from toolmatrix.judge.manifests import judge
+from toolmatrix.manifests import read
+from toolmatrix.manifests.traced import FileText
+from toolmatrix.resources import load_yaml
+
+if TYPE_CHECKING:
+    from toolmatrix.facts.index import Index
+    from toolmatrix.request.judged import JudgedManifest
+
+PUBLIC: list[dict[str, Any]] = load_yaml(
+    str(Path(__file__).parents[1] / "manifests" / "public.yaml")
+)
+
+
+@pytest.fixture(scope="module")
+def index() -> Index:
+    """The built-in matrix."""
+    return open_matrix().index
+
+
+def judged(index: Index, path: str, text: str) -> JudgedManifest:
+    return judge(index, read.manifest(FileText(path, text)))
+
+
+def refused(found: JudgedManifest) -> list[str]:
+    """The code and the parts of each refusal, without where the parts come from."""
+    return sorted(
+        " + ".join(
+            [one.finding.code, *sorted(part.partition(" of ")[0] for part in one.finding.asked)]
+        )
+        for one in found.refusals
+    )
+
+
+def container(*lines: str) -> str:
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        # A toolkit and the code it makes.
+        (
+            container(
+                "FROM nvidia/cuda:11.0.3-devel-ubuntu20.04", 'ENV TORCH_CUDA_ARCH_LIST="8.0;8.6"'
+            ),
+            ["TM106 + arch 8.6 + cuda 11.0.3"],
+        ),
+        (
+            container(
+                "FROM nvidia/cuda:11.1.1-devel-ubuntu20.04", 'ENV TORCH_CUDA_ARCH_LIST="8.0;8.6"'
+            ),
+            [],
+        ),
+        # A wheel that brings its own toolkit beside that of an image, and one that needs it there.
+        (
+            container("FROM nvidia/cuda:11.8.0-devel-ubuntu22.04", "RUN pip install torch==2.1.0"),
+            [],
+        ),
+        (
+            container(
+                "FROM nvidia/cuda:12.1.0-runtime-ubuntu20.04", "RUN pip install tensorflow==2.6.5"
+            ),
+            ["TM106 + cuda 12.1.0 + tensorflow==2.6.5"],
+        ),
+        (
+            container(
+                "FROM nvidia/cuda:11.8.0-runtime-ubuntu20.04", "RUN pip install tensorflow==2.6.5"
+            ),
+            [],
+        ),
+        # The Python of an image, of a distribution, and one that nobody can tell.
+        (
+            container("FROM python:3.12-slim", "RUN pip install torch==2.1.0"),
+            ["TM106 + python 3.12 + torch==2.1.0"],
+        ),
+        (
+            container(
+                "FROM ubuntu:20.04",
+                "RUN apt-get install -y python3-pip",
+                "RUN pip3 install torch==2.5.0",
+            ),
+            ["TM106 + Python 3.8, the python3-pip + torch==2.5.0"],
+        ),
+        (
+            container(
+                "FROM ubuntu:20.04",
+                "RUN apt-get install -y python3-pip python3.9",
+                "RUN pip3 install torch==2.5.0",
+            ),
+            [],
+        ),
+        # What is installed later takes the place of what was there.
+        (
+            container(
+                "FROM python:3.12", "RUN pip install torch==2.1.0", "RUN pip install torch==2.5.0"
+            ),
+            [],
+        ),
+        # No wheel is no refusal where a source distribution may be built.
+        (
+            container("FROM python:3.12", "RUN pip install numpy==1.19.5"),
+            ["TM107 + numpy==1.19.5 + python 3.12"],
+        ),
+        # Requirements bind nobody who goes without them, or has a package of conda's.
+        (
+            container(
+                "FROM python:3.10",
+                "RUN pip install numpy==1.26.4",
+                "RUN pip install --no-deps tensorflow==2.10.0",
+            ),
+            [],
+        ),
+        (
+            container(
+                "FROM python:3.10", "RUN pip install --no-deps numpy==1.17.5 tensorflow==2.10.0"
+            ),
+            ["TM107 + numpy==1.17.5 + python 3.10"],
+        ),
+        (container("FROM a", "RUN conda install onnx=1.12.0 protobuf=3.20.3"), []),
+        # Releases before those that the matrix knows are not none.
+        (container("FROM python:3.7", "RUN pip install jax"), []),
+        # An index that nobody read may have what no other one has.
+        (
+            container(
+                "FROM python:3.12",
+                "RUN pip install --extra-index-url https://example.org/simple torch==2.1.0",
+            ),
+            [],
+        ),
+        # What runs on ROCm or on ARM is judged there.
+        (container("FROM rocm/dev-ubuntu-22.04:6.0", "ENV PYTORCH_ROCM_ARCH=gfx90a"), []),
+        (
+            container(
+                "FROM --platform=linux/arm64 python:3.10",
+                "RUN pip install tensorflow-cpu-aws==2.10.0",
+            ),
+            [],
+        ),
+    ],
+)
+def test_what_facts_refuse_of_a_dockerfile(index: Index, text: str, told: list[str]) -> None:
+    assert refused(judged(index, "Dockerfile", text)) == told
+
+
+def test_a_refusal_names_the_places_the_facts_and_their_evidence(index: Index) -> None:
+    found = judged(index, "requirements.txt", "# x\ntorch==2.5.0\ntorchaudio==2.2.0\n")
+    (one,) = found.refusals
+    assert [str(place) for place in one.finding.places] == [
+        "requirements.txt:2:1",
+        "requirements.txt:3:1",
+    ]
+    assert one.finding.facts == ("torchaudio-wheels/2.2.0#torch",)
+    assert [ground.evidence for ground in one.finding.grounds] == ["artifact"]
+    assert {pair.says for pair in found.pairs()} == {"refused"}
+
+
+def test_an_index_tells_the_builds(index: Index) -> None:
+    lines = "--index-url https://download.pytorch.org/whl/{}\ntorch==2.1.0\nvllm==0.3.3\n"
+    text = lines.format("cu118")
+    (part, _) = judged(index, "requirements.txt", text).environments[0].parts
+    assert part.asks[1].selector == "*+cu118@pytorch/*"
+
+
+def edited(index: Index, path: str, text: str) -> str:
+    """The changed lines of the smallest edit, after which nothing is refused; empty where there is none."""
+    found = judged(index, path, text)
+    edit = edits.smallest(index, found)
+    if edit is None:
+        return ""
+    ((_, before, after),) = edit.files
+    assert (before, patches.applied(before, edit.patch)) == (text, after)
+    assert not [one for one in judged(index, path, after).refusals if one.hard]
+    return "\n".join(line[1:] for line in edit.patch.splitlines()[2:] if line.startswith("+"))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "told"),
+    [
+        ("requirements.txt", "torch==2.5.0\ntorchaudio==2.2.0", "torch==2.2.0"),
+        ("requirements.txt", "torch==2.1.0\r\nnumpy == 2.0.1\r\n", "torch==2.3.0"),
+        (
+            "environment.yml",
+            "dependencies:\n- python=3.12\n- pip:\n  - tensorflow==2.10\n",
+            "- python=3.10",
+        ),
+        (
+            "Dockerfile",
+            "ARG PY=3.12\nFROM python:${PY}-slim\nRUN pip install torch==2.1.0\n",
+            "ARG PY=3.11",
+        ),
+        (
+            "Dockerfile",
+            "FROM nvidia/cuda:11.0.3-devel-ubuntu20.04\nENV TORCH_CUDA_ARCH_LIST='8.0 8.6+PTX'\n",
+            "ENV TORCH_CUDA_ARCH_LIST='8.0 8.0+PTX'",
+        ),
+        (
+            "Dockerfile",
+            "FROM nvidia/cuda:12.0.1-cudnn8-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST='3.7 8.6'\n",
+            "FROM nvidia/cuda:11.8.0-cudnn8-devel-ubuntu22.04",
+        ),
+        (
+            "Dockerfile",
+            "FROM nvidia/cuda:11.0.3-devel-ubuntu20.04\nENV TORCH_CUDA_ARCH_LIST='8.0 8.6'\n",
+            "FROM nvidia/cuda:11.1.1-devel-ubuntu20.04",
+        ),
+        # A line that comes out of two variables has no place that could be changed, and nothing refused needs no edit.
+        (
+            "Dockerfile",
+            "ARG A=3\nARG B=12\nFROM python:${A}.${B}\nRUN pip install torch==2.1.0\n",
+            "RUN pip install torch==2.2.0",
+        ),
+        ("requirements.txt", "torch==2.5.0\n", ""),
+    ],
+)
+def test_the_smallest_edit_is_applied_and_judged_again(
+    index: Index, path: str, text: str, told: str
+) -> None:
+    assert edited(index, path, text) == told
+
+
+# Judging all takes seconds: every tenth is for everybody.
+CASES = [
+    pytest.param(
+        case, id=f"{case['repository']}-{place}", marks=[pytest.mark.long] if place % 10 else []
+    )
+    for place, case in enumerate(PUBLIC)
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_public_files_are_refused_what_is_refused_and_nothing_else(
+    index: Index, case: dict[str, Any]
+) -> None:
+    found = judged(index, case["path"].rpartition("/")[2], case["text"])
+    assert refused(found) == sorted(case.get("refused", []))
