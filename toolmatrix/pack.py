@@ -79,9 +79,10 @@ class Parts:
         self._crc, self._length = map(int, numbers)
         self.body = len(self.line) + self._length
 
-    def __del__(self) -> None:
+    # At the end of the interpreter `os` may be gone before the last pack is.
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
         if getattr(self, "_file", -1) >= 0:
-            os.close(self._file)
+            close(self._file)
 
     def read(self, start: int, length: int) -> bytes:
         """So many bytes of the file."""

@@ -24,6 +24,9 @@ PACKAGES = {
     "zsh": "the Debian package zsh",
     "fish": "the Debian package fish",
     "dot": "the Debian package graphviz",
+    "groff": "the Debian package groff-base",
+    "mandoc": "the Debian package mandoc",
+    "mkdocs": "the extra `docs` of this package (`pip install -e '.[test,docs]'`)",
 }
 
 
