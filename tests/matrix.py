@@ -10,7 +10,7 @@ import sys
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolmatrix import resources
 from toolmatrix.facts.store import open_index
@@ -75,12 +75,12 @@ def _opened(_root: str, *overlays: str) -> Index:
         return open_index(overlays, {"XDG_CACHE_HOME": folder()})
 
 
-def opened_once(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
+def opened_once(overlays: Sequence[str], env: Mapping[str, str], *making: Any) -> Index:
     """`open_index` of a run in this process: what an earlier one read of the built-in matrix need not be read again."""
     shared = set(overlays) <= {ours()} and resources.builtin_index() is None
     if shared and env.get("XDG_CACHE_HOME") == folder():
         return _opened(resources.matrix_root(), *overlays)
-    return open_index(overlays, env)
+    return open_index(overlays, env, *making)
 
 
 if __name__ == "__main__":

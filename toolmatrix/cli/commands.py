@@ -152,6 +152,7 @@ _ALL = (
         completer="fact",
         own=("source", "stale"),
         formats=("text", "json", *_PICTURES),
+        does="reading facts",
         examples=(
             "toolmatrix facts",
             "toolmatrix facts --source tensorflow-docs",
@@ -165,6 +166,7 @@ _ALL = (
         usage="[NAME...]",
         completer="component",
         formats=("json", "csv"),
+        does="exporting",
         examples=(
             "toolmatrix export --output matrix.json",
             "toolmatrix export torch cudnn --format csv",
@@ -178,6 +180,7 @@ _ALL = (
         own=("check", "upgrade", "recipe", "online", "packages"),
         request=True,
         requests=True,
+        does="locking",
         examples=(
             "toolmatrix lock tensorflow==2.6.5 --target x86,arm",
             "toolmatrix lock onnxruntime==1.18.1 --from wheel --packages",
@@ -192,6 +195,7 @@ _ALL = (
         usage="[LOCK]",
         completer="file",
         formats=("text", "json", *_PICTURES),
+        does="solving",
         examples=("toolmatrix upgrade", "toolmatrix upgrade old.lock --json"),
     ),
     Command(
@@ -218,6 +222,7 @@ _ALL = (
         completer="file",
         own=("only", "stale", "render", "arch"),
         formats=("text", "json", "sarif", "github", *_PICTURES),
+        does="checking the matrix",
         examples=(
             "toolmatrix check",
             "toolmatrix check --only matrix/curated/bazel.yaml",
@@ -232,6 +237,7 @@ _ALL = (
         usage="[NAME...]",
         saves=True,
         own=("from_", "check", "accept"),
+        does="harvesting",
         examples=(
             "toolmatrix harvest numpy",
             "toolmatrix harvest --check",
@@ -247,6 +253,7 @@ _ALL = (
         completer="component",
         own=("online", "from_", "import_", "python", "write", "jobs"),
         formats=("text", "json", "sarif", "github", *_PICTURES),
+        does="auditing",
         examples=(
             "toolmatrix audit",
             "toolmatrix audit torch jax",
@@ -263,6 +270,7 @@ _ALL = (
         own=("check", "force", "list_formats", "online", *_RENDER_OWN),
         request=True,
         formats=("text",),
+        does="rendering",
         examples=(
             "toolmatrix render gcc python --target x86,arm --distro debian12 --output out",
             "toolmatrix render --lock toolmatrix.lock --recipe toolchain --output out",
@@ -393,6 +401,7 @@ _ALL = (
             *_STORE,
         ),
         formats=("text", "json", "jsonl", "junit", "sarif", "github", *_PICTURES),
+        does="validating",
         examples=(
             "toolmatrix validate docker:app:latest --lock toolmatrix.lock",
             "toolmatrix validate oci:layout --expect 'gcc==12.*' --expect arch==arm64",
@@ -417,6 +426,7 @@ _ALL = (
         summary="whether this machine is ready",
         own=("target", "only", "list_checks"),
         formats=("text", "json", "junit", "github", *_PICTURES),
+        does="looking at this machine",
         examples=(
             "toolmatrix doctor",
             "toolmatrix doctor --lock toolmatrix.lock --target x86",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolmatrix.cli.command import Command
     from toolmatrix.cli.options import Options
     from toolmatrix.cli.prepare import Origin, Settings
+    from toolmatrix.cli.progress import Progress, Waiting
     from toolmatrix.cli.settings import SettingsFile
     from toolmatrix.facts.index import Index
 
@@ -119,6 +120,8 @@ class Context(Value):
     # The result, and what is said below it: both are printed when the command has returned.
     pieces: list[Iterable[str]]
     later: list[str]
+    # What is said to go on while the command runs; nothing where it has no word for it.
+    waiting: list[Waiting | Progress]
 
     @property
     def environments(self) -> Mapping[str, SettingsFile]:
@@ -158,7 +161,12 @@ class Context(Value):
         """The index of the matrix in force."""
         from toolmatrix.facts.store import open_index
 
-        return open_index(self.matrices, self.env)
+        return open_index(self.matrices, self.env, self._compiling)
+
+    def _compiling(self) -> Waiting:
+        from toolmatrix.cli.progress import Waiting
+
+        return Waiting(self, "" if self.waiting else "compiling the matrix")
 
     def write(self, text: str) -> None:
         """Give a piece of the result, for stdout or the file of `--output`."""
@@ -188,6 +196,8 @@ class Context(Value):
     def say(self, text: str, *, verbosity: int = 0) -> None:
         """Tell the user at once something that is not part of the result."""
         if not self.options.quiet and self.options.verbose >= verbosity:
+            for waiting in self.waiting:
+                waiting.clear()
             tell(self.stderr, text.rstrip("\n") + "\n")
 
     def say_after(self, text: str) -> None:

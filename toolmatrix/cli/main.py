@@ -117,15 +117,7 @@ class _Run:
         from toolmatrix.cli.prepare import make_context
 
         self.context = context = make_context(parsed, parsed.command, self.env, *self.streams)
-        run = context.command.load()
-        if context.command.does:
-            from toolmatrix.cli.progress import Waiting
-
-            with Waiting(context, " ".join((context.command.does, *context.arguments))):
-                code = run(context)
-        else:
-            code = run(context)
-        context.finish()
+        code = _run(context)
         return 0 if code == 1 and context.options.exit_zero else code
 
     def _complete(self) -> int:
@@ -183,6 +175,25 @@ class _Run:
             return self.context.options.verbose >= 2
         count = self.words.count
         return count("--verbose") + count("-v") + 2 * count("-vv") >= 2
+
+
+def _run(context: Context) -> int:
+    run, command = context.command.load(), context.command
+    if not command.does:
+        code = run(context)
+        context.finish()
+        return code
+    from toolmatrix.cli.progress import Waiting
+
+    waiting = Waiting(context, " ".join((command.does, *context.arguments)))
+    context.waiting.append(waiting)
+    with waiting:
+        code = run(context)
+        # A long result is made while it is written; one that is printed tells by itself that it comes.
+        if context.options.output == "-":
+            waiting.rest()
+        context.finish()
+    return code
 
 
 def version_line() -> str:

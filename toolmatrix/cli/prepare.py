@@ -321,6 +321,7 @@ def make_context(
         terminal=Terminal(),
         pieces=[],
         later=[],
+        waiting=[],
     ).for_environment("")
     # The option may come from a variable, so the settings are merged once without an environment to read it.
     if "environment" in command.options and context.options.environment:

@@ -9,6 +9,8 @@ from toolmatrix.outputs import told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from threading import Thread
+
     from toolmatrix.cli.context import Context
 
 # Seconds without a word; then a progress line, where somebody watches.
@@ -19,18 +21,25 @@ _ERASED = "\r\x1b[K"
 _FIGURES = 12
 # Seconds between two lines in a log, where nobody does.
 APART = 10
+# Seconds before anything can be said of how long it still takes.
+_GUESSED = 5
 
 
 class Progress:
-    """Progress of a command, after a while: `solving 3/7 releases, 2 s`.
+    """Progress of a command, after a while: `solving 30/70 releases, 6 s, about 8 s left`.
 
-    On a terminal it is one line that is written over, in a log a line every ten seconds.
+    On a terminal it is one line that is written over, in the place of what was said to go on; in a log a line every ten
+    seconds.
     """
 
     def __init__(self, context: Context, doing: str, what: str) -> None:
         options = context.options
         stream = context.stderr
         self.stream = stream
+        # What was said before rests, and what else is said takes the line away.
+        self.before = tuple(context.waiting)
+        self.waiting = context.waiting
+        self.waiting.append(self)
         self.words = doing, what
         self.shown = False
         self.watched = stream.isatty()
@@ -43,9 +52,11 @@ class Progress:
         elapsed = time.monotonic() - self.began
         if self.wanted and elapsed > self.next:
             doing, what = self.words
-            said = f"{doing} {done}/{total} {what}, {elapsed:.0f} s"
+            said = f"{doing} {done}/{total} {what}, {elapsed:.0f} s{_left(done, total, elapsed)}"
+            for waiting in self.before if self.watched else ():
+                waiting.rest()
             self.shown = self.watched
-            tell(self.stream, f"\r{said} " if self.watched else f"{said}\n")
+            tell(self.stream, f"{_ERASED}{said} " if self.watched else f"{said}\n")
             self.next = self.next if self.watched else elapsed + APART
 
     def of(self, subject: str, done: int, total: int) -> None:
@@ -55,8 +66,31 @@ class Progress:
 
     def end(self) -> None:
         """Take the line away."""
+        if self in self.waiting:
+            self.waiting.remove(self)
+        self.clear()
+        for waiting in self.before:
+            waiting.go()
+
+    def rest(self) -> None:
+        """Say it no more: another progress takes its place."""
+        self.clear()
+
+    def go(self) -> None:
+        """Nothing: it is said again when there is more to say."""
+
+    def clear(self) -> None:
+        """Take the line away, for something else that is said; it comes again."""
         if self.shown:
+            self.shown = False
             tell(self.stream, _ERASED)
+
+
+def _left(done: int, total: int, elapsed: float) -> str:
+    # As fast as until now: the parts of most work are alike.
+    if not 0 < done < total or elapsed < _GUESSED:
+        return ""
+    return f", about {elapsed * (total - done) / done:.0f} s left"
 
 
 class Waiting:
@@ -70,15 +104,34 @@ class Waiting:
         watched = self.stream.isatty() and not options.quiet and not options.no_progress
         self.wanted = bool(doing) and watched
         self.shown = False
+        self.teller: Thread | None = None
 
     def __enter__(self) -> None:
-        if self.wanted:
+        self.go()
+
+    def go(self) -> None:
+        """Begin to say it, after a while."""
+        if self.wanted and self.teller is None:
             # A thread, as the command is busy with one call that tells nothing of how far it is.
             import threading
 
             self.over = threading.Event()
             self.teller = threading.Thread(target=self._tell, daemon=True)
             self.teller.start()
+
+    def rest(self) -> None:
+        """Say it no more, until it is told to go on."""
+        if self.teller is not None:
+            self.over.set()
+            self.teller.join()
+            self.teller = None
+            self.clear()
+
+    def clear(self) -> None:
+        """Take the line away, for something else that is said; it comes again."""
+        if self.shown:
+            self.shown = False
+            tell(self.stream, _ERASED)
 
     def _tell(self) -> None:
         began, patience = time.monotonic(), PATIENCE
@@ -87,11 +140,7 @@ class Waiting:
             tell(self.stream, f"\r{self.doing}, {time.monotonic() - began:.0f} s ")
 
     def __exit__(self, *_: object) -> None:
-        if self.wanted:
-            self.over.set()
-            self.teller.join()
-            if self.shown:
-                tell(self.stream, _ERASED)
+        self.rest()
 
 
 def summarize(context: Context, markdown: str) -> None:

@@ -17,7 +17,8 @@ from toolmatrix.facts.index import Index, IndexDamaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from toolmatrix.facts.index import Load
     from toolmatrix.facts.records import States
@@ -30,8 +31,15 @@ _KEPT = 4
 _WITH, _WITHOUT = "index-with-", "index-"
 
 
-def open_index(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
-    """The index of the built-in matrix with the user's files on top. Raises MatrixError for a file that is no use."""
+def open_index(
+    overlays: Sequence[str],
+    env: Mapping[str, str],
+    making: Callable[[], AbstractContextManager[object]] | None = None,
+) -> Index:
+    """The index of the built-in matrix with the user's files on top. Raises MatrixError for a file that is no use.
+
+    `making` is entered while one has to be made, which takes seconds.
+    """
     built_in = os.path.join(resources.matrix_root(), "matrix.yaml")
     shipped = "" if overlays else resources.builtin_index()
     if shipped:
@@ -43,7 +51,12 @@ def open_index(overlays: Sequence[str], env: Mapping[str, str]) -> Index:
     folder = cache_folder(env)
     cached = os.path.join(folder, _name(paths)) if folder else ""
     index = _read(cached, paths, keep=True) if cached else None
-    return index if index is not None and _is_current(index, "") else _rebuild(paths, cached)
+    if index is not None and _is_current(index, ""):
+        return index
+    if making is None:
+        return _rebuild(paths, cached)
+    with making():
+        return _rebuild(paths, cached)
 
 
 def _read(path: str, paths: Sequence[str], load: Load | None = None, *, keep: bool) -> Index | None:
