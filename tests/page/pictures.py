@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from playwright.sync_api import sync_playwright
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "pictures"
+
+
+PHONE: Any = {"width": 390, "height": 900}
 
 
 class Picture(NamedTuple):
@@ -31,16 +35,15 @@ PICTURES = (
         "explorer-refusal",
         "#why-not?q=cuda%3D%3D11.0&with=tensorflow%3D%3D2.6.5&arch=sm_86",
         dark=True,
-        height=1150,
+        height=1000,
     ),
     Picture("explorer-heat-map", "#grid?rows=torch-variant&cols=device&from=wheel"),
-    Picture("explorer-timeline", "#timeline", dark=True),
-    Picture(
-        "explorer-phone",
-        "#resolve?q=torch&from=wheel&target=arm&device=orin",
-        width=390,
-        height=1100,
-    ),
+    Picture("explorer-heat-map-phone", "#grid?rows=cuda&cols=arch", dark=True, **PHONE),
+    Picture("explorer-timeline", "#timeline?of=torch&beside=python,driver", height=1000),
+    Picture("explorer-timeline-dark", "#timeline?of=cuda&beside=driver", dark=True),
+    Picture("explorer-coverage", "#coverage", dark=True, height=700),
+    Picture("explorer-changes", "#changes?since=2026-11-10", height=900),
+    Picture("explorer-phone", "#resolve?q=torch&from=wheel&target=arm&device=orin", **PHONE),
 )
 
 
@@ -55,8 +58,12 @@ def take(browser: Browser, address: str, picture: Picture) -> None:
     page.wait_for_selector(".answer, .refused, main table, main svg", state="attached")
     # The facts of a cell come after a moment.
     page.wait_for_timeout(1000)
-    page.screenshot(path=FOLDER / f"{picture.name}.png")
+    path = FOLDER / f"{picture.name}.png"
+    page.screenshot(path=path)
     page.close()
+    # Few colours are enough for text and lines: a quarter of the size.
+    if pngquant := shutil.which("pngquant"):
+        subprocess.run([pngquant, "--force", "--ext=.png", "--speed=1", "12", path], check=True)
 
 
 def main() -> None:
