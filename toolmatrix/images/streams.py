@@ -97,6 +97,12 @@ class Counted:
         self.count += len(data)
         return data
 
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:
+        """Fill a buffer as far as one reading goes; how many bytes came."""
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
     @property
     def digest(self) -> str:
         """Nothing: what is read is not hashed."""
@@ -368,10 +374,8 @@ class _Stepwise:
 def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
     head = packed.peek()
     if head.startswith(_GZIP):
-        import gzip
-
         # It goes on over members, of which eStargz and pigz write many.
-        return gzip.GzipFile(fileobj=packed, mode="rb")  # type: ignore[call-overload]
+        return _gzip()(fileobj=packed, mode="rb")
     if head.startswith(_ZSTD):
         import zstandard
 
@@ -396,6 +400,26 @@ def _opened(packed: Counted, budget: Budget, *, archive: bool) -> Any:
     return None
 
 
+def _gzip() -> Any:
+    # There are wheels of isal for x86 and ARM alone.
+    try:
+        from isal.igzip import IGzipFile
+    except ImportError:
+        from gzip import GzipFile
+
+        return GzipFile
+    return IGzipFile
+
+
+def _errors_of_isal() -> tuple[type[Exception], ...]:
+    try:
+        from isal.igzip_lib import IsalError
+    except ImportError:
+        return ()
+    error: Any = IsalError  # a class, which its stub calls an exception
+    return (error,)
+
+
 def errors() -> tuple[type[Exception], ...]:
     """The exceptions of the unpackers for damaged data."""
     import lzma
@@ -407,6 +431,7 @@ def errors() -> tuple[type[Exception], ...]:
     # The last four come out of readers that meet damage they do not look for.
     return (
         *(tarfile.TarError, zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError, OSError),
+        *_errors_of_isal(),
         *(ValueError, OverflowError, IndexError, KeyError),
     )
 
