@@ -51,8 +51,13 @@ def saved(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.mark.parametrize("form", ["docker:{}", "docker://{}"])
-def test_an_image_is_what_the_engine_saves(reached: Engine, saved: Path, form: str) -> None:
+@pytest.mark.parametrize("in_place", [True, False])
+def test_an_image_is_what_the_engine_saves(
+    reached: Engine, saved: Path, form: str, in_place: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert reached
+    if not in_place:
+        monkeypatch.setattr("toolmatrix.images.storage.read", lambda *_: None)
     read = subjects.observe(f"archive:{saved}")
     found = subjects.observe(form.format(NAME), "linux/amd64")
     assert found.components["distro"][0].version == "debian12"
@@ -185,6 +190,8 @@ def test_an_engine_that_ends_on_the_way_is_no_damaged_image(
                 os.kill(process, signal.SIGKILL)
             return images.everything(path, size, stream)
 
+        # Out of its storage an image is read without it.
+        monkeypatch.setattr("toolmatrix.images.storage.read", lambda *_: None)
         with engines.connected(NAME) as client:
             image = engines.find(client, NAME, NAME)
             with pytest.raises(ToolMissing, match="the engine ended on the way"):
