@@ -10,8 +10,8 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 import toolmatrix
-from toolmatrix.cli.commands import COMMANDS, GROUPS, every_format
-from toolmatrix.cli.help import flags, meaning, usage
+from toolmatrix.cli.commands import COMMANDS, every_format
+from toolmatrix.cli.help import GROUPS, flags, meaning, usage
 from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
 from toolmatrix.facts import pieces
 from toolmatrix.harvest.families import families

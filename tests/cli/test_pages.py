@@ -17,8 +17,8 @@ from tests.cli.conftest import SMALL
 from tests.stages.real import program
 from toolmatrix import errors
 from toolmatrix.cli import man, topics
-from toolmatrix.cli.commands import COMMANDS, GROUPS
-from toolmatrix.cli.help import flags
+from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.help import GROUPS, flags
 from toolmatrix.cli.options import COMMON, OPTIONS
 from toolmatrix.report.rules import load_rules
 from toolmatrix.resources import schema_path

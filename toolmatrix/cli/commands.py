@@ -492,25 +492,6 @@ _ALL = (
 
 COMMANDS: dict[str, Command] = {command.name: command for command in _ALL}
 
-# As people look for them.
-GROUPS = {
-    "Ask": ("resolve", "explain", "why-not", "matrix"),
-    "Look around": ("list", "search", "show", "what", "plan", "facts", "export"),
-    "Keep an answer, and build it": ("lock", "upgrade", "render", "fetch", "build", "page"),
-    "Look inside": (
-        "judge",
-        "diff",
-        "validate",
-        "merge",
-        "inventory",
-        "doctor",
-        "diagnose",
-        "stages",
-    ),
-    "Keep the matrix": ("check", "audit", "harvest"),
-    "This program": ("mcp", "rule", "config", "completion", "help"),
-}
-
 
 def every_format() -> tuple[str, ...]:
     """The formats of all commands."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.cli.commands import COMMANDS, GROUPS
+from toolmatrix.cli.commands import COMMANDS
 from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
 from toolmatrix.errors import UsageError
 from toolmatrix.report.terminal import columns, wrap
@@ -17,6 +17,24 @@ if TYPE_CHECKING:
     from toolmatrix.cli.topics import Topic
     from toolmatrix.report.terminal import Terminal
 
+GROUPS = {
+    "Ask": ("resolve", "explain", "why-not", "matrix"),
+    "Look around": ("list", "search", "show", "what", "plan", "facts", "export"),
+    "Keep an answer, and build it": ("lock", "upgrade", "render", "fetch", "build", "page"),
+    "Look inside": (
+        "judge",
+        "diff",
+        "validate",
+        "merge",
+        "inventory",
+        "doctor",
+        "diagnose",
+        "stages",
+    ),
+    "Keep the matrix": ("check", "audit", "harvest"),
+    "This program": ("mcp", "rule", "config", "completion", "help"),
+}
+"""The commands as people look for them."""
 TITLE = "which versions of a machine-learning tool chain go together, and why"
 # What lists the topics.
 _TOPICS = "topics"

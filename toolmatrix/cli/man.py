@@ -6,8 +6,8 @@ import re
 
 from toolmatrix import __version__
 from toolmatrix.cli import topics
-from toolmatrix.cli.commands import COMMANDS, GROUPS
-from toolmatrix.cli.help import TITLE, flags, meaning, usage
+from toolmatrix.cli.commands import COMMANDS
+from toolmatrix.cli.help import GROUPS, TITLE, flags, meaning, usage
 from toolmatrix.cli.options import COMMON, OPTIONS, REQUEST
 from toolmatrix.report.terminal import wrap
 
