@@ -109,10 +109,8 @@ FOUND = {
 
 @pytest.mark.parametrize("text", FOUND)
 def test_the_first_hit_is_what_was_meant(real: Cli, text: str) -> None:
-    outcome = real("search", *text.split(), "--json")
-    first = outcome.json()["hits"][0]
+    first = real("search", *text.split(), "--json", "--limit", "1").json()["hits"][0]
     assert (first["match"], first["kind"], first["name"], first["command"]) == FOUND[text]
-    assert outcome.out == real("search", text, "--json").out
 
 
 def hits(real: Cli, text: str, *options: str) -> list[dict[str, Any]]:
