@@ -136,6 +136,7 @@ def merge(context: Context) -> int:
     context = context.replace(arguments=list(dict.fromkeys(context.arguments)))
     found = results.merged(map(context.path, context.arguments))
     wanted = _listed(context, context.options.subjects)
+    # Without a list nobody knows what is missing.
     many = [found.get(name) or results.lacking(name) for name in wanted or found]
     return context.give(subjects.report(many, alone=False))
 

@@ -61,6 +61,7 @@ class Referrers:
         """Attach a document with annotations. Raises AccessDenied where that is not allowed."""
         data = _bytes(document)
         config, layer = _descriptor(_EMPTY, _NOTHING), _descriptor(self._media, data)
+        # A registry refuses a manifest that names what it does not have.
         for part, blob in ((config, _NOTHING), (layer, data)):
             self._registry.put_blob(part["digest"], blob)
         manifest = _bytes(

@@ -83,6 +83,7 @@ def _named(top: Node | None) -> Iterator[ScalarNode]:
                 for _, service in node.value:
                     if isinstance(service, yaml.MappingNode):
                         yield from _image_of(service)
+            # Objects of one's own kind hold pods at any depth, under the same keys.
             left += [(child, str(name.value)) for name, child in reversed(node.value)]
 
 

@@ -72,6 +72,7 @@ def merged(paths: Iterable[str]) -> dict[str, Judged]:
             runs.setdefault(body["run"], path)
             own[body["subject"]] = Judged.from_json(body)
 
+        # Compared when it is read to its end, for a later line may say something else.
         KeptLines(path, VERDICTS, take).read()
         for subject, judged in own.items():
             before, where = found.setdefault(subject, (judged, path))

@@ -28,6 +28,7 @@ def spec(text: Traced, unread: list[NotRead]) -> Iterator[Item]:
     """One specification of a package as an item."""
     text = text.strip()
     found = _SPEC.match(text.text)
+    # Of a file or an address the name need not tell what is in it.
     if found is None or text.text.startswith((".", "/")) or "://" in text.text:
         unread.append(NotRead(text=text, why="no specification of a package that conda would take"))
         return
@@ -51,6 +52,7 @@ def selector(text: str) -> str:
 
 def _clause(part: str) -> str:
     if part.startswith("==") or part[:1] in "<>!~":
+        # conda takes `>=1.2.*` for `>=1.2`, and PEP 440 refuses it.
         return part.removesuffix(".*") if part[:1] in "<>" else part
     version = part.lstrip("=")
     if version == "*":
@@ -70,6 +72,7 @@ def read(source: FileText, files: Files) -> ProjectManifest:
         if text is not None:
             items += spec(text, unread)
             continue
+        # A table among the packages is the list for pip, whose lines are those of a requirements file.
         held = [line for line in (part.text() for part in one.get("pip").items()) if line]
         items += _pip(held, files, unread, source)
     return ProjectManifest(

@@ -37,6 +37,7 @@ def _items(root: Marked, unread: list[NotRead]) -> Iterator[Item]:
     for name, (_, options) in root.get("features").fields().items():
         for option, component in names.feature(name).items():
             version = options.get(option).text()
+            # `latest`, `lts` and `none` name no release.
             if version is not None and version.text[:1].isdigit():
                 yield Item(
                     kind=component,

@@ -41,6 +41,7 @@ class FileText:
             last = place + 1 == len(self._starts)
             end = len(self.text) if last else self._starts[place + 1] - 1
             line = whole[start:end]
+            # Editors of Windows end a line with two letters.
             yield line[:-1] if line.text.endswith("\r") else line
 
 
@@ -80,6 +81,7 @@ class Traced:
         at = self.at
         if not at or at[-1] - at[0] != len(at) - 1:
             return None
+        # An edit replaces letters of the file: a value of a variable, or a line that goes on, is not there as it reads.
         held = all(one + 1 == other for one, other in pairwise(at))
         whole = self.source.text[at[0] : at[-1] + 1] == self.text and "\n" not in self.text
         return (at[0], at[-1] + 1) if held and whole else None
@@ -94,6 +96,7 @@ class Traced:
         """Its words, by blanks."""
         found, start = [], 0
         for word in self.text.split():
+            # Of two that are alike the second stands behind the first.
             start = self.text.index(word, start)
             found.append(self[start : start + len(word)])
             start += len(word)
