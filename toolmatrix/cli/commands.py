@@ -359,7 +359,7 @@ _ALL = (
         examples=(
             "toolmatrix judge Dockerfile requirements.txt",
             "toolmatrix judge . --format github",
-            "toolmatrix judge environment.yml --format patch | patch -p0",
+            "toolmatrix judge environment.yml --format patch --output mend.patch",
         ),
     ),
     Command(

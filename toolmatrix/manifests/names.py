@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from functools import lru_cache
 
-from toolmatrix.resources import load_yaml, manifest_names_path
+from toolmatrix.resources import families_path, load_yaml, manifest_names_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,12 +87,17 @@ def wheels_alone() -> frozenset[str]:
     return frozenset(_read()["wheels_alone"]["packages"])
 
 
-@lru_cache(maxsize=1)
 def packages() -> Mapping[str, str]:
     """The component of each package of the index that the matrix reads there."""
-    from toolmatrix.resources import families_path
+    return _packages(families_path())
 
-    body = load_yaml(families_path())
+
+@lru_cache(maxsize=2)
+def _packages(path: str) -> Mapping[str, str]:
+    # Where another matrix stands in the place of the built-in one there are no families.
+    if not os.path.isfile(path):
+        return {}
+    body = load_yaml(path)
     found = dict(body["packages"])
     for family in body["families"].values():
         if family["kind"] in ("index", "published"):
