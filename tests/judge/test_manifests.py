@@ -155,6 +155,15 @@ def test_what_facts_refuse_of_a_dockerfile(index: Index, text: str, told: list[s
     assert refused(judged(index, "Dockerfile", text)) == told
 
 
+def test_a_package_beside_one_that_brings_a_toolkit_takes_that_one(index: Index) -> None:
+    text = container(
+        "FROM nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04",
+        "RUN pip install torch==2.6.0 --index-url https://download.pytorch.org/whl/cu124",
+        "RUN pip install flash-attn==2.5.6",
+    )
+    assert refused(judged(index, "Dockerfile", text)) == []
+
+
 def test_a_refusal_names_the_places_the_facts_and_their_evidence(index: Index) -> None:
     found = judged(index, "requirements.txt", "# x\ntorch==2.5.0\ntorchaudio==2.2.0\n")
     (one,) = found.refusals

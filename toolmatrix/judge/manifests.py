@@ -126,10 +126,12 @@ class _Environment:
             (*plain, *python, *distro), tuple((one, "none") for one in self.froms(plain))
         )
         for part in computing:
-            toolkit = self.toolkit(part)
             beside = [
                 other for other in computing if other is not part and self.joined(part, other)
             ]
+            # Where one that goes with it brings a toolkit, that is loaded, and not the one of the image.
+            brought = any(self.needs_toolkit(other) is False for other in beside)
+            toolkit = self.toolkit() if self.needs_toolkit(part) and not brought else []
             held = (part, *beside, *plain, *python, *distro, *toolkit)
             # Who has a toolkit beside a wheel that needs one wants to compute on it.
             accelerators = (self.accelerator,) if toolkit else (self.accelerator, "none")
@@ -152,11 +154,11 @@ class _Environment:
         either = any(part.item.kind in (CONDA, IMAGE) and self.is_package(part) for part in parts)
         return (_WHEEL, _SOURCE) if either else (_WHEEL,)
 
-    def toolkit(self, part: AskedPart) -> list[AskedPart]:
-        """The parts of a toolkit that an image has, if every build that is left of a wheel needs one beside it."""
+    def needs_toolkit(self, part: AskedPart) -> bool | None:
+        """Whether every build that is left of a wheel needs a toolkit beside it; None where nobody knows."""
         variant = reading.variant(self.index, part.component)
         if not variant or part.item.kind != PIP:
-            return []
+            return None
         facts = self.index.component(variant)
         builds = _all(len(facts.versions))
         for ask in part.asks:
@@ -174,10 +176,12 @@ class _Environment:
                 beside |= binding.mask
             else:
                 # pip may take one that brings its own.
-                return []
+                return False
         # Builds for no accelerator need none beside them.
-        if not builds & beside:
-            return []
+        return True if builds & beside else None
+
+    def toolkit(self) -> list[AskedPart]:
+        """The parts of a toolkit that an image has."""
         return [
             self.widened(other)
             for other in self.parts
