@@ -90,10 +90,10 @@ def done(asked: bytes) -> WorkResult:
 
 
 def test_bounds_hold_there(validator: Validator) -> None:
-    bounds = WorkBounds(seconds=0, processor=60, memory=1 << 12)
+    bounds = BOUNDS.replace(memory=1)
     error = done(piece(validator, bounds=bounds)).error
     assert isinstance(error, BoundReached)
-    assert "--timeout" in error.help
+    assert "--memory" in error.help
     # And work comes through again behind it.
     assert done(piece(validator)).error is None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolmatrix.cli.progress import Progress
+from toolmatrix.cli.progress import Progress, summarize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,4 +17,6 @@ def run(context: Context) -> int:
     index, progress = context.index(), Progress(context, "judging", "files")
     found = manifests.judged(index, paths, seen=progress.at)
     progress.end()
+    if context.options.format == "github":
+        summarize(context, found.written("md", context.title))
     return context.give(found)

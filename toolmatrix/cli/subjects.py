@@ -138,6 +138,8 @@ def merge(context: Context) -> int:
     wanted = _listed(context, context.options.subjects)
     # Without a list nobody knows what is missing.
     many = [found.get(name) or results.lacking(name) for name in wanted or found]
+    if context.options.format == "github":
+        summarize(context, verdicts.markdown(many))
     return context.give(subjects.report(many, alone=False))
 
 
