@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 import yaml
 
+from tests import chart
 from tests.golden import VARIABLE
 from toolmatrix import errors
 from toolmatrix.api import checks
@@ -389,6 +390,20 @@ def test_pictures_show_what_the_program_prints(folder: Folder) -> None:
             path.parent.mkdir(exist_ok=True)
             path.write_text("\n".join(drawn) + "\n")
         assert path.read_text().splitlines() == drawn, f"{shown_path(page)}: {name}"
+
+
+def test_the_chart_shows_what_was_measured() -> None:
+    found = MEASURED.findall((ROOT / "benchmarks" / "README.md").read_text())
+    ours = "toolmatrix resolve"
+    # That of an interpreter that does nothing is the least that any of them takes in Python.
+    rows = [(name, float(theirs), f"{theirs} ms") for name, _, theirs in found]
+    rows.append((ours, float(found[0][1]), f"{found[0][1]} ms"))
+    title = "What an answer takes, offline: milliseconds of processor, median"
+    drawn = chart.bars(title, sorted(rows, key=lambda row: row[1]), ours)
+    path = ROOT / "docs" / "pictures" / "measured.svg"
+    if os.environ.get(VARIABLE):
+        path.write_text(drawn)
+    assert path.read_text() == drawn
 
 
 def test_the_readme_is_read_in_a_minute() -> None:
