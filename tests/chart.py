@@ -18,9 +18,9 @@ def bars(title: str, rows: list[tuple[str, float, str]], ours: str) -> str:
     height = _TOP + _LINE * len(rows) + 10
     room = _WIDTH - _LEFT - _RIGHT
     said = escape(f"{title}: {', '.join(f'{name} {shown}' for name, _, shown in rows)}")
-    size = f'width="{_WIDTH}" height="{height}"'
+    told = f'width="{_WIDTH}" height="{height}" role="img" aria-label="{said}"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" {size} role="img" aria-label="{said}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" {told}>',
         f"<title>{said}</title>",
         f"<style>{_STYLE}</style>",
         f'<rect class="back" x="0.5" y="0.5" width="{_WIDTH - 1}" height="{height - 1}" rx="8"/>',
