@@ -48,6 +48,8 @@ def validator(tmp_path_factory: pytest.TempPathFactory, cache: str) -> Iterator[
         patch.setenv("XDG_CACHE_HOME", cache)
         index = open_index((), os.environ)
         yield Validator(index=index, baseline=baseline, directory=str(folder))
+        # The process beside this one ends with what holds it.
+        vars(executors._kept).clear()
 
 
 def made(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> None:
