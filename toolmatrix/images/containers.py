@@ -236,8 +236,11 @@ def _owner(process: int) -> str:
         boot = file.read().strip()
     with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
         # Field 22 of proc(5), counted from behind the name, which may hold blanks and parentheses.
-        started = file.read().rpartition(")")[2].split()[19]
-    return f"{boot} {os.readlink('/proc/self/ns/pid')} {process} {started}"
+        fields = file.read().rpartition(")")[2].split()
+    # One that nobody has waited for has ended as well.
+    if fields[0] in "ZX":
+        raise ProcessLookupError(process)
+    return f"{boot} {os.readlink('/proc/self/ns/pid')} {process} {fields[19]}"
 
 
 def _sweep(client: Client) -> None:
