@@ -30,14 +30,6 @@ distro = "debian12"
 accelerator = "none"
 recipe = "toolchain"
 """
-OURS = """\
-schema: toolmatrix.facts/1
-sources:
-  ours: {title: our mirror, at: "mirror, index page", read: 2026-11-20}
-releases:
-  - {id: ours-numpy, component: numpy, source: ours, evidence: artifact, where: index page,
-     versions: {"1.19.99": {date: 2026-11-20}}}
-"""
 
 
 def files(hook: str) -> re.Pattern[str]:
@@ -109,18 +101,19 @@ def test_only_what_facts_refuse_keeps_from_a_commit(
 @pytest.mark.process
 @pytest.mark.slow
 @pytest.mark.long
-def test_pre_commit_installs_and_runs_them(real: Cli, here: Path, cache: str) -> None:
+def test_pre_commit_installs_and_runs_them(real: Cli, here: Path, cache: str, ours: str) -> None:
     if not (ROOT / ".git").exists():
         docker.unable("pre-commit clones this repository, and this is no clone")
     (here / "toolmatrix.toml").write_text(SETTINGS)
-    (here / "ours.toolmatrix.yaml").write_text(OURS)
+    sound = Path(ours).read_text()
+    (here / "ours.toolmatrix.yaml").write_text(sound)
     for hook in ("lock", "render --output .", "lock --check", "render --check --output ."):
         asked = real(*hook.split())
         assert asked.code == 0, asked.err
     # What was edited by hand, and what is wrong, is found by the hook that it concerns.
     with (here / "x86.Dockerfile").open("a") as file:
         file.write("RUN true\n")
-    (here / "ours.toolmatrix.yaml").write_text(OURS.replace("2026-11-20}", "some day}"))
+    (here / "ours.toolmatrix.yaml").write_text(sound.replace("2026-11-20}", "some day}"))
     ran("git", "init", "--quiet", ".", cwd=here, cache=cache)
     ran("git", "add", "--all", cwd=here, cache=cache)
     # It installs the package for each run, which takes ten seconds of processor.

@@ -75,9 +75,9 @@ def layer_store(
     """
     if place is None:
         return None
-    where = os.fspath(place) or os.path.join(cache_folder(env), _IMAGES)
-    # Without a home there is no cache.
-    return LayerStore(documents.opened(where, size)) if where != _IMAGES else None
+    folder = cache_folder(env)
+    where = os.fspath(place) or (os.path.join(folder, _IMAGES) if folder else "")
+    return LayerStore(documents.opened(where, size)) if where else None
 
 
 def inventory(

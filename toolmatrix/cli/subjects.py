@@ -83,11 +83,12 @@ def validate(context: Context) -> int:
         processor=options.cpu_time or OPTIONS["cpu_time"].default,
         memory=options.memory or OPTIONS["memory"].default,
     )
+    run = validator.key
     alone = len(words) == 1 and not (options.all or options.shard or options.executor)
     if alone:
         many = [results.validate(validator, words[0], bounds)]
         if options.format == "jsonl":
-            context.write(_line(many[0], validator.key))
+            context.write(_line(many[0], run))
     else:
         progress = Progress(context, "validating", "subjects")
         done = 0
@@ -95,13 +96,17 @@ def validate(context: Context) -> int:
         def each(judged: Judged) -> None:
             nonlocal done
             done += 1
-            _stream(context, judged, validator.key)
+            _stream(context, judged, run)
             progress.at(done, len(words))
 
         workers = _workers(context, validator, bounds, words)
-        many = results.validate_all(validator.key, words, workers, options.resume, each)
+        many = results.validate_all(run, words, workers, options.resume, each)
         progress.end()
-    if options.format == "github":
+    return _give(context, many, alone=alone)
+
+
+def _give(context: Context, many: list[Judged], *, alone: bool) -> int:
+    if context.options.format == "github":
         summarize(context, verdicts.markdown(many))
     return context.give(subjects.report(many, alone=alone))
 
@@ -133,14 +138,11 @@ def _workers(
 
 def merge(context: Context) -> int:
     """Print the verdicts of several runs over shards as those of one, with the exit code that one would have."""
-    context = context.replace(arguments=list(dict.fromkeys(context.arguments)))
-    found = results.merged(map(context.path, context.arguments))
+    found = results.merged(map(context.path, dict.fromkeys(context.arguments)))
     wanted = _listed(context, context.options.subjects)
     # Without a list nobody knows what is missing.
     many = [found.get(name) or results.lacking(name) for name in wanted or found]
-    if context.options.format == "github":
-        summarize(context, verdicts.markdown(many))
-    return context.give(subjects.report(many, alone=False))
+    return _give(context, many, alone=False)
 
 
 def _stream(context: Context, judged: Judged, run: str) -> None:
@@ -247,9 +249,7 @@ def doctor(context: Context) -> int:
         options.directory,
         context.env,
     )
-    if options.format == "github":
-        summarize(context, verdicts.markdown([judged]))
-    return context.give(subjects.report([judged]))
+    return _give(context, [judged], alone=True)
 
 
 def _checks(context: Context) -> int:

@@ -395,15 +395,22 @@ class Reference(Value):
         return self.digest or self.tag
 
 
+def is_host(word: str) -> bool:
+    """Check whether a name of an image begins with a host, by its word before the first slash.
+
+    Only by these signs it can be told from the first word of a name in a repository (distribution/reference,
+    normalize.go).
+    """
+    return word == "localhost" or any(sign in word for sign in ".:")
+
+
 def parse_reference(place: str) -> Reference:
     """The reference behind `registry:`; raises UsageError for one that names no host or no image."""
     text = place.removeprefix("//")
     found = _REFERENCE.fullmatch(text)
     parts = found.groupdict("") if found else {}
     host, name = parts.get("host", ""), parts.get("name", "")
-    # Only by these signs a host can be told from the first word of a name in a repository.
-    is_host = host == "localhost" or any(sign in host for sign in ".:")
-    if len(f"{host}/{name}") > _LONGEST_REFERENCE or not is_host:
+    if len(f"{host}/{name}") > _LONGEST_REFERENCE or not is_host(host):
         has_user = "@" in text.partition("/")[0]
         login = "credentials come from Docker's configuration: `docker login HOST`"
         raise UsageError(

@@ -98,6 +98,8 @@ def _image_of(node: MappingNode) -> Iterator[ScalarNode]:
 
 
 def _subject(path: str, node: ScalarNode) -> str:
+    from toolmatrix.images.registry import is_host
+
     image = _VARIABLE.sub(lambda found: found["default"], node.value)
     mark = node.start_mark
     if "$" in image or "{{" in image:
@@ -108,7 +110,6 @@ def _subject(path: str, node: ScalarNode) -> str:
             found=f"`{node.value}`",
             help="`docker compose config` and `helm template` write what they stand for",
         )
-    # As engines read a name: without a host it is of Docker Hub (distribution/reference, normalize.go).
+    # Engines take a name without a host for one of Docker Hub.
     first, slash, _ = image.partition("/")
-    is_host = bool(slash) and (first == "localhost" or "." in first or ":" in first)
-    return f"registry://{image if is_host else f'docker.io/{image}'}"
+    return f"registry://{image if slash and is_host(first) else f'docker.io/{image}'}"

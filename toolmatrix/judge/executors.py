@@ -241,6 +241,7 @@ def do(piece: bytes) -> bytes:
 def _serve(line: Line) -> None:
     """Do what comes until nobody is left who could send more."""
     before: RemoteWork | None = None
+    refusal: UsageError | None = None
     with ExitStack() as stack, suppress(EOFError, OSError):
         while True:
             # Whoever started this process wrote it.
@@ -248,10 +249,12 @@ def _serve(line: Line) -> None:
             if work != before:
                 stack.close()
                 validator = _validator(work)
+                key = validator.key
+                refusal = None if key == work.key else _another(key, work.key)
                 pool = stack.enter_context(Pool(validator.attempt, work.bounds))
                 before = work
-            if validator.key != work.key:
-                outcome = WorkResult(error=_another(validator.key, work.key))
+            if refusal is not None:
+                outcome = WorkResult(error=refusal)
             else:
                 ((_, outcome),) = pool.outcomes({"": task})
             line.send_bytes(pickle.dumps(outcome))
