@@ -230,12 +230,17 @@ def test_bazelisk_is_told_by_a_variable() -> None:
     assert told(inventory, "bazel") == [("7.1.0", "configuration", True)]
 
 
-def test_the_label_in_the_archive_behind_bazel() -> None:
+@pytest.mark.parametrize(
+    "program",
+    [b"\x7fELF\2\1\1".ljust(2000, b"\0"), Path("/bin/true").read_bytes()],
+    ids=["without sections", "with sections"],
+)
+def test_the_label_in_the_archive_behind_bazel(program: bytes) -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as made:
         made.writestr("A-server.jar", b"PK" * 500)
         made.writestr("build-label.txt", "6.4.0")
-    data = b"\x7fELF\2\1\1".ljust(2000, b"\0") + stream.getvalue()
+    data = program + stream.getvalue()
     found = Look(Budget("image.tar"))("usr/bin/bazel-real", len(data), io.BytesIO(data))
     assert isinstance(found, Elf)
     assert found.versions == ("6.4.0",)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import tarfile
+import zlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _plain(block: bytes, file: Forward) -> Member | None:
     if found is None:
         return None
     mode, size, checksum, type, link, prefix = found.groups()
-    if sum(block) - sum(block[_SUM]) + _BLANKS != int(checksum, 8):
+    if _total(block) - _total(block[_SUM]) + _BLANKS != int(checksum, 8):
         return None
     # In these places GNU tar may keep times.
     if prefix != _NOTHING and block[262:263] != b"\0":
@@ -141,6 +142,12 @@ def _plain(block: bytes, file: Forward) -> Member | None:
     length = int(size[:11], 8) if is_file else 0
     contents = _Contents(file, length) if is_file else None
     return Member(name, type, length, int(mode[:7], 8), _text(link), contents)
+
+
+# The sum of the bytes of a block: the lower half of Adler-32 (RFC 1950) is that modulo a prime, which half a block
+# cannot reach. `sum` takes five times as long.
+def _total(block: bytes) -> int:
+    return (zlib.adler32(block[:256], 0) & 0xFFFF) + (zlib.adler32(block[256:], 0) & 0xFFFF)
 
 
 def _text(field: bytes) -> str:

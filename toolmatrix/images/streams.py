@@ -7,7 +7,7 @@ import os
 import stat
 from functools import lru_cache
 from queue import SimpleQueue
-from threading import Semaphore, Thread
+from threading import Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -234,7 +234,10 @@ class Ahead:
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
         self._pieces: SimpleQueue[bytes | BaseException] = SimpleQueue()
-        self._room = Semaphore(_PIECES)
+        # One that is written in C, as each piece waits for a place.
+        self._room: SimpleQueue[None] = SimpleQueue()
+        for _ in range(_PIECES):
+            self._room.put(None)
         self._thread: Thread | None = None
         self._rest = b""
         self._closed = False
@@ -252,7 +255,7 @@ class Ahead:
                 self._thread.start()
         else:
             piece = self._pieces.get()
-            self._room.release()
+            self._room.put(None)
             if isinstance(piece, BaseException):
                 raise piece
             data = piece
@@ -266,7 +269,7 @@ class Ahead:
     def _run(self) -> None:
         try:
             while not self._closed:
-                self._room.acquire()
+                self._room.get()
                 data = self._stream.read(BLOCK)
                 self._pieces.put(data)
                 if not data:
@@ -278,7 +281,7 @@ class Ahead:
         """Stop reading, once the piece is there that is on its way."""
         self._closed = True
         if self._thread is not None:
-            self._room.release()
+            self._room.put(None)
             self._thread.join()
 
 

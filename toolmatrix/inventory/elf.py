@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 import struct
+from collections import deque
 from itertools import islice
 
 from toolmatrix.images.streams import BLOCK
@@ -38,7 +39,7 @@ _COMMAND_LINE = ".GCC.command.line"
 _DEBUG = (b".debug_info\0", b".zdebug_info\0")
 _MOST_OPTIONS = 400
 # Type (sh_type) and flags (sh_flags) of sections, System V gABI chapter 4.
-_PROGBITS, _LOADED, _EXECUTABLE = 1, 2, 4
+_PROGBITS, _NOBITS, _LOADED, _EXECUTABLE = 1, 8, 2, 4
 # Compilation units of a file, which repeat the options of the first, and entries of one that are searched for `char`:
 # compilers write the base types where they first need them, so a unit without it among these has none.
 _MOST_UNITS = 4
@@ -112,14 +113,15 @@ def read(
     data = head
     while data:
         kept.add(data)
-        texts.add(data)
         if not kept.whole:
             for part in kept.data_of(data):
+                texts.add(part)
                 code.add(part)
         data = stream.read(min(BLOCK, size - kept.count))
     file = kept.file()
     if kept.whole:
         for part in _data_of(file.getvalue()):
+            texts.add(part)
             code.add(part)
     machine = dynamic.machine(head)
     if machine in (dynamic.CUDA, dynamic.AMDGPU) and kept.whole:
@@ -153,7 +155,7 @@ def _device(code: offload.Scan) -> dict[str, Any]:
     return {"device": tuple(sorted(code.archs)), "unread": tuple(sorted(code.unread))}
 
 
-# Version texts are looked for in every byte: the sections that hold them have no name in common.
+# Version texts are looked for in all data: the sections that hold them have no name in common.
 class _Texts:
     def __init__(self, pattern: re.Pattern[bytes] | None) -> None:
         self.pattern = pattern
@@ -168,8 +170,8 @@ class _Texts:
             self.before = data[-_OVERLAP:]
 
 
-# The sections in which device code may stand: those that are loaded and no code of the processor; all of a file that
-# has no table of them.
+# The sections in which device code and texts may stand: those that are loaded and no code of the processor, and what
+# was put behind the last of them; all of a file that has no table of them.
 def _data_of(data: bytes) -> Iterator[bytes]:
     order = "<>"[data[5] == 2]
     wide = data[4] == 2
@@ -178,13 +180,14 @@ def _data_of(data: bytes) -> Iterator[bytes]:
         (start,) = struct.unpack_from(order + "IQ"[wide], data, 40 if wide else 32)
         size, count = struct.unpack_from(order + "HH", data, 58 if wide else 46)
         tables = [form.unpack_from(data, start + number * size) for number in range(count)]
+        end = start + count * size if tables else 0
     except (struct.error, OverflowError):
-        tables = []
-    if not tables:
-        yield data
+        tables, end = [], 0
     for kind, flags, place, length in tables:
         if kind == _PROGBITS and flags & _LOADED and not flags & _EXECUTABLE:
             yield data[place : place + length]
+        end = max(end, place + length) if kind != _NOBITS else end
+    yield data[end:]
 
 
 class _Kept:
@@ -192,7 +195,8 @@ class _Kept:
         self.whole = size <= _WHOLE
         self.pieces: list[bytes] = []
         self.count = 0
-        self.tail = b""
+        self.tail: deque[bytes] = deque()
+        self.behind = 0
         self.start = -1
         self.dynamic = b""
         self.code: list[tuple[int, int]] | None = None
@@ -211,7 +215,10 @@ class _Kept:
                 self.start = 0
         if self.start < self.count and begin < self.start + _DYNAMIC:
             self.dynamic += data[max(0, self.start - begin) :][: _DYNAMIC - len(self.dynamic)]
-        self.tail = (self.tail + data)[-_TAIL:]
+        self.tail.append(data)
+        self.behind += len(data)
+        while self.behind - len(self.tail[0]) >= _TAIL:
+            self.behind -= len(self.tail.popleft())
 
     # What of the bytes that came last is no code of the processor, as far as segments tell: those with sections of
     # both kinds tell nothing.
@@ -232,7 +239,7 @@ class _Kept:
         head = b"".join(self.pieces)
         if self.whole:
             return io.BytesIO(head)
-        tail = (self.count - len(self.tail), self.tail)
+        tail = (self.count - self.behind, b"".join(self.tail))
         return Windows(self.count, [(0, head), (self.start, self.dynamic), tail])
 
 

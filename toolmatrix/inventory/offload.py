@@ -77,6 +77,12 @@ class Scan:
 
     def add(self, data: bytes) -> None:
         """Look at the next bytes."""
+        behind = self._base + len(self._data) + len(data)
+        if self._next >= behind:
+            # All of them are of an image whose header was read.
+            self._data = b""
+            self._base = self._done = behind
+            return
         self._data += data
         self._look(self._base + len(self._data) - OVERLAP)
         cut = max(0, len(self._data) - OVERLAP)
