@@ -154,6 +154,7 @@ def test_the_matrix_and_the_answers_are_those_of_this_program(
     assert told["lock"] == {"info": {"python": "3"}, "packages": {}}
 
 
+@pytest.mark.long
 def test_every_link_to_a_look_leads_to_one(site: Path, opened: OpenMatrix) -> None:
     here = Explorer(opened)
     for timeline in config(site)["timelines"]:
@@ -163,6 +164,7 @@ def test_every_link_to_a_look_leads_to_one(site: Path, opened: OpenMatrix) -> No
         assert "error" not in here.ask("grid", grid), grid
 
 
+@pytest.mark.long
 def test_archives_hold_the_program_and_equal_files_make_equal_bytes(
     site: Path, pyodide: Path, opened: OpenMatrix, tmp_path: Path
 ) -> None:
@@ -179,6 +181,7 @@ def test_archives_hold_the_program_and_equal_files_make_equal_bytes(
     assert files(tmp_path) == files(site)
 
 
+@pytest.mark.long
 def test_a_second_run_removes_what_the_first_wrote_and_nothing_else(
     site: Path, pyodide: Path, opened: OpenMatrix
 ) -> None:

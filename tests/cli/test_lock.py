@@ -184,6 +184,7 @@ def test_a_check_tells_what_moved(lock: Cli, here: Path, ours: str) -> None:
     assert document(lock("--check", "--json"))["status"] == "fresh"
 
 
+@pytest.mark.long
 def test_another_matrix_with_the_same_answer_is_fresh(lock: Cli, here: Path, ours: str) -> None:
     assert lock("tensorflow==2.16.1").code == 0
     outcome = lock("--check", "--matrix", ours)

@@ -97,6 +97,7 @@ def test_the_seed_shows_fourteen_steps_with_what_each_does(real: Cli) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_every_log_makes_a_document_of_the_schema(real: Cli, here: Path) -> None:
     with open(schema_path("stages"), encoding="utf-8") as file:

@@ -91,7 +91,7 @@ def test_every_format_takes_the_job_as_it_is(name: str, dialect: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "dialect"), sampled(PLACES, every=2))
+@pytest.mark.parametrize(("name", "dialect"), sampled(PLACES, every=3))
 def test_every_text_of_a_job_stays_in_its_place(name: str, dialect: str) -> None:
     rest = cycle(text for text in hostile.TEXTS if text not in ALWAYS)
     faults = []
