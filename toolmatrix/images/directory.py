@@ -14,17 +14,16 @@ import stat
 from contextlib import closing
 
 from toolmatrix.images import image as images
-from toolmatrix.images.image import ImageMetadata
+from toolmatrix.images.image import Descriptor, ImageMetadata
 from toolmatrix.images.layer import DIRECTORY, FILE, LINK, Entry, Layer
 from toolmatrix.images.streams import Hashed, blobs_identity, exhaust
 from toolmatrix.images.tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import IO
 
-    from toolmatrix.images.image import Descriptor
     from toolmatrix.images.layer import Look
     from toolmatrix.images.limits import Budget
     from toolmatrix.images.reader import LayerReader
@@ -39,15 +38,32 @@ _ELSEWHERE = ("proc", "sys", "dev")
 
 def read_layout(path: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     """The image of a layout; raises SubjectError for one that is incomplete or damaged."""
-    budget = reader.budget
+    with closing(opened(os.path.join(path, _INDEX), _INDEX, reader.budget)) as stream:
+        index = images.read_document(stream, reader.budget)
+    return images.by_digests(index, _blobs(path, reader.budget), platform, reader)
 
+
+def read_blobs(
+    path: str, digest: str, platform: str, reader: LayerReader, help: str
+) -> tuple[ImageMetadata, Tree]:
+    """The image of the digest of its manifest or index, out of a directory where blobs lie as in a layout.
+
+    Raises SubjectError where one of them is missing, which `help` is about, or damaged.
+    """
+    blob = _blobs(path, reader.budget, help)
+    with closing(blob(Descriptor(digest=digest))) as stream:
+        size = os.fstat(stream.fileno()).st_size
+    index = {"manifests": [{"digest": digest, "size": size}]}
+    # Whoever keeps such a directory has compared what it holds, as a registry has.
+    return images.by_digests(index, blob, platform, reader, by_name=True)
+
+
+def _blobs(path: str, budget: Budget, help: str = "") -> Callable[[Descriptor], IO[bytes]]:
     def blob(asked: Descriptor) -> IO[bytes]:
         name = os.path.join(path, _BLOBS, images.digest_hex(asked.digest, budget))
-        return opened(name, f"the blob {asked.digest}", budget)
+        return opened(name, f"the blob {asked.digest}", budget, help)
 
-    with closing(opened(os.path.join(path, _INDEX), _INDEX, budget)) as stream:
-        index = images.read_document(stream, budget)
-    return images.by_digests(index, blob, platform, reader)
+    return blob
 
 
 def layout_identity(path: str) -> str:
@@ -156,10 +172,10 @@ def _entry(path: str, full: str, status: os.stat_result, look: Look) -> Entry | 
     return Entry(FILE, size=status.st_size, mode=mode & 0o7777, held=held)
 
 
-def opened(path: str, what: str, budget: Budget) -> IO[bytes]:
-    """A file to read; raises SubjectError where it is missing or none."""
+def opened(path: str, what: str, budget: Budget, help: str = "") -> IO[bytes]:
+    """A file to read; raises SubjectError where it is missing or none, which `help` is about."""
     try:
         return open(path, "rb")
     except OSError as error:
         found = error.strerror or str(error)
-        raise budget.refusal("cannot read the image", what, found) from None
+        raise budget.refusal("cannot read the image", what, found, help) from None

@@ -5,12 +5,10 @@ https://docs.docker.com/reference/api/engine/ describes the interface, the Pytho
 
 from __future__ import annotations
 
-import re
-from contextlib import closing, contextmanager
-from difflib import get_close_matches
+from contextlib import closing, contextmanager, suppress
 
-from toolmatrix.errors import Position, ToolMissing
-from toolmatrix.images import archive, storage
+from toolmatrix.errors import Position, SubjectError, ToolMissing
+from toolmatrix.images import archive, containerd, names, storage
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.platforms import this_platform
 from toolmatrix.images.transport import causes
@@ -34,9 +32,6 @@ _CHUNK = 1 << 20
 _DRIVER = "overlay2"
 _INDEXED = (1, 44)
 """The API of version 25, from which on what is saved has an index, whose digest nothing else tells."""
-# What a reference or the beginning of an id is made of; an address of anything else in the engine is none.
-_NAME = re.compile(r"\w[\w.:@+-]*(/\w[\w.:@+-]*)*", re.ASCII)
-_NEAREST = 3
 # What is wrong, and what helps.
 _FORBIDDEN = (
     "this user may not speak to the engine",
@@ -68,11 +63,19 @@ def read(
 def _in_place(
     client: Client, image: Mapping[str, Any], platform: str, reader: LayerReader
 ) -> tuple[ImageMetadata, Tree] | None:
-    if (image.get("GraphDriver") or {}).get("Name") != _DRIVER:
+    # What only an engine has that keeps its images with containerd (API 1.48).
+    top = image.get("Descriptor")
+    if not top and (image.get("GraphDriver") or {}).get("Name") != _DRIVER:
         return None
     with failures(reader.budget.subject):
         about = client.info()
         version = client.version(api_version=False)["ApiVersion"]
+    if top:
+        address = (about.get("Containerd") or {}).get("Address", "")
+        # What the engine saves tells whether the image is at fault, and how.
+        with suppress(SubjectError, ToolMissing):
+            return containerd.read_digest(top["digest"], platform, reader.trying(), address)
+        return None
     if tuple(map(int, version.split("."))) >= _INDEXED:
         return None
     return storage.read(about["DockerRootDir"], image["Id"], platform, reader)
@@ -116,18 +119,15 @@ def find(client: Client, name: str, subject: str) -> dict[str, Any]:
     """The engine's description of the image `NAME` or `//NAME`; raises SubjectError where it has none of this name."""
     from docker.errors import APIError, NotFound
 
-    refusal = Budget(subject).refusal
-    name = name.removeprefix("//")
-    if not _NAME.fullmatch(name):
-        raise refusal("this is no name of an image", "", f"`{name}`")
+    budget = Budget(subject)
+    name = names.checked(name, budget)
     try:
         held: dict[str, Any] = client.inspect_image(name)
     except NotFound:
         tags = [tag for one in client.images() for tag in one.get("RepoTags") or ()]
-        near = get_close_matches(name, tags, _NEAREST)
-        raise refusal(
+        raise budget.refusal(
             "the engine has no such image",
-            " or ".join(f"`docker:{tag}`" for tag in near),
+            names.near("docker", name, tags),
             f"`{name}`",
             "pull or build it; `docker images` lists those that are there",
         ) from None
@@ -135,7 +135,7 @@ def find(client: Client, name: str, subject: str) -> dict[str, Any]:
         if error.is_server_error():
             raise
         # Names that the pattern lets through may still be none to the engine.
-        raise refusal("this is no name of an image", "", str(error.explanation)) from None
+        raise budget.refusal("this is no name of an image", "", str(error.explanation)) from None
     return held
 
 

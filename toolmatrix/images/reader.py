@@ -5,6 +5,7 @@ from __future__ import annotations
 from threading import Lock
 
 from toolmatrix.images.layer import check_digest, damaged, read_layer
+from toolmatrix.images.limits import Budget
 from toolmatrix.images.streams import Hashed, exhaust
 from toolmatrix.images.tree import Tree
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.image import ImageMetadata
     from toolmatrix.images.layer import Layer, Look
-    from toolmatrix.images.limits import Budget
     from toolmatrix.images.streams import Readable
 
     class Layers(Protocol):
@@ -44,6 +44,10 @@ class LayerReader:
         self.budget = budget
         self.store = store
         self.lock = Lock()
+
+    def trying(self) -> LayerReader:
+        """A reader for what may come to nothing: what that counts does not count here."""
+        return LayerReader(self.look, Budget(self.budget.subject), self.store)
 
     def known(self, digest: str, size: int = -1) -> Layer | None:
         """The layer of a digest, of so many bytes if they are promised, that the store has.

@@ -205,6 +205,31 @@ def _engine_id(asked: SubjectRequest) -> str:
         return str(engine.find(client, asked.place, asked.subject)["Id"])
 
 
+def _podman(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+    from toolmatrix.images import podman
+
+    return podman.read(asked.place, asked.platform, reader)
+
+
+def _podman_id(asked: SubjectRequest) -> str:
+    from toolmatrix.images import podman
+
+    found = podman.find(asked.place, podman.storage(), Budget(asked.subject))
+    return podman.identity(found) if found else ""
+
+
+def _containerd(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
+    from toolmatrix.images import containerd
+
+    return containerd.read(asked.place, asked.platform, reader)
+
+
+def _contained(asked: SubjectRequest) -> str:
+    from toolmatrix.images import containerd
+
+    return containerd.find(asked.place, Budget(asked.subject))
+
+
 def _registry(asked: SubjectRequest, reader: LayerReader) -> tuple[ImageMetadata, Tree]:
     from toolmatrix.images import registry
 
@@ -259,6 +284,18 @@ def _host(asked: SubjectRequest) -> Inventory:
 
 SCHEMES = {
     "docker": Scheme("docker:NAME", "an image of Docker's engine", _engine, _engine_id),
+    "podman": Scheme(
+        "podman:NAME",
+        "an image of podman, Buildah or CRI-O",
+        lambda asked: _seen(asked, _podman),
+        _podman_id,
+    ),
+    "containerd": Scheme(
+        "containerd:NAME",
+        "an image of containerd, such as that of a node of Kubernetes",
+        lambda asked: _seen(asked, _containerd),
+        _contained,
+    ),
     "registry": Scheme(
         "registry://HOST/NAME:TAG",
         "an image in a registry, read as it comes",

@@ -41,7 +41,8 @@ AT_ONCE = 64
 # Seconds until a scheduler answers.
 _PATIENCE = 30
 # What another machine has of its own under the same name, or not at all.
-_OF_A_MACHINE = ("docker:", "host", "archive:-", "-")
+_ENGINES = ("docker:", "podman:", "containerd:")
+_OF_A_MACHINE = ("host", "archive:-", "-")
 
 
 class RemoteWork(Value):
@@ -188,7 +189,7 @@ def dask(address: str) -> Iterator[Executor]:
 def reachable(subjects: list[str]) -> None:
     """Raise UsageError for a subject that is another one, or none, on another machine."""
     for subject in subjects:
-        if subject in _OF_A_MACHINE or subject.startswith(_OF_A_MACHINE[0]):
+        if subject in _OF_A_MACHINE or subject.startswith(_ENGINES):
             raise UsageError(
                 f"`{subject}` is of this machine, and an executor works elsewhere",
                 expected="subjects in a registry, or in a folder that all machines share",
