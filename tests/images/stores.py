@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.engine import docker
-from toolmatrix.documents import DocumentStore
-from toolmatrix.inventory.layers import LayerStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,19 +41,6 @@ class Store(NamedTuple):
             input=given,
             env={**os.environ, **self.environment},
         )
-
-
-def readings() -> LayerStore:
-    """A store of readings, in memory."""
-    return LayerStore(DocumentStore(_Held()))
-
-
-class _Held(dict[str, bytes]):
-    def read(self, name: str) -> bytes | None:
-        return self.get(name)
-
-    def write(self, name: str, data: bytes) -> None:
-        self[name] = data
 
 
 def needed(*programs: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.images import images, stores
+from tests.inventory import test_layers
 from toolmatrix.errors import SubjectError, ToolMissing
 from toolmatrix.images import engine
 from toolmatrix.images.reader import LayerReader
@@ -106,7 +107,7 @@ def test_a_layer_that_is_known_is_not_read_again(
     reached: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert reached
-    store = stores.readings()
+    store = test_layers.stored(test_layers.Held())
     first = subjects.observe(f"containerd:{NAME}", store=store)
     monkeypatch.setattr(LayerReader, "read", None)
     assert subjects.observe(f"containerd:{NAME}", store=store) == first

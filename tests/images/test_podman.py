@@ -13,6 +13,7 @@ import pytest
 
 from tests.images import images, stores
 from tests.images.test_storage import FIRST, SECOND, contents, split
+from tests.inventory import test_layers
 from toolmatrix.errors import ConfigError, SubjectError, ToolmatrixError, ToolMissing
 from toolmatrix.images import podman
 from toolmatrix.images.reader import LayerReader
@@ -131,7 +132,11 @@ DAMAGE: dict[str, tuple[str, bytes]] = {
         "overlay-layers/layers.json",
         b'[{"id":"{layer}","parent":"{layer}"}]',
     ),
-    "images of another kind": ("overlay-images/images.json", b'[{"id": 1, "names": 2}]'),
+    "images of another kind": ("overlay-images/images.json", b'[{"id": "1", "names": 2}]'),
+    "an id of zeros": (
+        "overlay-images/images.json",
+        b'[{"id": "\\u0000", "names": ["localhost/team/app:1.0"], "digest": ""}]',
+    ),
 }
 
 
@@ -254,7 +259,7 @@ class TestReal:
         assert reached
         if not in_place:
             monkeypatch.setattr(podman, "_FILES", {})
-        store = stores.readings()
+        store = test_layers.stored(test_layers.Held())
         first = subjects.observe("podman:built", store=store)
         monkeypatch.setattr(LayerReader, "read", None)
         monkeypatch.setenv("PATH", "/nowhere")

@@ -131,7 +131,9 @@ def _killed(_: bytes) -> bytes:
     return b""
 
 
-@pytest.mark.parametrize("subject", ["host", "archive:-", "-", "docker:app"])
+@pytest.mark.parametrize(
+    "subject", ["host", "archive:-", "-", "docker:app", "podman:app", "containerd:app"]
+)
 def test_what_is_of_this_machine_is_refused_early(subject: str) -> None:
     with pytest.raises(UsageError, match="is of this machine"):
         executors.reachable(["registry://localhost:1/a", subject])

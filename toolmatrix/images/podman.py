@@ -58,7 +58,9 @@ class Storage(NamedTuple):
                     held = json.load(file)
             except (OSError, ValueError, RecursionError):
                 continue
-            yield from ((root, one) for one in held if isinstance(one, dict))
+            for one in held:
+                if isinstance(one, dict) and isinstance(one.get("id"), str):
+                    yield root, one
 
 
 class StoredImage(NamedTuple):
@@ -81,17 +83,17 @@ def read(name: str, platform: str, reader: LayerReader) -> tuple[ImageMetadata, 
     if found is None:
         return _saved(names.checked(name, reader.budget), platform, reader)
     key = f"{identity(found)} {platform or this_platform()}"
-    read = reader.image(key)
-    if read is None:
+    known = reader.image(key)
+    if known is None:
         try:
             return _in_place(found, held, platform, reader)
         except SubjectError:
             # What podman saves tells whether the image is at fault.
             if shutil.which(_PROGRAM) is None:
                 raise
-        read = _saved(found.id, platform, reader)
-        reader.keep_image(key, read[0])
-    return read
+        known = _saved(found.id, platform, reader)
+        reader.keep_image(key, known[0])
+    return known
 
 
 def identity(image: StoredImage) -> str:
@@ -182,7 +184,7 @@ def find(name: str, held: Storage, budget: Budget) -> StoredImage | None:
 def _as_written(budget: Budget) -> Iterator[None]:
     try:
         yield
-    except (LookupError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise budget.refusal(
             "the storage of podman cannot be read in place",
             "what its drivers overlay and vfs write",
