@@ -11,14 +11,16 @@ import zlib
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.images import images
+import pytest
+
+from tests.images import images, test_podman
 from tests.inventory import test_offload
 from tests.logs import captured as logs
-from toolmatrix.errors import ManifestError, SubjectError
-from toolmatrix.images import archive
+from toolmatrix.errors import ManifestError, SubjectError, ToolMissing
+from toolmatrix.images import archive, podman
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from toolmatrix.logs.signatures import SignatureCatalog
+
+
+# What stands between the pieces of an input that is several files.
+_PART = b"\n--\n"
 
 
 class Reader(NamedTuple):
@@ -63,6 +69,29 @@ def _archives() -> Iterator[bytes]:
     for held in (images.saved(made), images.layout(made), images.layout(zipped)):
         yield images.tar(held)
         yield images.gzipped(images.tar(held))
+
+
+def _storage(data: bytes) -> None:
+    """Pieces of the input as what podman keeps of an image: its two lists, the manifest, and the lines of a layer."""
+    made = test_podman.MADE
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", "")
+        patch.setenv(
+            "CONTAINERS_STORAGE_CONF", test_podman.configured(Path(folder), graphroot=folder)
+        )
+        test_podman.stored(Path(folder), made)
+        given = data.split(_PART)
+        for path, piece in zip(test_podman.kept(Path(folder)), given, strict=False):
+            path.write_bytes(gzip.compress(piece, 1) if path.suffix == ".gz" else piece)
+        with suppress(SubjectError, ToolMissing):
+            podman.read(test_podman.NAME, "", LayerReader(Look, Budget("fuzz")))
+
+
+def _storages() -> Iterator[bytes]:
+    with TemporaryDirectory() as folder:
+        test_podman.stored(Path(folder), test_podman.MADE)
+        held = ((path.suffix, path.read_bytes()) for path in test_podman.kept(Path(folder)))
+        yield _PART.join(gzip.decompress(data) if end == ".gz" else data for end, data in held)
 
 
 def _elf(data: bytes) -> None:
@@ -99,7 +128,6 @@ _PATHS = (
         "opt/x/numpy/core/include/numpy/_numpyconfig.h",
     ),
 )
-_PART = b"\n--\n"
 
 
 def _records(data: bytes) -> None:
@@ -187,6 +215,7 @@ MANIFESTS = (
 )
 READERS = {
     "archive": Reader(_archive, _archives),
+    "storage": Reader(_storage, _storages),
     "elf": Reader(_elf, _elves),
     "record": Reader(_records, _recorded),
     "rpm": Reader(_rpm, _databases),

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 real = [pytest.mark.process, pytest.mark.slow]
 
 NAME = "localhost/team/app:1.0"
+MADE = images.image({"etc/a": b"1" * 700, "etc/os-release": b"ID=debian\n"})
+"""A small image of one layer."""
 FILES = {"overlay": "overlay/{}/diff", "vfs": "vfs/dir/{}"}
 
 
@@ -72,11 +74,19 @@ def stored(root: Path, made: images.Made, driver: str = "overlay", name: str = N
     return id
 
 
-def configured(tmp_path: Path, **options: object) -> None:
-    """Write the system's configuration."""
+def kept(root: Path) -> list[Path]:
+    """What such a storage has of one image of one layer, beside the files of this and the configuration."""
+    found = ("images.json", "layers.json", "manifest", "*.tar-split.gz")
+    return [path for name in found for path in root.rglob(name)]
+
+
+def configured(tmp_path: Path, **options: object) -> str:
+    """Write the system's configuration; returned is its path."""
     lines = [f"{key} = {json.dumps(value)}" for key, value in options.items() if key != "more"]
     more = f"[storage.options]\nadditionalimagestores = {json.dumps(options.get('more', []))}"
-    (tmp_path / "storage.conf").write_text("\n".join(["[storage]", *lines, more, ""]))
+    path = tmp_path / "storage.conf"
+    path.write_text("\n".join(["[storage]", *lines, more, ""]))
+    return str(path)
 
 
 @pytest.mark.parametrize("driver", ["overlay", "vfs"])
@@ -190,10 +200,8 @@ def test_a_storage_is_where_podman_has_it(
     monkeypatch.setattr(os, "geteuid", lambda: user)
     configured(tmp_path, **system)
     if own is not None:
-        configured(tmp_path, **system)
         (tmp_path / "own").mkdir()
-        configured(tmp_path / "own", **own)
-        monkeypatch.setenv("CONTAINERS_STORAGE_CONF", str(tmp_path / "own" / "storage.conf"))
+        monkeypatch.setenv("CONTAINERS_STORAGE_CONF", configured(tmp_path / "own", **own))
     assert list(podman.storage().roots) == [one.format(home=tmp_path) for one in roots]
 
 
