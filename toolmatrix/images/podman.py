@@ -161,7 +161,7 @@ def find(name: str, held: Storage, budget: Budget) -> StoredImage | None:
     called: dict[str, StoredImage] = {}
     with _as_written(budget):
         for root, one in held.listed("images"):
-            digest = one.get("big-data-digests", {}).get(_MANIFEST) or one["digest"]
+            digest = one.get("big-data-digests", {}).get(_MANIFEST) or one.get("digest", "")
             image = ids.setdefault(
                 one["id"], StoredImage(one["id"], root, one.get("layer", ""), digest)
             )
