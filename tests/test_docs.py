@@ -192,6 +192,8 @@ class Folder:
     def __init__(self, work: Path, cache: str) -> None:
         self.work = work
         self.env = {
+            # On a machine with other work a line comes after ten seconds.
+            "TOOLMATRIX_NO_PROGRESS": "1",
             "HOME": str(work.parent),
             "XDG_CACHE_HOME": cache,
             "COLUMNS": WIDTH,
