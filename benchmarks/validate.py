@@ -1,6 +1,6 @@
 """How long reading an image takes beside unpacking it, and what is caught beside goss; benchmarks/README.md says more.
 
-    python benchmarks/validate.py [--quick] [--reading]
+    python benchmarks/validate.py [--quick] [--reading | --catching]
 
 It needs root, Docker's engine, mmdebstrap, a Debian mirror and a package index; what it measures runs offline. What it
 builds is the image of tests/engine/mutations.py, with two libraries of NVIDIA's on top to make it large.
@@ -15,7 +15,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -25,13 +24,14 @@ from typing import IO, TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from _catching import CHECK, RUN, caught, goss
 from _measure import Place, spread
 from resolve import Line, compared, machine, scaled, table, tell
 
-from tests.engine import bases, docker, mutations
+from tests.engine import docker, mutations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tests.engine.docker import Engine
 
@@ -49,24 +49,7 @@ AGAIN, ASKED_AGAIN = 1000, 2000
 OWN = "nvidia-nvjitlink-cu12==12.4.127"
 """What the second image has on top."""
 TOOLMATRIX = (sys.executable, "-m", "toolmatrix")
-CHECK = "sh /usr/share/toolmatrix/x86.check.sh"
 LAYER = "application/vnd.oci.image.layer.v1.tar"
-
-GOSS = {
-    "command": {
-        "uname -m": {"exit-status": 0, "stdout": ["x86_64"]},
-        "python --version": {"exit-status": 0, "stdout": ["/^Python 3.11/"]},
-        "gcc -dumpfullversion": {"exit-status": 0, "stdout": ["/^12\\./"]},
-        "python -c 'import numpy; print(numpy.__version__)'": {
-            "exit-status": 0,
-            "stdout": ["2.4.6"],
-        },
-        "echo $CFLAGS": {"exit-status": 0, "stdout": ["/-march=haswell/", "/-mtune=haswell/"]},
-        "ldd $(gcc -print-prog-name=cc1)": {"exit-status": 0, "stdout": ["!/not found/"]},
-    },
-    "package": {"bazel-bootstrap": {"installed": True, "versions": ["4.2.3+ds-9"]}},
-}
-"""The same questions as somebody who knows this image would write them for goss; it has no word for labels."""
 
 
 class Subjects:
@@ -86,9 +69,7 @@ class Subjects:
         self.own = work / "own.tar"
 
     def build(self, *, small: bool) -> None:
-        """Build, save and pack."""
-        tell("building the image")
-        mutations.build(self.engine, self.work)
+        """Make an image of it that is large, save and pack it."""
         image = mutations.GOOD
         if not small:
             tell("making it large")
@@ -115,26 +96,6 @@ class Subjects:
         """Our command, which must find the image right; everything is read unless a store is named."""
         words = more or ("--no-store",)
         return [*TOOLMATRIX, "validate", subject, "--lock", self.lock, *words]
-
-    def goss(self) -> list[str]:
-        """The files of goss, out of Debian's package in sid, as options of `docker run`."""
-        tell("taking goss from Debian")
-        state = self.work / "apt"
-        for part in ("lists/partial", "cache/archives/partial"):
-            (state / part).mkdir(parents=True)
-        (state / "sources.list").write_text(f"deb {bases.mirrors()['Debian']} sid main\n")
-        words = ["apt-get", "-qq", f"-oDir::Etc::sourcelist={state}/sources.list"]
-        words += ["-oDir::Etc::sourceparts=/dev/null", f"-oDir::State::lists={state}/lists"]
-        words += [f"-oDir::Cache={state}/cache", "-oAPT::Sandbox::User=root"]
-        subprocess.run([*words, "update"], check=True)
-        subprocess.run([*words, "download", "goss"], check=True, cwd=state)
-        (package,) = state.glob("goss_*.deb")
-        subprocess.run(["dpkg-deb", "--extract", package, state / "goss"], check=True)
-        (state / "goss.yaml").write_text(json.dumps(GOSS))
-        return [
-            f"--volume={state}/goss/usr/bin/goss:/goss:ro",
-            f"--volume={state}/goss.yaml:/goss.yaml:ro",
-        ]
 
 
 def _pack(plain: Path, packed: Path) -> None:
@@ -231,17 +192,16 @@ def reading(made: Subjects, rounds: int) -> list[Line]:
     return lines + compared(f"second image on that base, {size}", pairs, SECOND)
 
 
-def running(made: Subjects, goss: Sequence[str], rounds: int) -> list[Line]:
+def running(made: Subjects, image: str, asks: Sequence[str], rounds: int) -> list[Line]:
     """Validating an image of the engine beside running it."""
     lines = []
-    run = ["docker", "run", "--rm", "--network=none"]
-    asked = [*run, *goss, mutations.GOOD, "/goss", "-g", "/goss.yaml", "validate"]
+    asked = [*RUN, *asks, image, "/goss", "-g", "/goss.yaml", "validate"]
     for what, theirs in (
-        ("the check by docker run", [*run, mutations.GOOD, *CHECK.split()]),
+        ("the check by docker run", [*RUN, image, *CHECK.split()]),
         ("goss by docker run", asked),
     ):
         tell(what)
-        ours = made.ours(f"docker:{mutations.GOOD}")
+        ours = made.ours(f"docker:{image}")
         pairs = made.place.pairs(ours, theirs, rounds)
         lines.append(compared(f"docker:NAME / {what}", pairs, None)[1])
     store = made.work / "engine"
@@ -250,37 +210,11 @@ def running(made: Subjects, goss: Sequence[str], rounds: int) -> list[Line]:
         ("docker:NAME again, wall", (), ASKED_AGAIN),
     ):
         tell(what)
-        known = made.ours(f"docker:{mutations.GOOD}", f"--store={store}", *words)
+        known = made.ours(f"docker:{image}", f"--store={store}", *words)
         made.place.cost(known)
         walls = spread([made.place.cost(known).wall for _ in range(rounds)])
         lines.append(Line(what, "ms", scaled(walls, 1000), bar=bar))
     return lines
-
-
-def caught(made: Subjects, goss: Sequence[str]) -> dict[str, list[str]]:
-    """What each of validate, the check inside and goss says of broken images.
-
-    All of them end with 1 where something is wrong. Another code is no answer: they, or the engine, failed.
-    """
-    run = ["docker", "run", "--rm", "--network=none"]
-    found: dict[str, list[str]] = {}
-    for name in ["nothing", *mutations.MUTATIONS]:
-        tell(f"mutation: {name}")
-        image = mutations.GOOD
-        if name != "nothing":
-            image = mutations.mutate(made.engine, made.work, name)
-        ways: Mapping[str, list[str]] = {
-            "validate": made.ours(f"docker:{image}"),
-            "check": [*run, image, *CHECK.split()],
-            "goss": [*run, *goss, image, "/goss", "-g", "/goss.yaml", "validate"],
-        }
-        found[name] = []
-        for words in ways.values():
-            ended = subprocess.run(
-                words, cwd=made.work, env=dict(made.place.env), capture_output=True, check=False
-            ).returncode
-            found[name].append({0: "-", 1: "found"}.get(ended, f"ended with {ended}"))
-    return found
 
 
 def main() -> None:
@@ -289,28 +223,33 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="a smaller image, one round: to see that it works"
     )
-    parser.add_argument("--reading", action="store_true", help="only the first table, of reading")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--reading", action="store_true", help="only the first table, of reading")
+    only.add_argument(
+        "--catching", action="store_true", help="only the last table, of what is caught"
+    )
     options = parser.parse_args()
     rounds = 1 if options.quick else 3
+    lines: list[Line] = []
+    found = ""
     with tempfile.TemporaryDirectory(prefix="toolmatrix-bench-") as work, docker.engine() as engine:
         made = Subjects(engine, Path(work))
         os.environ.update(engine.environment)
         try:
-            made.build(small=options.quick)
-            lines = reading(made, rounds)
-            tables: Mapping[str, Sequence[str]] = {}
-            if not options.reading:
-                goss = made.goss()
-                lines += running(made, goss, rounds)
-                tables = {} if options.quick else caught(made, goss)
+            tell("building the image")
+            image = mutations.build(engine, made.work)
+            asks = [] if options.reading else goss(made.work)
+            if not options.catching:
+                made.build(small=options.quick)
+                lines += reading(made, rounds)
+            if asks and not options.catching:
+                lines += running(made, image, asks, rounds)
+            if options.catching or (asks and not options.quick):
+                found = caught(made, asks, rounds)
         finally:
             mutations.remove(engine)
     print("; ".join(f"{name} {value}" for name, value in machine().items()))
-    print(table(lines))
-    if tables:
-        print(f"\n{'broken image':<16}{'validate':<15}{'check':<15}goss")
-    for name, words in tables.items():
-        print(f"{name:<16}" + "".join(f"{one:<15}" for one in words).rstrip())
+    print("\n\n".join(filter(None, (table(lines) if lines else "", found))))
 
 
 if __name__ == "__main__":

@@ -53,6 +53,7 @@ def judge(cache: str) -> Any:
         ("opt/app/bin/libserver.so.1", program("arm64"), False),
         ("opt/app/bin/old", elf("386", interpreter="/lib/ld-linux.so.2"), False),
         ("opt/app/bin/server", program("amd64"), False),
+        ("usr/aarch64-linux-gnu/sbin/ldconfig", program("arm64"), False),
     ],
 )
 def test_a_program_for_another_processor_outside_of_path(
@@ -89,6 +90,17 @@ def test_files_compiled_without_what_cflags_promise(
         found = judge(seen({path: elf(machine, **fields)}, Env=flags))
         assert [(one.code, one.name) for one in found] == [("TM413", name) for name in told]
     assert not judge(seen({"opt/app/x.o": elf(machine, **fields)}, Env=["CFLAGS=-O2"]))
+
+
+@pytest.mark.parametrize(
+    ("arch", "unkept"), [("x86-64", True), ("haswell", False), ("skylake", False)]
+)
+def test_the_arch_that_gcc_takes_unasked_is_no_choice(
+    judge: Any, arch: str, *, unkept: bool
+) -> None:
+    options = [[f"-march={arch}", "DW_AT_producer"]]
+    found = judge(seen({"opt/x.o": elf(options=options)}, Env=["CFLAGS=-march=haswell"]))
+    assert [one.name for one in found] == ["-march=haswell"] * unkept
 
 
 def test_a_record_whose_files_are_gone(judge: Any) -> None:

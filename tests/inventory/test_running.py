@@ -22,7 +22,7 @@ from toolmatrix.errors import ToolMissing
 from toolmatrix.images import engine as engines
 from toolmatrix.images.containers import LABEL, ProgramBounds
 from toolmatrix.inventory import running
-from toolmatrix.inventory.model import Inventory, Seen
+from toolmatrix.inventory.model import GONE, Inventory, Seen
 from toolmatrix.inventory.running import ProgramProbe
 
 if TYPE_CHECKING:
@@ -210,6 +210,15 @@ class TestAnswers:
                 assert [seen.version for seen in found.components.get("gcc", ())] == versions
             absent = probe("fails", wanted=True)
             assert running.asked(client, image, read, [absent]) == read
+
+    def test_what_repeats_a_record_of_which_nothing_is_left_is_no_answer(self) -> None:
+        for version, versions in (("9.4.0-1", []), ("9.5", ["9.4.0"])):
+            gone = Seen(version=f"gcc {version}", seen_by="dpkg", where="var/lib/dpkg/status")
+            read = Inventory(subject=ZOO, features={GONE: (gone,)})
+            with engines.connected(ZOO) as client:
+                image = engines.find(client, ZOO, ZOO)
+                found = running.asked(client, image, read, [probe("gcc", wanted=True)])
+            assert [one.version for one in found.components.get("gcc", ())] == versions
 
     def test_an_escape_before_a_number_is_no_part_of_it(self) -> None:
         assert answer("colours") == "12.2.0"

@@ -281,6 +281,8 @@ def test_what_an_image_says_it_holds_must_be_there(index: Index) -> None:
     verdicts = judged(index, listed.replace(components=held))
     assert words(verdicts, FAIL) == [("TM402", "keras")]
     assert ("TM490", "gcc") in words(verdicts, SKIP)
+    named = images.judge(listed.replace(components=held), [of_word("gcc==9.*")], index)
+    assert words(named, FAIL) == [("TM402", "gcc")]
 
 
 def test_an_image_that_starts_from_another_one_does_not_say_that_it_holds_the_first(

@@ -30,6 +30,8 @@ _OWN_FILES = re.compile(
 # What debug information says of plain char where a flag was not there, GCC manual, options controlling C dialect.
 _CHAR = {"-fsigned-char": "unsigned", "-funsigned-char": "signed"}
 _MARCH = re.compile(r"-m(?:arch|cpu)=.*")
+# What GCC for x86 records where it was given none (its configuration, --with-arch).
+_UNASKED = "-march=x86-64"
 # Architectures with CRC32 whether it is named or not, and processors that nobody here knows.
 _CRC_OF_ITS_OWN = re.compile(r"-march=armv(8\.[1-9]|9).*|-mcpu=.*")
 # Options with which GCC may use CRC32 instructions, by its manual for AArch64 and for x86.
@@ -83,7 +85,7 @@ def _lacks_char(flag: str, options: set[str], elf: Elf) -> bool:
 
 def _lacks_arch(flag: str, options: set[str], _: Elf) -> bool:
     # Of a file without any recorded option nothing is known.
-    named = [one for one in options if _MARCH.fullmatch(one)]
+    named = [one for one in options if _MARCH.fullmatch(one) and one != _UNASKED]
     if not options or flag in options:
         return False
     knows_crc = any(_CRC.fullmatch(one) or _CRC_OF_ITS_OWN.fullmatch(one) for one in named)

@@ -189,6 +189,9 @@ def _architecture(view: View, record: Record, sites: Iterable[str]) -> None:
 
 
 def _is_program(view: View, path: str, elf: Elf) -> bool:
+    # Debian keeps what it cross-compiles against in /usr/aarch64-linux-gnu, and the C library may be run.
+    if processor(elf.machine).multiarch in path.split("/"):
+        return False
     # Libraries may be marked as programs, and a program that is linked statically asks for no loader.
     entry = view.tree.entry(path)
     may_run = entry is not None and bool(entry.mode & 0o111)

@@ -18,7 +18,7 @@ from toolmatrix.images import containers
 from toolmatrix.images.containers import NOT_THERE, ProgramBounds
 from toolmatrix.images.platforms import this_platform
 from toolmatrix.inventory import programs
-from toolmatrix.inventory.model import RAN, RUNNING, WHICH, Seen, Skipped
+from toolmatrix.inventory.model import GONE, RAN, RUNNING, WHICH, Seen, Skipped
 from toolmatrix.lines import without_colours
 from toolmatrix.value import Value
 
@@ -92,7 +92,8 @@ def asked(
     # A signal ends the asking without an error here; it is sent again when no container is left.
     with ExitStack() as stack:
         asking = Asking(client, image, bounds, store, stack)
-        answers, silent = _rounds(asking, left, there)
+        gone = tuple(one.version for one in inventory.features.get(GONE, ()))
+        answers, silent = _rounds(asking, left, there, gone)
     features = {one.name for one in left if one.holds}
     components = dict(inventory.components)
     properties = dict(inventory.features)
@@ -168,7 +169,7 @@ class Asking:
 
 
 def _rounds(
-    asking: Asking, probes: Sequence[ProgramProbe], there: set[str]
+    asking: Asking, probes: Sequence[ProgramProbe], there: set[str], gone: tuple[str, ...]
 ) -> tuple[dict[str, list[Seen]], dict[str, Skipped]]:
     answers: dict[str, list[Seen]] = {}
     silent: dict[str, Skipped] = {}
@@ -178,7 +179,8 @@ def _rounds(
         now = [one for one in probes if one.round == number and one.name not in done]
         for probe, value, reason in asking.answers(now):
             is_there = reason != NOT_THERE
-            if value:
+            # pip and dpkg repeat their record, of which reading found that nothing is left.
+            if value and not any(one.startswith(f"{probe.run[-1]} {value}") for one in gone):
                 seen = Seen(version=value, seen_by=RAN, where=probe.shown)
                 answers.setdefault(probe.name, []).append(seen)
             elif probe.name in there or (is_there and there.intersection(probe.about)):

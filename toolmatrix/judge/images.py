@@ -154,8 +154,8 @@ def _component(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
 def _absent(subject: Subject, expectation: Expectation) -> Verdict:
     reason = subject.skipped(expectation.name, f"{WHICH}{expectation.name}")
     listed = subject.listed()
-    # An image for running lists less than one for building from the same lock.
-    if not reason and listed and expectation.name not in listed:
+    # An image for running lists less than one for building from the same lock; what a user names must be there.
+    if not reason and expectation.evidence and listed and expectation.name not in listed:
         reason = "the image does not say that it holds it"
     excused = expectation.excused if expectation.name not in listed else ""
     if reason or excused or expectation.name in _WITNESSES:
