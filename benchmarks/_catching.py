@@ -163,7 +163,7 @@ def _table(found: Mapping[str, Sequence[Answer]]) -> str:
 
 
 def _shown(one: Answer) -> str:
-    return f"{one.said:<22}{_seconds(one.seconds)}"
+    return f"{one.said:<19}{_seconds(one.seconds)}"
 
 
 def _seconds(part: Spread) -> str:
@@ -171,4 +171,4 @@ def _seconds(part: Spread) -> str:
 
 
 def _line(title: str, parts: Iterable[str]) -> str:
-    return (f"{title:<22}" + "".join(f"{part:<40}" for part in parts)).rstrip()
+    return (f"{title:<22}" + "".join(f"{part:<35}" for part in parts)).rstrip()
