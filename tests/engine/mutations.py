@@ -115,6 +115,10 @@ MUTATIONS = {
         ("FAIL TM402 cuda", "FAIL TM405 libcudart.so.12", "warn TM414 missing-files"),
     ),
     "unlisted": Mutation(f"RUN {_UNLISTED}", ("FAIL TM405 libcudart.so.12",)),
+    # Validate sees it and does not tell: a library that lies elsewhere counts as one that is loaded by its path first.
+    "dangling": Mutation(
+        f"RUN mv {_LIBRARY}.23* /opt/app && ln -s /lib/../opt/app/libisl.so.23 {_LIBRARY}.23"
+    ),
     "flags": Mutation(
         'ENV CFLAGS="-O2" CXXFLAGS="-O2"',
         ("FAIL TM404 -march=haswell", "FAIL TM404 -mtune=haswell"),
@@ -149,7 +153,7 @@ RIGHT = {
         f"RUN {_UNLISTED}\nENV LD_LIBRARY_PATH={_CUDART}", ("warn TM415 LD_LIBRARY_PATH",)
     ),
     "link": Mutation(
-        f"RUN mv {_LIBRARY}.23* /opt/app && ln -s /lib/../opt/app/libisl.so.23 {_LIBRARY}.23 &&"
+        f"RUN mv {_LIBRARY}.23* /opt/app && ln -s /lib/../../opt/app/libisl.so.23 {_LIBRARY}.23 &&"
         " ln -sf /bin/gcc-12 /usr/local/bin/gcc"
     ),
     # Debian's bazel is a script of bash in front of the program.
