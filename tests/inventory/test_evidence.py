@@ -271,3 +271,21 @@ def test_what_a_variable_holds_is_shown_nowhere_else(secret: str, around: tuple[
     ]
     assert not [one for one in said if secret in one]
     assert secrets.hidden(hidden) == hidden
+
+
+@pytest.mark.parametrize(
+    ("user", "folder", "warned"),
+    [
+        ({"interpreter": "/lib64/ld-linux-x86-64.so.2"}, "opt/own", True),
+        ({"interpreter": "/lib64/ld-linux-x86-64.so.2"}, "usr/lib", False),
+        # A library may be loaded by whoever loaded what it needs.
+        ({}, "opt/own", False),
+    ],
+)
+def test_a_library_that_a_program_does_not_reach(
+    judge: Any, user: dict[str, str], folder: str, warned: bool
+) -> None:
+    files = {"lib64/ld-linux-x86-64.so.2": elf(), f"{folder}/libx.so.1": elf()}
+    found = judge(seen({"usr/bin/app": needs("libx.so.1", **user), **files}))
+    told = [(one.code, one.name, one.found, one.where) for one in found]
+    assert told == ([("TM417", "libx.so.1", "usr/bin/app", "opt/own/libx.so.1")] if warned else [])

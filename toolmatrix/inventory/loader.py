@@ -14,7 +14,7 @@ from functools import cached_property
 from toolmatrix.images.limits import MOST_SEARCHED, Budget
 from toolmatrix.images.platforms import processor
 from toolmatrix.inventory.dynamic import Dynamic
-from toolmatrix.inventory.model import BY_VARIABLE, DRIVER, FilePattern, Soname
+from toolmatrix.inventory.model import BY_VARIABLE, DRIVER, UNREACHED, FilePattern, Soname
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -70,6 +70,10 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
         if there:
             reason = f"/{there} is outside of what /{several[0]} searches: the process has to load it first"
             record.skip(f"soname:{name}", reason)
+            # Before what a program needs nothing is loaded, unless whoever starts it sees to that.
+            for user in several:
+                if search.files.get(user, Dynamic()).interpreter:
+                    record.feature(f"{UNREACHED}:{name}", user, "loader", there)
             continue
         others = () if found or name.startswith(DRIVER) else search.majors(name)
         made.append(

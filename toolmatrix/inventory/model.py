@@ -28,6 +28,8 @@ FOREIGN_PROGRAM = "foreign-program"
 """The feature of a program for another processor that lies where nobody takes it unasked."""
 BY_VARIABLE = "by-variable"
 """The feature of libraries that only LD_LIBRARY_PATH leads to."""
+UNREACHED = "unreached"
+"""The beginning of features for libraries that a program needs, and that lie where its loader does not look."""
 DRIVER = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
 """Libraries that the NVIDIA container toolkit mounts from the host, by the component table of libnvidia-container."""
 REST = "anything else"

@@ -20,6 +20,7 @@ from toolmatrix.inventory.model import (
     RAN,
     RUNNING,
     UNKEPT,
+    UNREACHED,
     WHICH,
     Seen,
 )
@@ -358,6 +359,11 @@ _WARNINGS = {
         "TM415",
         "found by way of LD_LIBRARY_PATH alone",
         "list its directory in /etc/ld.so.conf.d and run ldconfig: a process without the variable does not start",
+    ),
+    UNREACHED: (
+        "TM417",
+        "a program needs it, and its loader does not look there",
+        "list its directory in /etc/ld.so.conf.d and run ldconfig, unless a script starts the program with a variable",
     ),
     secrets.FEATURE: (
         "TM416",
