@@ -7,36 +7,45 @@ import io
 import json
 import struct
 import subprocess
+import tarfile
 import zlib
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+import zstandard
 
-from tests.images import images, test_podman
-from tests.inventory import test_offload
+from tests.images import images, test_headers, test_podman, test_storage
+from tests.inventory import test_offload, test_subject_lists
 from tests.logs import captured as logs
-from toolmatrix.errors import ManifestError, SubjectError, ToolMissing
-from toolmatrix.images import archive, podman
+from toolmatrix.documents import DocumentStore
+from toolmatrix.errors import ManifestError, SubjectError, ToolMissing, UsageError
+from toolmatrix.finding import VERDICTS, Judged, Verdict
+from toolmatrix.images import archive, podman, referrers, storage
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.tree import Tree
-from toolmatrix.inventory import offload, rpm
+from toolmatrix.inventory import layers, offload, rpm, subject_lists
 from toolmatrix.inventory.observe import Look, observe
+from toolmatrix.judge import results, validator
 from toolmatrix.logs import log, signatures
 from toolmatrix.manifests import files, read
+from toolmatrix.report import verdicts
+from toolmatrix.report.terminal import Terminal
 from toolmatrix.resources import load_yaml
 
 if TYPE_CHECKING:
-    import tarfile
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from toolmatrix.images.image import Descriptor
     from toolmatrix.logs.signatures import SignatureCatalog
+
+    Files = dict[str, bytes | tarfile.TarInfo]
 
 
 # What stands between the pieces of an input that is several files.
@@ -69,9 +78,190 @@ def _archives() -> Iterator[bytes]:
     for held in (images.saved(made), images.layout(made), images.layout(zipped)):
         yield images.tar(held)
         yield images.gzipped(images.tar(held))
+        yield zstandard.compress(images.tar(held))
 
 
-def _storage(data: bytes) -> None:
+# Sparse files may be of any size, which a test of bytes would have to make.
+_SMALL = 1 << 20
+
+
+def _headers(data: bytes) -> None:
+    """Entries are those that tarfile reads, where both read some."""
+    with suppress(Exception), tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
+        if any(one.size > _SMALL for one in tar):
+            return
+    found = test_headers.told(data)
+    with suppress(IndexError, OverflowError, KeyError):
+        wanted = test_headers.expected(data)
+        if "damaged" not in (found, wanted):
+            assert test_headers.alike(found) == test_headers.alike(wanted)
+
+
+def _tars() -> Iterator[bytes]:
+    entries = [tarfile.TarInfo(name) for name in ("a/b", "a/" * 80 + "c", "é\udcff")]
+    held = [(entry, b"1" * place) for place, entry in enumerate(entries)]
+    for entry, data in held:
+        entry.size = len(data)
+    for form in test_headers.FORMATS:
+        for everybody in (False, True):
+            yield test_headers.archive(held, form, everybody)
+
+
+# One file, whatever its name.
+class _File:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def read(self, _: str) -> bytes:
+        return self.data
+
+    def write(self, _: str, data: bytes) -> None:
+        self.data = data
+
+
+_DIGEST = "sha256:" + "0" * 64
+
+
+def _store(data: bytes) -> None:
+    """The input as a file of a store, and as what somebody who may write there put into a document."""
+    file = _File(data)
+    store = layers.LayerStore(DocumentStore(file))
+    assert store.layer(_DIGEST) is None
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(body, dict):
+        return
+    for schema in (layers.BLOB, layers.ANSWER):
+        store._put(schema, _DIGEST, body)
+        store.layer(_DIGEST)
+        store.answer(_DIGEST)
+    store._put(layers.IMAGE, _DIGEST, body)
+    image = store.image(_DIGEST) or ImageMetadata(subject="", config={})
+    store._put(layers.LAYER, _DIGEST, body)
+    layer = store.layer(_DIGEST)
+    if layer is not None:
+        tree = Tree()
+        with suppress(SubjectError):
+            tree.apply(layer, Budget("fuzz"))
+            json.dumps(observe(image, tree).to_json())
+
+
+def _documents() -> Iterator[bytes]:
+    """What is kept of an image with files of this machine and records."""
+    files: Files = dict(zip(_PATHS, (piece[1:] for piece in _pieces()), strict=False))
+    programs: Files = {
+        "usr/bin/true": next(_elves()),
+        "a": images.link("b"),
+        "c": images.hard_link("a"),
+    }
+    made = images.tar(images.saved(images.image({**programs, ".wh.d": b""}, files, Env=["A=b"])))
+    file = _File(b"")
+    store = layers.LayerStore(DocumentStore(file))
+    image, _ = archive.read(io.BytesIO(made), "", LayerReader(Look, Budget("fuzz"), store))
+    yield zstandard.decompress(file.data.partition(b"\n")[2])
+    store.keep_image(_DIGEST, image)
+    yield zstandard.decompress(file.data.partition(b"\n")[2])
+    yield b'{"value": "1", "reason": "", "diff_id": "%b", "packed": 1}' % _DIGEST.encode()
+
+
+@cache
+def _storage() -> tuple[TemporaryDirectory[str], str, Path]:
+    """An image in the storage of an engine: its folder, its id, and the lines of its only layer."""
+    folder = TemporaryDirectory(prefix="toolmatrix-fuzz-", dir="/dev/shm")
+    name = test_storage.stored(Path(folder.name), images.image(test_storage.FIRST))
+    (lines,) = Path(folder.name).glob("image/overlay2/layerdb/sha256/*/tar-split.json.gz")
+    return folder, name, lines
+
+
+def _split(data: bytes) -> None:
+    """The input as the lines of a layer, and as they lie there."""
+    folder, name, lines = _storage()
+    for held in (data, gzip.compress(data, 1)):
+        lines.write_bytes(held)
+        storage.read(folder.name, name, "", LayerReader(Look, Budget("fuzz")))
+
+
+def _splits() -> Iterator[bytes]:
+    lines = test_storage.split(images.image(test_storage.FIRST).layers[0])
+    yield lines
+    yield gzip.compress(lines)
+
+
+# A registry that lists and holds what it is told.
+class _Registry:
+    def __init__(self, listed: bytes, *blobs: bytes) -> None:
+        self.listed = listed
+        self.blobs = {images.digest(one): one for one in blobs}
+
+    def index(self) -> Mapping[str, Any]:
+        return {"manifests": [{"digest": _DIGEST}]}
+
+    def document(self, path: str) -> Any:
+        return json.loads(self.listed) if path.startswith("referrers") else None
+
+    def blob(self, asked: Descriptor) -> io.BytesIO:
+        return io.BytesIO(self.blobs.get(asked.digest, b""))
+
+
+def _referrers(data: bytes) -> None:
+    """A list, a manifest and a document; `@` stands for the digest of the next."""
+    listed, manifest, document = [*data.split(_PART), b"", b""][:3]
+    manifest = manifest.replace(b"@", images.digest(document).encode())
+    there = _Registry(listed.replace(b"@", images.digest(manifest).encode()), manifest, document)
+    budget = Budget("fuzz")
+    with suppress(SubjectError, ValueError, RecursionError):
+        json.loads(there.listed)
+        # What a registry answers is JSON, or an error before.
+        found = referrers.Referrers(there, "m", budget)  # type: ignore[arg-type]
+        _reported(validator._attached(found.found({"a": "b"}), budget))
+
+
+def _attached() -> Iterator[bytes]:
+    verdict = Verdict(word="FAIL", kind="component", name="gcc", others=(("1", "a"),), facts=("f",))
+    judged = Judged(subject="a", verdicts=(verdict,), lock="b", target="x86")
+    blob = {"mediaType": "m", "digest": "@", "size": 1}
+    entry = blob | {"artifactType": "m", "annotations": {"a": "b"}}
+    parts = ({"manifests": [entry]}, {"layers": [blob]}, judged.to_json())
+    yield _PART.join(json.dumps(one).encode() for one in parts)
+
+
+def _reported(judged: Judged) -> None:
+    verdicts.text(judged, Terminal())
+    json.dumps(verdicts.document([judged]))
+    for write in (verdicts.markdown, verdicts.junit, verdicts.github, verdicts.html):
+        write([judged])
+
+
+def _results(data: bytes) -> None:
+    """A file of results as `merge` reads it."""
+    with NamedTemporaryFile(dir="/dev/shm") as file:
+        file.write(data)
+        file.flush()
+        with suppress(UsageError):
+            for judged in results.merged([file.name]).values():
+                _reported(judged)
+
+
+def _kept() -> Iterator[bytes]:
+    for held in _attached():
+        body = json.loads(held.split(_PART)[2])
+        yield json.dumps({"run": "r", "identity": "i", "schema": VERDICTS, **body}).encode() + b"\n"
+
+
+def _list(data: bytes) -> None:
+    for name in ("a.yaml", "a"):
+        with suppress(UsageError):
+            subject_lists.listed(name, lambda: data)
+
+
+def _lists() -> Iterator[bytes]:
+    yield test_subject_lists.PODS.replace(b"*side", b"{image: a/b}")
+    yield test_subject_lists.COMPOSE
+
+
+def _podman(data: bytes) -> None:
     """Pieces of the input as what podman keeps of an image: its two lists, the manifest, and the lines of a layer."""
     made = test_podman.MADE
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
@@ -87,7 +277,7 @@ def _storage(data: bytes) -> None:
             podman.read(test_podman.NAME, "", LayerReader(Look, Budget("fuzz")))
 
 
-def _storages() -> Iterator[bytes]:
+def _podmans() -> Iterator[bytes]:
     with TemporaryDirectory() as folder:
         test_podman.stored(Path(folder), test_podman.MADE)
         held = ((path.suffix, path.read_bytes()) for path in test_podman.kept(Path(folder)))
@@ -145,7 +335,7 @@ def _records(data: bytes) -> None:
     json.dumps(observe(image, tree).to_json())
 
 
-def _recorded() -> Iterator[bytes]:
+def _pieces() -> list[bytes]:
     status = b"Package: libc6\nStatus: install ok installed\nVersion: 2.36-9\n\n"
     told = (
         *(status, status, b"P:musl\nV:1.2-r2\n\n", b'ID=ubuntu\nVERSION_ID="22.04"\n'),
@@ -165,7 +355,11 @@ def _recorded() -> Iterator[bytes]:
             b"#define NPY_API_VERSION 0x10\n",
         ),
     )
-    pieces = [bytes([place]) + text for place, text in enumerate(told)]
+    return [bytes([place]) + text for place, text in enumerate(told)]
+
+
+def _recorded() -> Iterator[bytes]:
+    pieces = _pieces()
     for start in range(0, len(pieces), 5):
         yield _PART.join(pieces[start : start + 5])
 
@@ -215,7 +409,13 @@ MANIFESTS = (
 )
 READERS = {
     "archive": Reader(_archive, _archives),
-    "storage": Reader(_storage, _storages),
+    "headers": Reader(_headers, _tars),
+    "store": Reader(_store, _documents),
+    "storage": Reader(_split, _splits),
+    "podman": Reader(_podman, _podmans),
+    "referrers": Reader(_referrers, _attached),
+    "results": Reader(_results, _kept),
+    "list": Reader(_list, _lists),
     "elf": Reader(_elf, _elves),
     "record": Reader(_records, _recorded),
     "rpm": Reader(_rpm, _databases),
