@@ -127,6 +127,11 @@ def opened(place: str, size: int = SIZE) -> DocumentStore:
     return DocumentStore(RemoteFiles(system, root))
 
 
+# A pipe in the place of a file that others share would be waited for.
+def _unblocked(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 class FolderFiles:
     """Files below a folder for this user alone; the ones that were not used longest go where they become too many."""
 
@@ -140,8 +145,8 @@ class FolderFiles:
         """What a file holds; None where it is not there or cannot be read."""
         path = os.path.join(self.folder, name)
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            with open(path, "rb", opener=_unblocked) as file:
+                data = file.read(_LARGEST)
         except OSError:
             return None
         # Its time tells when it was used last. A store that cannot be written is read all the same.

@@ -208,19 +208,26 @@ class Verdict(Value):
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Verdict:
-        """What `to_json` wrote; raises KeyError, TypeError or AttributeError for what it did not."""
+        """What `to_json` wrote; raises KeyError, TypeError, ValueError or AttributeError for what it did not."""
         where = body["where"]
         return cls(
-            word=body["verdict"],
-            wanted=body["expected"] or "",
-            found=body["actual"] or "",
-            where=where["path"] or "",
-            layer=where["layer"] or "",
-            made_by=where["instruction"] or "",
-            others=tuple((one["version"], one["where"]) for one in body["others"]),
-            facts=tuple(body["facts"]),
-            **{name: body[name] or "" for name in PLAIN},
+            word=WORDS[WORDS.index(body["verdict"])],
+            wanted=_told(body["expected"]),
+            found=_told(body["actual"]),
+            where=_told(where["path"]),
+            layer=_told(where["layer"]),
+            made_by=_told(where["instruction"]),
+            others=tuple((_told(one["version"]), _told(one["where"])) for one in body["others"]),
+            facts=tuple(map(_told, body["facts"])),
+            **{name: _told(body[name]) for name in PLAIN},
         )
+
+
+def _told(value: object) -> str:
+    # Documents come from files and registries, where others may have written them.
+    if not isinstance(value, (str, type(None))):
+        raise TypeError(value)
+    return value or ""
 
 
 def outcome(verdicts: Iterable[Verdict]) -> str:
@@ -260,12 +267,12 @@ class Judged(Value):
         """What `to_json` wrote; raises KeyError, TypeError, ValueError or AttributeError for what it did not."""
         lock = body["lock"] or {"path": "", "digest": "", "target": ""}
         return cls(
-            subject=body["subject"],
-            platform=body["platform"] or "",
-            digest=body["digest"] or "",
-            lock=lock["path"],
-            lock_digest=lock["digest"],
-            target=lock["target"],
+            subject=_told(body["subject"]),
+            platform=_told(body["platform"]),
+            digest=_told(body["digest"]),
+            lock=_told(lock["path"]),
+            lock_digest=_told(lock["digest"]),
+            target=_told(lock["target"]),
             verdicts=tuple(map(Verdict.from_json, body["verdicts"])),
         )
 

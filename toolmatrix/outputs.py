@@ -83,7 +83,8 @@ class KeptLines:
     """Documents of one schema that a run keeps as they come, and that the next goes on from; none without a path.
 
     On entry `take` is called with each that is there: it raises KeyError, TypeError, ValueError or AttributeError for
-    one that is none. A line that a killed run left half is cut off. Raises UsageError and OutputError.
+    one that is none. A line that a killed run left half is cut off; one that another run is writing cannot be told from
+    it, so that a file is of one run at a time. Raises UsageError and OutputError.
     """
 
     def __init__(self, path: str, schema: str, take: Callable[[Any], None]) -> None:
@@ -96,25 +97,48 @@ class KeptLines:
     def __enter__(self) -> Self:
         if self.path:
             with self._keeping():
-                self.whole = self._take_up() if os.path.exists(self.path) else 0
                 # Unbuffered, so that after a failed write the file can be cut back to its whole lines.
-                self.file = open(self.path, "ab", buffering=0)
-                self.file.truncate(self.whole)
+                self.file = open(self.path, "ab+", buffering=0)
+                try:
+                    self._claim(self.file)
+                    self.whole = self._take_up(self.file)
+                    self.file.truncate(self.whole)
+                except BaseException:
+                    self.file.close()
+                    raise
         return self
+
+    def _claim(self, file: FileIO) -> None:
+        import fcntl
+
+        try:
+            # Of this process alone, as workers that outlive it for a moment would else keep it from the next run.
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            raise OutputError(
+                "cannot keep the results",
+                where=Position(self.path),
+                found="another run keeps its own there",
+                help="wait for that one, or name a file for each: `toolmatrix merge` takes several",
+            ) from None
+        except OSError:
+            # Not every file system has locks.
+            return
 
     def read(self) -> None:
         """Take what is there, whether or not its last line is whole. Raises UsageError."""
         try:
-            self._take_up()
+            with open(self.path, "rb", buffering=0) as file:
+                self._take_up(file)
         except OSError as error:
             found = error.strerror or ""
             raise UsageError(
                 "cannot read results", where=Position(self.path), found=found
             ) from None
 
-    def _take_up(self) -> int:
-        with open(self.path, "rb") as file:
-            data = file.read()
+    def _take_up(self, file: FileIO) -> int:
+        file.seek(0)
+        data = file.readall()
         whole = data[: data.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):
             self._line(line, number)
@@ -125,7 +149,7 @@ class KeptLines:
 
         try:
             self.take(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise UsageError(
                 "this is no file of results",
                 where=Position(self.path, number),

@@ -36,6 +36,7 @@ from toolmatrix.judge import results, validator
 from toolmatrix.logs import log, signatures
 from toolmatrix.manifests import files, read
 from toolmatrix.report import verdicts
+from toolmatrix.report.annotations import sarif
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.resources import load_yaml
 
@@ -228,10 +229,11 @@ def _attached() -> Iterator[bytes]:
 
 
 def _reported(judged: Judged) -> None:
-    verdicts.text(judged, Terminal())
-    json.dumps(verdicts.document([judged]))
+    json.dumps([verdicts.document([judged]), sarif(verdicts.annotated([judged]))])
     for write in (verdicts.markdown, verdicts.junit, verdicts.github, verdicts.html):
-        write([judged])
+        # As it is written.
+        write([judged]).encode("utf-8", "surrogateescape")
+    verdicts.text(judged, Terminal()).encode("utf-8", "surrogateescape")
 
 
 def _results(data: bytes) -> None:
@@ -369,7 +371,7 @@ def _rpm(data: bytes) -> None:
 
 
 def _databases() -> Iterator[bytes]:
-    for path in sorted((Path(images.__file__).parent / "rpm").glob("*.gz")):
+    for path in sorted((Path(test_offload.__file__).parent / "rpm").glob("*.gz")):
         yield gzip.decompress(path.read_bytes())
 
 

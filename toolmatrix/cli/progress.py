@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 from toolmatrix.cli.context import tell, terminal_of
-from toolmatrix.outputs import told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,9 +147,10 @@ def summarize(context: Context, markdown: str) -> None:
     path = context.env.get("GITHUB_STEP_SUMMARY", "")
     if not path:
         return
-    help = "`GITHUB_STEP_SUMMARY` names the file"
-    with (
-        told("cannot write the summary of the step", path, help),
-        open(path, "a", encoding="utf-8") as file,
-    ):
-        file.write(markdown)
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(markdown)
+    except OSError as error:
+        # The answer does not depend on it.
+        found = error.strerror or error
+        context.say_after(f"note: the summary of the step is not written: {path}: {found}")

@@ -159,8 +159,10 @@ def _keep(path: str, data: bytes) -> None:
                 if entry.name.startswith(_WITHOUT)
                 and entry.name.endswith(".bin")
                 and entry.name.startswith(_WITH) == with_files
+                # After a clock was set back the newest would seem to be the oldest.
+                and entry.path != path
             )
-        for _, superseded in old[:-_KEPT]:
+        for _, superseded in old[: 1 - _KEPT]:
             os.remove(superseded)
     except OSError:
         return

@@ -46,8 +46,9 @@ class Referrers:
     def found(self, notes: Mapping[str, str]) -> Any:
         """The document with these annotations, None where there is none. Raises SubjectError for a damaged one."""
         for entry in self._listed():
-            own = entry.get("annotations") or {}
-            if entry.get("artifactType") == self._media and notes.items() <= own.items():
+            own = entry.get("annotations")
+            mine = isinstance(own, dict) and notes.items() <= own.items()
+            if mine and entry.get("artifactType") == self._media:
                 try:
                     (layer,) = self._read(entry)["layers"]
                     return self._read(layer)

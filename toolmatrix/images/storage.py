@@ -40,7 +40,7 @@ def read(
         chains = _chains(config["rootfs"]["diff_ids"])
         layers = [_layer(root, os.path.join(held, "layerdb", *one.split(":"))) for one in chains]
         return unpacked.read(config, "", layers, platform, reader)
-    except (OSError, EOFError, LookupError, TypeError, ValueError, SubjectError):
+    except (OSError, EOFError, LookupError, TypeError, ValueError, RecursionError, SubjectError):
         # What the engine saves tells whether the image is at fault, and how.
         return None
 

@@ -171,7 +171,8 @@ class _Texts:
 
 
 # The sections in which device code and texts may stand: those that are loaded and no code of the processor, and what
-# was put behind the last of them; all of a file that has no table of them.
+# was put behind the last of them; all of a file that has no table of them, or one whose sections overlap, so that each
+# byte is looked at once.
 def _data_of(data: bytes) -> Iterator[bytes]:
     order = "<>"[data[5] == 2]
     wide = data[4] == 2
@@ -183,11 +184,15 @@ def _data_of(data: bytes) -> Iterator[bytes]:
         end = start + count * size if tables else 0
     except (struct.error, OverflowError):
         tables, end = [], 0
+    loaded = []
     for kind, flags, place, length in tables:
         if kind == _PROGBITS and flags & _LOADED and not flags & _EXECUTABLE:
-            yield data[place : place + length]
+            loaded.append((place, place + length))
         end = max(end, place + length) if kind != _NOBITS else end
-    yield data[end:]
+    if not tables or sum(end - place for place, end in loaded) > len(data):
+        loaded, end = [], 0
+    for place, until in (*loaded, (end, len(data))):
+        yield data[place:until]
 
 
 class _Kept:

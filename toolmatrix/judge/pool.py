@@ -148,6 +148,12 @@ def _ended(code: int) -> ToolmatrixError:
             "the system killed the process that read it, as it does where memory runs out",
             help="set a bound below that with `--memory`, or fewer `--jobs`",
         )
+    if -code in ENDING:
+        return BoundReached(
+            "somebody ended the process that read it",
+            found=signal.Signals(-code).name,
+            help="judge it again: `--resume` goes on with it",
+        )
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return ToolmatrixError("the process that read it ended", found=how, help="report it")
 

@@ -76,7 +76,9 @@ def sarif(annotations: Iterable[Annotation]) -> dict[str, Any]:
 
     pages = load_rules()
     given = list(annotations)
-    codes = sorted({one.code for one in given})
+    # Results may be those of another version, with codes of its own.
+    codes = sorted(pages.keys() & {one.code for one in given})
+    places = {code: place for place, code in enumerate(codes)}
     rules = [
         {
             "id": code,
@@ -97,7 +99,8 @@ def sarif(annotations: Iterable[Annotation]) -> dict[str, Any]:
                 "tool": {"driver": {"name": "toolmatrix", "version": __version__, "rules": rules}},
                 # Columns count letters, as our positions do; the default would be UTF-16 units.
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(one, codes.index(one.code)) for one in given],
+                # SARIF 2.1.0, 3.27.6: -1 where there is no rule.
+                "results": [_result(one, places.get(one.code, -1)) for one in given],
             }
         ],
     }

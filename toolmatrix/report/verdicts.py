@@ -229,16 +229,15 @@ def _section(judged: Judged) -> str:
 def _codes(codes: Sequence[str]) -> str:
     from toolmatrix.report.rules import load_rules
 
-    if not codes:
-        return ""
-    rules = load_rules()
+    rules = load_rules() if codes else {}
     told = []
-    for code in codes:
+    # Results may be those of another version, with codes of its own.
+    for code in filter(rules.__contains__, codes):
         rule = rules[code]
         said = "".join(f"<p>{html_tables.text(part)}</p>" for part in (rule.what, rule.why))
         remedy = f"<p><strong>what to do:</strong> {html_tables.text(rule.remedy)}</p>"
         told.append(f'<h3 id="{code}">{code} {html_tables.text(rule.name)}</h3>{said}{remedy}\n')
-    return f"<h2>what the codes mean</h2>\n{''.join(told)}"
+    return f"<h2>what the codes mean</h2>\n{''.join(told)}" if told else ""
 
 
 def _texts(one: Verdict) -> tuple[str, ...]:
