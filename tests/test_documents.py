@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -13,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.amount import examples
+from tests.engine import docker
 from toolmatrix import documents
 from toolmatrix.documents import DocumentStore, FolderFiles
 from toolmatrix.errors import UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 SCHEMA = "test.thing/1"
 BODY: dict[str, Any] = {"a": [1, "é\udcff"], "b": {"c": None}}
@@ -157,6 +160,55 @@ def test_a_store_that_cannot_be_written_is_read_and_one_that_is_none_is_empty(
     none = documents.opened(str(tmp_path / "file"))
     kept(none)
     assert held(none) is None
+
+
+ODD: dict[str, Callable[[Path], None]] = {
+    "a pipe": os.mkfifo,
+    "a directory": Path.mkdir,
+    "a link to itself": lambda path: path.symlink_to(path),
+    "a device without end": lambda path: path.symlink_to("/dev/zero"),
+    "nothing": Path.touch,
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_what_is_no_document_is_not_there_and_is_not_waited_for(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "_LARGEST", 1 << 20)
+    store = documents.opened(str(tmp_path))
+    kept(store)
+    (path,) = files(tmp_path)
+    path.unlink()
+    ODD[what](path)
+    assert held(store) is None
+    kept(store)
+    assert held(store) == (None if path.is_dir() else BODY)
+    assert not list(tmp_path.rglob("*.tmx-part"))
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("option", ["size=64k", "ro"])
+def test_a_disk_that_is_full_or_cannot_be_written_fails_nothing(
+    option: str, tmp_path: Path
+) -> None:
+    if os.geteuid() != 0:
+        docker.unable("a disk can be mounted by root alone")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        docker.unable("a small disk needs the right to mount one")
+    try:
+        store = documents.opened(str(tmp_path))
+        kept(store, "first")
+        if option == "ro":
+            subprocess.run(["mount", "-o", "remount,ro", str(tmp_path)], check=True)
+        for number in range(100):
+            kept(store, str(number), BODY | {"b": os.urandom(1000).hex()})
+        assert held(store, "first") == BODY
+        assert held(store, "99") is None
+        assert not list(tmp_path.rglob("*.tmx-part"))
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
 
 
 def test_a_place_that_nobody_knows_is_refused() -> None:

@@ -92,6 +92,34 @@ def test_results_that_do_not_belong_together_are_refused(many: Path, real: Cli) 
     assert real("merge", "nowhere").code == 2
 
 
+# What another version may have.
+LATER = [("kind", "odd"), ("code", "odd")]
+NUMBERS = (
+    *("subject", "platform", "lock", "verdicts", "verdict", "kind"),
+    *("code", "facts", "others", "where"),
+)
+OTHERS: list[tuple[str, object]] = [("run", {}), ("verdict", "odd"), ("verdicts", [{}])]
+OTHERS += [(name, 1) for name in NUMBERS]
+
+
+@pytest.mark.parametrize(("name", "value"), [*LATER, *OTHERS])
+def test_results_of_another_shape_are_refused_and_of_another_version_told(
+    name: str, value: object, many: Path, real: Cli
+) -> None:
+    (part,) = shards(real, 1)
+    body = json.loads((many / part).read_text().splitlines()[0])
+    (body if name in body else body["verdicts"][0])[name] = value
+    (many / "odd").write_text(json.dumps(body) + "\n")
+    for form in ("text", "html", "sarif", "junit", "github", "json"):
+        found = real("merge", "odd", "--format", form)
+        assert found.code in ((0, 1, 4) if (name, value) in LATER else (2,)), found.err
+
+
+def test_results_that_are_nested_without_end_are_refused(many: Path, real: Cli) -> None:
+    (many / "deep").write_text("[" * 100_000 + "\n")
+    assert real("merge", "deep").err.startswith("error[TM901]: this is no file of results\n")
+
+
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/2/3"])
 @pytest.mark.usefixtures("many")
 def test_a_part_that_is_none_is_refused(real: Cli, shard: str) -> None:

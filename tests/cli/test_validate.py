@@ -182,6 +182,11 @@ def test_every_form_says_the_same(real: Cli, images: Path) -> None:
     assert github.code == 1
     assert github.out.startswith("::error file=toolmatrix.lock,line=1,title=TM401::")
     assert "TM401" in summary.read_text()
+    full = ask("--format", "github", GITHUB_STEP_SUMMARY="/dev/full")
+    assert (full.code, full.out) == (1, github.out)
+    assert full.err == (
+        "note: the summary of the step is not written: /dev/full: No space left on device\n"
+    )
     page = ask("--format", "html", "--output", "page.html")
     assert (page.code, page.out) == (1, "")
     assert "1.24.4" in (images / "page.html").read_text()

@@ -220,6 +220,83 @@ def test_a_run_that_is_ended_leaves_no_worker_and_no_word(
         time.sleep(0.05)
 
 
+def begun(folder: Path, cache: str, *words: str) -> subprocess.Popen[bytes]:
+    """A run that has judged the first of three subjects, and waits for the second for ever."""
+    put(folder, never_ends)
+    started = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "toolmatrix", "validate", "--all", "list"),
+            *("--resume", "kept", "--format", "jsonl", *words, *EXPECTED),
+        ],
+        cwd=folder,
+        env=environment(cache),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert started.stdout is not None
+    assert b"first.tar" in started.stdout.readline()
+    return started
+
+
+def again(folder: Path, cache: str) -> None:
+    """The second subject can be read now: each is judged, and the first was not judged again."""
+    (folder / "odd.tar").unlink()
+    (folder / "odd.tar").symlink_to("last.tar")
+    run = ran(folder, cache, "--all", "list", "--resume", "kept", "--json")
+    found = json.loads(run.stdout)["subjects"]
+    assert [one["outcome"] for one in found] == ["yes", "yes", "yes"]
+    told = [json.loads(line) for line in (folder / "kept").read_text().splitlines()]
+    settled = [one["subject"] for one in told if one["outcome"] == "yes"]
+    assert sorted(settled) == [f"archive:{name}.tar" for name in ("first", "last", "odd")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (
+            signal.SIGKILL,
+            "the system killed the process that read it, as it does where memory runs out",
+        ),
+        (signal.SIGTERM, "somebody ended the process that read it, found SIGTERM"),
+        (signal.SIGHUP, "somebody ended the process that read it, found SIGHUP"),
+    ],
+)
+def test_a_worker_that_is_killed_costs_its_subject_alone_and_that_once(
+    number: int, reason: str, tmp_path: Path, cache: str
+) -> None:
+    started = begun(tmp_path, cache)
+    (worker,) = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
+    os.kill(int(worker), number)
+    out, err = started.communicate(timeout=60)
+    assert (started.returncode, err) == (4, b"")
+    told = [json.loads(line) for line in out.splitlines()]
+    assert [one["subject"] for one in told] == ["archive:odd.tar", "archive:last.tar"]
+    (one,) = told[0]["verdicts"]
+    assert (one["code"], one["reason"]) == ("TM908", reason)
+    again(tmp_path, cache)
+
+
+@pytest.mark.long
+def test_a_file_of_results_is_of_one_run_at_a_time(tmp_path: Path, cache: str) -> None:
+    started = begun(tmp_path, cache)
+    held = (tmp_path / "kept").read_bytes()
+    second = ran(tmp_path, cache, "--all", "list", "--resume", "kept")
+    assert (second.returncode, second.stdout) == (2, "")
+    assert second.stderr == (
+        "error[TM905]: cannot keep the results\n"
+        "  --> kept\n"
+        "  found: another run keeps its own there\n"
+        "help: wait for that one, or name a file for each: `toolmatrix merge` takes several\n"
+    )
+    assert (tmp_path / "kept").read_bytes() == held
+    # Its workers end a moment later, and keep nobody out.
+    started.kill()
+    started.communicate()
+    again(tmp_path, cache)
+
+
 def test_standard_input_reaches_the_one_who_reads_it(tmp_path: Path, cache: str) -> None:
     (tmp_path / "image.tar").write_bytes(images.tar(images.saved(GOOD)))
     with (tmp_path / "image.tar").open("rb") as piped:

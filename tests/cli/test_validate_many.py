@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import random
 import re
 import signal
 import subprocess
@@ -146,3 +147,47 @@ def test_none_is_lost_and_none_comes_twice(tmp_path: Path, cache: str) -> None:
         dict.fromkeys(wanted, 1)
     )
     assert re.search(rf"validating \d+/{COUNT} subjects", shown), shown
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_ended_at_any_moments_tells_each_once(
+    number: signal.Signals, tmp_path: Path, cache: str
+) -> None:
+    wanted = tagged(tmp_path, put(tmp_path))
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache}
+    draw = random.Random(number)
+    patience = time.monotonic() + 600
+    # Under nohup these tests ignore SIGHUP, and so would what they start.
+    kept = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        for _ in range(12):
+            running = subprocess.Popen(
+                command("--store", "store", "--quiet", "--quiet"),
+                cwd=tmp_path,
+                env=env,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                running.wait(draw.choice((0.5, 2)) * draw.random())
+            running.send_signal(number)
+            _, err = running.communicate()
+            assert running.returncode in (1, 130, -number)
+            # Before it hands over to the program the interpreter itself tells of Ctrl-C.
+            assert err == b"" or (number == signal.SIGINT and b"TM900" not in err)
+            while left := alive(running.pid):
+                wait(patience, f"still there: {left}")
+    finally:
+        signal.signal(signal.SIGHUP, kept)
+    last = subprocess.run(
+        command("--store", "store", "--json"),
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        check=False,
+    )
+    found = json.loads(last.stdout)["subjects"]
+    assert {one["subject"]: one["outcome"] for one in found} == wanted
+    told = [json.loads(line)["subject"] for line in lines(tmp_path)]
+    assert sorted(told) == sorted(wanted)

@@ -177,6 +177,17 @@ def test_old_indexes_are_removed_and_never_that_of_the_matrix_alone(
         home.gcc(str(own))
     assert alone in home.cached()
     assert len(home.cached()) == 1 + 4
+    # After a clock was set back the others are of a day to come.
+    before = set(home.cached())
+    for name in before:
+        os.utime(home.cache / name, (1 << 34, 1 << 34))
+    own = tmp_path / "own.yaml"
+    own.write_text(GCC_9)
+    home.gcc(str(own))
+    (new,) = set(home.cached()) - before
+    home.gcc(str(own))
+    assert new in home.cached()
+    assert len(home.cached()) == 1 + 4
 
 
 def damage(path: Path, place: int) -> bytes:

@@ -68,7 +68,12 @@ def test_the_document_with_the_annotations_is_found_among_others(server: Server)
 
 
 @pytest.mark.parametrize(
-    "listed", [{}, [], 1, "", None, {"manifests": None}, {"manifests": [1, None, {}]}]
+    "listed",
+    [
+        *({}, [], 1, "", None, {"manifests": None}),
+        {"manifests": [1, None, {}]},
+        {"manifests": [ENTRY | {"annotations": "of me"}]},
+    ],
 )
 def test_a_list_of_nothing_is_nothing(server: Server, listed: object) -> None:
     assert found(server, listed) is None

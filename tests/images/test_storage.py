@@ -108,6 +108,14 @@ DAMAGE = {
     "an empty list": ("image/overlay2/layerdb/{chain}/tar-split.json.gz", gzip.compress(b"")),
     "no JSON": ("image/overlay2/layerdb/{chain}/tar-split.json.gz", gzip.compress(b"{\n")),
     "no names": ("image/overlay2/layerdb/{chain}/tar-split.json.gz", gzip.compress(b"[]\n")),
+    "packed badly": (
+        "image/overlay2/layerdb/{chain}/tar-split.json.gz",
+        gzip.compress(b"{}\n", mtime=0)[:10] + b"\xff" * 20,
+    ),
+    "lists without end": (
+        "image/overlay2/layerdb/{chain}/tar-split.json.gz",
+        gzip.compress(b"[" * 100_000),
+    ),
     "a name that climbs": (
         "image/overlay2/layerdb/{chain}/tar-split.json.gz",
         gzip.compress(b'{"type": 1, "name": "../../../secret", "size": 3}\n'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +54,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(data: bytes, told: re.Pattern[bytes] | None = None) -> Elf:
     """What is read of an ELF file."""
     return elf.read(data[:64], io.BytesIO(data[64:]), len(data), told)
+
+
+def test_sections_that_overlap_are_looked_at_once() -> None:
+    """A file of which each of 65,535 headers of sections, in one place, says that it holds device code."""
+    header = struct.pack(
+        "<4sBBB9xHHIIIIIHHHHHH", elf.MAGIC, 1, 1, 1, 3, 3, 1, 0, 0, 52, *[0] * 4, 0, 65535, 0
+    )
+    section = struct.pack("<IIIIII", 0, 1, 2, 0, 0, 1 << 20)
+    data = header + section + bytes(1 << 20)
+    assert sum(map(len, elf._data_of(data))) == len(data)
+    assert read(data).device == ()
 
 
 def test_what_the_loader_reads(built: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import dockerfile as buildkit
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolmatrix.manifests import dockerfile, files, read
@@ -202,6 +202,7 @@ def test_instructions_are_those_of_buildkit(lines: list[str]) -> None:
     assert mine == [one for one in known if one[0] in dockerfile.WORDS]
 
 
+@example("<<a")
 @given(st.text(alphabet="FROM RUNpipinstal=-\\\n\"'$(){};&|<>#torch21.0", max_size=200))
 def test_any_text_is_read_and_every_place_lies_in_it(text: str) -> None:
     found = asked("FROM a\nRUN " + text)

@@ -27,8 +27,9 @@ class FileText:
         return line, offset - self._starts[line - 1] + 1
 
     def offset(self, line: int, column: int) -> int:
-        """The place of a letter in the text, by line and column counted from 1."""
-        return min(self._starts[line - 1] + column - 1, len(self.text))
+        """The place of a letter in the text, by line and column counted from 1; its end for what lies behind it."""
+        start = self._starts[line - 1] if line <= len(self._starts) else len(self.text)
+        return min(start + column - 1, len(self.text))
 
     def whole(self) -> Traced:
         """All of it."""
