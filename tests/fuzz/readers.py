@@ -30,7 +30,7 @@ from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.reader import LayerReader
 from toolmatrix.images.tree import Tree
-from toolmatrix.inventory import layers, offload, rpm, subject_lists
+from toolmatrix.inventory import layers, offload, rpm, subject_lists, subjects
 from toolmatrix.inventory.observe import Look, observe
 from toolmatrix.judge import results, validator
 from toolmatrix.logs import log, signatures
@@ -39,6 +39,7 @@ from toolmatrix.report import verdicts
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.terminal import Terminal
 from toolmatrix.resources import load_yaml
+from toolmatrix.stages import parse_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -252,6 +253,32 @@ def _kept() -> Iterator[bytes]:
         yield json.dumps({"run": "r", "identity": "i", "schema": VERDICTS, **body}).encode() + b"\n"
 
 
+_LOGS = Path(__file__).parents[2] / "docs" / "logs"
+
+
+def _inventory(data: bytes) -> None:
+    with NamedTemporaryFile(dir="/dev/shm") as file:
+        file.write(data)
+        file.flush()
+        with suppress(SubjectError):
+            json.dumps(subjects.observe(f"inventory:{file.name}").to_json())
+
+
+def _inventories() -> Iterator[bytes]:
+    yield (_LOGS / "image.json").read_bytes()
+    yield (_LOGS / "xeon.json").read_bytes()
+
+
+def _plan(data: bytes) -> None:
+    """The input as a dry run of a driver."""
+    parse_log(data.decode("utf-8", "surrogateescape").split("\n"))
+
+
+def _plans() -> Iterator[bytes]:
+    for path in sorted(_LOGS.glob("*.log")):
+        yield path.read_bytes()
+
+
 def _list(data: bytes) -> None:
     for name in ("a.yaml", "a"):
         with suppress(UsageError):
@@ -417,6 +444,8 @@ READERS = {
     "podman": Reader(_podman, _podmans),
     "referrers": Reader(_referrers, _attached),
     "results": Reader(_results, _kept),
+    "inventory": Reader(_inventory, _inventories),
+    "plan": Reader(_plan, _plans),
     "list": Reader(_list, _lists),
     "elf": Reader(_elf, _elves),
     "record": Reader(_records, _recorded),
