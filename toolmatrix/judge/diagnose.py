@@ -149,8 +149,11 @@ class _Judge:
             }
         elif file in self.index.header["components"]:
             values["library"] = file
-        if values.get("other") and not values.get("package"):
-            values["other"] = self.catalog.called(values["other"]) or values["other"]
+        # A package that is named beside another one is told as it stands, as is a component.
+        lone = [name for name in ("other", "package") if values.get(name)]
+        known = self.index.header["components"]
+        if len(lone) == 1 and (lone == ["other"] or values["package"] not in known):
+            values[lone[0]] = self.catalog.called(values[lone[0]]) or values[lone[0]]
         values["compiler"] = self.catalog.compiler(values.get("compiler", ""))
         if values.get("value") and values.get("cpu_flag"):
             values["cpu_flag"] = f"{values['cpu_flag'].rstrip('=')}={values['value']}"

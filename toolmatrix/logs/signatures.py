@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _PACKAGE = re.compile(r"(?:site|dist)-packages/(\w+)")
 # Where what a file is built for begins in its name.
 _BUILT_FOR = re.compile(r"\.so|\.cpython-|\.abi3|\.dll")
+_NAMELESS = ("c", "ext")
 _PLAIN = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
 _BETWEEN = re.compile(r"[^\w+]+|_")
 
@@ -167,6 +168,9 @@ class SignatureCatalog(Value):
         if part is not None:
             return part.component
         plain = _BUILT_FOR.split(plain)[0].removeprefix("_").lower()
+        # A compiled module that has no name of its own is its folder's.
+        if plain in _NAMELESS:
+            plain = path.split("/")[-2:][0].lower()
         bare = plain.removeprefix("lib")
         # One library of several, such as libcudnn_ops, is its component's.
         words = [plain, bare, bare.partition("_")[0]] if bare != plain else [plain]
