@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -328,27 +330,25 @@ def test_processes_find_what_one_finds(
     assert cli("check", "--matrix", broken, "--json") == alone
 
 
+@pytest.mark.process
+@pytest.mark.parametrize("lost", [signal.SIGKILL, signal.SIGTERM])
 def test_a_lost_process_is_made_up_for(
-    cli: Cli, broken: str, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, broken: str, monkeypatch: pytest.MonkeyPatch, lost: signal.Signals
 ) -> None:
-    import concurrent.futures
-
     from toolmatrix.judge import sweep
 
-    class Dying(concurrent.futures.Executor):
-        def __init__(self, *_: object, **__: object) -> None:
-            pass
-
-        def submit(self, *_: Any, **__: Any) -> concurrent.futures.Future[Any]:
-            future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-            future.set_exception(concurrent.futures.BrokenExecutor())
-            return future
-
     alone = cli("check", "--matrix", broken, "--json")
+    here, judge = os.getpid(), sweep.judge_release
+
+    def dying(*asked: Any) -> sweep.ReleaseOutcome:
+        if os.getpid() != here:
+            os.kill(os.getpid(), lost)
+        return judge(*asked)
+
     monkeypatch.setattr(checks, "_WORTHWHILE", 1)
     monkeypatch.setattr(checks, "processors", lambda: 2)
-    monkeypatch.setattr(sweep, "PART", 1)
-    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", Dying)
+    monkeypatch.setattr(sweep, "PART", 4)
+    monkeypatch.setattr(sweep, "judge_release", dying)
     assert cli("check", "--matrix", broken, "--json") == alone
 
 

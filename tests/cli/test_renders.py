@@ -58,11 +58,10 @@ def test_the_table_tells_an_answer_that_makes_no_image(monkeypatch: pytest.Monke
     assert asked(question) == {RENDERED: 2}
     # Without what a recipe asks the solver takes the newest distribution, into which nothing brings CUDA.
     monkeypatch.setattr(recipes, "stipulations", lambda *_: ())
-    monkeypatch.setattr(renders, "_opened", lambda *_: matrix.index())
     found = renders.outcome(matrix.index(), question)
     assert dict(found.counts) == {REFUSED: 2}
     assert "nothing says how cuda 12.4.1 gets into" in found.refused[0]
-    report = renders.rendered(matrix.index(), (), [question], {}, processes=1)
+    report = renders.rendered(matrix.index(), (), [question], processes=1)
     assert report.exit_code == 1
     validated(report.to_json(), "renders")
     assert report.to_json()["summary"][REFUSED] == 2

@@ -215,5 +215,5 @@ def test_verdicts_travel_between_processes(make: Callable[..., Small]) -> None:
 def test_a_worker_does_what_is_done_here(make: Callable[..., Small]) -> None:
     held = make()
     work = sweep.releases(held.index)
-    assert sweep.Sweeper([held.path], {})(work) == held.outcomes()
+    assert sweep.Sweeper(index=held.index).attempt(work) == held.outcomes()
     assert [one for part in sweep.parts(work) for one in part] == work

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,20 +19,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine import docker
+from tests.judge import small
+from toolmatrix.api.checks import Workers
 from toolmatrix.errors import BoundReached, ToolMissing, UsageError
 from toolmatrix.facts.store import open_index
-from toolmatrix.judge import executors, results
+from toolmatrix.judge import executors, results, sweep
 from toolmatrix.judge.executors import Executed, RemoteWork
 from toolmatrix.judge.pool import Pool, WorkBounds, WorkResult
 from toolmatrix.judge.validator import Baseline, Validator, expectations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from concurrent.futures import Executor
 
 pytestmark = pytest.mark.process
 
-IMAGE = Path(__file__).parent.parent.parent / "docs" / "logs" / "image.json"
+ROOT = Path(__file__).parent.parent.parent
+IMAGE = ROOT / "docs" / "logs" / "image.json"
 BOUNDS = WorkBounds(seconds=60, processor=60, memory=1 << 12)
 NAMES = [f"image{number}.json" for number in range(6)]
 
@@ -83,7 +86,8 @@ def test_an_executor_tells_what_the_pool_tells(
 def piece(validator: Validator, **changes: Any) -> bytes:
     held = {name: part for name, part in validator.as_dict().items() if name != "index"}
     given: dict[str, Any] = {"key": validator.key, "bounds": BOUNDS, "overlays": ()}
-    return pickle.dumps((RemoteWork(validator=held, **given | changes), (NAMES[1], None)))
+    work = RemoteWork(kind=Validator, fields=held, **given | changes)
+    return pickle.dumps((work, (NAMES[1], None)))
 
 
 def done(asked: bytes) -> WorkResult:
@@ -123,7 +127,7 @@ def test_a_killed_executor_leaves_each_subject_unknown(
     there = verdicts(Executed("any", validator, (), BOUNDS, 1), validator.key)
     assert {one["outcome"] for one in there} == {"unknown"}
     told = {one["verdicts"][0]["reason"] for one in there}
-    assert any("the process of the executor that read it ended" in text for text in told)
+    assert any("the process of the executor that worked on it ended" in text for text in told)
 
 
 def _killed(_: bytes) -> bytes:
@@ -136,7 +140,7 @@ def _killed(_: bytes) -> bytes:
 )
 def test_what_is_of_this_machine_is_refused_early(subject: str) -> None:
     with pytest.raises(UsageError, match="is of this machine"):
-        executors.reachable(["registry://localhost:1/a", subject])
+        results.reachable(["registry://localhost:1/a", subject])
 
 
 def test_executors_are_those_of_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,12 +154,10 @@ def test_executors_are_those_of_entry_points(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.long
 def test_dask_loses_none_and_tells_none_twice(tmp_path: Path, cache: str) -> None:
-    if find_spec("distributed") is None:
-        docker.unable("a cluster of Dask needs `pip install 'toolmatrix[dask]'`")
     from tests.cli import test_validate_many as many
 
     wanted = many.tagged(tmp_path, many.put(tmp_path))
-    env = {**os.environ, "PYTHONPATH": str(many.ROOT), "XDG_CACHE_HOME": cache}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache}
     with cluster(tmp_path, env) as (address, workers):
         words = many.command("--executor", f"dask:{address}")
         words[words.index("--jobs") + 1] = "8"
@@ -178,11 +180,73 @@ def test_dask_loses_none_and_tells_none_twice(tmp_path: Path, cache: str) -> Non
     assert sorted(told) == sorted(wanted)
 
 
+@pytest.mark.long
+def test_dask_finds_in_a_matrix_what_the_pool_finds(tmp_path: Path, cache: str) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache}
+    program = [sys.executable, "-m", "toolmatrix"]
+    with cluster(tmp_path, env) as (address, _):
+        there = ["--executor", f"dask:{address}", "--jobs", "4"]
+        for words in (["check", "--only", "curated/cuda.yaml"], ["audit", "torch", "jax"]):
+            first, second = (
+                subprocess.run(
+                    [*program, *words, "--json", "--no-progress", *more],
+                    cwd=tmp_path,
+                    env=env,
+                    capture_output=True,
+                    check=False,
+                )
+                for more in ([], there)
+            )
+            assert (second.returncode, second.stderr) == (first.returncode, first.stderr)
+            assert json.loads(first.stdout)["schema"] == "toolmatrix.findings/1"
+            assert second.stdout == first.stdout
+
+
+@pytest.mark.long
+def test_a_sweep_by_dask_outlives_its_workers_and_refuses_another_matrix(
+    tmp_path: Path, cache: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    monkeypatch.setattr(sweep, "PART", 1)
+    path = small.write(tmp_path)
+    index = open_index([path], os.environ)
+    work, parts = sweep.Sweeper(index=index), sweep.parts(sweep.releases(index))
+    wanted = [work.attempt(part) for part in parts]
+    ending = Ending(index=index, marker=str(tmp_path / "marker"))
+    with cluster(tmp_path, {**os.environ, "PYTHONPATH": str(ROOT)}) as (address, workers):
+        name = f"dask:{address}"
+        with Workers(ending, parts, (path,), 4, name) as held:
+            assert list(held.results()) == wanted
+        assert [one.poll() for one in workers].count(-signal.SIGKILL) == 1
+        small.write(tmp_path, ('"3.0": {}', '"3.0": {}, "4.0": {}'))
+        with (
+            pytest.raises(UsageError, match="has another toolmatrix or matrix"),
+            Workers(work, parts, (path,), 4, name) as held,
+        ):
+            list(held.results())
+
+
+class Ending(sweep.Sweeper):
+    """A sweep that kills the worker which does a piece of it first."""
+
+    marker: str
+
+    def attempt(self, part: Sequence[sweep.Release]) -> list[sweep.ReleaseOutcome]:
+        with suppress(FileExistsError):
+            Path(self.marker).touch(exist_ok=False)
+            # The pool of the process beside the worker does it.
+            beside = Path(f"/proc/{os.getppid()}/stat").read_text()
+            os.kill(int(beside.rpartition(")")[2].split()[1]), signal.SIGKILL)
+        return super().attempt(part)
+
+
 @contextmanager
 def cluster(
     folder: Path, env: dict[str, str]
 ) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """A scheduler of Dask and two workers: its address, and the workers."""
+    if find_spec("distributed") is None:
+        docker.unable("a cluster of Dask needs `pip install 'toolmatrix[dask]'`")
     here = folder / "scheduler.json"
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--scheduler-file"]
     options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]

@@ -124,25 +124,25 @@ def audited(
     *,
     clones: str = "",
     processes: int = 0,
+    executor: str = "",
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Report:
-    """The audit by so many processes, 0 for one a processor; `progress` hears how much is done, and of how much."""
-    components = index.header["components"]
-    for name in names:
-        if name not in components:
-            help = "`toolmatrix facts` lists them"
-            raise NothingMatched(f"no component is called `{name}`", help=help)
-    work = [
-        release
-        for release in sweep.releases(index)
-        if components[release[0]]["framework"] and (not names or release[0] in names)
-    ]
+    """The audit by so many processes, 0 for one a processor, or by an executor.
+
+    `progress` hears how much is done, and of how much.
+    """
+    work = _work(index, names)
     outcomes: list[ReleaseOutcome] = []
-    with Workers(sweep.Sweeper(paths, env), sweep.parts(work), processes) as workers:
-        matrix = loaded(paths)
+    shared = partial(
+        Workers, parts=sweep.parts(work), paths=paths, processes=processes, executor=executor
+    )
+    with shared(sweep.Sweeper(index=index)) as workers:
+        # An index keeps no places, and the files take seconds to read.
+        reading = workers.meanwhile(lambda: loaded(paths))
         for part in workers.results():
             outcomes += part
             progress(len(outcomes), len(work))
+        matrix = reading()
     rules = judge.rules()
     own = published.packages(matrix)
     listed: dict[str, Published] = {}
@@ -151,12 +151,11 @@ def audited(
         wanted = {name: held for name, held in own.items() if not names or name in names}
         listed = _listed(sources, wanted, index.component("python").versions)
         read = {name: set(chain(*held.values())) for name, held in own.items()}
-        found += published.releases(index, {name: read[name] for name in wanted}, listed)
-        for name in wanted:
-            # Of what nobody asks for by itself no answer is judged.
-            if components[name]["framework"]:
-                found += published.refused(index, name, listed[name].wheels)
-        found += _unresolved(index, sources, rules, read, work, progress)
+        found += _otherwise(index, {name: read[name] for name in wanted}, listed)
+        # Solving goes anywhere. Who asks the index is this machine, whose settings, credentials and cache it takes.
+        with shared(pins.Pinner(index=index, own=read)) as workers:
+            asked = list(chain(*workers.results()))
+        found += _unresolved(asked, sources, rules, progress)
     if clones:
         found += reopened(matrix, clones, env)
     counts = harvested(matrix) | {
@@ -167,13 +166,13 @@ def audited(
     families = list(coverage(matrix, index, outcomes, counts, names))
     found += judge.findings(matrix, index, families, rules, this_day(env))
     shown = [one for one in found if not names or one.component in names]
-    asked = {
+    looked_at = {
         "component": len(families),
         "framework release": len(work),
         "source": len(matrix.sources),
     }
     located = lints.located(shown, matrix, files(paths))
-    report = AuditReport(index, located, [one.to_json() for one in families], asked)
+    report = AuditReport(index, located, [one.to_json() for one in families], looked_at)
     return told(report, ", ".join(names) or "matrix")
 
 
@@ -219,18 +218,36 @@ def _published(releases: Sequence[project.PublishedRelease], pythons: Sequence[s
     )
 
 
+def _work(index: Index, names: Sequence[str]) -> list[Release]:
+    components = index.header["components"]
+    for name in names:
+        if name not in components:
+            help = "`toolmatrix facts` lists them"
+            raise NothingMatched(f"no component is called `{name}`", help=help)
+    return [
+        release
+        for release in sweep.releases(index)
+        if components[release[0]]["framework"] and (not names or release[0] in names)
+    ]
+
+
+def _otherwise(
+    index: Index, read: Mapping[str, Collection[str]], listed: Mapping[str, Published]
+) -> Iterator[Finding]:
+    yield from published.releases(index, read, listed)
+    for name in read:
+        # Of what nobody asks for by itself no answer is judged.
+        if index.header["components"][name]["framework"]:
+            yield from published.refused(index, name, listed[name].wheels)
+
+
 def _unresolved(
-    index: Index,
+    asked: Sequence[Pins],
     sources: Sources,
     rules: judge.AuditRules,
-    own: Mapping[str, Collection[str]],
-    work: Sequence[Release],
     progress: Callable[[int, int], None],
 ) -> Iterator[Finding]:
     from concurrent.futures import ThreadPoolExecutor
-
-    # All of them before the first is asked about, as progress wants to know how many there are.
-    asked = [one for release in work for one in pins.answers(index, release, own)]
 
     def refusal(one: Pins) -> str:
         platform = rules.platform(one.machine, one.glibc)

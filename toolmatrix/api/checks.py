@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Generic, TypeVar
 
 from toolmatrix import resources
 from toolmatrix.api import Report, as_json, listed, this_day
-from toolmatrix.errors import Position, UsageError
+from toolmatrix.errors import BoundReached, Position, ToolmatrixError, UsageError
 from toolmatrix.facts import load
 from toolmatrix.judge import answers, doubts, gaps, lints, sweep
+from toolmatrix.judge.pool import Pool, WorkBounds
 from toolmatrix.processors import processors
 from toolmatrix.report.annotations import sarif
 from toolmatrix.report.findings import MatrixReport
@@ -19,7 +19,7 @@ from toolmatrix.report.findings import MatrixReport
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Executor, Future
+    from typing import Any
 
     from typing_extensions import Self
 
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from toolmatrix.api.requests import OpenMatrix
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
+    from toolmatrix.judge.executors import Executed
+    from toolmatrix.judge.pool import IndexedWork, WorkResult
     from toolmatrix.judge.sweep import ReleaseOutcome
-
-Piece = TypeVar("Piece")
-Result = TypeVar("Result")
 
 # Parts of the work that are worth starting a process for.
 _WORTHWHILE = 4
+# What tells that a process ended at its work, such as one that was killed for its memory: by no class below these.
+_LOST = (BoundReached, ToolmatrixError)
 
 
 def check(
@@ -61,24 +62,27 @@ def checked(
     env: Mapping[str, str],
     *,
     processes: int = 0,
+    executor: str = "",
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Report:
-    """The findings of a matrix with files on top, by so many processes, 0 for one a processor.
+    """The findings of a matrix with files on top, by so many processes, 0 for one a processor, or by an executor.
 
     `progress` hears how many releases were solved, and of how many.
     """
     today = this_day(env)
     held = files(paths)
     chosen = [_file(name, held) for name in only]
-    # Without `--only` the processes begin to solve while this one reads the files again.
     matrix = loaded(paths) if only else None
     parts = sweep.parts(sweep.touched(index, matrix, chosen) if matrix else sweep.releases(index))
     outcomes: list[ReleaseOutcome] = []
-    with Workers(sweep.Sweeper(paths, env), parts, processes) as workers:
-        matrix = matrix or loaded(paths)
+    work = sweep.Sweeper(index=index)
+    with Workers(work, parts, paths, processes, executor) as workers:
+        # The processes begin to solve while this one reads the files again.
+        reading = workers.meanwhile(lambda: matrix or loaded(paths))
         for part in workers.results():
             outcomes += part
             progress(len(outcomes), sum(map(len, parts)))
+        matrix = reading()
     solved = [
         *answers.findings(outcomes, sweep.promised(index), sweep.first_framework(index)),
         *doubts.findings(outcomes, matrix),
@@ -159,74 +163,71 @@ def files(paths: Sequence[str]) -> list[str]:
     return found
 
 
-class Workers(Generic[Piece, Result]):
-    """The parts of the work shared out over processes, 0 for one a processor; where there can be none, done here.
-
-    The worker can be pickled, and makes of each part a list of results.
-    """
+class Workers:
+    """Parts of work done by processes, 0 for one a processor, or by an executor; what is lost there is done here."""
 
     def __init__(
-        self, worker: Callable[[list[Piece]], list[Result]], parts: list[list[Piece]], most: int
+        self,
+        work: IndexedWork,
+        parts: Sequence[Sequence[object]],
+        paths: Sequence[str],
+        processes: int,
+        executor: str,
     ) -> None:
-        self.worker = worker
+        self.work = work
         self.parts = parts
-        self.count = min(most or processors(), len(parts) // _WORTHWHILE)
-        self.pool: Executor | None = None
-        self.started: list[Future[list[Result]]] = []
+        count = min(processes or processors(), len(parts) // _WORTHWHILE)
+        self.pool: Pool | Executed | None = None
+        if executor:
+            from toolmatrix.judge.executors import Executed
+
+            self.pool = Executed(executor, work, paths, WorkBounds(), processes)
+        # A browser forks no process, and a single one would only wait for another.
+        elif count > 1:
+            self.pool = Pool(work.attempt, WorkBounds(), count)
+        self._stack = ExitStack()
+        self.outcomes: Iterator[tuple[str, WorkResult]] = iter(())
 
     def __enter__(self) -> Self:
-        if self.count > 1:
-            import multiprocessing
-            from concurrent.futures import ProcessPoolExecutor
-
-            method = multiprocessing.get_context("spawn")
-            try:
-                self.pool = ProcessPoolExecutor(
-                    self.count, mp_context=method, initializer=_heed_interrupts
+        if self.pool is not None:
+            self._stack.enter_context(self.pool)
+            # Where there can be no more processes all is done here.
+            with suppress(OSError):
+                self.outcomes = self.pool.outcomes(
+                    {str(place): (part,) for place, part in enumerate(self.parts)}
                 )
-                with _interrupts_kept():
-                    self.started = [self.pool.submit(self.worker, part) for part in self.parts]
-            # No semaphores, as in some containers and browsers, or no more processes: then all is done here.
-            except (OSError, ImportError, NotImplementedError):
-                self.started = []
         return self
 
-    def results(self) -> Iterator[list[Result]]:
-        """The outcomes in the order of the parts."""
+    def meanwhile(self, reading: Callable[[], Matrix]) -> Callable[[], Matrix]:
+        """What returns the matrix that is read by a thread of this process while the others work."""
+        if self.pool is None:
+            return reading
+        from concurrent.futures import ThreadPoolExecutor
+
+        # All processes were forked by now but one that takes the place of one that is killed.
+        # A system that gives no more processes gives no thread either.
+        with suppress(RuntimeError):
+            return ThreadPoolExecutor(1).submit(reading).result
+        return reading
+
+    def results(self) -> Iterator[Any]:
+        """The results in the order of the parts. Raises ToolmatrixError for an executor that cannot do them."""
+        done: dict[str, WorkResult] = {}
         for place, part in enumerate(self.parts):
-            yield self.awaited(place) if self.started else self.worker(part)
+            # Those that are done before their turn are kept: findings stand in one order, whoever was faster.
+            while str(place) not in done and (one := self._next()):
+                done |= [one]
+            outcome = done.pop(str(place), None)
+            if outcome is None or type(outcome.error) in _LOST:
+                yield self.work.attempt(part)
+            else:
+                yield outcome.result()
 
-    def awaited(self, place: int) -> list[Result]:
-        """The outcomes of a part by its process; when one is lost, so are all, and the rest is done here."""
-        from concurrent.futures import BrokenExecutor
-
+    def _next(self) -> tuple[str, WorkResult] | None:
         try:
-            return self.started[place].result()
-        except BrokenExecutor:
-            # The pool is of no use once a process of it is lost, such as one that was killed for its memory.
-            self.started = []
-            return self.worker(self.parts[place])
+            return next(self.outcomes, None)
+        except OSError:
+            return None
 
     def __exit__(self, *_: object) -> None:
-        if self.pool is not None:
-            self.pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _interrupts_kept() -> Iterator[None]:
-    # Processes that are started here get Ctrl-C before they can heed it, and their interpreters would print tracebacks.
-    import signal
-
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _heed_interrupts() -> None:
-    # The process that talks to the user says that it was interrupted; this one ends without a word.
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        self._stack.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolmatrix.codes.audit import UnresolvedPins
 from toolmatrix.judge import sweep
+from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.judge.published import machine as machine_of
 from toolmatrix.report import variants
 from toolmatrix.solve.assemble import Assembly
@@ -12,7 +13,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.finding import BuildVariant
@@ -30,6 +31,16 @@ class Pins(Value):
     machine: str
     # That of the distribution, "" where none is in the answer.
     glibc: str = ""
+
+
+class Pinner(IndexedWork):
+    """Asks for the packages of the answers for parts of the work; `own` are the versions that were read, by name."""
+
+    own: Mapping[str, Collection[str]]
+
+    def attempt(self, part: Sequence[Release]) -> list[Pins]:
+        """The packages of the answers for some releases."""
+        return [one for release in part for one in answers(self.index, release, self.own)]
 
 
 def answers(index: Index, release: Release, own: Mapping[str, Collection[str]]) -> Iterator[Pins]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from functools import lru_cache, partial
+from functools import partial
 
 from toolmatrix.api import Report, listed
 from toolmatrix.errors import CannotSay, NothingMatched, ToolmatrixError
-from toolmatrix.facts.store import open_index
+from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from toolmatrix.api import Words
     from toolmatrix.api.files import RenderOptions
@@ -69,7 +68,7 @@ def check_render(*, arch: Words = (), only: Words = (), matrix: OpenMatrix | Non
 
     opened = open_matrix(matrix)
     asked = questions(opened.index, listed(arch), listed(only))
-    return rendered(opened.index, opened.paths, asked, os.environ, processes=1)
+    return rendered(opened.index, opened.paths, asked, processes=1)
 
 
 def questions(
@@ -160,18 +159,18 @@ def rendered(
     index: Index,
     paths: Sequence[str],
     asked: Sequence[RenderQuestion],
-    env: Mapping[str, str],
     *,
     processes: int = 0,
+    executor: str = "",
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Report:
-    """The table of what came of questions, by so many processes, 0 for one a processor."""
+    """The table of what came of questions, by so many processes, 0 for one a processor, or by an executor."""
     from toolmatrix.api.checks import Workers
     from toolmatrix.report import renders
 
     parts = [list(asked[place : place + PART]) for place in range(0, len(asked), PART)]
     outcomes: list[RenderOutcome] = []
-    with Workers(Renderer(paths, env), parts, processes) as workers:
+    with Workers(Renderer(index=index), parts, paths, processes, executor) as workers:
         for part in workers.results():
             outcomes += part
             progress(len(outcomes), len(asked))
@@ -192,21 +191,12 @@ def rendered(
     )
 
 
-class Renderer:
-    """Answers and renders parts of the questions; the index is opened once in each process."""
+class Renderer(IndexedWork):
+    """Answers and renders parts of the questions."""
 
-    def __init__(self, overlays: Sequence[str], env: Mapping[str, str]) -> None:
-        found = {name: env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in env}
-        self.asked = tuple(overlays), tuple(found.items())
-
-    def __call__(self, part: Sequence[RenderQuestion]) -> list[RenderOutcome]:
-        index = _opened(*self.asked)
-        return [outcome(index, question) for question in part]
-
-
-@lru_cache
-def _opened(overlays: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> Index:
-    return open_index(overlays, dict(env))
+    def attempt(self, part: Sequence[RenderQuestion]) -> list[RenderOutcome]:
+        """What comes of some questions."""
+        return [outcome(self.index, question) for question in part]
 
 
 def outcome(index: Index, question: RenderQuestion) -> RenderOutcome:

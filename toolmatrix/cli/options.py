@@ -381,7 +381,7 @@ class Options:
     )
     executor: str = of_command(
         "--executor",
-        help="what has subjects read elsewhere, such as dask:tcp://HOST:PORT",
+        help="what has work done elsewhere, such as dask:tcp://HOST:PORT",
     )
     subjects: tuple[str, ...] = of_command(
         "--subjects",

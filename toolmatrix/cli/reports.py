@@ -47,7 +47,14 @@ def check(context: Context) -> int:
         return _renders(context)
     index, progress = context.index(), Progress(context, "solving", "releases")
     found = checks.checked(
-        index, context.matrices, options.only, options.stale, context.env, progress=progress.at
+        index,
+        context.matrices,
+        options.only,
+        options.stale,
+        context.env,
+        processes=options.jobs or 0,
+        executor=options.executor,
+        progress=progress.at,
     )
     progress.end()
     if options.format == "github":
@@ -85,7 +92,14 @@ def _renders(context: Context) -> int:
         )
     asked = renders.questions(index, options.arch, options.only)
     progress = Progress(context, "rendering", "answers")
-    found = renders.rendered(index, context.matrices, asked, context.env, progress=progress.at)
+    found = renders.rendered(
+        index,
+        context.matrices,
+        asked,
+        processes=options.jobs or 0,
+        executor=options.executor,
+        progress=progress.at,
+    )
     progress.end()
     return context.give(found)
 
@@ -110,6 +124,8 @@ def audit(context: Context) -> int:
         context.env,
         sources,
         clones=context.path(context.options.from_) if said else "",
+        processes=context.options.jobs or 0,
+        executor=context.options.executor,
         progress=progress.at,
     )
     progress.end()
@@ -123,6 +139,10 @@ def _imports(context: Context) -> int:
     from toolmatrix.cli.progress import Progress
 
     index, options = context.index(), context.options
+    if context.origins["executor"].kind == "flag":
+        raise UsageError(
+            "`--import` uses the interpreters of this machine, and takes no `--executor`"
+        )
     progress = Progress(context, "importing", "releases")
     try:
         found = imports.imported_releases(

@@ -127,13 +127,12 @@ def _workers(
     options = context.options
     if not options.executor:
         return Pool(validator.attempt, bounds, options.jobs or 1)
-    from toolmatrix.judge import executors
+    from toolmatrix.judge.executors import Executed
 
-    executors.reachable(words)
+    results.reachable(words)
     # Paths are relative to a folder of this machine.
     there = validator.replace(directory=os.path.abspath(options.directory or "."))
-    overlays = tuple(map(os.path.abspath, options.matrix))
-    return executors.Executed(options.executor, there, overlays, bounds, options.jobs)
+    return Executed(options.executor, there, options.matrix, bounds, options.jobs)
 
 
 def merge(context: Context) -> int:

@@ -1,27 +1,29 @@
 """Work on other machines: an executor of `concurrent.futures`, such as that of Dask, has each piece done there.
 
 What an executor is called, and what makes it, entry points of the group `toolmatrix.executors` say: a function that is
-given what stands behind the name, and returns a context manager of an executor. A piece is one subject. Beside each
-thread of an executor runs a process of ours with a pool of one: a piece has the same bounds wherever it is done. It
-refuses work for another program or matrix than its own.
+given what stands behind the name, and returns a context manager of an executor. Beside each thread of an executor runs
+a process of ours with a pool of one: a piece has the same bounds wherever it is done. It refuses work for another
+program or matrix than its own.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from threading import local
 from typing import Any
 
-from toolmatrix.errors import BoundReached, ToolMissing, UsageError
+from toolmatrix.errors import BoundReached, ToolmatrixError, ToolMissing, UsageError
 from toolmatrix.judge.pool import Pool, WorkResult
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from concurrent.futures import Executor, Future
     from contextlib import AbstractContextManager
     from multiprocessing.connection import Connection
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from toolmatrix.judge.pool import WorkBounds
-    from toolmatrix.judge.validator import Validator
+    from toolmatrix.judge.pool import IndexedWork, WorkBounds
 
     Line = Connection[Any, Any]
 
@@ -40,35 +41,39 @@ AT_ONCE = 64
 """Pieces that are handed out and not done, where `--jobs` says nothing."""
 # Seconds until a scheduler answers.
 _PATIENCE = 30
-# What another machine has of its own under the same name, or not at all.
-_ENGINES = ("docker:", "podman:", "containerd:")
-_OF_A_MACHINE = ("host", "archive:-", "-")
 
 
 class RemoteWork(Value):
-    """Work that is done elsewhere: a validator without its matrix, the key that it must have there, and bounds."""
+    """Work that is done elsewhere: its class and fields without the index, the key that it must have, and bounds."""
 
-    validator: Mapping[str, Any]
+    kind: type[IndexedWork]
+    fields: Mapping[str, Any]
     overlays: tuple[str, ...]
     key: str
     bounds: WorkBounds
 
 
 class Executed:
-    """The pieces of a validator done by an executor; see `Pool.outcomes`."""
+    """Pieces of work done by an executor; see `Pool.outcomes`."""
 
     def __init__(
         self,
         name: str,
-        validator: Validator,
-        overlays: tuple[str, ...],
+        work: IndexedWork,
+        overlays: Sequence[str],
         bounds: WorkBounds,
         jobs: int | None,
     ) -> None:
         self._opening = opened(name)
         self._name = name
-        held = {name: part for name, part in validator.as_dict().items() if name != "index"}
-        self._work = RemoteWork(validator=held, overlays=overlays, key=validator.key, bounds=bounds)
+        self._work = RemoteWork(
+            kind=type(work),
+            fields={name: part for name, part in work.as_dict().items() if name != "index"},
+            # A worker may run in any folder.
+            overlays=tuple(map(os.path.abspath, overlays)),
+            key=work.key,
+            bounds=bounds,
+        )
         self._jobs = jobs or AT_ONCE
         self._busy: dict[Future[bytes], str] = {}
 
@@ -88,20 +93,24 @@ class Executed:
         self._opening.__exit__(kind, error, traceback)
 
     def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, WorkResult]]:
-        """The result of each task by its name, in the order in which they are done."""
+        """The result of each task by its name, in the order in which they are done; the first begin at once."""
+        waiting = iter(tasks.items())
+        self._hand_out(waiting)
+        return self._told(waiting)
+
+    def _hand_out(self, waiting: Iterator[tuple[str, tuple[object, ...]]]) -> None:
+        for name, task in islice(waiting, self._jobs - len(self._busy)):
+            self._busy[self._submitted(pickle.dumps((self._work, task)))] = name
+
+    def _told(
+        self, waiting: Iterator[tuple[str, tuple[object, ...]]]
+    ) -> Iterator[tuple[str, WorkResult]]:
         from concurrent.futures import FIRST_COMPLETED, wait
 
-        waiting = iter(tasks.items())
-        busy = self._busy
-        while True:
-            for name, task in waiting:
-                busy[self._submitted(pickle.dumps((self._work, task)))] = name
-                if len(busy) >= self._jobs:
-                    break
-            if not busy:
-                return
-            for future in wait(busy, return_when=FIRST_COMPLETED).done:
-                yield busy.pop(future), self._outcome(future)
+        while self._busy:
+            for future in wait(self._busy, return_when=FIRST_COMPLETED).done:
+                yield self._busy.pop(future), self._outcome(future)
+            self._hand_out(waiting)
 
     def _submitted(self, piece: bytes) -> Future[bytes]:
         from concurrent.futures import BrokenExecutor, Future
@@ -137,7 +146,7 @@ class Executed:
 
 def _lost(error: BaseException) -> BoundReached:
     return BoundReached(
-        "the process of the executor that read it ended",
+        "the process of the executor that worked on it ended",
         found=type(error).__name__,
         help="it may lack memory: set a bound below that with `--memory`",
     )
@@ -186,17 +195,6 @@ def dask(address: str) -> Iterator[Executor]:
         yield executor
 
 
-def reachable(subjects: list[str]) -> None:
-    """Raise UsageError for a subject that is another one, or none, on another machine."""
-    for subject in subjects:
-        if subject in _OF_A_MACHINE or subject.startswith(_ENGINES):
-            raise UsageError(
-                f"`{subject}` is of this machine, and an executor works elsewhere",
-                expected="subjects in a registry, or in a folder that all machines share",
-                found=f"`{subject}`",
-            )
-
-
 class _Beside:
     """A process that does pieces of work, and ends when the other end of its line is gone."""
 
@@ -220,8 +218,12 @@ class _Beside:
             self.line.send_bytes(piece)
             return self.line.recv_bytes()
         except (EOFError, OSError):
+            from concurrent.futures import BrokenExecutor
+
             code = self.process.wait()
-            raise RuntimeError(f"the process that judges ended with {code}") from None
+            # A signal ended it, as one for want of memory does: that piece is lost, and what is asked there is sound.
+            kind = BrokenExecutor if code < 0 else RuntimeError
+            raise kind(f"the process that does the work ended with {code}") from None
 
 
 # Processes of executors have threads, which a fork does not outlive, and may not be given bounds: one beside each
@@ -242,17 +244,19 @@ def do(piece: bytes) -> bytes:
 def _serve(line: Line) -> None:
     """Do what comes until nobody is left who could send more."""
     before: RemoteWork | None = None
-    refusal: UsageError | None = None
+    refusal: ToolmatrixError | None = None
     with ExitStack() as stack, suppress(EOFError, OSError):
         while True:
             # Whoever started this process wrote it.
             work, task = pickle.loads(line.recv_bytes())  # noqa: S301
             if work != before:
                 stack.close()
-                validator = _validator(work)
-                key = validator.key
-                refusal = None if key == work.key else _another(key, work.key)
-                pool = stack.enter_context(Pool(validator.attempt, work.bounds))
+                # A file of facts that is not there is one error, and this process goes on with other work.
+                try:
+                    pool = stack.enter_context(Pool(_made(work).attempt, work.bounds))
+                    refusal = None
+                except ToolmatrixError as error:
+                    refusal = error
                 before = work
             if refusal is not None:
                 outcome = WorkResult(error=refusal)
@@ -261,21 +265,17 @@ def _serve(line: Line) -> None:
             line.send_bytes(pickle.dumps(outcome))
 
 
-def _validator(work: RemoteWork) -> Validator:
-    import os
-
+def _made(asked: RemoteWork) -> IndexedWork:
     from toolmatrix.facts.store import open_index
-    from toolmatrix.judge.validator import Validator
 
-    return Validator(index=open_index(work.overlays, os.environ), **work.validator)
-
-
-def _another(mine: str, wanted: str) -> UsageError:
-    return UsageError(
-        "the machine of an executor has another toolmatrix or matrix, or is of another platform",
-        expected="the same release and matrix on all, and `--platform` where they differ",
-        found=f"its key is {mine[:12]}, and not {wanted[:12]}",
-    )
+    work = asked.kind(index=open_index(asked.overlays, os.environ), **asked.fields)
+    if work.key != asked.key:
+        raise UsageError(
+            "the machine of an executor has another toolmatrix or matrix, or is of another platform",
+            expected="the same release and matrix on all, and `--platform` where they differ",
+            found=f"its key is {work.key[:12]}, and not {asked.key[:12]}",
+        )
+    return work
 
 
 if __name__ == "__main__":

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import signal
 import time
 from contextlib import contextmanager, suppress
 
-from toolmatrix import pack
+from toolmatrix import __version__, pack
 from toolmatrix.errors import BoundReached, ToolmatrixError
 from toolmatrix.value import Value
 from toolmatrix.wording import plural
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from toolmatrix.facts.index import Index
+
     Line = Connection[Any, Any]
     Work = Callable[..., Any]
 
@@ -34,12 +37,36 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 _GRACE = 30
 
 
-class WorkBounds(Value):
-    """Bounds of a piece of work: seconds, seconds of processor time, and MiB of memory."""
+class IndexedWork(Value):
+    """Work that is done piece by piece, here or elsewhere: an index, and beside it fields that can be pickled."""
 
-    seconds: int
-    processor: int
-    memory: int
+    index: Index
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        """What decides the results of pieces besides the matrix and the pieces."""
+        return ()
+
+    @property
+    def key(self) -> str:
+        """A digest of what decides the results of pieces besides the pieces."""
+        from hashlib import sha256
+
+        # With the version of the program: a later one may see or judge more.
+        decides = (__version__, self.index.header["digest"], *self.settings)
+        return sha256(repr(decides).encode()).hexdigest()
+
+    def attempt(self, *task: Any, **named: Any) -> Any:
+        """The result of a piece."""
+        raise NotImplementedError
+
+
+class WorkBounds(Value):
+    """Bounds of a piece of work: seconds, seconds of processor time, and MiB of memory; 0 where there is none."""
+
+    seconds: int = 0
+    processor: int = 0
+    memory: int = 0
 
     def reached(self, option: str) -> BoundReached:
         """The error for the bound that an option sets."""
@@ -93,14 +120,19 @@ class Worker:
 
     def begin(self, *task: object) -> None:
         """Give it something to do: the arguments of `work`."""
-        self.deadline = time.monotonic() + self.bounds.seconds
+        self.deadline = time.monotonic() + (self.bounds.seconds or math.inf)
         with suppress(OSError):  # its outcome tells that it is gone
             self.line.send(task)
+
+    @property
+    def patience(self) -> float | None:
+        """The seconds until its deadline; None where it has none."""
+        return None if self.deadline == math.inf else max(0.0, self.deadline - time.monotonic())
 
     def outcome(self) -> WorkResult:
         """Its result, waited for until the deadline; a worker that a bound stopped is ended."""
         try:
-            if self.line.poll(max(0.0, self.deadline - time.monotonic())):
+            if self.line.poll(self.patience):
                 made: WorkResult = self.line.recv()
             else:
                 made = WorkResult(error=self.bounds.reached("--timeout"))
@@ -217,14 +249,16 @@ def _within(bounds: WorkBounds) -> Iterator[None]:
     import resource
 
     used = resource.getrusage(resource.RUSAGE_SELF)
-    wanted = {
+    bounded = {
         # RLIMIT_CPU counts from the start of the process, which may have done other work; it is in whole seconds, and
         # both figures were cut to them.
-        resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + bounds.processor,
+        resource.RLIMIT_CPU: bounds.processor
+        and int(used.ru_utime + used.ru_stime) + 1 + bounds.processor,
         # Not RLIMIT_AS, which counts mapped files and room that is only reserved; from Linux 4.7 on this one counts
         # every private page that can be written (setrlimit(2)).
         resource.RLIMIT_DATA: bounds.memory << 20,
     }
+    wanted = {kind: bound for kind, bound in bounded.items() if bound}
     before = {kind: resource.getrlimit(kind) for kind in wanted}
     signal.signal(signal.SIGXCPU, _stop)
     try:
@@ -274,29 +308,36 @@ class Pool:
             raise _Signalled
 
     def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, WorkResult]]:
-        """The result of each task by its name, in the order in which they are done."""
+        """The result of each task by its name, in the order in which they are done; the first begin at once."""
         waiting = list(tasks.items())[::-1]
-        while waiting or self.busy:
-            while waiting and len(self.busy) < self.jobs:
-                name, task = waiting.pop()
-                if not self.idle:
-                    self.idle.append(Worker(self.work, self.bounds, self.lifeline))
-                worker = self.idle.pop()
-                self.busy[worker] = name
-                worker.begin(*task)
+        self._hand_out(waiting)
+        return self._told(waiting)
+
+    def _hand_out(self, waiting: list[tuple[str, tuple[object, ...]]]) -> None:
+        while waiting and len(self.busy) < self.jobs:
+            if not self.idle:
+                self.idle.append(Worker(self.work, self.bounds, self.lifeline))
+            worker = self.idle.pop()
+            self.busy[worker], task = waiting.pop()
+            worker.begin(*task)
+
+    def _told(
+        self, waiting: list[tuple[str, tuple[object, ...]]]
+    ) -> Iterator[tuple[str, WorkResult]]:
+        while self.busy:
             worker = self._first()
             outcome = worker.outcome()
             name = self.busy.pop(worker)
             if not worker.line.closed:
                 self.idle.append(worker)
             yield name, outcome
+            self._hand_out(waiting)
 
     def _first(self) -> Worker:
         from multiprocessing.connection import wait
 
         soonest = min(self.busy, key=lambda worker: worker.deadline)
-        patience = max(0.0, soonest.deadline - time.monotonic())
-        ready = wait([worker.line for worker in self.busy], patience)
+        ready = wait([worker.line for worker in self.busy], soonest.patience)
         return next((worker for worker in self.busy if worker.line in ready), soonest)
 
     def __exit__(self, *_: object) -> None:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from toolmatrix.judge.pool import WorkBounds, WorkResult
     from toolmatrix.judge.validator import Validator
 
+# What another machine has of its own under the same name, or not at all.
+_ENGINES = ("docker:", "podman:", "containerd:")
+_OF_A_MACHINE = ("host", "archive:-", "-")
+
 
 def validate(validator: Validator, subject: str, bounds: WorkBounds) -> Judged:
     """The verdicts about one subject, or that a bound was reached. Raises ToolmatrixError."""
@@ -35,6 +39,17 @@ def validate(validator: Validator, subject: str, bounds: WorkBounds) -> Judged:
         return refused(subject, outcome.error)
     judged: Judged = outcome.result()
     return judged
+
+
+def reachable(subjects: Iterable[str]) -> None:
+    """Raise UsageError for a subject that is another one, or none, on another machine."""
+    for subject in subjects:
+        if subject in _OF_A_MACHINE or subject.startswith(_ENGINES):
+            raise UsageError(
+                f"`{subject}` is of this machine, and an executor works elsewhere",
+                expected="subjects in a registry, or in a folder that all machines share",
+                found=f"`{subject}`",
+            )
 
 
 def validate_all(

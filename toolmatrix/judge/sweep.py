@@ -6,12 +6,10 @@ Each release is judged by itself, so the work may be shared out over processes: 
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from toolmatrix.codes.matrix import ExplainedRefusal, Undecided, UnexplainedRefusal, Unreachable
-from toolmatrix.facts.store import open_index
 from toolmatrix.finding import BuildVariant, united
 from toolmatrix.judge import doubts
+from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.solve.assemble import Assembly
 from toolmatrix.solve.engine import Conflict, conflict, solve
 from toolmatrix.solve.grounds import grounds
@@ -22,7 +20,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from toolmatrix.facts.index import Index
     from toolmatrix.facts.model import Matrix
@@ -260,23 +258,13 @@ class _Unranked(Assembly):
         return isinstance(solve(self.problem(), order="index"), Conflict)
 
 
-class Sweeper:
-    """Judges parts of the work; the index is opened once in each process."""
+class Sweeper(IndexedWork):
+    """Judges parts of the work."""
 
-    def __init__(self, overlays: Sequence[str], env: Mapping[str, str]) -> None:
-        # Of the variables a process needs where the cache lies.
-        found = {name: env[name] for name in ("XDG_CACHE_HOME", "HOME") if name in env}
-        self.asked = tuple(overlays), tuple(found.items())
-
-    def __call__(self, part: Sequence[Release]) -> list[ReleaseOutcome]:
-        index = _opened(*self.asked)
+    def attempt(self, part: Sequence[Release]) -> list[ReleaseOutcome]:
+        """The outcomes of some releases."""
         luck: dict[str, int] = {}
-        return [judge_release(index, release, luck) for release in part]
-
-
-@lru_cache
-def _opened(overlays: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> Index:
-    return open_index(overlays, dict(env))
+        return [judge_release(self.index, release, luck) for release in part]
 
 
 def first_framework(index: Index) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolmatrix import __version__
 from toolmatrix.errors import (
     BoundReached,
     LockError,
@@ -18,6 +17,7 @@ from toolmatrix.images.platforms import this_platform
 from toolmatrix.inventory.model import LOCK
 from toolmatrix.judge import expectations, images, locked, probes
 from toolmatrix.judge.expectations import LABEL, Expectation
+from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.lock import read, write
 from toolmatrix.value import Value
 
@@ -123,10 +123,9 @@ class Attempt(Value):
     judged: Judged | None = None
 
 
-class Validator(Value):
+class Validator(IndexedWork):
     """Everything that checking a subject takes; `store` changes no verdict, only how long it takes."""
 
-    index: Index
     baseline: Baseline
     directory: str = ""
     platform: str = ""
@@ -137,16 +136,11 @@ class Validator(Value):
     store: LayerStore | None = None
 
     @property
-    def key(self) -> str:
-        """A digest of what decides verdicts besides the subjects."""
-        from hashlib import sha256
-
+    def settings(self) -> tuple[object, ...]:
+        """What decides verdicts besides the matrix and the subjects."""
         baseline = self.baseline
-        matrix = self.index.header["digest"]
         asked = (baseline.digest, baseline.targets, baseline.expected)
-        options = (self.only, self.run, self.strict, self.platform or this_platform())
-        # With the version of the program: a later one may see or judge more.
-        return sha256(repr((__version__, matrix, *asked, *options)).encode()).hexdigest()
+        return (*asked, self.only, self.run, self.strict, self.platform or this_platform())
 
     def judge(self, subject: str) -> Judged:
         """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed.
