@@ -26,7 +26,7 @@ from toolmatrix.errors import OutputError, ToolMissing, UsageError
 from toolmatrix.pack import Pieces
 from toolmatrix.resources import explorer_root, schema_path
 
-pytestmark = [pytest.mark.slow, pytest.mark.process]
+pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,6 @@ def test_the_matrix_and_the_answers_are_those_of_this_program(
     assert told["lock"] == {"info": {"python": "3"}, "packages": {}}
 
 
-@pytest.mark.long
 def test_every_link_to_a_look_leads_to_one(site: Path, opened: OpenMatrix) -> None:
     here = Explorer(opened)
     for timeline in config(site)["timelines"]:
@@ -164,7 +163,6 @@ def test_every_link_to_a_look_leads_to_one(site: Path, opened: OpenMatrix) -> No
         assert "error" not in here.ask("grid", grid), grid
 
 
-@pytest.mark.long
 def test_archives_hold_the_program_and_equal_files_make_equal_bytes(
     site: Path, pyodide: Path, opened: OpenMatrix, tmp_path: Path
 ) -> None:
@@ -181,7 +179,6 @@ def test_archives_hold_the_program_and_equal_files_make_equal_bytes(
     assert files(tmp_path) == files(site)
 
 
-@pytest.mark.long
 def test_a_second_run_removes_what_the_first_wrote_and_nothing_else(
     site: Path, pyodide: Path, opened: OpenMatrix
 ) -> None:
@@ -221,7 +218,6 @@ def run(cache: str, *words: str) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-@pytest.mark.long
 def test_the_command_says_what_it_wrote(cache: str, pyodide: Path, tmp_path: Path) -> None:
     folder = str(tmp_path / "site")
     code, out, err = run(cache, "-o", folder, "--pyodide", str(pyodide))

@@ -60,7 +60,11 @@ def command(cache: str, *words: str) -> tuple[int, str]:
         ),
         (lambda: toolmatrix.upgrade("two.lock"), ("upgrade", "two.lock")),
         pytest.param(toolmatrix.facts, ("facts",), marks=pytest.mark.long),
-        (lambda: toolmatrix.facts("bazel==3.7.2", "gcc"), ("facts", "bazel==3.7.2", "gcc")),
+        pytest.param(
+            lambda: toolmatrix.facts("bazel==3.7.2", "gcc"),
+            ("facts", "bazel==3.7.2", "gcc"),
+            marks=pytest.mark.long,
+        ),
         pytest.param(
             lambda: toolmatrix.facts(source="bazel-spack"),
             ("facts", "--source", "bazel-spack"),
@@ -69,7 +73,9 @@ def command(cache: str, *words: str) -> tuple[int, str]:
         pytest.param(
             lambda: toolmatrix.facts(stale=1), ("facts", "--stale", "1"), marks=pytest.mark.long
         ),
-        (lambda: toolmatrix.export("bazel"), ("export", "bazel")),
+        pytest.param(
+            lambda: toolmatrix.export("bazel"), ("export", "bazel"), marks=pytest.mark.long
+        ),
         pytest.param(
             lambda: toolmatrix.check(only="bazel.yaml"),
             ("check", "--only", "bazel.yaml"),

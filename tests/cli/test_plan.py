@@ -110,6 +110,7 @@ def test_a_plan_covers_every_device_and_can_spare_no_arch(data: st.DataObject) -
 
 @settings(max_examples=25)
 @given(st.data())
+@pytest.mark.long
 def test_no_fewer_archs_would_do(data: st.DataObject) -> None:
     devices = data.draw(st.lists(st.sampled_from(known()), min_size=1, max_size=5, unique=True))
     found = plans(*devices)

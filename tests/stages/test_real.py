@@ -108,6 +108,7 @@ def test_an_object_that_a_run_ninja_or_a_shell_builds_is_the_drivers_own(
     assert (tmp_path / "k.o").read_bytes() == own
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("driver", "name", "archs"), CASES)
 def test_a_header_that_changed_builds_anew_what_differs_by_it(
     tmp_path: Path, driver: Callable[[], str], name: str, archs: list[str]

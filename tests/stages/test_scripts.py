@@ -169,6 +169,7 @@ def fresh(parent: str, name: str) -> Path:
     return place
 
 
+@pytest.mark.long
 @pytest.mark.process
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random_plans())
