@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerDefSection
+from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -119,9 +119,14 @@ def by_pyelftools(data: bytes) -> dynamic.Dynamic:
         for segment in file.iter_segments("PT_INTERP")
     ]
     gives: list[bytes] = []
+    asks: list[tuple[str, str]] = []
     for section in file.iter_sections():
         if isinstance(section, GNUVerDefSection):
             gives += [next(some).name.encode() for _, some in section.iter_versions()]
+        if isinstance(section, GNUVerNeedSection):
+            for library, some in section.iter_versions():
+                names = [one.name.encode() for one in some if not one.entry.vna_flags & 2]
+                asks += [(str(library.name), "_".join(one)) for one in dynamic.newest(names)]
     folders = {
         key: tuple(part for one in told[key] for part in one.split(":") if part)
         for key in ("rpath", "runpath")
@@ -131,6 +136,7 @@ def by_pyelftools(data: bytes) -> dynamic.Dynamic:
         soname="".join(told["soname"][:1]),
         interpreter="".join(loaders),
         gives=dynamic.newest(gives),
+        asks=tuple(asks),
         **folders,
     )
 

@@ -286,6 +286,28 @@ def test_a_library_that_a_program_does_not_reach(
     judge: Any, user: dict[str, str], folder: str, warned: bool
 ) -> None:
     files = {"lib64/ld-linux-x86-64.so.2": elf(), f"{folder}/libx.so.1": elf()}
-    found = judge(seen({"usr/bin/app": needs("libx.so.1", **user), **files}))
-    told = [(one.code, one.name, one.found, one.where) for one in found]
+    image = seen({"usr/bin/app": needs("libx.so.1", **user), **files})
+    told = [(one.code, one.name, one.found, one.where) for one in judge(image)]
+    # Who asks for it gets a failure in place of the warning.
+    assert not judge(image, "soname==libx.so.1")
     assert told == ([("TM417", "libx.so.1", "usr/bin/app", "opt/own/libx.so.1")] if warned else [])
+
+
+@pytest.mark.parametrize(
+    ("gives", "warned"),
+    [
+        ([["GLIBC", "2.34"]], True),
+        ([["GLIBC", "2.38"]], False),
+        ([["GLIBC", "2.100"]], False),
+        # Of a family that the library does not have nothing is known.
+        ([["GLIBD", "2.1"]], False),
+        ([], False),
+    ],
+)
+def test_a_library_that_is_older_than_what_is_asked_of_it(
+    judge: Any, gives: list[list[str]], warned: bool
+) -> None:
+    program = needs("libc.so.6", asks=[["libc.so.6", "GLIBC_2.38"], ["libgone.so", "A_1"]])
+    files = {"usr/lib/libc.so.6": elf(soname="libc.so.6", gives=gives), "usr/bin/app": program}
+    told = [(one.code, one.name, one.found, one.where) for one in judge(seen(files))]
+    assert told == ([("TM418", "libc.so.6", "GLIBC_2.38", "usr/bin/app")] if warned else [])

@@ -50,6 +50,7 @@ ZOO: dict[str, bytes | tarfile.TarInfo] = {
         needed=["libb.so.2", "libc.so.6"],
         runpath=["$ORIGIN/b"],
         gives=[["A", "1.2"]],
+        asks=[["libc.so.6", "GLIBC_2.34"]],
         options=[["-O2", "DW_AT_producer"], ["-fsigned-char", ".GCC.command.line"]],
         char="signed",
         device=["sm_80"],

@@ -52,7 +52,7 @@ class TestLook(Look):
             return super().__call__(path, size, io.BytesIO(data))
         fields = json.loads(data[len(MARK) :])
         held: dict[str, Any] = {
-            key: tuple(map(tuple, value)) if key in ("options", "gives") else value
+            key: tuple(map(tuple, value)) if key in ("options", "gives", "asks") else value
             for key, value in fields.items()
         }
         dynamic = {key: held.pop(key) for key in Dynamic._fields if key in held}

@@ -1,4 +1,4 @@
-"""The requests of an ELF file to the loader, and the symbol versions that it gives.
+"""The requests of an ELF file to the loader, and the symbol versions that it asks for and gives.
 
 System V gABI, chapters 4 and 5, and the Linux Standard Base, "Symbol Versioning". pyelftools reads the same, and the
 tests compare the two; at 7 ms a file it would take most of the time of an image, which holds thousands.
@@ -42,7 +42,9 @@ _EXECUTABLE = 1
 """The flag of segments (p_flags) that hold code."""
 _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29
 _SYMTAB, _GNU_HASH = 6, 0x6FFFFEF5
-_VERDEF, _VERDEFNUM = 0x6FFFFFFC, 0x6FFFFFFD
+_VERDEF, _VERDEFNUM, _VERNEED, _VERNEEDNUM = range(0x6FFFFFFC, 0x70000000)
+# The flag (vna_flags) of a version without which the loader goes on.
+_WEAK = 2
 # Segments, tags or versions of a file; more are no file that a linker made.
 _MOST = 4096
 _LONGEST = 4096
@@ -53,7 +55,8 @@ _VERSION = re.compile(rb"([A-Z][A-Z_]*)_(\d{1,9}(?:\.\d{1,9})*)")
 class Dynamic(Value):
     """The dynamic section, and the loader that a program asks for.
 
-    `gives` are the newest symbol versions by family (`GLIBC`: `2.34`).
+    `gives` are the newest symbol versions by family (`GLIBC`: `2.34`), `asks` those that are asked of each library
+    (`libc.so.6`: `GLIBC_2.34`).
     """
 
     needed: tuple[str, ...] = ()
@@ -62,6 +65,7 @@ class Dynamic(Value):
     rpath: tuple[str, ...] = ()
     runpath: tuple[str, ...] = ()
     gives: tuple[tuple[str, str], ...] = ()
+    asks: tuple[tuple[str, str], ...] = ()
 
 
 class DamagedElf(Exception):
@@ -233,6 +237,11 @@ def read(file: IO[bytes] | Any) -> Dynamic:
         rpath=folders(_RPATH),
         runpath=folders(_RUNPATH),
         gives=newest(_given(elf, held, names)),
+        asks=tuple(
+            (library.decode("utf-8", "surrogateescape"), f"{family}_{number}")
+            for library, several in _asked(elf, held, names)
+            for family, number in newest(several)
+        ),
     )
 
 
@@ -245,6 +254,25 @@ def _given(elf: File, held: dict[int, int], names: int) -> Iterator[bytes]:
         # The first name of an entry is its own, the others are those it follows.
         (name,) = elf.words("I", place + first)
         yield elf.text(names + name)
+        if not following:
+            return
+        place += following
+
+
+def _asked(elf: File, held: dict[int, int], names: int) -> Iterator[tuple[bytes, list[bytes]]]:
+    if _VERNEED not in held:
+        return
+    place = elf.offset(held[_VERNEED])
+    for _ in range(min(held.get(_VERNEEDNUM, 0), _MOST)):
+        _, count, library, first, following = elf.words("HHIII", place)
+        versions = []
+        at = place + first
+        for _ in range(min(count, _MOST)):
+            _, flags, _, name, further = elf.words("IHHII", at)
+            if not flags & _WEAK:
+                versions.append(elf.text(names + name))
+            at += further
+        yield elf.text(names + library), versions
         if not following:
             return
         place += following

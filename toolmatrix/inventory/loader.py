@@ -14,7 +14,7 @@ from functools import cached_property
 from toolmatrix.images.limits import MOST_SEARCHED, Budget
 from toolmatrix.images.platforms import processor
 from toolmatrix.inventory.dynamic import Dynamic
-from toolmatrix.inventory.model import BY_VARIABLE, DRIVER, UNREACHED, FilePattern, Soname
+from toolmatrix.inventory.model import BY_VARIABLE, DRIVER, OLDER, UNREACHED, FilePattern, Soname
 from toolmatrix.value import Value
 
 TYPE_CHECKING = False
@@ -63,6 +63,7 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
             if not name.startswith(_KERNEL):
                 users.setdefault((name, search.find(name, path, held)), []).append(path)
     _offered(record, search)
+    _older(record, search)
     _by_variable(record, search, users)
     made: list[Soname] = []
     for (name, found), several in sorted(users.items()):
@@ -80,6 +81,21 @@ def observe(view: View, record: Record) -> tuple[Soname, ...]:
             Soname(name=name, needed_by=tuple(several[:_MOST_USERS]), found=found, others=others)
         )
     return tuple(made)
+
+
+def _older(record: Record, search: LibrarySearch) -> None:
+    for path, held in search.files.items():
+        for name, version in held.asks:
+            family, _, asked = version.rpartition("_")
+            found = search.find(name, path, held)
+            given = dict(search.files[found].gives).get(family) if found else None
+            # Families go on from one version to the next, and of one that a library does not have nothing is known.
+            if given and _number(asked) > _number(given):
+                record.feature(f"{OLDER}:{name}", version, "loader", path)
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _by_variable(

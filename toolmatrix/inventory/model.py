@@ -30,6 +30,8 @@ BY_VARIABLE = "by-variable"
 """The feature of libraries that only LD_LIBRARY_PATH leads to."""
 UNREACHED = "unreached"
 """The beginning of features for libraries that a program needs, and that lie where its loader does not look."""
+OLDER = "older-library"
+"""The beginning of features for libraries that lack a symbol version which a file asks them for."""
 DRIVER = ("libcuda.so.", "libnvidia-", "libnvcuvid.so.")
 """Libraries that the NVIDIA container toolkit mounts from the host, by the component table of libnvidia-container."""
 REST = "anything else"

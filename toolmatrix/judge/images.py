@@ -17,6 +17,7 @@ from toolmatrix.inventory.model import (
     DRIVER,
     FOREIGN_PROGRAM,
     GONE,
+    OLDER,
     RAN,
     RUNNING,
     UNKEPT,
@@ -99,7 +100,10 @@ def judge(inventory: Inventory, expectations: Iterable[Expectation], index: Inde
     found: list[Verdict] = []
     for expectation in expectations:
         found += _JUDGES[expectation.kind](subject, expectation)
-    found += [*_differing(subject), *_silent(subject), *_warnings(inventory)]
+    found += [*_differing(subject), *_silent(subject)]
+    # One fault is told once.
+    failed = {one.name for one in found if one.kind == "soname" and one.word == FAIL}
+    found += [one for one in _warnings(inventory) if one.name not in failed]
     history = dict(inventory.history)
     return [_placed(verdict, history) for verdict in found]
 
@@ -326,6 +330,9 @@ def _soname(subject: Subject, expectation: Expectation) -> Iterator[Verdict]:
 def _loaded(subject: Subject, expectation: Expectation, one: Soname | None) -> Verdict:
     if one and one.found:
         return expectation.verdict(PASS, found=one.found)
+    if away := subject.inventory.features.get(f"{UNREACHED}:{expectation.name}"):
+        _, reason, help = _WARNINGS[UNREACHED]
+        return expectation.verdict(FAIL, away[0], "TM405", reason=reason, help=help)
     by = f"needed by {one.needed_by[0]}" if one and one.needed_by else "nothing brings it"
     # The container runtime mounts the libraries of the driver when it starts a container with GPUs.
     if expectation.name.startswith(DRIVER):
@@ -364,6 +371,11 @@ _WARNINGS = {
         "TM417",
         "a program needs it, and its loader does not look there",
         "list its directory in /etc/ld.so.conf.d and run ldconfig, unless a script starts the program with a variable",
+    ),
+    OLDER: (
+        "TM418",
+        "a file asks it for symbols of a version that it does not have",
+        "take a build of the file for this system, or a base image that is as new as the one it was built on",
     ),
     secrets.FEATURE: (
         "TM416",
