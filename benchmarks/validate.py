@@ -67,6 +67,7 @@ class Subjects:
         self.packed = work / "packed.tar"
         self.second = work / "second.tar"
         self.own = work / "own.tar"
+        self.images = ("", "")
 
     def build(self, *, small: bool) -> None:
         """Make an image of it that is large, save and pack it."""
@@ -91,6 +92,15 @@ class Subjects:
         )
         self.engine.done("save", "--output", str(self.second), second)
         _last(self.second, self.own)
+        self.images = (
+            second,
+            mutations.layered(
+                self.engine,
+                self.work,
+                "own",
+                f"FROM scratch\nCOPY --from={second} /opt/own /opt/own\n",
+            ),
+        )
 
     def ours(self, subject: str, *more: str) -> list[str]:
         """Our command, which must find the image right; everything is read unless a store is named."""
@@ -184,12 +194,18 @@ def reading(made: Subjects, rounds: int) -> list[Line]:
     tell("the second image on a base")
     known = made.work / "known"
     store.rename(known)
-    second = [*TOOLMATRIX, "inventory", f"archive:{made.second}", f"--store={store}"]
-    with_base = f"rm -rf {store} && cp -r {known} {store} && exec {shlex.join(second)}"
-    own = [*TOOLMATRIX, "inventory", f"archive:{made.own}", "--no-store"]
-    pairs = made.place.pairs(["sh", "-c", with_base], own, rounds)
-    size = f"{made.second.stat().st_size >> 20} MiB / its own {made.own.stat().st_size >> 20} MiB"
-    return lines + compared(f"second image on that base, {size}", pairs, SECOND)
+    image, alone = made.images
+    for where, second, own in (
+        ("an archive", [f"archive:{made.second}"], [f"archive:{made.own}"]),
+        ("the engine", [f"docker:{image}", "--no-run"], [f"docker:{alone}", "--no-run"]),
+    ):
+        ours = [*TOOLMATRIX, "inventory", *second, f"--store={store}"]
+        with_base = f"rm -rf {store} && cp -r {known} {store} && exec {shlex.join(ours)}"
+        theirs = [*TOOLMATRIX, "inventory", *own, "--no-store"]
+        pairs = made.place.pairs(["sh", "-c", with_base], theirs, rounds)
+        sizes = [f"{file.stat().st_size >> 20} MiB" for file in (made.second, made.own)]
+        lines += compared(f"second image of {where}, {' / its own '.join(sizes)}", pairs, SECOND)
+    return lines
 
 
 def running(made: Subjects, image: str, asks: Sequence[str], rounds: int) -> list[Line]:

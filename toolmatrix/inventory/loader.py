@@ -19,7 +19,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from toolmatrix.inventory.record import Record, View
 
@@ -133,6 +133,7 @@ class LibrarySearch:
                 for name in (path.rpartition("/")[2], held.soname):
                     self.anywhere.setdefault(name, path)
         self.known: dict[tuple[str, str], str] = {}
+        self.variants: dict[str, list[str]] = {}
         self.preloaded = tuple(_preloaded(view))
         self.loaded: dict[str, str] = {}
         for name, _ in self.preloaded:
@@ -179,8 +180,10 @@ class LibrarySearch:
         """The library of a name in a directory, if it is one for this architecture that programs can run with."""
         key = (folder, name)
         if key not in self.known:
-            variants = self.view.tree.glob(f"{folder}/{_HWCAPS}/*")
-            reals = (self.view.tree.real(f"{one}/{name}") or "" for one in (folder, *variants))
+            if folder not in self.variants:
+                self.variants[folder] = self.view.tree.glob(f"{folder}/{_HWCAPS}/*")
+            places = (folder, *self.variants[folder])
+            reals = (self.view.tree.real(f"{one}/{name}") or "" for one in places)
             usable = (one for one in reals if one in self.files and not _STUBS.search(one))
             self.known[key] = next(usable, "")
         return self.known[key]
@@ -254,11 +257,13 @@ class LibraryPath(Value):
     @property
     def folders(self) -> tuple[str, ...]:
         """All of them, but for those that lie relative to a program."""
-        fixed = self.expanded((one for one in self.variable if "ORIGIN" not in one), "")
+        fixed = self.expanded([one for one in self.variable if "ORIGIN" not in one], "")
         return (*fixed, *self.configured, *self.system)
 
-    def expanded(self, folders: Iterable[str], path: str) -> list[str]:
+    def expanded(self, folders: Collection[str], path: str) -> list[str]:
         """Directories that a file names, with the words that the loader puts in; relative ones never match."""
+        if not folders:
+            return []
         words = {
             "ORIGIN": "/" + posixpath.dirname(path),
             "LIB": self.lib,
