@@ -116,7 +116,7 @@ def test_the_step_that_brought_another_version_is_told_without_its_secret(
 
 
 @pytest.mark.usefixtures("images")
-@pytest.mark.parametrize("code", ["TM412", "TM413", "TM414", "TM415", "TM416", "TM417", "TM418"])
+@pytest.mark.parametrize("code", [f"TM{number}" for number in range(412, 420)])
 def test_each_warning_has_its_page(real: Cli, code: str) -> None:
     page = real("rule", code)
     assert page.code == 0

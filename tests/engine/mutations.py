@@ -55,6 +55,8 @@ COPY tool.c /opt/app/
 RUN gcc $CFLAGS -o {TOOL} {TOOL}.c {_CUDART}/libcudart.so.12
 """
 _LIBRARY = "/usr/lib/x86_64-linux-gnu/libisl.so"
+# The scripts in its bin name the Python of the directory that it was made in.
+_MOVED = "python3.11 -m venv /build/venv && mv /build/venv /opt/moved"
 _UNLISTED = "rm /etc/ld.so.conf.d/cudart.conf && ldconfig"
 # A program whose header says that it is one of AArch64 (e_machine of the System V gABI).
 _FOREIGN = (
@@ -119,6 +121,9 @@ MUTATIONS = {
         f"RUN mv {_LIBRARY}.23* /opt/app && ln -s /lib/../opt/app/libisl.so.23 {_LIBRARY}.23",
         ("warn TM417 libisl.so.23",),
     ),
+    "interpreter": Mutation(
+        f"RUN {_MOVED}\nENV PATH=$PATH:/opt/moved/bin", ("warn TM419 missing-interpreter",)
+    ),
     "flags": Mutation(
         'ENV CFLAGS="-O2" CXXFLAGS="-O2"',
         ("FAIL TM404 -march=haswell", "FAIL TM404 -mtune=haswell"),
@@ -155,6 +160,9 @@ RIGHT = {
     "link": Mutation(
         f"RUN mv {_LIBRARY}.23* /opt/app && ln -s /lib/../../opt/app/libisl.so.23 {_LIBRARY}.23 &&"
         " ln -sf /bin/gcc-12 /usr/local/bin/gcc"
+    ),
+    "moved": Mutation(
+        f"RUN {_MOVED} && ln -s /opt/moved /build/venv\nENV PATH=$PATH:/opt/moved/bin"
     ),
     # Debian's bazel is a script of bash in front of the program.
     "no shell": Mutation(

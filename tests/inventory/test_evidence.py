@@ -311,3 +311,102 @@ def test_a_library_that_is_older_than_what_is_asked_of_it(
     files = {"usr/lib/libc.so.6": elf(soname="libc.so.6", gives=gives), "usr/bin/app": program}
     told = [(one.code, one.name, one.found, one.where) for one in judge(seen(files))]
     assert told == ([("TM418", "libc.so.6", "GLIBC_2.38", "usr/bin/app")] if warned else [])
+
+
+PIP = "opt/venv/bin/pip"
+ON_PATH = ["PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin"]
+
+
+@pytest.mark.parametrize(
+    ("line", "files", "missing"),
+    [
+        # As the kernel takes the line.
+        (b"#!/build/venv/bin/python\nimport pip\n", {}, "/build/venv/bin/python"),
+        (b"#! \t/build/python  -I \t\n", {}, "/build/python"),
+        (b"#!/build/python", {}, "/build/python"),
+        (b"#!/bin/sh\r\n", {}, "/bin/sh\r"),
+        (b"#!/bin/sh\n", {}, ""),
+        (b"#!/bin/sh -e", {}, ""),
+        (b"#!\n", {}, ""),
+        (b"", {}, ""),
+        (b"/build/python\n", {}, ""),
+        # Relative to where it is started, longer than what is looked at, and mounted when it is.
+        (b"#!python\n", {}, ""),
+        (b"#!/" + b"a" * 252 + b"\n", {}, "/" + "a" * 252),
+        (b"#!/" + b"a" * 253 + b"\n", {}, ""),
+        (b"#!/proc/self/exe\n", {}, ""),
+        (b"#!/data/bin/python\n", {}, ""),
+        # Through links.
+        (b"#!/opt/venv/bin/python\n", {"opt/venv/bin/python": link("/bin/sh")}, ""),
+        (b"#!/lib64/../py\n", {"lib64": link("opt/venv"), "opt/py": program()}, ""),
+        (
+            b"#!/opt/venv/bin/python\n",
+            {"opt/venv/bin/python": link("python3"), "opt/venv/bin/python3": link("/no/python3")},
+            "/opt/venv/bin/python",
+        ),
+        (b"#!/a\n", {"a": link("b"), "b": link("a")}, "/a"),
+        # By way of env.
+        (b"#!/usr/bin/env node\n", {}, "env node"),
+        (b"#!/usr/bin/env sh\n", {}, ""),
+        (b"#!/usr/bin/env sh -e\n", {}, "env sh -e"),
+        (b"#!/usr/bin/env sh\r\n", {}, "env sh\r"),
+        (b"#!/usr/bin/env -S sh -e\n", {}, ""),
+        (b"#!/usr/bin/env -Snode -e\n", {}, "env node"),
+        (b"#!/usr/bin/env --split-string=node\n", {}, "env node"),
+        (b"#!/usr/bin/env node\n", {"opt/venv/bin/node": link("/usr/lib/node")}, "env node"),
+        (b"#!/usr/bin/env node\n", {"opt/other/bin/node": program()}, "env node"),
+        (b"#!/usr/bin/env node\n", {"opt/venv/bin/node": program()}, ""),
+        *(
+            (b"#!/usr/bin/env" + words + b"\n", {}, "")
+            for words in (b"", b" -i node", b" -S -i node", b" A=b", b" -S A=b node", b" -S ${A}")
+        ),
+        (b"#!/usr/bin/env -S 'node'\n", {}, ""),
+        (b"#!/usr/bin/env ./node\n", {}, ""),
+        (b"#!/build/bin/env node\n", {}, "/build/bin/env"),
+    ],
+)
+def test_a_script_whose_interpreter_is_gone(
+    judge: Any, line: bytes, files: Files, missing: str
+) -> None:
+    below: Files = {**RELEASE, "usr/bin/env": link("../../bin/busybox"), "bin/busybox": program()}
+    found = judge(seen(below, {**files, PIP: line}, Env=ON_PATH, Volumes={"/data": {}}))
+    told = [(one.code, one.name, one.found, one.where) for one in found]
+    assert told == ([("TM419", "missing-interpreter", missing, PIP)] if missing else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        ("usr/local/bin/app", "usr/local/bin/app"),
+        # Where none looks, may run it, or the distribution answers for it.
+        ("opt/other/bin/app", ""),
+        ("opt/venv/bin/lib/app", ""),
+        ("usr/share/doc/app", ""),
+        ("usr/bin/app", ""),
+        ("bin/app", ""),
+        # A program whose version is known.
+        ("usr/bin/bazel", "usr/bin/bazel"),
+        ("usr/local/bin/bazel", "usr/local/bin/bazel"),
+    ],
+)
+def test_scripts_on_path_count(judge: Any, path: str, where: str) -> None:
+    prefix = path.rpartition("bin/")[0]
+    files: Files = {f"{prefix}bin/bazel-real": elf(versions=["7.1.0"]), path: b"#!/bin/bash\n"}
+    found = judge(seen({**RELEASE, **files}, Env=ON_PATH))
+    assert [one.where for one in found] == ([where] if where else [])
+
+
+def test_an_interpreter_is_one_warning_that_names_scripts_and_their_layer(judge: Any) -> None:
+    line = b"#!/build/python\n"
+    names = ("venv/bin/pip", "venv/bin/pip3", "venv/bin/wheel", "app/bin/x.py", "app/x.py")
+    files: Files = {f"opt/{name}": line for name in names}
+    # What may not be run is none.
+    links = {"x": link("../../app/bin/x.py"), "y": link("../../app/x.py")}
+    files |= {f"opt/venv/bin/{name}": to for name, to in links.items()}
+    inventory = seen(RELEASE, files, {"opt/venv/bin/.wh.wheel": b""}, Env=ON_PATH)
+    (found,) = judge(inventory)
+    several = inventory.features["missing-interpreter"]
+    places = [f"opt/{name}" for name in ("venv/bin/pip", "venv/bin/pip3", "app/bin/x.py")]
+    assert [one.where for one in several] == places
+    assert {one.layer for one in several} == {inventory.history[1][0]}
+    assert (found.where, len(found.others)) == (places[0], 2)

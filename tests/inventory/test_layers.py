@@ -43,6 +43,7 @@ ZOO: dict[str, bytes | tarfile.TarInfo] = {
     "var/lib/dpkg/status": STATUS,
     "usr/bin/gcc": program("amd64", "12.2.0"),
     "usr/bin/cc": link("gcc"),
+    "usr/bin/pip": b"#!/build/venv/bin/python\xff\nimport pip\n",
     "usr/bin/c99": hard_link("usr/bin/gcc"),
     "usr/lib/x": images.special(b"5"),
     "opt/lib/liba.so": elf(
@@ -249,6 +250,7 @@ def test_what_an_image_says_of_itself_is_kept() -> None:
         {"entries": [["a", "f", 1, 1, {"elf": {"dynamic": 1}}]]},
         {"entries": [["a", "f", 1, 1, {"elf": {"no": 1}}]]},
         {"entries": [["a", "f", 1, 1, {"elf": []}]]},
+        {"entries": [["a", "f", 1, 1, {"script": {"line": 1}}]]},
         {"entries": [["a", "f", 1, 1, "\u1234"]]},
         {"entries": [["a", "f", 1, 1, 7]]},
         {"entries": [["a", "l", 1]]},

@@ -26,6 +26,7 @@ from toolmatrix.images.layer import (
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.rpm import Database
+from toolmatrix.inventory.scripts import Script
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _LINKS = {"l": LINK, "h": HARD_LINK}
 _ODD = (LookupError, TypeError, ValueError, AttributeError)
 _COUNTS = ("count", "size", "held")
 # What a reading makes of files besides bytes, by the word for it.
-_HELD: dict[str, type[Value]] = {"elf": Elf, "rpm": Database}
+_HELD: dict[str, type[Value]] = {"elf": Elf, "rpm": Database, "script": Script}
 
 
 class LayerStore:

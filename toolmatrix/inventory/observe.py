@@ -21,6 +21,7 @@ from toolmatrix.inventory import (
     packages,
     programs,
     python,
+    scripts,
     secrets,
     toolkits,
 )
@@ -99,10 +100,12 @@ class Look:
             if self.budget.can_hold(size):
                 return first(size, stream)
             return LEFT_OUT
+        head = first(64, stream)
+        if head.startswith(scripts.MAGIC):
+            return scripts.read(head, stream, self.budget)
         # An ELF header has 52 bytes or 64; nothing shorter holds device code either.
         if size < 64:
             return None
-        head = first(64, stream)
         if not head.startswith(MAGIC):
             return read_code(head, stream) if head.startswith(_CODE) else None
         named = _TELL.fullmatch(path.rpartition("/")[2])
@@ -132,6 +135,7 @@ def observe(
     _architecture(view, record, sites)
     flags.observe(view, record)
     sonames = loader.observe(view, record)
+    scripts.observe(view, record, defaults)
     toolkits.linked(record, sonames)
     held = view.kept.get(LOCK)
     if held is not None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from toolmatrix.inventory.record import Record, View
 
-# Where packages of distributions put programs; what lies elsewhere came another way, whatever is recorded.
-_PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
+PACKAGED = re.compile(r"(usr/)?(s?bin|lib\d*|libexec)/|opt/rocm")
+"""Where packages of distributions put programs; what lies elsewhere came another way, whatever is recorded."""
 # Directories of one LLVM among several, as Debian and Fedora call them.
 _LLVM = re.compile(r"/llvm-?(\d+)/")
 # The variable and the file that tell Bazelisk which Bazel to fetch, https://github.com/bazelbuild/bazelisk
@@ -140,7 +140,7 @@ def observe(view: View, record: Record) -> dict[str, Default]:
     """Put in the programs; returned are those whose versions are known, by component."""
     defaults: dict[str, Default] = {}
     for program in _PROGRAMS:
-        default = _default(view, program.names)
+        default = on_path(view, program.names)
         if default is not None:
             default = default.replace(version=_put(view, record, program, default.real))
             defaults[program.component] = default
@@ -168,7 +168,7 @@ def _silent(view: View, program: Program, default: Default | None) -> str:
     files = ((name, program.files) for name in program.names)
     # A wrapper for g++ alone is enough to compile with another version than gcc has.
     for name, pattern in (*files, *program.tools):
-        found = _default(view, (name,))
+        found = on_path(view, (name,))
         if found is None or (default is not None and found.real == default.real):
             continue
         if not _is_own(view, found.real, pattern):
@@ -194,7 +194,8 @@ def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
             defaults["bazel"] = bazel.replace(version=version)
 
 
-def _default(view: View, names: tuple[str, ...]) -> Default | None:
+def on_path(view: View, names: tuple[str, ...]) -> Default | None:
+    """The program that is started by the first of some names that PATH leads to; None where it leads to none."""
     for path in (f"{folder}/{name}" for name in names for folder in view.path()):
         entry = view.tree.entry(path)
         # execvp(3) goes on to the next directory where a file may not be run, or a link leads nowhere.
@@ -223,7 +224,7 @@ def _versions(
     is_program = _is_own(view, path, program.files)
     if is_program or (program.is_script and folder == "bin" and path not in view.elves):
         yield from _beside(view, program, prefix, number)
-    for package in program.packages if _PACKAGED.match(path) else ():
+    for package in program.packages if PACKAGED.match(path) else ():
         package = package.format(number)
         for manager in MANAGERS if is_program else packages.owners(view, path, package):
             for seen in record.features.get(f"{manager}:{package}", ()):

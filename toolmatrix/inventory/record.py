@@ -49,15 +49,16 @@ class View:
         self.layers: dict[str, str] = {}
         self.left_out: list[str] = []
         for path, entry in tree.files():
+            if entry.held is None:
+                continue
             if isinstance(entry.held, bytes):
                 self.kept[path] = entry.held
             elif isinstance(entry.held, Elf):
                 self.elves[path] = entry.held
             elif isinstance(entry.held, Database):
                 self.databases[path] = entry.held
-            else:
-                if entry.held == LEFT_OUT:
-                    self.left_out.append(path)
+            elif entry.held == LEFT_OUT:
+                self.left_out.append(path)
                 continue
             self.layers[path] = entry.layer
         # Cross compilers and emulators bring files for other processors; those for devices have none.

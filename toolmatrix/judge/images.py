@@ -17,6 +17,7 @@ from toolmatrix.inventory.model import (
     DRIVER,
     FOREIGN_PROGRAM,
     GONE,
+    NO_INTERPRETER,
     OLDER,
     RAN,
     RUNNING,
@@ -377,14 +378,19 @@ _WARNINGS = {
         "a file asks it for symbols of a version that it does not have",
         "take a build of the file for this system, or a base image that is as new as the one it was built on",
     ),
+    NO_INTERPRETER: (
+        "TM419",
+        "scripts on PATH are run by it, and it is gone",
+        "make the environment again where the image has it, or copy it with its interpreter to the same place",
+    ),
     secrets.FEATURE: (
         "TM416",
         "a secret that everybody can read who has the image",
         "revoke it, and build with `RUN --mount=type=secret`, which leaves nothing behind",
     ),
 }
-# Features of which each value is a warning of its own: another package, another secret.
-_EACH = (GONE, secrets.FEATURE)
+# Features of which each value is a warning of its own: another package, interpreter or secret.
+_EACH = (GONE, NO_INTERPRETER, secrets.FEATURE)
 
 
 def _warnings(inventory: Inventory) -> Iterator[Verdict]:

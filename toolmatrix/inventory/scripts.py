@@ -1,0 +1,84 @@
+"""Scripts whose interpreter is gone: the first line of each as the layers are read, and what it leads to in the image.
+
+The kernel takes the line by execve(2), env(1) the name behind it by PATH. A virtual environment that was copied without
+its Python, or to another directory, holds such scripts, while the records of its packages tell their versions.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolmatrix.images.streams import first
+from toolmatrix.inventory import programs
+from toolmatrix.inventory.model import NO_INTERPRETER
+from toolmatrix.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolmatrix.images.limits import Budget
+    from toolmatrix.images.streams import Readable
+    from toolmatrix.inventory.programs import Default
+    from toolmatrix.inventory.record import Record, View
+
+MAGIC = b"#!"
+# Bytes of a script that Linux looks at, execve(2): of a longer line it cannot be told what is run.
+_LONGEST = 256
+# The interpreter and all that stands behind it, which is one argument. One that is no absolute path depends on where
+# the script is started.
+_LINE = re.compile(r"[ \t]*(/[^ \t\0]*)(?:[ \t]+([^\0]*?))?[ \t]*", re.DOTALL)
+# The name that env looks for on PATH: that of a line to be split, or all of another. Of options, variables and quotes
+# nothing is said.
+_ENV = re.compile(
+    r"""(?:-S|--split-string=)\s*([^-=/\s\\$'"#][^=/\s\\$'"]*)(?:\s.*)?|([^-=/][^=/]*)""", re.DOTALL
+)
+# What is there only once a container runs.
+_MOUNTED = ("/dev", "/proc", "/run", "/sys")
+
+
+class Script(Value):
+    """A file that another program reads; `line` is what stands behind `#!`."""
+
+    line: str
+
+
+def read(head: bytes, stream: Readable, budget: Budget) -> Script | None:
+    """A script that begins with `head` and goes on in `stream`; None where its line is too long to be taken whole."""
+    line = (head + first(_LONGEST - len(head), stream)).partition(b"\n")[0]
+    if len(line) >= _LONGEST or not budget.can_hold(len(line)):
+        return None
+    return Script(line=line.removeprefix(MAGIC).decode("utf-8", "surrogateescape"))
+
+
+def observe(view: View, record: Record, defaults: Mapping[str, Default]) -> None:
+    """Put in the interpreters that are gone, each with the scripts on PATH that ask for it.
+
+    Packages of a distribution bring or need what their scripts are run by: who takes that out, as images without a
+    shell do, means it. So of those directories only the programs whose versions are known, `defaults`, count.
+    """
+    called = {default.called for default in defaults.values()}
+    for folder in dict.fromkeys(map(view.tree.real, view.path())):
+        if folder and not programs.PACKAGED.match(f"{folder}/"):
+            called |= {f"{folder}/{name}" for name in view.tree.names(folder)}
+    for path in sorted(called):
+        entry = view.tree.entry(path)
+        if entry is not None and isinstance(entry.held, Script) and entry.mode & 0o111:
+            where = view.tree.real(path) or path
+            record.feature(NO_INTERPRETER, _missing(view, entry.held), "script", where)
+
+
+def _missing(view: View, script: Script) -> str:
+    """The interpreter of a script, or what env looks for, where the image has none."""
+    found = _LINE.fullmatch(script.line)
+    volumes = view.settings.get("Volumes")
+    mounted = (*_MOUNTED, *(volumes if isinstance(volumes, dict) else ()))
+    if found is None or f"{found[1]}/".startswith(tuple(f"{one}/" for one in mounted)):
+        return ""
+    interpreter, argument = found.groups("")
+    if view.tree.entry(interpreter) is None:
+        return interpreter
+    named = _ENV.fullmatch(argument) if interpreter.endswith("/env") else None
+    if named is None or programs.on_path(view, (named[1] or named[2],)) is not None:
+        return ""
+    return f"env {named[1] or named[2]}"
