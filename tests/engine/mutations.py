@@ -122,7 +122,7 @@ MUTATIONS = {
         ("warn TM417 libisl.so.23",),
     ),
     "interpreter": Mutation(
-        f"RUN {_MOVED}\nENV PATH=$PATH:/opt/moved/bin", ("warn TM419 missing-interpreter",)
+        f"RUN {_MOVED}\nENV PATH=$PATH:/opt/moved/bin", ("warn TM419 /build/venv/bin/python3.11",)
     ),
     "flags": Mutation(
         'ENV CFLAGS="-O2" CXXFLAGS="-O2"',

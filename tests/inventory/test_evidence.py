@@ -371,7 +371,7 @@ def test_a_script_whose_interpreter_is_gone(
     below: Files = {**RELEASE, "usr/bin/env": link("../../bin/busybox"), "bin/busybox": program()}
     found = judge(seen(below, {**files, PIP: line}, Env=ON_PATH, Volumes={"/data": {}}))
     told = [(one.code, one.name, one.found, one.where) for one in found]
-    assert told == ([("TM419", "missing-interpreter", missing, PIP)] if missing else [])
+    assert told == ([("TM419", missing, PIP, PIP)] if missing else [])
 
 
 @pytest.mark.parametrize(
@@ -382,6 +382,7 @@ def test_a_script_whose_interpreter_is_gone(
         ("opt/other/bin/app", ""),
         ("opt/venv/bin/lib/app", ""),
         ("usr/share/doc/app", ""),
+        ("opt/venv/bin/python3.11-gdb.py", ""),
         ("usr/bin/app", ""),
         ("bin/app", ""),
         # A program whose version is known.
@@ -405,7 +406,7 @@ def test_an_interpreter_is_one_warning_that_names_scripts_and_their_layer(judge:
     files |= {f"opt/venv/bin/{name}": to for name, to in links.items()}
     inventory = seen(RELEASE, files, {"opt/venv/bin/.wh.wheel": b""}, Env=ON_PATH)
     (found,) = judge(inventory)
-    several = inventory.features["missing-interpreter"]
+    several = inventory.features["missing-interpreter:/build/python"]
     places = [f"opt/{name}" for name in ("venv/bin/pip", "venv/bin/pip3", "app/bin/x.py")]
     assert [one.where for one in several] == places
     assert {one.layer for one in several} == {inventory.history[1][0]}

@@ -42,6 +42,11 @@ class Entry:
         self.held = held
         self.layer = ""
 
+    @property
+    def is_program(self) -> bool:
+        """True for a file that somebody may run."""
+        return self.kind == FILE and bool(self.mode & 0o111)
+
 
 class Layer(Value):
     """Additions and removals of one layer, by paths without a leading slash.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 
-from toolmatrix.images.layer import FILE
 from toolmatrix.inventory import packages, toolkits
 from toolmatrix.inventory.elf import Elf
 from toolmatrix.inventory.model import FilePattern
@@ -140,7 +139,7 @@ def observe(view: View, record: Record) -> dict[str, Default]:
     """Put in the programs; returned are those whose versions are known, by component."""
     defaults: dict[str, Default] = {}
     for program in _PROGRAMS:
-        default = on_path(view, program.names)
+        default = _default(view, program.names)
         if default is not None:
             default = default.replace(version=_put(view, record, program, default.real))
             defaults[program.component] = default
@@ -168,7 +167,7 @@ def _silent(view: View, program: Program, default: Default | None) -> str:
     files = ((name, program.files) for name in program.names)
     # A wrapper for g++ alone is enough to compile with another version than gcc has.
     for name, pattern in (*files, *program.tools):
-        found = on_path(view, (name,))
+        found = _default(view, (name,))
         if found is None or (default is not None and found.real == default.real):
             continue
         if not _is_own(view, found.real, pattern):
@@ -194,12 +193,11 @@ def _bazelisk(view: View, record: Record, defaults: dict[str, Default]) -> None:
             defaults["bazel"] = bazel.replace(version=version)
 
 
-def on_path(view: View, names: tuple[str, ...]) -> Default | None:
-    """The program that is started by the first of some names that PATH leads to; None where it leads to none."""
+def _default(view: View, names: tuple[str, ...]) -> Default | None:
     for path in (f"{folder}/{name}" for name in names for folder in view.path()):
         entry = view.tree.entry(path)
         # execvp(3) goes on to the next directory where a file may not be run, or a link leads nowhere.
-        if entry is not None and entry.kind == FILE and entry.mode & 0o111:
+        if entry is not None and entry.is_program:
             return Default(called=path, real=view.tree.real(path) or path)
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cached_property
 
 from toolmatrix.images.layer import LEFT_OUT
 from toolmatrix.inventory.dynamic import DEVICES
@@ -83,6 +84,16 @@ class View:
     def path(self) -> list[str]:
         """The directories of PATH."""
         return self.folders("PATH", _PATH)
+
+    @cached_property
+    def runnable(self) -> frozenset[str]:
+        """The names of the programs that PATH leads to."""
+        folders = filter(None, dict.fromkeys(map(self.tree.real, self.path())))
+        paths = (
+            (name, f"{folder}/{name}") for folder in folders for name in self.tree.names(folder)
+        )
+        found = ((name, self.tree.entry(path)) for name, path in paths)
+        return frozenset(name for name, entry in found if entry is not None and entry.is_program)
 
 
 class Record:

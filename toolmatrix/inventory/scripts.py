@@ -27,14 +27,17 @@ MAGIC = b"#!"
 _LONGEST = 256
 # The interpreter and all that stands behind it, which is one argument. One that is no absolute path depends on where
 # the script is started.
-_LINE = re.compile(r"[ \t]*(/[^ \t\0]*)(?:[ \t]+([^\0]*?))?[ \t]*", re.DOTALL)
+_LINE = re.compile(r"(/[^ \t\0]*)(?:[ \t]+([^ \t\0][^\0]*))?")
 # The name that env looks for on PATH: that of a line to be split, or all of another. Of options, variables and quotes
 # nothing is said.
 _ENV = re.compile(
     r"""(?:-S|--split-string=)\s*([^-=/\s\\$'"#][^=/\s\\$'"]*)(?:\s.*)?|([^-=/][^=/]*)""", re.DOTALL
 )
+# What GDB reads itself beside a program, "The objfile-gdb.ext file" of its manual; pyenv puts such a file into bin.
+_OF_GDB = ("-gdb.py", "-gdb.gdb", "-gdb.scm")
 # What is there only once a container runs.
 _MOUNTED = ("/dev", "/proc", "/run", "/sys")
+_MOST_USERS = 8
 
 
 class Script(Value):
@@ -60,17 +63,22 @@ def observe(view: View, record: Record, defaults: Mapping[str, Default]) -> None
     called = {default.called for default in defaults.values()}
     for folder in dict.fromkeys(map(view.tree.real, view.path())):
         if folder and not programs.PACKAGED.match(f"{folder}/"):
-            called |= {f"{folder}/{name}" for name in view.tree.names(folder)}
+            names = (one for one in view.tree.names(folder) if not one.endswith(_OF_GDB))
+            called |= {f"{folder}/{name}" for name in names}
+    several: dict[str, list[str]] = {}
     for path in sorted(called):
         entry = view.tree.entry(path)
-        if entry is not None and isinstance(entry.held, Script) and entry.mode & 0o111:
-            where = view.tree.real(path) or path
-            record.feature(NO_INTERPRETER, _missing(view, entry.held), "script", where)
+        if entry is not None and isinstance(entry.held, Script) and entry.is_program:
+            several.setdefault(_missing(view, entry.held), []).append(view.tree.real(path) or path)
+    several.pop("", None)
+    for interpreter, places in several.items():
+        for where in places[:_MOST_USERS]:
+            record.feature(f"{NO_INTERPRETER}:{interpreter}", where, "script", where)
 
 
 def _missing(view: View, script: Script) -> str:
     """The interpreter of a script, or what env looks for, where the image has none."""
-    found = _LINE.fullmatch(script.line)
+    found = _LINE.fullmatch(script.line.strip(" \t"))
     volumes = view.settings.get("Volumes")
     mounted = (*_MOUNTED, *(volumes if isinstance(volumes, dict) else ()))
     if found is None or f"{found[1]}/".startswith(tuple(f"{one}/" for one in mounted)):
@@ -79,6 +87,5 @@ def _missing(view: View, script: Script) -> str:
     if view.tree.entry(interpreter) is None:
         return interpreter
     named = _ENV.fullmatch(argument) if interpreter.endswith("/env") else None
-    if named is None or programs.on_path(view, (named[1] or named[2],)) is not None:
-        return ""
-    return f"env {named[1] or named[2]}"
+    name = (named[1] or named[2]) if named is not None else ""
+    return f"env {name}" if name and name not in view.runnable else ""

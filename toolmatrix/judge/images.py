@@ -380,8 +380,8 @@ _WARNINGS = {
     ),
     NO_INTERPRETER: (
         "TM419",
-        "scripts on PATH are run by it, and it is gone",
-        "make the environment again where the image has it, or copy it with its interpreter to the same place",
+        "a script on PATH asks for it, and it is gone",
+        "put it where the script looks for it, or make the environment again in the directory that the image has it in",
     ),
     secrets.FEATURE: (
         "TM416",
@@ -389,8 +389,8 @@ _WARNINGS = {
         "revoke it, and build with `RUN --mount=type=secret`, which leaves nothing behind",
     ),
 }
-# Features of which each value is a warning of its own: another package, interpreter or secret.
-_EACH = (GONE, NO_INTERPRETER, secrets.FEATURE)
+# Features of which each value is a warning of its own: another package, another secret.
+_EACH = (GONE, secrets.FEATURE)
 
 
 def _warnings(inventory: Inventory) -> Iterator[Verdict]:
