@@ -82,7 +82,8 @@ def whole(packages_of_python: Iterable[str], place: str = "usr/bin") -> Files:
             f"{SITE}/{name}-1.2.3.dist-info/METADATA": dist(name, "1.2.3")
             for name in packages_of_python
         },
-        OTHER: program(),
+        # What scripts are run by.
+        **dict.fromkeys(("bin/sh", "usr/bin/perl", OTHER), program()),
     }
 
 
