@@ -228,6 +228,7 @@ def test_an_aside_hides_what_is_its_own(line: str, told: bool) -> None:
     assert bool(names(line)) is told
 
 
+REFUSED = ["flag-of-another-machine"]
 ASKED = (
     "Could not find any cuda.h matching version '11' in any subdirectory:\n"
     "        'include'\nof:\n        '/usr'\n"
@@ -245,6 +246,26 @@ def test_what_a_program_asks_about_next_is_no_failure() -> None:
     assert names("a.cc:1:10: fatal error: cuda.h: No such file or directory\n" + goes_on) == [
         "header-missing"
     ]
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("-----------\nCompiler for C supports arguments -mfpu=neon: NO ", []),
+        ("==> Not available!", []),
+        ("-----------\nCompiler for C supports arguments -mfpu=neon: YES ", REFUSED),
+        ("ninja: error: loading 'build.ninja'", REFUSED),
+    ],
+)
+def test_a_flag_that_was_only_tried_is_no_failure(end: str, told: list[str]) -> None:
+    refused = "stderr:\ncc: error: unrecognized command-line option '-mfpu=neon'\n"
+    assert names(refused + end + "\n") == told
+
+
+def test_where_a_package_lies_does_not_say_who_wanted_it() -> None:
+    wanted = 'File "/v/site-packages/flax/linen/linear.py", line 30, in <module>\n'
+    refused = "ImportError: cannot import name 'A' from 'jax' (/v/site-packages/jax/__init__.py)\n"
+    assert observed(wanted + refused).matches[0].callers == ("jax", "flax")
 
 
 @pytest.mark.parametrize(

@@ -163,8 +163,10 @@ class _LogReader:
     ) -> Match:
         callers = [self.catalog.called(values[name]) for name in ("by", "onnx") if name in values]
         callers += self.callers(line)
+        # A line that names where the package lies which it is about does not say who wanted something of it.
+        about = {"", self.catalog.called(values.get("other", ""))}
         # Looking back decodes kilobytes a failure, so a log of nothing but failures gets it for the first ones only.
-        if not any(callers) and "user" in signature.roles and self.looking_back:
+        if about.issuperset(callers) and "user" in signature.roles and self.looking_back:
             self.looking_back -= 1
             callers += self.callers(matched.above(_NEAR))
         return Match(
