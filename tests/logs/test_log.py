@@ -269,6 +269,19 @@ def test_where_a_package_lies_does_not_say_who_wanted_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ends", "callers"), [("... error", ("flash-attn",)), ("... done", ())], ids=["error", "done"]
+)
+def test_what_pip_cannot_build_is_who_wanted_a_package(ends: str, callers: tuple[str, ...]) -> None:
+    text = (
+        "Collecting numpy\n  Using cached numpy-2.0.0.tar.gz (20 MB)\n"
+        "Collecting flash-attn\n  Downloading flash_attn-1.0.7.tar.gz (2.0 MB)\n"
+        f"  Installing build dependencies ... done\n  Getting requirements to build wheel {ends}\n"
+        "      ModuleNotFoundError: No module named 'torch'\n"
+    )
+    assert observed(text).matches[0].callers == callers
+
+
+@pytest.mark.parametrize(
     ("bazel", "name"),
     [("0.10.0", "bazel-compared-as-text"), ("0.5.3", "bazel-too-old")],
 )
