@@ -47,15 +47,11 @@ def seen(lines: list[str]) -> log.ObservedLog:
     return log.observe(io.BytesIO("\n".join([*lines, ""]).encode()), BOOK, "x.log")
 
 
-def lines_of(row: Mapping[str, Any]) -> list[str]:
-    return [*row.get("above", ()), row["line"], *row.get("below", ())]
-
-
 @pytest.mark.parametrize("row", ISSUES, ids=lambda row: row["issue"])
 def test_a_reported_line_names_its_components_or_nothing(
     place: Surroundings, row: Mapping[str, Any]
 ) -> None:
-    causes = diagnose(place.index, BOOK, seen(lines_of(row)), {}, lambda _: None).causes
+    causes = diagnose(place.index, BOOK, seen(logs.lines_of(row)), {}, lambda _: None).causes
     if not row["between"]:
         assert [cause.signature for cause in causes] == []
     named = {side.component for cause in causes for side in cause.between}
@@ -69,7 +65,7 @@ def test_a_reported_line_names_its_components_or_nothing(
 def test_a_reported_line_is_told_with_the_cure_that_helps(
     place: Surroundings, row: Mapping[str, Any]
 ) -> None:
-    _, words = found(place, lines_of(row))
+    _, words = found(place, logs.lines_of(row))
     assert re.search(row["says"], words), words
     assert not (row.get("never") and re.search(row["never"], words)), words
 

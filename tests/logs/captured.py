@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 HERE = Path(__file__).parent
 CLEAN = sorted((HERE / "clean").glob("*.log"))
@@ -61,3 +64,8 @@ def issues(name: str) -> list[dict[str, Any]]:
     path = HERE / "issues" / f"{name}.yaml"
     held: list[dict[str, Any]] = yaml.safe_load(path.read_text())["issues"]
     return held
+
+
+def lines_of(row: Mapping[str, Any]) -> list[str]:
+    """The lines of an issue, with those that stand around the one that it is about."""
+    return [*row.get("above", ()), row["line"], *row.get("below", ())]

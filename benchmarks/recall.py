@@ -1,0 +1,75 @@
+"""How many lines of public issues `toolmatrix diagnose` tells, names and cures; docs/diagnose.md says whose they are.
+
+    python benchmarks/recall.py [--each]
+
+A failure is told where anything is said of it, named where all of its components are, and cured where what is said,
+but for the line itself, holds words of the cure that helped there and none of one that does not. `--each` shows the
+others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.logs import captured
+from toolmatrix.api.diagnoses import diagnosed
+from toolmatrix.api.requests import around
+from toolmatrix.logs import log, signatures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SETS = ("first", "apart", "second", "third", "kept")
+
+
+def main() -> None:
+    """Ask about each line, print the table."""
+    parser = argparse.ArgumentParser(description="How many lines of public issues are told.")
+    parser.add_argument("--each", action="store_true", help="show each line that is missed")
+    asked = parser.parse_args()
+    book, place = signatures.load(), around(None)
+
+    def outcomes(row: Mapping[str, Any]) -> Iterator[str]:
+        text = "\n".join([*captured.lines_of(row), ""]).encode()
+        seen = log.observe(io.BytesIO(text), book, row["issue"])
+        report = diagnosed(place.index, seen, "", 0, lambda: place)
+        found = report.to_json()["findings"]
+        if not row["between"]:
+            yield from ("decoys", *(["taken"] if found else []))
+            return
+        named = {side["component"] for one in found for side in one["between"]}
+        # What a line says itself is no cure of ours.
+        words = json.dumps([{**one, "line": ""} for one in found], ensure_ascii=False)
+        yield "failures"
+        if found:
+            yield "told"
+        if {*row["between"]} <= named:
+            yield "named"
+        if re.search(row["says"], words, re.IGNORECASE) and not (
+            row.get("never") and re.search(row["never"], words, re.IGNORECASE)
+        ):
+            yield "cured"
+
+    print(f"{'':8}failures  told  named  cured  no failures  taken for one")
+    for name in SETS:
+        counts: Counter[str] = Counter()
+        for row in captured.issues(name):
+            seen = [*outcomes(row)]
+            counts.update(seen)
+            if asked.each and seen not in (["decoys"], ["failures", "told", "named", "cured"]):
+                print(f"{name}: {' '.join(seen)}: {row['issue']}: {row['line'][:100]}")
+        widths = {"failures": 8, "told": 6, "named": 7, "cured": 7, "decoys": 13, "taken": 15}
+        print(f"{name:8}" + "".join(f"{counts[one]:{width}}" for one, width in widths.items()))
+
+
+if __name__ == "__main__":
+    main()
