@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -128,6 +129,7 @@ class Fleet:
         return Cost(wall, *watch.sums(), code)
 
 
+@cache
 def libraries(size: int, skip: int) -> dict[str, bytes]:
     """Libraries of this machine, of so many bytes together."""
     found: dict[str, bytes] = {}
@@ -137,6 +139,10 @@ def libraries(size: int, skip: int) -> dict[str, bytes]:
         if sum(map(len, found.values())) > size:
             return found
     return found
+
+
+packed = cache(images.gzipped)
+"""Bases are packed once."""
 
 
 def made(number: int) -> images.Made:
@@ -152,7 +158,7 @@ def made(number: int) -> images.Made:
     return images.image(
         {"etc/os-release": release, **libraries(BASE, 20 * base)},
         own,
-        pack=images.gzipped,
+        pack=packed,
         media=GZIP,
     )
 
