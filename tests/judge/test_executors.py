@@ -20,9 +20,11 @@ import pytest
 
 from tests.engine import docker
 from tests.judge import small
+from toolmatrix import documents
 from toolmatrix.api.checks import Workers
 from toolmatrix.errors import BoundReached, ToolMissing, UsageError
 from toolmatrix.facts.store import open_index
+from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.judge import executors, results, sweep
 from toolmatrix.judge.executors import Executed, RemoteWork
 from toolmatrix.judge.pool import Pool, WorkBounds, WorkResult
@@ -87,12 +89,30 @@ def piece(validator: Validator, **changes: Any) -> bytes:
     held = {name: part for name, part in validator.as_dict().items() if name != "index"}
     given: dict[str, Any] = {"key": validator.key, "bounds": BOUNDS, "overlays": ()}
     work = RemoteWork(kind=Validator, fields=held, **given | changes)
-    return pickle.dumps((work, (NAMES[1], None)))
+    return pickle.dumps((pickle.dumps(work), (NAMES[1], None)))
 
 
 def done(asked: bytes) -> WorkResult:
     found: WorkResult = pickle.loads(executors.do(asked))  # noqa: S301 - made right here
     return found
+
+
+def test_work_with_a_store_is_the_same_for_each_task(
+    validator: Validator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[bytes] = []
+
+    def do(piece: bytes) -> bytes:
+        asked.append(piece)
+        return executors_do(piece)
+
+    executors_do = executors.do
+    made(monkeypatch, ThreadPoolExecutor(1))
+    monkeypatch.setattr(executors, "do", do)
+    held = validator.replace(store=LayerStore(documents.opened(str(tmp_path))))
+    verdicts(Executed("any", held, (), BOUNDS, 1), held.key)
+    assert len(asked) == len(NAMES)
+    assert len({pickle.loads(one)[0] for one in asked}) == 1  # noqa: S301 - made right here
 
 
 def test_bounds_hold_there(validator: Validator) -> None:

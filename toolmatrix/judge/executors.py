@@ -66,7 +66,7 @@ class Executed:
     ) -> None:
         self._opening = opened(name)
         self._name = name
-        self._work = RemoteWork(
+        asked = RemoteWork(
             kind=type(work),
             fields={name: part for name, part in work.as_dict().items() if name != "index"},
             # A worker may run in any folder.
@@ -74,6 +74,8 @@ class Executed:
             key=work.key,
             bounds=bounds,
         )
+        # The same bytes with each task, by which a worker knows the work that it did before.
+        self._work = pickle.dumps(asked)
         self._jobs = jobs or AT_ONCE
         self._busy: dict[Future[bytes], str] = {}
 
@@ -243,17 +245,18 @@ def do(piece: bytes) -> bytes:
 
 def _serve(line: Line) -> None:
     """Do what comes until nobody is left who could send more."""
-    before: RemoteWork | None = None
+    before = b""
     refusal: ToolmatrixError | None = None
     with ExitStack() as stack, suppress(EOFError, OSError):
         while True:
             # Whoever started this process wrote it.
             work, task = pickle.loads(line.recv_bytes())  # noqa: S301
             if work != before:
+                asked: RemoteWork = pickle.loads(work)  # noqa: S301
                 stack.close()
                 # A file of facts that is not there is one error, and this process goes on with other work.
                 try:
-                    pool = stack.enter_context(Pool(_made(work).attempt, work.bounds))
+                    pool = stack.enter_context(Pool(_made(asked).attempt, asked.bounds))
                     refusal = None
                 except ToolmatrixError as error:
                     refusal = error
