@@ -18,7 +18,7 @@ from toolmatrix import resources
 from toolmatrix.cli.main import main
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     Cli = Callable[..., "Outcome"]
 
@@ -50,6 +50,14 @@ class Outcome(NamedTuple):
         """The document on stdout."""
         document: dict[str, Any] = json.loads(self.out)
         return document
+
+
+@pytest.fixture
+def heeds_sighup() -> Iterator[None]:
+    """What the test starts ends by SIGHUP, which under nohup the tests ignore, and so would what they start."""
+    kept = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, kept)
 
 
 def heeding(*words: str, path: str = "") -> Outcome:

@@ -202,7 +202,7 @@ out:arm was not built: exit code 1 after N s
 error[TM130]: no file of this package fits the Python or the platform
   --> out/arm.log:4
     | ERROR: No matching distribution found for onnxruntime==1.18.99
-    |   known from pip download under CPython 3.11.7 ran
+    |   known from pip download under CPython 3.11.7, uv 0.13.9 sync ran
     = between: onnxruntime 1.18.99 and python
 help: take a Python and a platform that it has wheels for, or a release that has
       wheels for these

@@ -184,14 +184,13 @@ def test_the_processor_time_of_workers_is_counted_where_they_were_started(
     assert used >= 3
 
 
+@pytest.mark.usefixtures("heeds_sighup")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
 @pytest.mark.parametrize("jobs", sampled(["2", "1"], every=2))
 def test_a_run_that_is_ended_leaves_no_worker_and_no_word(
     number: int, jobs: str, tmp_path: Path, cache: str
 ) -> None:
     put(tmp_path, never_ends)
-    # Under nohup these tests ignore SIGHUP, and so would what they start.
-    kept = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     started = subprocess.Popen(
         [
             *(sys.executable, "-m", "toolmatrix", "validate", "--all", "list", "--jobs", jobs),
@@ -203,7 +202,6 @@ def test_a_run_that_is_ended_leaves_no_worker_and_no_word(
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    signal.signal(signal.SIGHUP, kept)
     assert started.stdout is not None
     assert b"first.tar" in started.stdout.readline()  # the next one never ends
     os.kill(started.pid, number)
@@ -252,6 +250,7 @@ def again(folder: Path, cache: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("heeds_sighup")
 @pytest.mark.parametrize(
     ("number", "reason"),
     [

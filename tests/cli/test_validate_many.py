@@ -150,6 +150,7 @@ def test_none_is_lost_and_none_comes_twice(tmp_path: Path, cache: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("heeds_sighup")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_at_any_moments_tells_each_once(
     number: signal.Signals, tmp_path: Path, cache: str
@@ -158,28 +159,23 @@ def test_a_run_that_is_ended_at_any_moments_tells_each_once(
     env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache}
     draw = random.Random(number)
     patience = time.monotonic() + 600
-    # Under nohup these tests ignore SIGHUP, and so would what they start.
-    kept = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    try:
-        for _ in range(12):
-            running = subprocess.Popen(
-                command("--store", "store", "--quiet", "--quiet"),
-                cwd=tmp_path,
-                env=env,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                running.wait(draw.choice((0.5, 2)) * draw.random())
-            running.send_signal(number)
-            _, err = running.communicate()
-            assert running.returncode in (1, 130, -number)
-            # Before it hands over to the program the interpreter itself tells of Ctrl-C.
-            assert err == b"" or (number == signal.SIGINT and b"TM900" not in err)
-            while left := alive(running.pid):
-                wait(patience, f"still there: {left}")
-    finally:
-        signal.signal(signal.SIGHUP, kept)
+    for _ in range(12):
+        running = subprocess.Popen(
+            command("--store", "store", "--quiet", "--quiet"),
+            cwd=tmp_path,
+            env=env,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            running.wait(draw.choice((0.5, 2)) * draw.random())
+        running.send_signal(number)
+        _, err = running.communicate()
+        assert running.returncode in (1, 130, -number)
+        # Before it hands over to the program the interpreter itself tells of Ctrl-C.
+        assert err == b"" or (number == signal.SIGINT and b"TM900" not in err)
+        while left := alive(running.pid):
+            wait(patience, f"still there: {left}")
     last = subprocess.run(
         command("--store", "store", "--json"),
         cwd=tmp_path,
