@@ -7,14 +7,13 @@ import tarfile
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.amount import examples
 from tests.images import images
 from toolmatrix.images import headers
-from toolmatrix.images.streams import Ahead, Forward
+from toolmatrix.images.streams import Forward
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,33 +164,3 @@ def test_a_sparse_file_is_as_large_as_it_says() -> None:
         ("real", bytes(1000) + b"abc" + bytes(997)),
         ("after", b""),
     ]
-
-
-@pytest.mark.parametrize("size", [0, 1, 1 << 20, (1 << 20) * 11 + 1])
-def test_what_is_read_ahead_is_what_is_there(size: int) -> None:
-    data = bytes(size)
-    stream = Ahead(io.BytesIO(data))
-    assert b"".join(iter(lambda: stream.read(70_000), b"")) == data
-    assert stream.read(1) == b""
-    stream.close()
-
-
-def test_reading_ahead_can_be_given_up_and_tells_what_went_wrong() -> None:
-    given_up = Ahead(io.BytesIO(bytes(64 << 20)))
-    assert len(given_up.read(1)) == 1
-    given_up.close()
-
-    class Broken:
-        left = 3
-
-        def read(self, size: int, /) -> bytes:
-            self.left -= 1
-            if not self.left:
-                raise OSError("gone")
-            return bytes(size)
-
-    broken = Ahead(Broken())
-    assert (len(broken.read(1 << 20)), len(broken.read(1 << 20))) == (1 << 20, 1 << 20)
-    with pytest.raises(OSError, match="gone"):
-        broken.read(1 << 20)
-    broken.close()

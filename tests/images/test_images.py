@@ -188,6 +188,11 @@ def test_what_another_kind_replaces_is_gone() -> None:
     assert images.paths(tree) == ["a", "c/d"]
 
 
+def test_what_follows_a_link_that_replaces_a_directory_lies_where_it_leads() -> None:
+    tree = images.tree_of({"c/x": b"0"}, {"a/b/x": b"1", "a": link("c"), "a/b/y": b"2"})
+    assert images.paths(tree) == ["c/b/y", "c/x"]
+
+
 def test_hard_links_are_the_file_they_name() -> None:
     tree = images.tree_of({"a": b"1"}, {"b": hard_link("a"), "c": hard_link("none")})
     assert (tree.held("b"), images.paths(tree)) == (b"1", ["a", "b"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import struct
 import subprocess
 from pathlib import Path
@@ -22,12 +23,11 @@ from toolmatrix.inventory import dynamic, elf
 from toolmatrix.inventory.observe import Look, observe
 
 if TYPE_CHECKING:
-    import re
-
     from toolmatrix.inventory.elf import Elf
 
 pytestmark = pytest.mark.process
 
+VERSIONS = re.compile(rb"GLIBC_([\d.]+)\0")
 SOURCE = "#include <stdio.h>\nchar c = 'a';\nint f(void) { return puts(&c); }\n"
 LINK = ("-Wl,-soname,libf.so.2", "-Wl,-rpath,$ORIGIN/../lib:/opt/lib", "-Wl,--no-as-needed", "-lm")
 
@@ -63,8 +63,28 @@ def test_sections_that_overlap_are_looked_at_once() -> None:
     )
     section = struct.pack("<IIIIII", 0, 1, 2, 0, 0, 1 << 20)
     data = header + section + bytes(1 << 20)
-    assert sum(map(len, elf._data_of(data))) == len(data)
+    assert sum(map(len, elf._data_of(io.BytesIO(data), len(data)))) == len(data)
     assert read(data).device == ()
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(st.data())
+def test_a_file_is_read_in_its_place_as_when_it_passes(built: Path, data: st.DataObject) -> None:
+    whole = bytearray(
+        (built / data.draw(st.sampled_from(["debug", "recorded", "zipped"]))).read_bytes()
+    )
+    # What tells where the parts of a file are: its header, and the tables of its segments and sections.
+    places = (*range(5, 1024), *range(len(whole) - 2048, len(whole)))
+    for place, byte in data.draw(
+        st.lists(st.tuples(st.sampled_from(places), st.integers(0, 255)), max_size=4)
+    ):
+        whole[place] = byte
+    held = bytes(whole[: data.draw(st.one_of(st.just(len(whole)), st.integers(64, len(whole))))])
+    path = built / "in-place"
+    path.write_bytes(b"before" + held + b"behind")
+    with path.open("rb") as file:
+        file.seek(len(b"before") + 64)
+        assert elf.read(held[:64], file, len(held), VERSIONS) == read(held, VERSIONS)
 
 
 def test_what_the_loader_reads(built: Path) -> None:

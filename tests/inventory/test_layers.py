@@ -20,7 +20,7 @@ from tests.inventory.test_observe import TestLook, dist, elf
 from toolmatrix import documents
 from toolmatrix.documents import DocumentStore
 from toolmatrix.errors import SubjectError
-from toolmatrix.images import archive, containers, directory, limits
+from toolmatrix.images import archive, containers, directory, limits, streams
 from toolmatrix.images.containers import Started
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.limits import Budget
@@ -176,6 +176,57 @@ def test_an_archive_with_other_bytes_under_a_known_name_is_refused(
         found = told(images.tar(write(lie)), stored(held), way)
         assert found == told(images.tar(write(lie)), None, way)
         assert found.startswith("content has another digest than its name says")
+
+
+LARGE: Files = {"opt/large": bytes(streams.BLOCK)}
+"""A layer of more than what is compared though it is known."""
+
+
+@pytest.mark.parametrize("form", ["saved", "layout", "folder"])
+def test_a_large_layer_that_is_known_is_not_opened(form: str, tmp_path: Path) -> None:
+    held = Held()
+    made = images.image(LARGE)
+    (layer,) = made.layers
+    # Nothing that loads it takes it for the layer, and its digest is not what is looked at.
+    other = layer[:-1] + b"x"
+    damaged = made._replace(layers=(other,), blobs={**made.blobs, images.digest(layer): other})
+    if form == "folder":
+        for one in (made, damaged):
+            folder = images.put(tmp_path, images.layout(one))
+            directory.read_layout(str(folder), "", images.reader("layout", store=stored(held)))
+        with pytest.raises(SubjectError):
+            directory.read_layout(str(folder), "", images.reader("layout"))
+        return
+    write = images.saved if form == "saved" else images.layout
+    path = str(tmp_path / "image.tar")
+    whole = images.tar(write(made))
+    said = told(whole, stored(held), path)
+    assert told(images.tar(write(damaged)), stored(held), path) == said
+    # What passes is compared, and so is everything without a store.
+    for store, way in ((stored(held), "pipe"), (None, path)):
+        assert told(images.tar(write(damaged)), store, way) != said
+
+
+@pytest.mark.parametrize("form", ["saved", "layout", "folder"])
+def test_a_known_layer_of_another_size_is_refused(form: str, tmp_path: Path) -> None:
+    held = Held()
+    made = images.image(LARGE)
+    (layer,) = made.layers
+    longer = layer + bytes(512)
+    damaged = made._replace(layers=(longer,), blobs={**made.blobs, images.digest(layer): longer})
+    if form == "folder":
+        folder = images.put(tmp_path, images.layout(made))
+        directory.read_layout(str(folder), "", images.reader("layout", store=stored(held)))
+        images.put(tmp_path, images.layout(damaged))
+        with pytest.raises(SubjectError, match="another size"):
+            directory.read_layout(str(folder), "", images.reader("layout", store=stored(held)))
+        return
+    write = images.saved if form == "saved" else images.layout
+    path = str(tmp_path / "image.tar")
+    told(images.tar(write(made)), stored(held), path)
+    found = told(images.tar(write(damaged)), stored(held), path)
+    assert found == told(images.tar(write(damaged)), None, path)
+    assert "another" in found
 
 
 def test_other_code_reads_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from toolmatrix.images.streams import Forward, Readable
+    from toolmatrix.images.streams import Forward, Readable, Section
 
 _BLOCK = tarfile.BLOCKSIZE
 # Bytes of an extended header; a path has at most 4096.
@@ -99,6 +99,11 @@ class _Contents:
             raise tarfile.ReadError("unexpected end of data")
         self._left -= len(data)
         return data
+
+    @property
+    def section(self) -> Section | None:
+        """What is left of it, if that lies in a file as it is."""
+        return self._file.next_section(self._left)
 
 
 def is_tar(head: bytes) -> bool:

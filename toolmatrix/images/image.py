@@ -15,7 +15,7 @@ from types import MappingProxyType
 from toolmatrix.images.layer import check_digest
 from toolmatrix.images.limits import LARGEST_DOCUMENT, MOST_LAYERS
 from toolmatrix.images.platforms import this_platform
-from toolmatrix.images.streams import Hashed, Sized, first
+from toolmatrix.images.streams import Hashed, Sized, first, section
 from toolmatrix.images.tree import Tree
 from toolmatrix.value import Value
 
@@ -255,9 +255,8 @@ def by_digests(
 ) -> tuple[ImageMetadata, Tree]:
     """An image whose blobs can be opened by digest; all that are opened are verified.
 
-    A layer that is known already is compared with its digest alone. Where blobs come `by_name` from elsewhere it is not
-    even opened, and the others are read side by side. Of several images that of this machine is taken where no platform
-    is asked for.
+    A layer that is known already is not read. Where blobs come `by_name` from elsewhere it need not even be there, and
+    the others are read side by side. Of several images that of this machine is taken where no platform is asked for.
     """
     budget = reader.budget
 
@@ -270,7 +269,11 @@ def by_digests(
         if by_name:
             return reader.known(asked.digest, asked.size)
         with closing(blob(asked)) as stream:
-            return reader.verified(asked.digest, lambda: Sized(stream, asked.size, budget))
+            there = section(stream)
+            # Of another size it is read, and refused.
+            if there is None or there.left != asked.size:
+                return None
+            return reader.known(asked.digest, asked.size, lambda: there)
 
     given_up = Event()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from toolmatrix.images import headers, streams
+from toolmatrix.images.ahead import read_ahead
 from toolmatrix.images.limits import LONGEST_NAME, MOST_PADDING
 from toolmatrix.value import Value
 
@@ -78,7 +79,7 @@ def read_layer(packed: Hashed, budget: Budget, look: Look) -> Layer:
     opaque: list[str] = []
     try:
         unpacked = streams.Unpacked(packed, budget)
-        with closing(streams.Ahead(unpacked)) as ahead:
+        with closing(read_ahead(unpacked)) as ahead:
             file = streams.Forward(ahead)
             for member in headers.members(file):
                 budget.enter(member.name)

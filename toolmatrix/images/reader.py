@@ -6,7 +6,7 @@ from threading import Lock
 
 from toolmatrix.images.layer import check_digest, damaged, read_layer
 from toolmatrix.images.limits import Budget
-from toolmatrix.images.streams import Hashed, exhaust
+from toolmatrix.images.streams import BLOCK, Hashed, exhaust
 from toolmatrix.images.tree import Tree
 
 TYPE_CHECKING = False
@@ -49,31 +49,29 @@ class LayerReader:
         """A reader for what may come to nothing: what that counts does not count here."""
         return LayerReader(self.look, Budget(self.budget.subject), self.store)
 
-    def known(self, digest: str, size: int = -1) -> Layer | None:
+    def known(
+        self, digest: str, size: int = -1, blob: Callable[[], Readable] | None = None
+    ) -> Layer | None:
         """The layer of a digest, of so many bytes if they are promised, that the store has.
 
-        For what was compared with its digest, or comes from where names are digests.
+        Whoever loads or pulls an image compares its layers with their digests, so one that is known need not be opened;
+        a small `blob` is compared all the same, as that costs nothing.
         """
         found = self._held(digest)
         if found is None or size not in (-1, found.packed):
             return None
+        if blob is not None and found.packed <= BLOCK and self._digest(blob()) != digest:
+            return None
         self._take(found)
         return found
 
-    def verified(self, digest: str, blob: Callable[[], Readable]) -> Layer | None:
-        """The layer of a digest that the store has, once a blob was read and found to be of it."""
-        found = self._held(digest)
-        if found is None:
-            return None
-        stream = Hashed(blob())
+    def _digest(self, blob: Readable) -> str:
+        stream = Hashed(blob)
         try:
             exhaust(stream)
         except OSError as error:
             raise damaged(self.budget, error) from None
-        if stream.digest != digest:
-            return None
-        self._take(found)
-        return found
+        return stream.digest
 
     def passing(self, digest: str, blob: Hashed) -> Layer:
         """The layer in a blob that will not come again, of a digest if that is promised; raises SubjectError."""

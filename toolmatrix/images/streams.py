@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from functools import lru_cache
-from queue import SimpleQueue
-from threading import Thread
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 _LONGEST_HEAD = 512
-# Blocks that a thread reads before anybody takes them.
-_PIECES = 8
 # Bytes that are read at once where fewer are asked for.
 _AHEAD = 64 << 10
 _GZIP = b"\x1f\x8b"
@@ -104,6 +100,12 @@ class Counted:
         return len(data)
 
     @property
+    def section(self) -> Section | None:
+        """What is left of it, if that lies in a file as it is."""
+        held = self._stream
+        return held.part(held.place - len(self._head)) if isinstance(held, Section) else None
+
+    @property
     def digest(self) -> str:
         """Nothing: what is read is not hashed."""
         return ""
@@ -133,10 +135,12 @@ class Hashed(Counted):
 class Forward:
     """A stream as a file that is read from its start to its end; what is passed over is read all the same."""
 
-    __slots__ = ("_held", "_place", "_stream", "_taken")
+    __slots__ = ("_ahead", "_held", "_place", "_stream", "_taken")
 
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
+        # Of a file most is passed over.
+        self._ahead = _AHEAD if isinstance(stream, Section) else BLOCK
         self._held = b""
         self._taken = 0
         self._place = 0
@@ -168,11 +172,18 @@ class Forward:
         """At most so many bytes, as many as are there without joining pieces; none at the end."""
         # Headers have 512 bytes: read by themselves each would cost a call of every stream below.
         if self._taken >= len(self._held) and size > 0:
-            self._held, self._taken = self._stream.read(BLOCK), 0
+            self._held, self._taken = self._stream.read(max(size, self._ahead)), 0
         data = self._held[self._taken : self._taken + size]
         self._taken += len(data)
         self._place += len(data)
         return data
+
+    def next_section(self, size: int) -> Section | None:
+        """The next bytes, so many, if they lie in a file as they are."""
+        held = self._stream
+        if not isinstance(held, Section):
+            return None
+        return held.part(held.place - len(self._held) + self._taken, size)
 
     def unread(self, data: bytes) -> None:
         """Take bytes back that were just read."""
@@ -181,21 +192,30 @@ class Forward:
 
 
 class Section:
-    """A part of a file from a place on, read where it lies, so that several parts may be read side by side."""
+    """A part of a file from a place on, read where it lies, so that several parts may be read side by side.
 
-    __slots__ = ("_end", "_number", "place")
+    It is a seekable file itself; `place` counts from the start of the whole file, and a part may begin before it.
+    """
+
+    __slots__ = ("_end", "_start", "number", "place")
 
     def __init__(self, number: int, place: int, size: int) -> None:
         """So many bytes of the file that is open under a number."""
-        self._number = number
-        self.place = place
+        self.number = number
+        self.place = self._start = place
         self._end = place + size
 
     def read(self, size: int, /) -> bytes:
         """At most so many bytes, none at the end."""
-        data = os.pread(self._number, min(size, self._end - self.place), self.place)
+        if self.place >= self._end:
+            return b""
+        data = os.pread(self.number, min(size, self._end - self.place), self.place)
         self.place += len(data)
         return data
+
+    def seek(self, place: int, /) -> None:
+        """Go to a place, counted from its start."""
+        self.place = self._start + place
 
     def skip(self, size: int) -> int:
         """Pass over so many bytes, fewer at the end, and return how many."""
@@ -208,81 +228,22 @@ class Section:
         """The bytes from its place on."""
         return self._end - self.place
 
-    def part(self, place: int, size: int) -> Section:
-        """A part of the file from a place on."""
-        return Section(self._number, place, min(size, max(0, self._end - place)))
+    def part(self, place: int, size: int = sys.maxsize) -> Section:
+        """A part of the file from a place on, so many bytes or all up to the end of this one."""
+        return Section(self.number, place, min(size, max(0, self._end - place)))
 
 
 def section(stream: Readable) -> Section | None:
-    """What is left of a stream that is a regular file, None of any other; nothing has been read of it yet."""
+    """What is left of a stream that is a regular file or lies in one as it is, None of any other."""
+    if hasattr(stream, "section"):
+        found: Section | None = stream.section
+        return found
     try:
         number, place = stream.fileno(), stream.tell()  # type: ignore[attr-defined]
         held = os.fstat(number)
     except (AttributeError, OSError, ValueError):
         return None
     return Section(number, place, held.st_size - place) if stat.S_ISREG(held.st_mode) else None
-
-
-class Ahead:
-    """A stream that a thread reads ahead, so that hashing and unpacking go beside what is made of it.
-
-    Both leave other threads alone meanwhile. It is closed when it is read to its end or nobody wants the rest.
-    """
-
-    __slots__ = ("_closed", "_pieces", "_rest", "_room", "_stream", "_thread")
-
-    def __init__(self, stream: Readable) -> None:
-        self._stream = stream
-        self._pieces: SimpleQueue[bytes | BaseException] = SimpleQueue()
-        # One that is written in C, as each piece waits for a place.
-        self._room: SimpleQueue[None] = SimpleQueue()
-        for _ in range(_PIECES):
-            self._room.put(None)
-        self._thread: Thread | None = None
-        self._rest = b""
-        self._closed = False
-
-    def read(self, size: int, /) -> bytes:
-        """At most so many bytes, none at the end; raises what reading the stream raises."""
-        if self._rest:
-            data, self._rest = self._rest[:size], self._rest[size:]
-            return data
-        if self._thread is None:
-            # Small layers are read before a thread has started.
-            data = self._stream.read(BLOCK)
-            if len(data) == BLOCK:
-                self._thread = Thread(target=self._run, daemon=True)
-                self._thread.start()
-        else:
-            piece = self._pieces.get()
-            self._room.put(None)
-            if isinstance(piece, BaseException):
-                raise piece
-            data = piece
-            if not data:
-                # What is asked for behind the end has none either.
-                self._pieces.put(data)
-        if len(data) > size:
-            data, self._rest = data[:size], data[size:]
-        return data
-
-    def _run(self) -> None:
-        try:
-            while not self._closed:
-                self._room.get()
-                data = self._stream.read(BLOCK)
-                self._pieces.put(data)
-                if not data:
-                    return
-        except BaseException as error:  # noqa: BLE001 - raised again where it is read
-            self._pieces.put(error)
-
-    def close(self) -> None:
-        """Stop reading, once the piece is there that is on its way."""
-        self._closed = True
-        if self._thread is not None:
-            self._room.put(None)
-            self._thread.join()
 
 
 def other_size(promised: int, found: str, budget: Budget) -> SubjectError:
@@ -338,6 +299,11 @@ class Unpacked:
         data = self._inside.read(size)
         self._budget.unpack(len(data), self._inside.count, self._packed.count)
         return data
+
+    @property
+    def section(self) -> Section | None:
+        """What is left of it, if that lies in a file as it is."""
+        return self._inside.section
 
     @property
     def digest(self) -> str:
@@ -440,24 +406,17 @@ def errors() -> tuple[type[Exception], ...]:
 
 
 def file_identity(path: str) -> str:
-    """Size, time of the last change, and digest; empty for what is no file or cannot be read."""
+    """Size, times of the last changes of contents and of anything, and number; empty for what is no file.
+
+    A file that is written or replaced gets another time of the latter kind, which nobody can set (stat(2), `st_ctim`).
+    """
     try:
         held = os.stat(path)
-        if not stat.S_ISREG(held.st_mode):
-            return ""
-        digest = _digest(path, (held.st_dev, held.st_ino, held.st_size, held.st_mtime_ns))
     except OSError:
         return ""
-    return f"{held.st_size} {held.st_mtime_ns} {digest}"
-
-
-# A file that did not change meanwhile is not read again.
-@lru_cache(maxsize=1)
-def _digest(path: str, _state: tuple[int, ...]) -> str:
-    with open(path, "rb") as file:
-        stream = Hashed(file)
-        exhaust(stream)
-    return stream.digest
+    if not stat.S_ISREG(held.st_mode):
+        return ""
+    return f"{held.st_size} {held.st_mtime_ns} {held.st_ctime_ns} {held.st_ino}"
 
 
 def blobs_identity(document: str, folder: str) -> str:

@@ -39,6 +39,8 @@ class Tree:
 
     def __init__(self) -> None:
         self.root = TreeNode(Entry(DIRECTORY))
+        # The directory of the entry that was put in last, which mostly is that of the next.
+        self._latest: tuple[str, Names] | None = None
 
     def apply(self, layer: Layer, budget: Budget) -> None:
         """Put a layer on top; raises SubjectError where it writes through links that go in circles."""
@@ -53,6 +55,7 @@ class Tree:
                 above = self._node(folder)
                 if above is not None and above.below:
                     above.below.pop(name, None)
+            self._latest = None
             for path, entry in layer.entries:
                 entry.layer = layer.diff_id
                 self._put(path, entry)
@@ -72,7 +75,9 @@ class Tree:
                 return
             entry = target.entry
         folder, _, name = path.rpartition("/")
-        below = self._folder(folder)
+        if self._latest is None or self._latest[0] != folder:
+            self._latest = folder, self._folder(folder)
+        below = self._latest[1]
         if not name:
             return
         held = below.get(name)
@@ -81,6 +86,9 @@ class Tree:
             held.entry = entry
         else:
             below[name] = TreeNode(entry)
+            if held is not None:
+                # What leads there may lead elsewhere now.
+                self._latest = None
 
     # The names in a directory, which is made where it is missing or something else stands there: tar may write a file
     # before the directory that it lies in, and a layer may put a directory in the place of a file.

@@ -132,12 +132,15 @@ class File:
         size, count = self.words("HH", 54 if self.wide else 42)
         if count > _MOST:
             raise DamagedElf(f"{count} segments")
-        for number in range(count):
-            place = start + number * size
+        form = struct.Struct(self.order + ("IIQQQQ" if self.wide else "I" * 7))
+        if count and size < form.size:
+            raise DamagedElf(f"segments that are told in {size} bytes")
+        table = self.piece(start, count * size)
+        for place in range(0, count * size, size or 1):
             if self.wide:
-                kind, flags, offset, address, _, length = self.words("IIQQQQ", place)
+                kind, flags, offset, address, _, length = form.unpack_from(table, place)
             else:
-                kind, offset, address, _, length, _, flags = self.words("I" * 7, place)
+                kind, offset, address, _, length, _, flags = form.unpack_from(table, place)
             if kind == _LOAD:
                 self.loads.append((address, offset, length))
                 if flags & _EXECUTABLE:
@@ -163,13 +166,15 @@ class File:
     def tags(self) -> Iterator[tuple[int, int]]:
         """The tags of the dynamic section with their values."""
         place, length = self.dynamic
-        step = 16 if self.wide else 8
-        for _ in range(min(length // step, _MOST)):
-            tag, value = self.words(self.word * 2, place)
+        form = struct.Struct(self.order + self.word * 2)
+        size = min(length // form.size, _MOST) * form.size
+        data = self.piece(place, size, short=True)
+        for tag, value in form.iter_unpack(data[: len(data) // form.size * form.size]):
             if tag == 0:
                 return
             yield tag, value
-            place += step
+        if len(data) < size:
+            raise DamagedElf(f"{size} bytes at {place} are not all there")
 
     def text(self, place: int) -> bytes:
         """The bytes up to the next zero."""

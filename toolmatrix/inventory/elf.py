@@ -13,7 +13,7 @@ import struct
 from collections import deque
 from itertools import islice
 
-from toolmatrix.images.streams import BLOCK
+from toolmatrix.images.streams import BLOCK, first, section
 from toolmatrix.inventory import dynamic, library_version, offload
 from toolmatrix.inventory.dynamic import Dynamic
 from toolmatrix.value import Value
@@ -21,9 +21,9 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
+    from typing import IO, Any
 
-    from toolmatrix.images.streams import Readable
+    from toolmatrix.images.streams import Readable, Section
 
 MAGIC = dynamic.MAGIC
 _WHOLE = 24 << 20
@@ -109,23 +109,16 @@ def read(
     `pattern` finds version texts; without `debug` recorded options are not looked for. A file that is damaged gives
     what could be read of it, and says so.
     """
-    kept, texts, code = _Kept(size), _Texts(pattern), offload.Scan()
-    data = head
-    while data:
-        kept.add(data)
-        if not kept.whole:
-            for part in kept.data_of(data):
-                texts.add(part)
-                code.add(part)
-        data = stream.read(min(BLOCK, size - kept.count))
-    file = kept.file()
-    if kept.whole:
-        for part in _data_of(file.getvalue()):
-            texts.add(part)
-            code.add(part)
+    texts, code = _Texts(pattern), offload.Scan()
+    large = _Large()
+    whole = _whole(head, stream, size) if size <= _WHOLE else None
+    for part in large.data(head, stream, size) if whole is None else _data_of(whole, size):
+        texts.add(part)
+        code.add(part)
+    file = large.file() if whole is None else whole
     machine = dynamic.machine(head)
-    if machine in (dynamic.CUDA, dynamic.AMDGPU) and kept.whole:
-        code.archs |= offload.archs_alone(machine, file.getvalue())
+    if machine in (dynamic.CUDA, dynamic.AMDGPU) and whole is not None:
+        code.archs |= offload.archs_alone(machine, _piece(whole))
     found: dict[str, Any] = {"versions": tuple(texts.versions), **_device(code)}
     try:
         found["dynamic"] = held = dynamic.read(file)
@@ -134,9 +127,9 @@ def read(
         pass
     except dynamic.DamagedElf as error:
         found["damaged"] = str(error)
-    if debug and kept.whole:
-        found |= _recorded(file.getvalue())
-    return Elf(machine=machine, partial=not kept.whole, **found)
+    if debug and whole is not None:
+        found |= _recorded(whole)
+    return Elf(machine=machine, partial=whole is None, **found)
 
 
 def read_code(head: bytes, stream: Readable) -> Elf | None:
@@ -170,34 +163,51 @@ class _Texts:
             self.before = data[-_OVERLAP:]
 
 
+# A small file: where it lies in another as it is, most of it is not read.
+def _whole(head: bytes, stream: Readable, size: int) -> IO[bytes] | Section:
+    held = section(stream)
+    if held is not None:
+        return held.part(held.place - len(head), size)
+    return io.BytesIO(head + first(size - len(head), stream))
+
+
+# What there is of some bytes of a small file; all of it unless said otherwise.
+def _piece(file: IO[bytes] | Section, place: int = 0, size: int = _WHOLE) -> bytes:
+    if place >= _WHOLE or size <= 0:
+        return b""
+    file.seek(place)
+    return file.read(min(size, _WHOLE))
+
+
 # The sections in which device code and texts may stand: those that are loaded and no code of the processor, and what
 # was put behind the last of them; all of a file that has no table of them, or one whose sections overlap, so that each
 # byte is looked at once.
-def _data_of(data: bytes) -> Iterator[bytes]:
-    order = "<>"[data[5] == 2]
-    wide = data[4] == 2
+def _data_of(file: IO[bytes] | Section, whole: int) -> Iterator[bytes]:
+    head = _piece(file, 0, 64)
+    order = "<>"[head[5] == 2]
+    wide = head[4] == 2
     form = struct.Struct(order + ("4xIQ8xQQ" if wide else "4xII4xII"))
     try:
-        (start,) = struct.unpack_from(order + "IQ"[wide], data, 40 if wide else 32)
-        size, count = struct.unpack_from(order + "HH", data, 58 if wide else 46)
-        tables = [form.unpack_from(data, start + number * size) for number in range(count)]
+        (start,) = struct.unpack_from(order + "IQ"[wide], head, 40 if wide else 32)
+        size, count = struct.unpack_from(order + "HH", head, 58 if wide else 46)
+        table = _piece(file, start, count * size + form.size)
+        tables = [form.unpack_from(table, number * size) for number in range(count)]
         end = start + count * size if tables else 0
-    except (struct.error, OverflowError):
+    except struct.error:
         tables, end = [], 0
     loaded = []
     for kind, flags, place, length in tables:
         if kind == _PROGBITS and flags & _LOADED and not flags & _EXECUTABLE:
             loaded.append((place, place + length))
         end = max(end, place + length) if kind != _NOBITS else end
-    if not tables or sum(end - place for place, end in loaded) > len(data):
+    if not tables or sum(end - place for place, end in loaded) > whole:
         loaded, end = [], 0
-    for place, until in (*loaded, (end, len(data))):
-        yield data[place:until]
+    for place, until in (*loaded, (end, whole)):
+        yield _piece(file, place, until - place)
 
 
-class _Kept:
-    def __init__(self, size: int) -> None:
-        self.whole = size <= _WHOLE
+class _Large:
+    def __init__(self) -> None:
         self.pieces: list[bytes] = []
         self.count = 0
         self.tail: deque[bytes] = deque()
@@ -206,10 +216,18 @@ class _Kept:
         self.dynamic = b""
         self.code: list[tuple[int, int]] | None = None
 
+    # All of a file as it passes, but for the code of the processor.
+    def data(self, head: bytes, stream: Readable, size: int) -> Iterator[bytes]:
+        data = head
+        while data:
+            self.add(data)
+            yield from self.data_of(data)
+            data = stream.read(min(BLOCK, size - self.count))
+
     def add(self, data: bytes) -> None:
         begin = self.count
         self.count += len(data)
-        if self.whole or begin < _WHOLE:
+        if begin < _WHOLE:
             self.pieces.append(data)
             return
         # The dynamic section lies with the data, behind the code: in a library of a gigabyte far from head and end.
@@ -240,21 +258,18 @@ class _Kept:
                 place = min(end, self.count)
         yield data[place - begin :]
 
-    def file(self) -> Any:
-        head = b"".join(self.pieces)
-        if self.whole:
-            return io.BytesIO(head)
+    def file(self) -> Windows:
         tail = (self.count - self.behind, b"".join(self.tail))
-        return Windows(self.count, [(0, head), (self.start, self.dynamic), tail])
+        return Windows(self.count, [(0, b"".join(self.pieces)), (self.start, self.dynamic), tail])
 
 
-def _recorded(data: bytes) -> dict[str, Any]:
-    names = _section_names(data)
+def _recorded(file: IO[bytes] | Section) -> dict[str, Any]:
+    names = _section_names(file)
     # pyelftools takes milliseconds for a file; most have neither, which their section names tell.
     if _COMMAND_LINE.encode() not in names and not any(name in names for name in _DEBUG):
         return {}
     try:
-        return _by_sections(data)
+        return _by_sections(_piece(file))
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - on damaged files pyelftools raises whatever its parts do
@@ -262,19 +277,18 @@ def _recorded(data: bytes) -> dict[str, Any]:
 
 
 # The names of the sections, as one table; all of a file that has none, or more than its header can count.
-def _section_names(data: bytes) -> bytes:
-    order = "<>"[data[5] == 2]
-    wide = data[4] == 2
+def _section_names(file: IO[bytes] | Section) -> bytes:
+    head = _piece(file, 0, 64)
+    order = "<>"[head[5] == 2]
+    wide = head[4] == 2
     try:
-        (start,) = struct.unpack_from(order + "IQ"[wide], data, 40 if wide else 32)
-        size, count, number = struct.unpack_from(order + "HHH", data, 58 if wide else 46)
-        entry = start + number * size
-        place, length = struct.unpack_from(
-            order + "IQ"[wide] * 2, data, entry + (24 if wide else 16)
-        )
-    except (struct.error, OverflowError):
-        return data
-    return data[place : place + length] if 0 < number < count else data
+        (start,) = struct.unpack_from(order + "IQ"[wide], head, 40 if wide else 32)
+        size, count, number = struct.unpack_from(order + "HHH", head, 58 if wide else 46)
+        entry = _piece(file, start + number * size, 64)
+        place, length = struct.unpack_from(order + "IQ"[wide] * 2, entry, 24 if wide else 16)
+    except struct.error:
+        return _piece(file)
+    return _piece(file, place, length) if 0 < number < count else _piece(file)
 
 
 def _by_sections(data: bytes) -> dict[str, Any]:
