@@ -15,6 +15,7 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -58,10 +59,10 @@ class Subjects:
     def __init__(self, engine: Engine, work: Path) -> None:
         self.engine = engine
         self.work = work
-        self.place = Place(
-            str(work),
-            {**engine.environment, "PYTHONPATH": str(Path(mutations.__file__).parents[2])},
-        )
+        env = {**engine.environment, "PYTHONPATH": str(Path(mutations.__file__).parents[2])}
+        # What is installed is compiled once, and not at each start.
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
+        self.place = Place(str(work), env)
         self.lock = str(work / "toolmatrix.lock")
         self.plain = work / "plain.tar"
         self.packed = work / "packed.tar"
@@ -160,18 +161,42 @@ def _put(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(member, io.BytesIO(data))
 
 
-def listing(archive: Path, unpack: str) -> list[str]:
-    """Listing every layer of an archive by GNU tar, each unpacked on the way."""
+def layers(archive: Path, unpack: str, then: str) -> str:
+    """A script that hands every layer of an archive to a command of GNU tar, each unpacked on the way."""
     with tarfile.open(archive) as held:
         names = [
             one.name
             for one in held
             if one.isreg() and one.size > 1 << 14 and "json" not in one.name
         ]
-    file = shlex.quote(str(archive))
-    each = f"tar --extract --to-stdout --file={file} {{}} | {unpack} | tar --list --verbose"
-    script = "; ".join(each.format(shlex.quote(name)) for name in names)
-    return ["bash", "-c", f"tar --list --file={file}; {script}"]
+    each = (
+        f"tar --extract --to-stdout --file={shlex.quote(str(archive))} {{}} | {unpack} | tar {then}"
+    )
+    return "; ".join(each.format(shlex.quote(name)) for name in names)
+
+
+def listing(archive: Path, unpack: str) -> list[str]:
+    """Listing every layer of an archive."""
+    script = layers(archive, unpack, "--list --verbose")
+    return ["bash", "-c", f"tar --list --file={shlex.quote(str(archive))}; {script}"]
+
+
+def unpacking(archive: Path, unpack: str, folder: Path) -> list[str]:
+    """Unpacking every layer of an archive into a folder, which is new each time, and listing that."""
+    script = layers(archive, unpack, '--extract --directory="$to"')
+    new = f"to=$(mktemp --directory --tmpdir={shlex.quote(str(folder))})"
+    return ["bash", "-c", f'{new}; {script}; ls -lR "$to" > /dev/null']
+
+
+def bytes_read(place: Place, command: Sequence[str]) -> float:
+    """The MiB that a command and its processes read of files and pipes, as proc(5) counts them (rchar)."""
+    silent = subprocess.DEVNULL
+    child = subprocess.Popen(command, cwd=place.directory, env=place.env, stdout=silent)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    rchar = int(Path(f"/proc/{child.pid}/io").read_text().split()[1])
+    if child.wait():
+        raise SystemExit(f"{shlex.join(command)} failed")
+    return rchar / (1 << 20)
 
 
 def reading(made: Subjects, rounds: int) -> list[Line]:
@@ -186,25 +211,38 @@ def reading(made: Subjects, rounds: int) -> list[Line]:
         ours = made.ours(f"archive:{archive}")
         pairs = made.place.pairs(ours, listing(archive, unpack), rounds)
         size = f"{what}, {archive.stat().st_size >> 20} MiB"
-        lines += compared(f"{size} / unpack and list", pairs, bar)
+        lines += compared(f"{size} / list, unpacked on the way", pairs, bar)
+        with tempfile.TemporaryDirectory(dir=made.work) as folder:
+            into = unpacking(archive, unpack, Path(folder))
+            pairs = made.place.pairs(ours, into, rounds)
+        lines += compared(f"{size} / unpack into a folder and list", pairs, bar)
         peak = made.place.peak([shutil.which(ours[0]) or ours[0], *ours[1:]], 1)
         lines.append(Line("    peak memory", "MiB", peak, bar=MEMORY))
         again = made.ours(f"archive:{archive}", f"--store={store}")
         lines += compared("    again / first", made.place.pairs(again, ours, rounds), None)
+    store.rename(made.work / "known")
+    return lines + second_images(made, rounds)
+
+
+def second_images(made: Subjects, rounds: int) -> list[Line]:
+    """The second image on a base that the store `known` has, beside its own layers alone."""
     tell("the second image on a base")
-    known = made.work / "known"
-    store.rename(known)
+    lines = []
+    store, known = made.work / "store", made.work / "known"
     image, alone = made.images
+    sizes = [f"{file.stat().st_size >> 20} MiB" for file in (made.second, made.own)]
     for where, second, own in (
         ("an archive", [f"archive:{made.second}"], [f"archive:{made.own}"]),
         ("the engine", [f"docker:{image}", "--no-run"], [f"docker:{alone}", "--no-run"]),
     ):
-        ours = [*TOOLMATRIX, "inventory", *second, f"--store={store}"]
-        with_base = f"rm -rf {store} && cp -r {known} {store} && exec {shlex.join(ours)}"
-        theirs = [*TOOLMATRIX, "inventory", *own, "--no-store"]
-        pairs = made.place.pairs(["sh", "-c", with_base], theirs, rounds)
-        sizes = [f"{file.stat().st_size >> 20} MiB" for file in (made.second, made.own)]
+        ours = shlex.join([*TOOLMATRIX, "inventory", *second, f"--store={store}"])
+        on_base = ["sh", "-c", f"rm -rf {store} && cp -r {known} {store} && exec {ours}"]
+        by_itself = [*TOOLMATRIX, "inventory", *own, "--no-store"]
+        pairs = made.place.pairs(on_base, by_itself, rounds)
         lines += compared(f"second image of {where}, {' / its own '.join(sizes)}", pairs, SECOND)
+        read = [bytes_read(made.place, command) for command in (on_base, by_itself)]
+        shown = [spread([value]) for value in (*read, read[0] / read[1])]
+        lines.append(Line("    bytes read", "MiB", shown[0], shown[1], shown[2], SECOND))
     return lines
 
 
