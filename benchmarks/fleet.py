@@ -3,8 +3,7 @@
     python benchmarks/fleet.py [--archives N] [--tags N]
 
 It needs Debian's docker-registry, apache2-utils and openssl, and `pip install 'toolmatrix[dask]'`; it runs offline.
-Wall seconds, processor seconds and bytes that the processes read (rchar of /proc/PID/io, looked at ten times a second)
-are of one run each.
+Wall seconds, processor seconds and bytes that the processes read (rchar of /proc/PID/io) are of one run each.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from functools import cache
 from pathlib import Path
@@ -55,47 +53,22 @@ class Cost(NamedTuple):
         return f"{self.wall:8.1f} {self.processor:8.1f} {size:>10}  exit {self.code}"
 
 
-class Watch(threading.Thread):
-    """Processor seconds and bytes read by the descendants of some processes, as they were last seen."""
-
-    def __init__(self, roots: Iterable[int]) -> None:
-        super().__init__(daemon=True)
-        self.roots = {*map(str, roots)}
-        self.seen: dict[str, tuple[float, int]] = {}
-        self.before: dict[str, tuple[float, int]] = {}
-        self.done = threading.Event()
-
-    def run(self) -> None:
-        """Look ten times a second."""
-        self.before = self.look()
-        while not self.done.wait(0.1):
-            self.seen |= self.look()
-
-    def look(self) -> dict[str, tuple[float, int]]:
-        """Every descendant with its two numbers."""
-        parents, found = {}, {}
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            name = stat.parent.name
-            with contextlib.suppress(OSError):
-                # The name of a program, in brackets, may hold anything.
-                numbers = stat.read_text().rpartition(") ")[2].split()
-                read = (stat.parent / "io").read_text().split()[1]
-                parents[name] = numbers[1]
-                ticks = int(numbers[11]) + int(numbers[12])
-                found[name] = ticks / os.sysconf("SC_CLK_TCK"), int(read)
-        ours = {*self.roots}
-        while more := {child for child, parent in parents.items() if parent in ours} - ours:
-            ours |= more
-        return {name: pair for name, pair in found.items() if name in ours}
-
-    def sums(self) -> tuple[float, int]:
-        """Both numbers since the start."""
-        self.done.set()
-        self.join()
-        pairs = [(pair, self.before.get(name, (0.0, 0))) for name, pair in self.seen.items()]
-        return sum(now[0] - then[0] for now, then in pairs), sum(
-            now[1] - then[1] for now, then in pairs
-        )
+def taken(roots: Iterable[int]) -> tuple[float, int]:
+    """Processor seconds and bytes read by some processes, those below them and those that they have waited for."""
+    parents, found = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        name = stat.parent.name
+        with contextlib.suppress(OSError):
+            # The name of a program, in brackets, may hold anything.
+            numbers = stat.read_text().rpartition(") ")[2].split()
+            read = (stat.parent / "io").read_text().split()[1]
+            parents[name] = numbers[1]
+            found[name] = sum(map(int, numbers[11:15])) / os.sysconf("SC_CLK_TCK"), int(read)
+    ours = {*map(str, roots)}
+    while more := {child for child, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    pairs = [pair for name, pair in found.items() if name in ours]
+    return sum(cpu for cpu, _ in pairs), sum(read for _, read in pairs)
 
 
 class Fleet:
@@ -118,15 +91,17 @@ class Fleet:
 
     def run(self, listed: str, *words: str, beside: Sequence[int] = ()) -> Cost:
         """One run, and what it and the processes `beside` took."""
+        before = taken(beside)
         start = time.monotonic()
         process = subprocess.Popen(
             self.command(listed, *words), cwd=self.folder, env=self.env, stderr=subprocess.DEVNULL
         )
-        watch = Watch([process.pid, *beside])
-        watch.start()
-        code = process.wait()
+        # Until it is waited for its numbers are there, with those of all that it has waited for itself.
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         wall = time.monotonic() - start
-        return Cost(wall, *watch.sums(), code)
+        after = taken([process.pid, *beside])
+        code = process.wait()
+        return Cost(wall, after[0] - before[0], after[1] - before[1], code)
 
 
 @cache
