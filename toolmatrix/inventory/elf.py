@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MAGIC = dynamic.MAGIC
 _WHOLE = 24 << 20
+# Bytes of a file that are read at once sooner than its parts are one by one.
+_AT_ONCE = 256 << 10
 _TAIL = 2 << 20
 _DYNAMIC = 1 << 20
 _MOST_VERSIONS = 16
@@ -163,9 +165,9 @@ class _Texts:
             self.before = data[-_OVERLAP:]
 
 
-# A small file: where it lies in another as it is, most of it is not read.
+# A file of which every part may be read: where it lies in another as it is, most of it is not.
 def _whole(head: bytes, stream: Readable, size: int) -> IO[bytes] | Section:
-    held = section(stream)
+    held = section(stream) if size > _AT_ONCE else None
     if held is not None:
         return held.part(held.place - len(head), size)
     return io.BytesIO(head + first(size - len(head), stream))
