@@ -262,6 +262,18 @@ def test_a_flag_that_was_only_tried_is_no_failure(end: str, told: list[str]) -> 
     assert names(refused + end + "\n") == told
 
 
+@pytest.mark.parametrize(
+    ("between", "told"), [(0, []), (6, []), (20, ["module-missing"])], ids=["next", "near", "far"]
+)
+def test_what_a_program_says_that_it_does_without_is_no_failure(
+    between: int, told: list[str]
+) -> None:
+    without = "WARNING A matching Triton is not available, some optimizations will not be enabled\n"
+    missing = "ModuleNotFoundError: No module named 'triton'\n"
+    assert names(without + "\n" * between + missing) == told
+    assert names(missing + without) == []
+
+
 def test_where_a_package_lies_does_not_say_who_wanted_it() -> None:
     wanted = 'File "/v/site-packages/flax/linen/linear.py", line 30, in <module>\n'
     refused = "ImportError: cannot import name 'A' from 'jax' (/v/site-packages/jax/__init__.py)\n"

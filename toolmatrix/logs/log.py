@@ -14,7 +14,7 @@ from toolmatrix.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from toolmatrix.logs.matcher import MatchedLine, Stream
     from toolmatrix.logs.signatures import LinePattern, SignatureCatalog
@@ -98,6 +98,8 @@ class _LogReader:
         self.following = 0
         self.more = 0
         self.looking_back = MATCHES
+        # Up to which line failures of a name are none.
+        self.excused: dict[str, int] = {}
         self.uses: dict[str, list[_Use]] = {}
         told = (
             *(("witnesses", None, pattern) for pattern in catalog.witnesses),
@@ -139,7 +141,7 @@ class _LogReader:
             if (match := self.believed(pattern, line, match, joint)) is None:
                 continue
             if isinstance(about, Recovery):
-                self.recover(matched.number, about.of)
+                self.recover(matched.number, about)
             elif about is not None:
                 self.failure(self.match(about, matched, line, pattern.groups(match)))
             else:
@@ -206,6 +208,8 @@ class _LogReader:
     def failure(self, match: Match) -> None:
         """Keep a failure, or count it with an earlier one that it does not contradict."""
         name = match.signature.name
+        if match.line <= self.excused.get(name, 0):
+            return
         whose = {
             key: text
             for key, text in match.values.items()
@@ -232,14 +236,16 @@ class _LogReader:
             return
         self.places[exact] = place
 
-    def recover(self, number: int, names: Sequence[str]) -> None:
-        """Forget the failures of these names a little above a line that says how it goes on."""
+    def recover(self, number: int, recovery: Recovery) -> None:
+        """Forget failures a little above a line that says how a program goes on, and below as far as it says."""
         self.matches = [
             match
             for match in self.matches
-            if match.signature.name not in names or match.line < number - _RECOVERED
+            if match.signature.name not in recovery.of or match.line < number - _RECOVERED
         ]
         self.places = {}
+        if recovery.below:
+            self.excused |= dict.fromkeys(recovery.of, number + recovery.below)
 
     def alike(self, match: Match, whose: Mapping[str, str], user: str) -> int | None:
         """The first failure of the same kind that says nothing else where both say something."""

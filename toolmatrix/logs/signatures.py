@@ -109,10 +109,14 @@ class Signature(Value):
 
 
 class Recovery(Value):
-    """A line by which a program goes on: failures `of` these signatures a little above it were none."""
+    """A line by which a program goes on: failures `of` these signatures a little above it were none.
+
+    Nor are those in so many lines `below` it, where a program says that it goes on before it prints why.
+    """
 
     pattern: LinePattern
     of: tuple[str, ...]
+    below: int = 0
 
 
 class Provided(Value):
@@ -243,6 +247,7 @@ def load() -> SignatureCatalog:
             Recovery(
                 pattern=LinePattern(has=one["has"], line=re.compile(one["line"])),
                 of=tuple(one["of"]),
+                below=one.get("below", 0),
             )
             for one in held["recoveries"]
         ),
