@@ -173,7 +173,7 @@ class _Judge:
     def user(self, match: Match, values: Mapping[str, str]) -> str:
         """The program that failed, where it is none of those that the failure is about."""
         others = {role.partition("|")[0] for role in match.signature.between}
-        others |= {values.get("library", ""), values.get("other", "")}
+        others |= {values.get(name, "") for name in ("library", "other", "package")}
         programs = [name for name in self.catalog.programs if name in match.seen]
         shown = [name for name in programs if name not in others]
         called = [name for name in match.callers if name not in others]
