@@ -29,7 +29,7 @@ _SURE = re.compile(
     rf"|\[\d{{1,6}}/\d{{1,6}}\] "  # ninja
     rf"|\[ ?\d{{1,3}}%\] "  # make as CMake writes it
     rf"|#\d{{1,4}} \d{{1,6}}\.\d{{1,3}} "  # buildkit, --progress=plain
-    rf"|[A-Za-z][\w.-]{{0,60}} {{1,40}}\| "  # docker compose
+    rf"|(?!WARN)[A-Za-z][\w.-]{{0,60}} {{1,40}}\| "  # docker compose, but no level, which says how bad it is
     rf"|[^\t\"]{{1,80}}\t(?=[^\t\"]{{0,80}}\t?\ufeff?{_DATE})"  # gh run view --log: job and step
     rf"|\d{{1,4}}>"  # MSBuild
     rf"|│ "  # a panel of rich

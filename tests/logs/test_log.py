@@ -228,6 +228,29 @@ def test_an_aside_hides_what_is_its_own(line: str, told: bool) -> None:
     assert bool(names(line)) is told
 
 
+@pytest.mark.parametrize(
+    ("prefix", "severity"),
+    [
+        ("", "error"),
+        ("UserWarning: ", "warning"),
+        ("/v/site-packages/a/b.py:7: RuntimeWarning: ", "warning"),
+        ("WARNING | ops | ", "warning"),
+        ("2024-05-02 09:12:01.101442: W external/xla/a.cc:9] ", "warning"),
+        ("[W:onnxruntime:Default, a.cc:9 B] ", "warning"),
+        ("E tensorflow/a.cc:9] ", "error"),
+        ("clang: warning: ignored; error: ", "error"),
+        ("the warning above was one, ImportError: ", "error"),
+    ],
+)
+def test_what_a_program_only_warns_of_is_no_error(prefix: str, severity: str) -> None:
+    line = "libcudart.so.12: cannot open shared object file: No such file or directory\n"
+    (match,) = observed(prefix + line).matches
+    assert match.signature.severity == severity
+    for text in (prefix + line + line, line + prefix + line):
+        (match,) = observed(text).matches
+        assert match.signature.severity == "error"
+
+
 REFUSED = ["flag-of-another-machine"]
 ASKED = (
     "Could not find any cuda.h matching version '11' in any subdirectory:\n"

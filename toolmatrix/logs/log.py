@@ -171,6 +171,8 @@ class _LogReader:
         if about.issuperset(callers) and "user" in signature.roles and self.looking_back:
             self.looking_back -= 1
             callers += self.callers(matched.above(_NEAR))
+        if signature.severity == "error" and self.catalog.warns(line):
+            signature = signature.replace(severity="warning")
         return Match(
             signature=signature,
             line=matched.number,
@@ -223,7 +225,10 @@ class _LogReader:
             place = self.alike(match, whose, user)
         if place is not None:
             first = self.matches[place]
+            # What one line warns of another one may have failed by.
+            worse = match if match.signature.severity == "error" else first
             self.matches[place] = first.replace(
+                signature=worse.signature,
                 count=first.count + 1,
                 values={**match.values, **first.values},
                 callers=tuple(dict.fromkeys((*first.callers, *match.callers)))[:_CALLERS],

@@ -148,6 +148,7 @@ class SignatureCatalog(Value):
     programs: tuple[str, ...]
     compilers: Mapping[str, str]
     asides: tuple[re.Pattern[str], ...]
+    warnings: tuple[re.Pattern[str], ...]
 
     def believed(self, line: str) -> str:
         """What is left of a line without what only speaks of failures: a command, a test that passed, a probe."""
@@ -157,6 +158,10 @@ class SignatureCatalog(Value):
                 # Programs write on the line of an echoed command, and tests behind the word of the one before.
                 line = line[found.end("part") :] if "part" in pattern.groupindex else ""
         return line
+
+    def warns(self, line: str) -> bool:
+        """Check whether a line is a warning by what its program wrote in front of it."""
+        return any(pattern.search(line) for pattern in self.warnings)
 
     def part(self, name: str) -> Provided | None:
         """The part that a library, header or symbol belongs to."""
@@ -256,6 +261,7 @@ def load() -> SignatureCatalog:
         programs=tuple(held["programs"]),
         compilers=held["compilers"],
         asides=tuple(re.compile(pattern) for pattern in held["asides"]),
+        warnings=tuple(re.compile(pattern) for pattern in held["warnings"]),
     )
 
 
