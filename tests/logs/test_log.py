@@ -304,6 +304,21 @@ def test_where_a_package_lies_does_not_say_who_wanted_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("above", "callers"),
+    [
+        ("import numpy\n", ("numpy",)),
+        (">>> import numpy as np\n", ("numpy",)),
+        ("$ python3 -c 'import onnx; onnx.load()'\n", ("onnx",)),
+        ("    import numpy\n", ()),
+        ("import numpy_financial\n", ()),
+        ("a.cc: In function 'llvm::T* tvm::codegen::Get(const string&)':\n", ("apache-tvm",)),
+    ],
+)
+def test_what_is_imported_above_is_who_failed(above: str, callers: tuple[str, ...]) -> None:
+    assert observed(above + "Illegal instruction (core dumped)\n").matches[0].callers == callers
+
+
+@pytest.mark.parametrize(
     ("ends", "callers"), [("... error", ("flash-attn",)), ("... done", ())], ids=["error", "done"]
 )
 def test_what_pip_cannot_build_is_who_wanted_a_package(ends: str, callers: tuple[str, ...]) -> None:
