@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from toolmatrix.request.read import Surroundings
 
 BOOK = signatures.load()
-ISSUES = [row for name in ("first", "apart", "second", "third", "fourth") for row in logs.issues(name)]
+ISSUES = [
+    row for name in ("first", "apart", "second", "third", "fourth") for row in logs.issues(name)
+]
 REMEDIES: dict[str, dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "remedies.yaml").read_text()
 )
