@@ -239,6 +239,7 @@ def test_an_aside_hides_what_is_its_own(line: str, told: bool) -> None:
         ("[W:onnxruntime:Default, a.cc:9 B] ", "warning"),
         ("E tensorflow/a.cc:9] ", "error"),
         ("clang: warning: ignored; error: ", "error"),
+        ("clang: warning: ignored; fatal   : ", "error"),
         ("the warning above was one, ImportError: ", "error"),
     ],
 )
