@@ -16,7 +16,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from toolmatrix.errors import ToolmatrixError
 
@@ -31,6 +31,8 @@ _SHOWN = 80
 
 # The loader in C is ten times as fast, and not part of every build of PyYAML.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# What it says from PyYAML 6.0.4 on of a thousand levels, of which it may have told none by then.
+_TOO_DEEP = "exceeded maximum nesting depth"
 # Python refuses to read numbers of thousands of digits, and no rank has more than a few.
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
@@ -183,7 +185,7 @@ def parse(data: bytes, shown: str, of: NodeKind = MATRIX) -> YamlNode:
             help="save the file as UTF-8",
         )
     try:
-        root = _Builder(shown, of).build(text)
+        root = _built(text, shown, of)
     except yaml.reader.ReaderError as error:
         place = yaml.reader.Reader.NON_PRINTABLE.search(text)
         of.fail(
@@ -205,6 +207,16 @@ def parse(data: bytes, shown: str, of: NodeKind = MATRIX) -> YamlNode:
     return root
 
 
+def _built(text: str, shown: str, of: NodeKind) -> YamlNode | None:
+    try:
+        return _Builder(shown, of).build(text, _Loader)
+    except yaml.YAMLError as error:
+        if getattr(error, "problem", "") != _TOO_DEEP:
+            raise
+    # The loader in Python tells every level on its way there.
+    return _Builder(shown, of).build(text, yaml.SafeLoader)
+
+
 def _end(shown: str, before: str) -> Position:
     line = before.count("\n") + 1
     return Position(shown, line, len(before) - (before.rfind("\n") + 1) + 1)
@@ -220,8 +232,8 @@ class _Builder:
         self.open: list[YamlNode] = []
         self.key: list[str | None] = []
 
-    def build(self, text: str) -> YamlNode | None:
-        parser = _Loader(text)
+    def build(self, text: str, loader: Any) -> YamlNode | None:
+        parser = loader(text)
         try:
             while not isinstance(event := parser.get_event(), yaml.StreamEndEvent):
                 self.take(event)
