@@ -28,7 +28,7 @@ from toolmatrix.logs import log, signatures
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-SETS = ("first", "apart", "second", "third", "kept")
+SETS = ("first", "apart", "second", "third", "kept", "fourth")
 
 
 def main() -> None:
