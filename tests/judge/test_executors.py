@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from concurrent.futures import Executor
 
+    from toolmatrix.finding import Judged
+
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parent.parent.parent
@@ -172,13 +174,144 @@ def test_executors_are_those_of_entry_points(monkeypatch: pytest.MonkeyPatch) ->
         pass
 
 
+ODD = """\
+from concurrent.futures import ThreadPoolExecutor
+
+class Broken(ThreadPoolExecutor):
+    def submit(self, *given, **named):
+        raise RuntimeError("the line is down")
+
+class Open(ThreadPoolExecutor):
+    def __exit__(self, *ended):
+        super().__exit__(*ended)
+        raise OSError("the line is down")
+
+def failing(address):
+    raise ConnectionError(f"nobody is at {address}")
+
+def none(address):
+    return None
+
+def broken(address):
+    return Broken(1)
+
+def unclosed(address):
+    return Open(1)
+"""
+
+
+@pytest.fixture
+def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of somebody else with executors, each of which fails in its way."""
+    (tmp_path / "odd_executors.py").write_text(ODD)
+    about = tmp_path / "odd_executors-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-executors\nVersion: 1\n")
+    names = ("failing", "none", "broken", "unclosed", "lacking")
+    lines = [f"{name} = odd_executors:{name}" for name in names]
+    entries = "\n".join([f"[{executors.GROUP}]", *lines, "gone = odd_executors_of_nobody:made"])
+    (about / "entry_points.txt").write_text(entries)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("odd")
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("failing:here", "ConnectionError: nobody is at here"),
+        ("none", "AttributeError: 'NoneType' object has no attribute '__enter__'"),
+        ("lacking", "AttributeError: module 'odd_executors' has no attribute 'lacking'"),
+        ("gone", "ModuleNotFoundError: No module named 'odd_executors_of_nobody'"),
+    ],
+)
+def test_an_executor_that_cannot_be_had_is_no_defect(
+    validator: Validator, name: str, found: str
+) -> None:
+    with (
+        pytest.raises(ToolMissing, match=f"the executor `{name}` cannot be used") as caught,
+        Executed(name, validator, (), BOUNDS, 1),
+    ):
+        pass
+    assert caught.value.found == found
+
+
+@pytest.mark.usefixtures("odd")
+def test_an_executor_that_takes_nothing_leaves_each_subject_unknown(validator: Validator) -> None:
+    there = verdicts(Executed("broken", validator, (), BOUNDS, 1), validator.key)
+    told = {(one["outcome"], one["verdicts"][0]["reason"]) for one in there}
+    found = "found RuntimeError: the line is down"
+    assert told == {("unknown", f"the executor `broken` cannot do the work, {found}")}
+
+
+@pytest.mark.usefixtures("odd")
+def test_an_executor_that_cannot_be_closed_costs_no_answer(validator: Validator) -> None:
+    there = verdicts(Executed("unclosed", validator, (), BOUNDS, 1), validator.key)
+    assert [one["outcome"] for one in there] == ["unknown", *["yes"] * 5]
+
+
+@pytest.mark.parametrize("address", ["nowhere", "bar://nowhere:1", "tls://127.0.0.1:1"])
+def test_what_is_no_scheduler_is_told_and_nothing_else(
+    tmp_path: Path, cache: str, address: str
+) -> None:
+    if find_spec("distributed") is None:
+        docker.unable("a client of Dask needs `pip install 'toolmatrix[dask]'`")
+    ended = subprocess.run(
+        [
+            *(sys.executable, "-m", "toolmatrix", "validate", str(IMAGE)),
+            *("--expect", "python==3.9.*", "--executor", f"dask:{address}"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = ended.stderr.splitlines()
+    assert (ended.returncode, ended.stdout, len(told)) == (5, "", 3)
+    assert told[0] == "error[TM500]: the scheduler of Dask does not answer"
+    assert told[1] == f"  expected: one at {address}"
+
+
+@pytest.mark.long
+def test_where_the_scheduler_of_dask_is_gone_the_rest_is_unknown(
+    validator: Validator, tmp_path: Path, cache: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "_PATIENCE", 5)
+    names = [f"{number}.json" for number in range(300)]
+    for name in names:
+        shutil.copy(IMAGE, tmp_path / name)
+    there = validator.replace(directory=str(tmp_path))
+    outcomes: dict[str, list[str]] = {}
+    with cluster(tmp_path, {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache}) as (
+        address,
+        scheduler,
+        _,
+    ):
+
+        def each(one: Judged) -> None:
+            outcomes.setdefault(one.to_json()["outcome"], []).append(one.subject)
+            if len(outcomes["yes"]) == 20:
+                scheduler.kill()
+
+        workers = Executed(f"dask:{address}", there, (), BOUNDS, 2)
+        found = results.validate_all(there.key, names, workers, str(tmp_path / "kept"), each)
+    assert sorted(outcomes) == ["unknown", "yes"]
+    assert "the scheduler of Dask is gone" in found[-1].to_json()["verdicts"][0]["reason"]
+    # Those are judged by the next run, and the others are not judged again.
+    pool = Pool(there.attempt, BOUNDS, 1)
+    again = results.validate_all(there.key, names, pool, str(tmp_path / "kept"), lambda _: None)
+    assert {one.to_json()["outcome"] for one in again} == {"yes"}
+    kept = (tmp_path / "kept").read_text().splitlines()
+    assert len(kept) == len(names) + len(outcomes["unknown"])
+
+
 @pytest.mark.long
 def test_dask_loses_none_and_tells_none_twice(tmp_path: Path, cache: str) -> None:
     from tests.cli import test_validate_many as many
 
     wanted = many.tagged(tmp_path, many.put(tmp_path))
     env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache}
-    with cluster(tmp_path, env) as (address, workers):
+    with cluster(tmp_path, env) as (address, _, workers):
         words = many.command("--executor", f"dask:{address}")
         words[words.index("--jobs") + 1] = "8"
         patience = time.monotonic() + 300
@@ -204,7 +337,7 @@ def test_dask_loses_none_and_tells_none_twice(tmp_path: Path, cache: str) -> Non
 def test_dask_finds_in_a_matrix_what_the_pool_finds(tmp_path: Path, cache: str) -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": cache}
     program = [sys.executable, "-m", "toolmatrix"]
-    with cluster(tmp_path, env) as (address, _):
+    with cluster(tmp_path, env) as (address, *_):
         there = ["--executor", f"dask:{address}", "--jobs", "4"]
         for words in (["check", "--only", "curated/cuda.yaml"], ["audit", "torch", "jax"]):
             first, second = (
@@ -233,7 +366,7 @@ def test_a_sweep_by_dask_outlives_its_workers_and_refuses_another_matrix(
     work, parts = sweep.Sweeper(index=index), sweep.parts(sweep.releases(index))
     wanted = [work.attempt(part) for part in parts]
     ending = Ending(index=index, marker=str(tmp_path / "marker"))
-    with cluster(tmp_path, {**os.environ, "PYTHONPATH": str(ROOT)}) as (address, workers):
+    with cluster(tmp_path, {**os.environ, "PYTHONPATH": str(ROOT)}) as (address, _, workers):
         name = f"dask:{address}"
         with Workers(ending, parts, (path,), 4, name) as held:
             assert list(held.results()) == wanted
@@ -263,8 +396,8 @@ class Ending(sweep.Sweeper):
 @contextmanager
 def cluster(
     folder: Path, env: dict[str, str]
-) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler of Dask and two workers: its address, and the workers."""
+) -> Iterator[tuple[str, subprocess.Popen[bytes], list[subprocess.Popen[bytes]]]]:
+    """A scheduler of Dask and two workers: its address, and their processes."""
     if find_spec("distributed") is None:
         docker.unable("a cluster of Dask needs `pip install 'toolmatrix[dask]'`")
     here = folder / "scheduler.json"
@@ -284,7 +417,7 @@ def cluster(
         while not here.exists():
             assert time.monotonic() < end
             time.sleep(0.1)
-        yield json.loads(here.read_text())["address"], started[1:]
+        yield json.loads(here.read_text())["address"], started[0], started[1:]
     finally:
         for one in started:
             one.kill()

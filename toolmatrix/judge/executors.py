@@ -12,6 +12,15 @@ import os
 import pickle
 import subprocess
 import sys
+import time
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    wait,
+)
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from threading import local
@@ -23,8 +32,7 @@ from toolmatrix.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from concurrent.futures import Executor, Future
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from multiprocessing.connection import Connection
     from types import TracebackType
@@ -41,6 +49,8 @@ AT_ONCE = 64
 """Pieces that are handed out and not done, where `--jobs` says nothing."""
 # Seconds until a scheduler answers.
 _PATIENCE = 30
+# Seconds between two looks whether it answers again.
+_PAUSE = 0.1
 
 
 class RemoteWork(Value):
@@ -80,7 +90,8 @@ class Executed:
         self._busy: dict[Future[bytes], str] = {}
 
     def __enter__(self) -> Self:
-        self._executor = self._opening.__enter__()
+        with _told_as_missing(self._name):
+            self._executor = self._opening.__enter__()
         return self
 
     def __exit__(
@@ -92,7 +103,9 @@ class Executed:
         # Nobody waits for what was handed out before an interrupt.
         for future in self._busy:
             future.cancel()
-        self._opening.__exit__(kind, error, traceback)
+        # What is known by now is not lost because an executor cannot be closed.
+        with suppress(Exception):
+            self._opening.__exit__(kind, error, traceback)
 
     def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, WorkResult]]:
         """The result of each task by its name, in the order in which they are done; the first begin at once."""
@@ -107,27 +120,20 @@ class Executed:
     def _told(
         self, waiting: Iterator[tuple[str, tuple[object, ...]]]
     ) -> Iterator[tuple[str, WorkResult]]:
-        from concurrent.futures import FIRST_COMPLETED, wait
-
         while self._busy:
             for future in wait(self._busy, return_when=FIRST_COMPLETED).done:
                 yield self._busy.pop(future), self._outcome(future)
             self._hand_out(waiting)
 
     def _submitted(self, piece: bytes) -> Future[bytes]:
-        from concurrent.futures import BrokenExecutor, Future
-
         try:
             return self._executor.submit(do, piece)
-        except BrokenExecutor as error:
-            # Some break for good with the first process that is killed.
+        except Exception as error:  # noqa: BLE001 - some break for good with the first process that is killed
             failed: Future[bytes] = Future()
             failed.set_exception(error)
             return failed
 
     def _outcome(self, future: Future[bytes]) -> WorkResult:
-        from concurrent.futures import BrokenExecutor, CancelledError
-
         try:
             # By those machines that the user named; an executor hands over pickles itself.
             found: WorkResult = pickle.loads(future.result())  # noqa: S301
@@ -140,16 +146,20 @@ class Executed:
                 error=ToolMissing(
                     f"the executor `{self._name}` cannot do the work",
                     expected="the same toolmatrix where it runs",
-                    found=f"{type(error).__name__}: {error}",
+                    found=_worded(error),
                 )
             )
         return found
 
 
+def _worded(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
 def _lost(error: BaseException) -> BoundReached:
     return BoundReached(
         "the process of the executor that worked on it ended",
-        found=type(error).__name__,
+        found=_worded(error),
         help="it may lack memory: set a bound below that with `--memory`",
     )
 
@@ -166,8 +176,23 @@ def opened(name: str) -> AbstractContextManager[Executor]:
             expected=", ".join(sorted(known)) or f"an entry point of the group `{GROUP}`",
             found=f"`--executor {name}`",
         )
-    made: AbstractContextManager[Executor] = known[kind].load()(address)
+    with _told_as_missing(name):
+        made: AbstractContextManager[Executor] = known[kind].load()(address)
     return made
+
+
+@contextmanager
+def _told_as_missing(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ToolmatrixError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a package of somebody else fails by
+        raise ToolMissing(
+            f"the executor `{name}` cannot be used",
+            expected=f"what the entry point of the group `{GROUP}` names to work",
+            found=_worded(error),
+        ) from None
 
 
 @contextmanager
@@ -186,15 +211,39 @@ def dask(address: str) -> Iterator[Executor]:
     import logging
 
     # It tells of lost connections while it goes on without them; what that costs a subject its verdict tells.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    failure = ""
     try:
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - an address, a network and certificates fail by errors of any class
+        failure = str(error) or type(error).__name__
+    if failure:
+        import gc
+
+        # A client that is half made is closed now: at the end of the program it would wait a minute for its threads.
+        gc.collect()
         raise ToolMissing(
-            "the scheduler of Dask does not answer", expected="one at " + address, found=str(error)
-        ) from None
+            "the scheduler of Dask does not answer", expected="one at " + address, found=failure
+        )
     with client, client.get_executor(pure=False) as executor:
-        yield executor
+        yield _Attended(client, executor)
+
+
+class _Attended(Executor):
+    """The executor of a client of Dask, whose own never tells what it takes once its scheduler is gone."""
+
+    def __init__(self, client: Any, executor: Executor) -> None:
+        self._client = client
+        self._executor = executor
+
+    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        """Hand out a piece of work. Raises BrokenExecutor where no scheduler is left."""
+        while self._client.status == "connecting":
+            time.sleep(_PAUSE)
+        if self._client.status != "running":
+            raise BrokenExecutor("the scheduler of Dask is gone")
+        return self._executor.submit(work, *given, **named)
 
 
 class _Beside:
@@ -220,8 +269,6 @@ class _Beside:
             self.line.send_bytes(piece)
             return self.line.recv_bytes()
         except (EOFError, OSError):
-            from concurrent.futures import BrokenExecutor
-
             code = self.process.wait()
             # A signal ended it, as one for want of memory does: that piece is lost, and what is asked there is sound.
             kind = BrokenExecutor if code < 0 else RuntimeError
