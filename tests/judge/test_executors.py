@@ -192,6 +192,9 @@ def failing(address):
 def none(address):
     return None
 
+def threads(address):
+    return ThreadPoolExecutor(1)
+
 def broken(address):
     return Broken(1)
 
@@ -207,7 +210,7 @@ def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     about = tmp_path / "odd_executors-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-executors\nVersion: 1\n")
-    names = ("failing", "none", "broken", "unclosed", "lacking")
+    names = ("failing", "none", "threads", "broken", "unclosed", "lacking")
     lines = [f"{name} = odd_executors:{name}" for name in names]
     entries = "\n".join([f"[{executors.GROUP}]", *lines, "gone = odd_executors_of_nobody:made"])
     (about / "entry_points.txt").write_text(entries)
@@ -247,6 +250,59 @@ def test_an_executor_that_takes_nothing_leaves_each_subject_unknown(validator: V
 def test_an_executor_that_cannot_be_closed_costs_no_answer(validator: Validator) -> None:
     there = verdicts(Executed("unclosed", validator, (), BOUNDS, 1), validator.key)
     assert [one["outcome"] for one in there] == ["unknown", *["yes"] * 5]
+
+
+@pytest.mark.usefixtures("odd")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_work_ends_without_a_word_where_nobody_waits_for_it_any_more(
+    tmp_path: Path, cache: str, number: int
+) -> None:
+    pipe = tmp_path / "odd.json"
+    os.mkfifo(pipe)
+    started = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "toolmatrix", "validate", pipe.name),
+            *("--expect", "python==3.9.*", "--executor", "threads"),
+        ],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}",
+            "XDG_CACHE_HOME": cache,
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    end = time.monotonic() + 120
+    with writing(pipe, end):
+        # A terminal sends Ctrl-C to all of them.
+        os.killpg(started.pid, number) if number == signal.SIGINT else started.send_signal(number)
+        _, err = started.communicate(timeout=60)
+        assert err == ("interrupted\n" if number == signal.SIGINT else "")
+        with suppress(ProcessLookupError):
+            while True:
+                os.killpg(started.pid, 0)
+                assert time.monotonic() < end, "a process is left"
+                time.sleep(0.05)
+
+
+@contextmanager
+def writing(pipe: Path, end: float) -> Iterator[None]:
+    """While a process that opened a pipe waits for what comes of it."""
+    while True:
+        try:
+            held = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            break
+        except OSError:
+            # Nobody has opened it yet.
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    try:
+        yield
+    finally:
+        os.close(held)
 
 
 @pytest.mark.parametrize("address", ["nowhere", "bar://nowhere:1", "tls://127.0.0.1:1"])

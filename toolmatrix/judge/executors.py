@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
+import signal
 import subprocess
 import sys
 import time
@@ -23,7 +25,7 @@ from concurrent.futures import (
 )
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
-from threading import local
+from threading import Thread, local
 from typing import Any
 
 from toolmatrix.errors import BoundReached, ToolmatrixError, ToolMissing, UsageError
@@ -292,6 +294,7 @@ def do(piece: bytes) -> bytes:
 
 def _serve(line: Line) -> None:
     """Do what comes until nobody is left who could send more."""
+    Thread(target=_end_with, args=(line.fileno(),), daemon=True).start()
     before = b""
     refusal: ToolmatrixError | None = None
     with ExitStack() as stack, suppress(EOFError, OSError):
@@ -315,6 +318,15 @@ def _serve(line: Line) -> None:
             line.send_bytes(pickle.dumps(outcome))
 
 
+def _end_with(line: int) -> None:
+    # Of no event but that the other end is gone, which nothing else tells while a piece of work is done.
+    ended = select.poll()
+    ended.register(line, 0)
+    ended.poll()
+    # The pool heeds it, and what was started is removed.
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def _made(asked: RemoteWork) -> IndexedWork:
     from toolmatrix.facts.store import open_index
 
@@ -331,4 +343,6 @@ def _made(asked: RemoteWork) -> IndexedWork:
 if __name__ == "__main__":
     from multiprocessing.connection import Connection
 
+    # Ctrl-C goes to every process of a terminal: this one ends without a word, and its worker with it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _serve(Connection(int(sys.argv[1])))
