@@ -5,8 +5,10 @@ Results that come one after the other are lines, each on the disk before the nex
 
 from __future__ import annotations
 
+import errno
 import os
 import os.path
+import stat
 from contextlib import contextmanager, suppress
 
 from toolmatrix.errors import OutputError, Position, UsageError
@@ -101,6 +103,7 @@ class KeptLines:
                 self.file = open(self.path, "ab+", buffering=0)
                 try:
                     self._claim(self.file)
+                    self.file.seek(0)
                     self.whole = self._take_up(self.file)
                     self.file.truncate(self.whole)
                 except BaseException:
@@ -111,6 +114,9 @@ class KeptLines:
     def _claim(self, file: FileIO) -> None:
         import fcntl
 
+        # What a device such as /dev/full gives has no end, and a pipe keeps nothing.
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file")
         try:
             # Of this process alone, as workers that outlive it for a moment would else keep it from the next run.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -137,7 +143,6 @@ class KeptLines:
             ) from None
 
     def _take_up(self, file: FileIO) -> int:
-        file.seek(0)
         data = file.readall()
         whole = data[: data.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):

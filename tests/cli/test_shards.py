@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +72,17 @@ def test_a_line_that_was_cut_off_is_none(many: Path, real: Cli) -> None:
     (many / part).write_bytes((many / part).read_bytes()[:-9])
     found = real("merge", part, other, "--subjects", "list", "--json").json()
     assert found["summary"]["unknown"] == 2  # the damaged one, and the one that was cut off
+
+
+def test_results_come_through_a_pipe_as_well(many: Path, real: Cli) -> None:
+    (part,) = shards(real, 1)
+    reading, writing = os.pipe()
+    os.write(writing, (many / part).read_bytes())
+    os.close(writing)
+    try:
+        assert real("merge", f"/dev/fd/{reading}").out == real("merge", part).out
+    finally:
+        os.close(reading)
 
 
 def test_results_that_do_not_belong_together_are_refused(many: Path, real: Cli) -> None:

@@ -356,6 +356,28 @@ def test_what_holds_no_results_is_not_touched(real: Cli, images: Path, text: str
     assert (images / "results.jsonl").read_text() == text
 
 
+@pytest.mark.parametrize("place", ["/dev/full", "/dev/null", "pipe"])
+def test_results_are_kept_in_a_plain_file_alone(real: Cli, images: Path, place: str) -> None:
+    os.mkfifo(images / "pipe")
+    run = real("validate", "--all", listed(images, "good"), "--resume", place)
+    assert (run.code, run.out) == (2, "")
+    assert run.err == (
+        "error[TM905]: cannot keep the results\n"
+        f"  --> {place}\n"
+        "  found: it is no plain file\n"
+        "help: what is there stays: make room and run it again, or name a file elsewhere\n"
+    )
+
+
+def test_the_results_of_a_single_subject_are_kept_as_well(real: Cli, images: Path) -> None:
+    words = ("validate", "inventory:good.json", "--resume", "results.jsonl", "--json")
+    first = real(*words)
+    kept = (images / "results.jsonl").read_text()
+    assert [one["subject"] for one in first.json()["subjects"]] == ["inventory:good.json"]
+    assert (first.code, len(kept.splitlines())) == (0, 1)
+    assert (real(*words).out, (images / "results.jsonl").read_text()) == (first.out, kept)
+
+
 @pytest.mark.process
 def test_processes_judge_as_one_does(real: Cli, images: Path) -> None:
     file = listed(images, *SIZES, "broken")

@@ -84,7 +84,8 @@ def validate(context: Context) -> int:
         memory=options.memory or OPTIONS["memory"].default,
     )
     run = validator.key
-    alone = len(words) == 1 and not (options.all or options.shard or options.executor)
+    several = options.all or options.shard or options.executor or options.resume
+    alone = len(words) == 1 and not several
     if alone:
         many = [results.validate(validator, words[0], bounds)]
         if options.format == "jsonl":
