@@ -123,9 +123,12 @@ def test_images_of_several_places_are_found(tmp_path: Path) -> None:
     with pytest.raises(SubjectError) as caught:
         podman.read("app:1", "", images.reader("x"))
     assert caught.value.expected == "`podman:h.io/0/app:1` or `podman:h.io/1/app:1`"
+    (tmp_path / "1" / "overlay-images" / "images.json").unlink()
+    with pytest.raises(SubjectError, match="there is no such image"):
+        podman.read("sha256:", "", images.reader("x"))
     with pytest.raises(SubjectError) as caught:
-        podman.read("h.io/1/ap:1", "", images.reader("x"))
-    assert caught.value.expected.split(" or ")[0] == "`podman:h.io/1/app:1`"
+        podman.read("h.io/0/ap:1", "", images.reader("x"))
+    assert caught.value.expected.split(" or ")[0] == "`podman:h.io/0/app:1`"
 
 
 DAMAGE: dict[str, tuple[str, bytes]] = {

@@ -173,8 +173,9 @@ def find(name: str, held: Storage, budget: Budget) -> StoredImage | None:
     if not ids:
         return None
     found = names.find(name, called)
-    if not found:
-        start = name.removeprefix("sha256:")
+    start = name.removeprefix("sha256:")
+    # Every id begins with nothing.
+    if not found and start:
         found = {id: image for id, image in ids.items() if id.startswith(start)}
     worded = {f"`{_PROGRAM}:{one}`": image for one, image in found.items()}
     return names.one_of(name, worded, names.near(_PROGRAM, name, called), budget)
