@@ -152,7 +152,7 @@ def of_archives(fleet: Fleet, count: int) -> None:
     show("pool, 2 jobs, without a store", fleet.run("list", "--jobs", "2", "--no-store"))
     show("pool, 2 jobs, cold store", fleet.run("list", "--jobs", "2", "--store", "one"))
     show("pool, 2 jobs, warm store", fleet.run("list", "--jobs", "2", "--store", "one"))
-    with cluster(fleet.folder, fleet.env) as (address, workers):
+    with cluster(fleet.folder, fleet.env) as (address, _, workers):
         pids = [one.pid for one in workers]
         there = ("--executor", f"dask:{address}", "--jobs", "16")
         show(

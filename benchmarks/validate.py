@@ -1,6 +1,6 @@
 """How long reading an image takes beside unpacking it, and what is caught beside goss; benchmarks/README.md says more.
 
-    python benchmarks/validate.py [--quick] [--reading | --catching]
+    python benchmarks/validate.py [--quick] [--rounds N] [--reading | --catching]
 
 It needs root, Docker's engine, mmdebstrap, a Debian mirror and a package index; what it measures runs offline. What it
 builds is the image of tests/engine/mutations.py, with two libraries of NVIDIA's on top to make it large.
@@ -277,13 +277,14 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="a smaller image, one round: to see that it works"
     )
+    parser.add_argument("--rounds", type=int, help="3, or 1 with --quick")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--reading", action="store_true", help="only the first table, of reading")
     only.add_argument(
         "--catching", action="store_true", help="only the last table, of what is caught"
     )
     options = parser.parse_args()
-    rounds = 1 if options.quick else 3
+    rounds = options.rounds or (1 if options.quick else 3)
     lines: list[Line] = []
     found = ""
     with tempfile.TemporaryDirectory(prefix="toolmatrix-bench-") as work, docker.engine() as engine:
