@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from io import FileIO
-    from typing import Any
+    from typing import Any, NoReturn
 
     from typing_extensions import Self
 
@@ -94,6 +94,7 @@ class KeptLines:
         self.schema = schema
         self.take = take
         self.whole = 0
+        self.half = b""
         self.file: FileIO | None = None
 
     def __enter__(self) -> Self:
@@ -131,8 +132,8 @@ class KeptLines:
             # Not every file system has locks.
             return
 
-    def read(self) -> None:
-        """Take what is there, whether or not its last line is whole. Raises UsageError."""
+    def read(self) -> bool:
+        """Take what is there; returned is whether its last line is whole. Raises UsageError."""
         try:
             with open(self.path, "rb", buffering=0) as file:
                 self._take_up(file)
@@ -141,13 +142,29 @@ class KeptLines:
             raise UsageError(
                 "cannot read results", where=Position(self.path), found=found
             ) from None
+        return not self.half
 
     def _take_up(self, file: FileIO) -> int:
+
         data = file.readall()
         whole = data[: data.rfind(b"\n") + 1]
-        for number, line in enumerate(whole.splitlines(), 1):
+        lines = whole.splitlines()
+        for number, line in enumerate(lines, 1):
             self._line(line, number)
+        self.half = data[len(whole) :]
+        if self.half and not self._is_ours(self.half):
+            self._refuse(len(lines) + 1)
         return len(whole)
+
+    # Cut off is the beginning of a document alone: another file may have one line, and no end of it.
+    def _is_ours(self, half: bytes) -> bool:
+        import json
+
+        try:
+            body = json.loads(half)
+        except ValueError:
+            return half.startswith(b'{"')
+        return isinstance(body, dict) and body.get("schema") == self.schema
 
     def _line(self, line: bytes, number: int) -> None:
         import json
@@ -155,12 +172,15 @@ class KeptLines:
         try:
             self.take(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise UsageError(
-                "this is no file of results",
-                where=Position(self.path, number),
-                expected=f"lines of `{self.schema}`",
-                help="name a file that `--resume` wrote, or a new one",
-            ) from None
+            self._refuse(number)
+
+    def _refuse(self, number: int) -> NoReturn:
+        raise UsageError(
+            "this is no file of results",
+            where=Position(self.path, number),
+            expected=f"lines of `{self.schema}`",
+            help="name a file that `--resume` wrote, or a new one",
+        ) from None
 
     def add(self, body: Mapping[str, Any]) -> None:
         """Put a document on the disk. Raises OutputError, and leaves the lines before it."""

@@ -72,6 +72,29 @@ def test_a_line_that_was_cut_off_is_none(many: Path, real: Cli) -> None:
     (many / part).write_bytes((many / part).read_bytes()[:-9])
     found = real("merge", part, other, "--subjects", "list", "--json").json()
     assert found["summary"]["unknown"] == 2  # the damaged one, and the one that was cut off
+    # Without a list nobody knows what it was about, and that there was something is told.
+    lost = real("merge", part, "--json")
+    told = {one["subject"]: one["outcome"] for one in lost.json()["subjects"]}
+    assert (lost.code, told[part]) == (4, "unknown")
+
+
+def test_no_results_are_no_answer(many: Path, real: Cli) -> None:
+    (many / "empty").write_bytes(b"")
+    found = real("merge", "empty")
+    assert found.code == 2
+    assert found.err.startswith("error[TM901]: there is no result in what was named\n")
+
+
+@pytest.mark.parametrize("text", ['{"my": "config"}', "{'half", "[", "words"])
+def test_a_file_of_one_line_without_its_end_is_left_as_it_is(
+    text: str, many: Path, real: Cli
+) -> None:
+    (many / "mine").write_text(text)
+    for words in (("validate", NAMES[0], *EXPECT, "--resume", "mine"), ("merge", "mine")):
+        found = real(*words)
+        assert found.code == 2
+        assert found.err.startswith("error[TM901]: this is no file of results\n  --> mine:1\n")
+    assert (many / "mine").read_text() == text
 
 
 def test_results_come_through_a_pipe_as_well(many: Path, real: Cli) -> None:

@@ -140,6 +140,12 @@ def merge(context: Context) -> int:
     """Print the verdicts of several runs over shards as those of one, with the exit code that one would have."""
     found = results.merged(map(context.path, dict.fromkeys(context.arguments)))
     wanted = _listed(context, context.options.subjects)
+    if not found:
+        raise UsageError(
+            "there is no result in what was named",
+            expected="results of subjects, as `--resume` and `--format jsonl` write them",
+            found=", ".join(f"`{name}`" for name in context.arguments),
+        )
     # Without a list nobody knows what is missing.
     many = [found.get(name) or results.lacking(name) for name in wanted or found]
     return _give(context, many, alone=False)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # What another machine has of its own under the same name, or not at all.
 _ENGINES = ("docker:", "podman:", "containerd:")
 _OF_A_MACHINE = ("host", "archive:-", "-")
+_GO_ON = "`--resume` goes on with it"
 
 
 def validate(validator: Validator, subject: str, bounds: WorkBounds) -> Judged:
@@ -75,8 +76,9 @@ def validate_all(
 def merged(paths: Iterable[str]) -> dict[str, Judged]:
     """The verdicts that files of results or of `--format jsonl` hold, by subject.
 
-    In one file the last line about a subject counts, as for `--resume`. Raises UsageError for a file that is none, for
-    results of different runs, and for a subject that two files tell different things about.
+    In one file the last line about a subject counts, as for `--resume`. Of a file whose last line is cut off something
+    is not known, which is told under its own name. Raises UsageError for a file that is none, for results of different
+    runs, and for a subject that two files tell different things about.
     """
     found: dict[str, tuple[Judged, str]] = {}
     runs: dict[str, str] = {}
@@ -88,7 +90,8 @@ def merged(paths: Iterable[str]) -> dict[str, Judged]:
             own[body["subject"]] = Judged.from_json(body)
 
         # Compared when it is read to its end, for a later line may say something else.
-        KeptLines(path, VERDICTS, take).read()
+        if not KeptLines(path, VERDICTS, take).read():
+            own[path] = refused(path, CannotSay("its last line is cut off", help=_GO_ON))
         for subject, judged in own.items():
             before, where = found.setdefault(subject, (judged, path))
             if before != judged:
@@ -109,9 +112,7 @@ def merged(paths: Iterable[str]) -> dict[str, Judged]:
 
 def lacking(subject: str) -> Judged:
     """The verdict about a subject that no run told of."""
-    return refused(
-        subject, CannotSay("no run says anything about it", help="`--resume` goes on with it")
-    )
+    return refused(subject, CannotSay("no run says anything about it", help=_GO_ON))
 
 
 class Results:
