@@ -449,6 +449,31 @@ class Ending(sweep.Sweeper):
         return super().attempt(part)
 
 
+@pytest.mark.process
+def test_workers_that_are_not_there_or_lack_the_program_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hides = (
+        "import sys\n"
+        "class Hides:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'toolmatrix':\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Hides())\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(hides)
+    with cluster(tmp_path, {**os.environ, "PYTHONPATH": str(tmp_path)}) as (address, _, workers):
+        with pytest.raises(ToolMissing, match="cannot import toolmatrix") as lacking:
+            executors.dask(address).__enter__()
+        assert "tcp://" in lacking.value.found
+        for one in workers:
+            one.kill()
+            one.wait()
+        monkeypatch.setattr(executors, "_PATIENCE", 2)
+        with pytest.raises(ToolMissing, match="no worker"):
+            executors.dask(address).__enter__()
+
+
 @contextmanager
 def cluster(
     folder: Path, env: dict[str, str]

@@ -229,7 +229,28 @@ def dask(address: str) -> Iterator[Executor]:
             "the scheduler of Dask does not answer", expected="one at " + address, found=failure
         )
     with client, client.get_executor(pure=False) as executor:
+        _check_workers(client, address)
         yield _Attended(client, executor)
+
+
+def _check_workers(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except Exception:  # noqa: BLE001 - one of time, whose class is another one in each version
+        raise ToolMissing(
+            "the scheduler of Dask has no worker",
+            expected=f"one that `dask worker {address}` started where toolmatrix is installed",
+            found=f"none in {_PATIENCE} seconds",
+        ) from None
+    # Handed over by its value: a piece of work would end a worker that cannot import what it is made of, and the next.
+    told = client.run(lambda: bool(__import__("toolmatrix")), on_error="return")
+    without = sorted(worker for worker, has in told.items() if has is not True)
+    if without:
+        raise ToolMissing(
+            "workers of Dask cannot import toolmatrix",
+            expected="the same version of it on each, with its extra `dask`",
+            found=", ".join(without),
+        )
 
 
 class _Attended(Executor):
