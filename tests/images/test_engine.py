@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -109,6 +110,19 @@ def test_an_engine_that_does_not_answer_is_told(
     error = caught.value
     assert (error.what, error.found) == ("no engine answers", found)
     assert error.exit_code == 5
+
+
+def test_an_engine_that_hangs_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_FIRST_ANSWER", 1)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/engine")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{tmp_path}/engine")
+        listening.listen()
+        with (
+            pytest.raises(ToolMissing, match="no engine answers"),
+            engines.connected("docker:a"),
+        ):
+            raise AssertionError("it has not answered")
 
 
 def test_the_context_in_force_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

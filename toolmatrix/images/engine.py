@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # Seconds without a byte after which an engine is given up: before version 25 it writes the whole archive to its own
 # disk before it sends the first.
 _PATIENCE = 600
+# Seconds in which one that is well says who it is.
+_FIRST_ANSWER = 30
 _CHUNK = 1 << 20
 _DRIVER = "overlay2"
 _INDEXED = (1, 44)
@@ -89,7 +91,8 @@ def connected(subject: str) -> Iterator[Client]:
     with failures(subject, _STOPPED):
         try:
             # Else the package speaks ssh by paramiko, one more dependency, and not by the ssh that the user has set up.
-            client = docker.from_env(version="auto", timeout=_PATIENCE, use_ssh_client=True).api
+            client = docker.from_env(version="auto", timeout=_FIRST_ANSWER, use_ssh_client=True).api
+            client.timeout = _PATIENCE
         except (KeyError, TypeError) as error:
             raise OSError(f"the context in force is damaged: {error!r}") from None
     with closing(client):
