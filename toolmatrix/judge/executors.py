@@ -51,7 +51,10 @@ AT_ONCE = 64
 """Pieces that are handed out and not done, where `--jobs` says nothing."""
 # Seconds until a scheduler answers.
 _PATIENCE = 30
-# Seconds between two looks whether it answers again.
+# Seconds between two looks whether it is still there.
+_LOOK = 1
+_GONE = "the connection to its scheduler was lost"
+# Seconds between two signals to a process that is to end.
 _PAUSE = 0.1
 
 
@@ -123,7 +126,10 @@ class Executed:
         self, waiting: Iterator[tuple[str, tuple[object, ...]]]
     ) -> Iterator[tuple[str, WorkResult]]:
         while self._busy:
-            for future in wait(self._busy, return_when=FIRST_COMPLETED).done:
+            done = wait(self._busy, _LOOK, FIRST_COMPLETED).done
+            # Of the executors that can be lost as a whole some say so.
+            gone = not done and getattr(self._executor, "is_gone", False)
+            for future in tuple(self._busy) if gone else done:
                 yield self._busy.pop(future), self._outcome(future)
             self._hand_out(waiting)
 
@@ -136,6 +142,8 @@ class Executed:
             return failed
 
     def _outcome(self, future: Future[bytes]) -> WorkResult:
+        if not future.done():
+            return WorkResult(error=_lost(BrokenExecutor(_GONE)))
         try:
             # By those machines that the user named; an executor hands over pickles itself.
             found: WorkResult = pickle.loads(future.result())  # noqa: S301
@@ -254,18 +262,22 @@ def _check_workers(client: Any, address: str) -> None:
 
 
 class _Attended(Executor):
-    """The executor of a client of Dask, whose own never tells what it takes once its scheduler is gone."""
+    """The executor of a client of Dask, which never tells of some of what it is given while its scheduler goes."""
 
     def __init__(self, client: Any, executor: Executor) -> None:
         self._client = client
         self._executor = executor
+        self._line = client.scheduler_comm
+
+    @property
+    def is_gone(self) -> bool:
+        """True where the connection to its scheduler was lost, and with it all that was handed out."""
+        return self._client.scheduler_comm is not self._line
 
     def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
         """Hand out a piece of work. Raises BrokenExecutor where no scheduler is left."""
-        while self._client.status == "connecting":
-            time.sleep(_PAUSE)
-        if self._client.status != "running":
-            raise BrokenExecutor("the scheduler of Dask is gone")
+        if self.is_gone:
+            raise BrokenExecutor(_GONE)
         return self._executor.submit(work, *given, **named)
 
 
@@ -321,7 +333,7 @@ def _serve(line: Line) -> None:
     with ExitStack() as stack, suppress(EOFError, OSError):
         while True:
             # Whoever started this process wrote it.
-            work, task = pickle.loads(line.recv_bytes())  # noqa: S301
+            work, task = pickle.loads(_received(line))  # noqa: S301
             if work != before:
                 asked: RemoteWork = pickle.loads(work)  # noqa: S301
                 stack.close()
@@ -336,7 +348,17 @@ def _serve(line: Line) -> None:
                 outcome = WorkResult(error=refusal)
             else:
                 ((_, outcome),) = pool.outcomes({"": task})
-            line.send_bytes(pickle.dumps(outcome))
+            with suppress(OSError):  # what comes next tells that nobody is there
+                line.send_bytes(pickle.dumps(outcome))
+
+
+def _received(line: Line) -> bytes:
+    try:
+        return line.recv_bytes()
+    except (EOFError, OSError):
+        # One way to end is enough: that of `_end_with`.
+        signal.pause()
+        raise
 
 
 def _end_with(line: int) -> None:
@@ -344,8 +366,10 @@ def _end_with(line: int) -> None:
     ended = select.poll()
     ended.register(line, 0)
     ended.poll()
-    # The pool heeds it, and what was started is removed.
-    os.kill(os.getpid(), signal.SIGTERM)
+    # The pool heeds it, and what was started is removed. One that comes just before a system call begins is not heard.
+    while True:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_PAUSE)
 
 
 def _made(asked: RemoteWork) -> IndexedWork:
