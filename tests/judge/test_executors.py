@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine import docker
+from tests.harvest import shop
 from tests.judge import small
 from toolmatrix import documents
+from toolmatrix.api import harvests
 from toolmatrix.api.checks import Workers
-from toolmatrix.errors import BoundReached, ToolMissing, UsageError
+from toolmatrix.errors import BoundReached, NothingMatched, ToolMissing, UsageError
 from toolmatrix.facts.store import open_index
 from toolmatrix.inventory.layers import LayerStore
 from toolmatrix.judge import executors, results, sweep
@@ -303,6 +305,47 @@ def writing(pipe: Path, end: float) -> Iterator[None]:
         yield
     finally:
         os.close(held)
+
+
+def test_a_harvest_reads_elsewhere_what_it_reads_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    monkeypatch.chdir(tmp_path)
+    requires: dict[str, list[str]] = {"numpy": [], "scipy": ["numpy>=1.26"], "h5py": ["numpy<99"]}
+    for name, several in requires.items():
+        one = shop.wheel(name, "99.1", "py3-none-any", several)
+        place = tmp_path / "saved" / name
+        place.mkdir(parents=True)
+        (place / one.name).write_bytes(one.data)
+        (place / "index.html").write_text(
+            f'<a href="{one.name}#sha256={one.sha256}">{one.name}</a>'
+        )
+    index = open_index((), os.environ)
+    heard: list[tuple[str, int, int]] = []
+
+    def read(*names: str, executor: str = "") -> harvests.Harvested:
+        return harvests.gathered(
+            names,
+            lambda: index,
+            (),
+            "saved",
+            "out",
+            os.environ,
+            lambda *told: heard.append(told),
+            executor,
+        )
+
+    here = read(*requires)
+    heard.clear()
+    made(monkeypatch, ThreadPoolExecutor(2))
+    there = read(*requires, executor="any")
+    assert there.files == here.files
+    assert [file.rows for file in there.files] == [1, 1, 1]
+    assert heard == [("sources", number, 3) for number in (1, 2, 3)]
+    made(monkeypatch, ThreadPoolExecutor(2))
+    with pytest.raises(NothingMatched, match="the package index has no `mnn`"):
+        read("numpy", "edge-engines", executor="any")
 
 
 @pytest.mark.parametrize("address", ["nowhere", "bar://nowhere:1", "tls://127.0.0.1:1"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import os.path
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 
 from toolmatrix import resources
 from toolmatrix.api import PLAIN, Outcome, this_day
@@ -15,6 +16,7 @@ from toolmatrix.facts.store import cache_folder
 from toolmatrix.harvest import families, footing, written
 from toolmatrix.harvest.families import Errand
 from toolmatrix.harvest.transport import Session
+from toolmatrix.judge.pool import IndexedWork
 from toolmatrix.outputs import replace_files, told
 from toolmatrix.value import Document, Value
 from toolmatrix.wording import plural
@@ -145,41 +147,91 @@ def gathered(
     folder: str,
     env: Mapping[str, str],
     progress: Callable[[str, int, int], None] = lambda *_: None,
+    executor: str = "",
 ) -> Harvested:
     """Those families; `progress` hears the name of each, how much of it was read, and of how much.
 
-    `overlays` are the files on top of the built-in matrix that `index` opens.
+    `overlays` are the files on top of the built-in matrix that `index` opens. An executor, whose workers are known by
+    their matrix, needs one that can be read; then `progress` hears of families.
     """
     wanted = families.chosen(families.families(), names)
     paths = [os.path.join(resources.matrix_root(), "matrix.yaml"), *overlays]
     ground = footing.read(index, paths, families.matched(wanted))
-    session = Session(cache(env))
     began = time.monotonic()
-    errand = Errand(
-        session=session,
-        day=this_day(env),
-        packages=families.packages(),
-        components=ground.components,
-        pythons=ground.pythons,
-        lines=ground.lines,
-        place=place,
-        env=env,
+    asked = {
+        "day": this_day(env),
+        "packages": families.packages(),
+        # A worker may run in any folder.
+        "place": os.path.abspath(place) if place and executor else place,
+        **ground.as_dict("components", "pythons", "lines"),
+    }
+    if executor:
+        work = Harvester(index=index(), asked=asked)
+        readings = list(_elsewhere(work, wanted, overlays, executor, progress))
+    else:
+        readings = [_read(wanted, asked, env, progress)]
+    texts = [text for reading in readings for text in reading.texts]
+    files = [
+        compared(family.name, os.path.join(folder, f"{family.name}.yaml"), text)
+        for family, text in zip(wanted, texts, strict=True)
+    ]
+    effort = Effort(
+        requests=sum(reading.requests for reading in readings),
+        bytes=sum(reading.bytes for reading in readings),
+        seconds=time.monotonic() - began,
     )
-    try:
-        files = [
-            harvested(
-                family,
-                errand.replace(progress=lambda *told, name=family.name: progress(name, *told)),
-                folder,
+    return Harvested(files, effort, ground.damage)
+
+
+class FamilyReading(Value):
+    """The texts of the files of some families, and the requests and bytes that they took."""
+
+    texts: tuple[str, ...]
+    requests: int
+    bytes: int
+
+
+class Harvester(IndexedWork):
+    """Reads families where it runs, by the settings and the cache of that machine; `asked` goes into each errand."""
+
+    asked: Mapping[str, Any]
+
+    def attempt(self, part: Sequence[Family]) -> FamilyReading:
+        """What the sources of some families say."""
+        return _read(part, self.asked, os.environ)
+
+
+def _read(
+    wanted: Sequence[Family],
+    asked: Mapping[str, Any],
+    env: Mapping[str, str],
+    progress: Callable[[str, int, int], None] = lambda *_: None,
+) -> FamilyReading:
+    with closing(Session(cache(env))) as session:
+        errand = Errand(session=session, env=env, **asked)
+        texts = [
+            written.text(
+                families.harvest(family, errand.replace(progress=partial(progress, family.name))),
+                family.about,
             )
             for family in wanted
         ]
-    finally:
-        session.close()
-    effort = Effort(
-        requests=session.requests, bytes=session.bytes, seconds=time.monotonic() - began
-    )
-    return Harvested(files, effort, ground.damage)
+    return FamilyReading(texts=tuple(texts), requests=session.requests, bytes=session.bytes)
+
+
+def _elsewhere(
+    work: Harvester,
+    wanted: Sequence[Family],
+    overlays: Sequence[str],
+    executor: str,
+    progress: Callable[[str, int, int], None],
+) -> Iterator[FamilyReading]:
+    from toolmatrix.api.checks import Workers
+
+    with Workers(work, [[family] for family in wanted], overlays, 0, executor) as workers:
+        for done, reading in enumerate(workers.results(), 1):
+            yield reading
+            progress("sources", done, len(wanted))
 
 
 def cache(env: Mapping[str, str]) -> str:
@@ -211,12 +263,6 @@ def locked(folder: str) -> Iterator[None]:
                 help="wait for it, or name another directory by `--output`",
             ) from None
         yield
-
-
-def harvested(family: Family, errand: Errand, folder: str) -> HarvestedFile:
-    """The facts of one family, beside the file of them in a directory. Raises ToolmatrixError."""
-    text = written.text(families.harvest(family, errand), family.about)
-    return compared(family.name, os.path.join(folder, f"{family.name}.yaml"), text)
 
 
 def compared(name: str, path: str, text: str) -> HarvestedFile:

@@ -236,7 +236,7 @@ _ALL = (
         summary="read facts anew at their sources",
         usage="[NAME...]",
         saves=True,
-        own=("from_", "check", "accept"),
+        own=("from_", "check", "accept", "executor"),
         does="harvesting",
         examples=(
             "toolmatrix harvest numpy",

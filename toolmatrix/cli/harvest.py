@@ -22,7 +22,7 @@ def run(context: Context) -> int:
     folder = harvests.folder_of(output)
     # What is only looked at may be written meanwhile.
     with nullcontext() if options.check else harvests.locked(folder):
-        progress = Progress(context, "reading", "wheels")
+        progress = Progress(context, "reading", "families" if options.executor else "wheels")
         try:
             found = harvests.gathered(
                 context.arguments,
@@ -32,6 +32,7 @@ def run(context: Context) -> int:
                 folder,
                 context.env,
                 progress.of,
+                options.executor,
             )
         finally:
             progress.end()
