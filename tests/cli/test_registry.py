@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -100,3 +101,20 @@ def test_a_registry_that_fails_stops_none_of_the_others(
     run = cli("validate", "--all", "images.txt", "--expect", "distro==debian12", "--json")
     verdicts = [one["verdicts"][0]["verdict"] for one in run.json()["subjects"]]
     assert (run.code, verdicts) == (4, ["unknown", "pass"])
+
+
+def test_tags_of_artifacts_about_images_are_no_subjects(cli: Cli, server: Server) -> None:
+    about = f"sha256-{'a1' * 32}"
+    artifacts = [about, *(f"{about}.{kind}" for kind in ("att", "sbom", "sig"))]
+    others = ["sha256-short", f"{about}.other"]
+    tags = json.dumps({"tags": ["1", *artifacts, *others]}).encode()
+    server.answers["/v2/app/tags/list"] = Reply(body=tags)
+    place = f"registry://{server.host}/app"
+
+    def found(pattern: str) -> list[str]:
+        run = cli("validate", "--all", place + pattern, "--expect", "distro==debian12", "--json")
+        return sorted(one["subject"].removeprefix(f"{place}:") for one in run.json()["subjects"])
+
+    assert found("") == found(":*") == sorted(["1", *others])
+    assert found(":sha256-*.sig") == [artifacts[-1]]
+    assert found(f":{about}") == [about]

@@ -40,6 +40,11 @@ def test_lines_are_subjects_and_a_hash_begins_a_comment_at_their_start() -> None
     assert read("list", b"# images\n\n docker:a \nlock:L#x86\n") == ["docker:a", "lock:L#x86"]
 
 
+def test_a_mark_of_the_byte_order_is_no_part_of_the_first_subject() -> None:
+    assert read("list", b"\xef\xbb\xbfdocker:a\ndocker:b\n") == ["docker:a", "docker:b"]
+    assert read("a.yaml", b"\xef\xbb\xbfcontainers: [{image: x}]\n") == ["registry://docker.io/x"]
+
+
 def test_a_manifest_names_the_images_of_its_containers() -> None:
     assert read("pods.yaml", PODS.replace(b"*side", b"{name: side, image: a/b}")) == [
         "registry://docker.io/busybox",

@@ -63,6 +63,10 @@ _REFERENCE = re.compile(
     rf"(?::(?P<tag>{_TAG.pattern}))?(?:@(?P<digest>sha256:[0-9a-f]{{64}}))?",
     re.ASCII,
 )
+# Tags under which artifacts about an image lie, not an image: the distribution specification, "Referrers Tag Schema"
+# (`sha256-DIGEST`), and what cosign puts behind it for signatures, attestations and lists of parts
+# (https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md, "Tag-based Discovery").
+_ARTIFACT = re.compile(r"sha256-[0-9a-f]{64}(?:\.(?:sig|att|sbom))?")
 # Letters of host and name together.
 _LONGEST_REFERENCE = 255
 # A token goes into a header as it is, where a line break in it would begin another header.
@@ -92,6 +96,8 @@ def identity(place: str, budget: Budget) -> str:
 def tagged(place: str, budget: Budget) -> list[str]:
     """Every tag of a repository as a subject, `//HOST/REPOSITORY[:PATTERN]` by a pattern of the shell.
 
+    Tags of artifacts about images are left out, unless the pattern begins as they do.
+
     Raises UsageError for what is no name, NothingMatched where no tag is left, and what `read` raises.
     """
     before, colon, pattern = place.rpartition(":")
@@ -100,6 +106,8 @@ def tagged(place: str, budget: Budget) -> list[str]:
     with opened(before, budget) as registry:
         # Not every registry lists them in the order of the specification.
         tags = sorted({*registry.tags()})
+    if not pattern.startswith("sha256-"):
+        tags = [tag for tag in tags if not _ARTIFACT.fullmatch(tag)]
     found = [tag for tag in tags if fnmatchcase(tag, pattern)]
     if not found:
         raise NothingMatched(

@@ -41,7 +41,7 @@ def listed(name: str, read: Callable[[], bytes]) -> list[str]:
 def lines(path: str, data: bytes, what: str) -> list[tuple[str, int]]:
     """The words of a file, one a line, with the numbers of their lines; raises UsageError for what is no text."""
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except ValueError as error:
         raise UsageError(f"cannot read {what}", where=Position(path), found=str(error)) from None
     # Only at its start is `#` a comment: it may be a part of a subject, as in `lock:A#x86`.
