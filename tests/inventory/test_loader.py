@@ -250,6 +250,60 @@ def test_the_loader_of_a_program_is_needed_like_a_library() -> None:
     assert all(find(seen(files)).values())
 
 
+GLIBC = "/lib64/ld-linux-x86-64.so.2"
+TRIPLE = "lib/x86_64-linux-gnu"
+
+
+@pytest.mark.parametrize(
+    ("at", "soname"), [(GLIBC, "ld-linux-x86-64.so.2"), (GLIBC, ""), ("/opt/ld.so", GLIBC[7:])]
+)
+def test_the_loader_of_a_program_is_loaded_before_a_library_needs_it(at: str, soname: str) -> None:
+    # What a base `scratch` holds of `ldd`: the directory of the loader is none that it searches.
+    files = {
+        "usr/bin/app": needs("libc.so.6", interpreter=at),
+        f"{TRIPLE}/libc.so.6": needs("ld-linux-x86-64.so.2", interpreter=at),
+        at[1:]: elf(soname=soname),
+    }
+    inventory = seen(files)
+    assert find(inventory) == {
+        "libc.so.6": f"{TRIPLE}/libc.so.6",
+        "ld-linux-x86-64.so.2": at[1:],
+        at: at[1:],
+    }
+    assert not [one for one in inventory.skipped if one.what.startswith("soname")]
+    assert not [name for name in inventory.features if name.startswith("unreached")]
+
+
+def test_a_loader_that_no_program_asks_for_or_that_is_gone_is_not_loaded() -> None:
+    files = {
+        "usr/bin/app": needs("libc.so.6", interpreter=GLIBC),
+        f"{TRIPLE}/libc.so.6": needs("ld-linux-x86-64.so.2", interpreter=GLIBC),
+    }
+    gone = {"libc.so.6": f"{TRIPLE}/libc.so.6", "ld-linux-x86-64.so.2": "", GLIBC: ""}
+    assert find(seen(files)) == gone
+    # One without a slash, or one for another processor, is none either.
+    assert find(seen({**files, GLIBC[1:]: elf("arm64"), "app": needs(interpreter="ld.so")})) == {
+        **gone,
+        "ld.so": "",
+    }
+    assert "soname:ld-linux-x86-64.so.2" in {
+        one.what for one in seen({**files, "opt/ld-linux-x86-64.so.2": elf()}).skipped
+    }
+
+
+def test_a_loader_of_musl_in_any_place_is_loaded_too() -> None:
+    loader = "opt/musl/ld-musl-x86_64.so.1"
+    files = {
+        "bin/app": needs("libx.so.1", "libc.so", interpreter=f"/{loader}"),
+        "usr/lib/libx.so.1": needs("libc.so", "ld-musl-x86_64.so.1"),
+        loader: elf(soname="libc.so"),
+    }
+    assert find(seen(files)) == {
+        "libx.so.1": "usr/lib/libx.so.1",
+        **dict.fromkeys(("libc.so", "ld-musl-x86_64.so.1", f"/{loader}"), loader),
+    }
+
+
 def test_musl_has_the_libraries_of_libc_itself() -> None:
     files = {"bin/app": needs("libm.so.6", "libx.so.1"), "lib/ld-musl-x86_64.so.1": elf()}
     assert find(seen(files)) == {"libm.so.6": "lib/ld-musl-x86_64.so.1", "libx.so.1": ""}

@@ -154,7 +154,7 @@ class LibrarySearch:
         found = self._found(base, path, held, ())
         if not found and not held.runpath:
             found = self._first(self.inherited.get(path, ()), base)
-        return found or self._first(self._beside(path), base)
+        return found or self._first(self._beside(path), base) or self.interpreters.get(base, "")
 
     # `above` is the RPATH of those that load the file.
     def _found(self, name: str, path: str, held: Dynamic, above: Iterable[str]) -> str:
@@ -187,6 +187,17 @@ class LibrarySearch:
             usable = (one for one in reals if one in self.files and not _STUBS.search(one))
             self.known[key] = next(usable, "")
         return self.known[key]
+
+    @cached_property
+    def interpreters(self) -> dict[str, str]:
+        """The loaders that programs ask for and that are there, by file name and by soname: each is in its process."""
+        found: dict[str, str] = {}
+        for asked in dict.fromkeys(held.interpreter for held in self.files.values()):
+            folder, _, base = asked.rpartition("/")
+            real = self._first(self.path.expanded((folder,), ""), base)
+            for name in (base, self.files[real].soname) if real else ():
+                found.setdefault(name, real)
+        return found
 
     @cached_property
     def inherited(self) -> dict[str, list[str]]:
