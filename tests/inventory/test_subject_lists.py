@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolmatrix.errors import ToolmatrixError, UsageError
+from toolmatrix.inventory import subject_lists
 from toolmatrix.inventory.subject_lists import listed
 
 PODS = b"""
@@ -60,6 +61,62 @@ def test_a_compose_file_names_the_images_of_its_services() -> None:
 
 
 @pytest.mark.parametrize(
+    ("data", "images"),
+    [
+        ("x-a: &a {image: one}\nservices: {w: {<<: *a, restart: always}}", ["one"]),
+        ("x-a: &a {image: one}\nservices: {w: {<<: *a, image: own}}", ["own"]),
+        ("x-a: &a {image: one}\nservices: {w: {image: own, <<: *a}}", ["own"]),
+        (
+            "x-a: &a {image: one}\nx-b: &b {image: two}\nservices: {w: {<<: [{x: 1}, *b, *a]}}",
+            ["two"],
+        ),
+        (
+            "x-a: &a {image: one}\nx-b: &b {<<: *a, x: 1}\nservices: {w: {<<: *b}, v: {<<: *b}}",
+            ["one"],
+        ),
+        ("x-s: &s {w: {image: one}}\nservices: {<<: *s, v: {image: two}}", ["two", "one"]),
+        ("x-s: &s {w: {image: one}}\nservices: {<<: *s, w: {image: two}}", ["two"]),
+        ("x-s: &s {w: {image: one}}\nservices: *s", ["one"]),
+        ("x: &x {image: one}\nspec: {containers: [{<<: *x, name: a}]}", ["one"]),
+        ("services: {w: &w {<<: *w, image: one}}", ["one"]),
+        ("services: {w: {extends: v, image: one}, v: {build: ., extends: {file: a}}}", ["one"]),
+        ("? [x]\n: {containers: [{image: one}]}", ["one"]),
+        ("apiVersion: v1\ninclude: x\ncontainers: [{image: one}]", ["one"]),
+    ],
+)
+def test_merge_keys_bring_what_is_not_there_itself(data: str, images: list[str]) -> None:
+    assert read("a.yaml", data.encode()) == [f"registry://docker.io/{one}" for one in images]
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "found"),
+    [
+        ("services:\n  w: {extends: v}", (2, 7), "`extends`"),
+        ("services:\n  w:\n    extends: {file: a.yaml, service: v}", (3, 5), "`extends`"),
+        ("x-a: &a {extends: v}\nservices: {w: {<<: *a}}", (1, 10), "`extends`"),
+        ("include: [a.yaml]\nservices: {w: {image: a}}", (1, 1), "`include`"),
+        ("include:\n- path: a.yaml", (1, 1), "`include`"),
+        ("containers:\n- image: {{ .Values.image }}", (2, 10), "a mapping"),
+        ("services: {w: {image: {{ .Values.image }}}}", (1, 23), "a mapping"),
+        ("containers:\n- name: a\n  image:", (3, 9), "nothing"),
+        ("containers:\n- image: null", (2, 10), "`null`"),
+        ("containers:\n- image: ''", (2, 10), "nothing"),
+        ("containers:\n- image: [a]", (2, 10), "a list"),
+        ("services:\n  w: {image: 5}", (2, 14), "`5`"),
+    ],
+)
+def test_an_image_that_cannot_be_told_is_refused(
+    data: str, place: tuple[int, int], found: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        read("a.yaml", data.encode())
+    assert caught.value.where is not None
+    assert (caught.value.where.line, caught.value.where.column) == place
+    assert caught.value.found == found
+    assert "`docker compose config` and `helm template`" in str(caught.value.help)
+
+
+@pytest.mark.parametrize(
     ("data", "what", "line"),
     [
         (COMPOSE.replace(b":-3", b""), "the name of an image has a variable without a value", 3),
@@ -82,10 +139,19 @@ def test_aliases_of_aliases_cost_what_they_take_to_write() -> None:
         f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 40)
     )
     assert read("bomb.yaml", f"a0: &a0 x\n{levels}".encode()) == []
+    assert read("key.yaml", f"a0: &a0 x\n{levels}? *a39\n: x\n".encode()) == []
+    merges = levels.replace("[", "{<<: [").replace("]", "]}")
+    assert read("merges.yaml", f"a0: &a0 {{x: y}}\n{merges}".encode()) == []
     assert read("circle.yaml", b"&a containers: [*a, {image: x}]\n") == ["registry://docker.io/x"]
 
 
-@given(st.binary(max_size=80) | st.text("{}[]:-,&*ab$\n imagecontainers", max_size=80))
+def test_merged_keys_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject_lists, "_MOST_MERGED", 10)
+    with pytest.raises(UsageError, match="merges too much"):
+        read("a.yaml", b"a: &a {b: 1, c: 1, d: 1}\ne: [{<<: *a}, {<<: *a}, {<<: *a}]\n")
+
+
+@given(st.binary(max_size=80) | st.text("{}[]:-,&*<ab$\n imagecontainers", max_size=80))
 def test_nothing_but_an_error_of_ours_comes_of_any_file(data: bytes | str) -> None:
     try:
         found = read("a.yaml", data if isinstance(data, bytes) else data.encode())

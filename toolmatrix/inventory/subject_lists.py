@@ -13,13 +13,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from yaml import MappingNode, Node, ScalarNode
+    from yaml import MappingNode, Node
 
 _REGISTRY = "registry:"
 _MANIFESTS = (".yaml", ".yml")
 # Where a pod names images (Kubernetes API reference, PodSpec), and where a compose file does (compose specification).
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _SERVICES = "services"
+# What a mapping under these keys is for.
+_CONTAINER, _SERVICE = "container", "service"
+_MERGE, _STRING = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:str"
+# Keys of merged mappings in a file: aliases of aliases could make more than there is memory.
+_MOST_MERGED = 1_000_000
+_HELP = "`docker compose config` and `helm template` write what they stand for"
 # `${NAME:-default}` and `${NAME-default}`, as compose interpolates (compose specification, interpolation).
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*:?-(?P<default>[^${}]*)\}")
 
@@ -59,57 +65,143 @@ def _images(path: str, data: bytes) -> Iterator[str]:
         where = Position(path, mark.line + 1, mark.column + 1) if mark else Position(path)
         found = getattr(error, "problem", None) or "no YAML"
         raise UsageError("the list of subjects is no YAML", where=where, found=found) from None
+    manifest = _Manifest(path)
     for document in documents:
-        yield from (_subject(path, node) for node in _named(document))
+        yield from (manifest.subject(node) for node in manifest.named(document))
 
 
-def _named(top: Node | None) -> Iterator[ScalarNode]:
-    """The nodes of images, each once: an alias is the node that it stands for."""
+class _Manifest:
+    """A file of Kubernetes objects, or a compose file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.merged = 0
+
+    def named(self, top: Node | None) -> Iterator[Node]:
+        """The nodes of images, each once: an alias is the node that it stands for."""
+        import yaml
+
+        # What a node is for depends on where it stands, and an alias stands in several places.
+        seen: set[tuple[int, str]] = set()
+        images: set[int] = set()
+        left = [(top, "")]
+        while left:
+            node, role = left.pop()
+            if node is None or (id(node), role) in seen:
+                continue
+            seen.add((id(node), role))
+            if isinstance(node, yaml.SequenceNode):
+                left += [(child, role) for child in reversed(node.value)]
+            elif isinstance(node, yaml.MappingNode):
+                fields = self._fields(node)
+                if node is top:
+                    self._check_include(fields)
+                if role in (_CONTAINER, _SERVICE):
+                    if role == _SERVICE:
+                        self._check_extends(fields)
+                    found = [image for _, image in fields.get("image", ())]
+                    yield from (image for image in found if id(image) not in images)
+                    images.update(map(id, found))
+                # Objects of one's own kind hold pods at any depth, under the same keys.
+                left += [
+                    (child, _role(role, name, isinstance(child, yaml.MappingNode)))
+                    for name in reversed(fields)
+                    for _, child in reversed(fields[name])
+                ]
+
+    def _fields(self, top: MappingNode) -> dict[str, list[tuple[Node, Node]]]:
+        """The keys and values of a mapping by their names, with what it merges: its own go before merged ones,
+        and the first of these before the others (https://yaml.org/type/merge.html).
+        """
+        import yaml
+
+        found: dict[str, list[tuple[Node, Node]]] = {}
+        seen: set[int] = set()
+        left: list[Node] = [top]
+        while left:
+            node = left.pop()
+            if not isinstance(node, yaml.MappingNode) or id(node) in seen:
+                continue
+            seen.add(id(node))
+            own: dict[str, list[tuple[Node, Node]]] = {}
+            merged: list[Node] = []
+            for key, value in node.value:
+                if key.tag == _MERGE:
+                    merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
+                else:
+                    name = key.value if isinstance(key, yaml.ScalarNode) else ""
+                    own.setdefault(name, []).append((key, value))
+            self.merged += len(merged) + (len(own) if node is not top else 0)
+            if self.merged > _MOST_MERGED:
+                raise UsageError(
+                    "the list of subjects merges too much",
+                    where=self._place(node),
+                    expected=f"at most {_MOST_MERGED} merged keys",
+                    found="more than that",
+                )
+            for name, pairs in own.items():
+                found.setdefault(name, pairs)
+            left += reversed(merged)
+        return found
+
+    def _check_include(self, fields: dict[str, list[tuple[Node, Node]]]) -> None:
+        # Objects of Kubernetes name their kind; what else has the key is a compose file.
+        if "include" in fields and "apiVersion" not in fields:
+            raise UsageError(
+                "the compose file has services of other files",
+                where=self._place(fields["include"][0][0]),
+                expected="a file that has its services itself",
+                found="`include`",
+                help=_HELP,
+            )
+
+    def _check_extends(self, fields: dict[str, list[tuple[Node, Node]]]) -> None:
+        if "extends" in fields and "image" not in fields and "build" not in fields:
+            raise UsageError(
+                "a service has the image of another one",
+                where=self._place(fields["extends"][0][0]),
+                expected="a service with `image` or `build` of its own",
+                found="`extends`",
+                help=_HELP,
+            )
+
+    def subject(self, node: Node) -> str:
+        import yaml
+
+        from toolmatrix.images.registry import is_host
+
+        # Without quotes `{{ .Values.image }}` is a mapping.
+        image = ""
+        if isinstance(node, yaml.ScalarNode) and node.tag == _STRING:
+            image = _VARIABLE.sub(lambda found: found["default"], node.value)
+        if not image or "$" in image or "{{" in image:
+            raise UsageError(
+                "the name of an image has a variable without a value",
+                where=self._place(node),
+                expected="names of images, or `${NAME:-DEFAULT}`",
+                found=_told(node),
+                help=_HELP,
+            )
+        # Engines take a name without a host for one of Docker Hub.
+        first, slash, _ = image.partition("/")
+        return f"registry://{image if slash and is_host(first) else f'docker.io/{image}'}"
+
+    def _place(self, node: Node) -> Position:
+        return Position(self.path, node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def _role(role: str, name: str, mapping: bool) -> str:
+    """What a value under a name is for, in a mapping that is for `role` itself."""
+    if role == _SERVICES and mapping:
+        return _SERVICE
+    if name in _CONTAINERS:
+        return _CONTAINER
+    return _SERVICES if name == _SERVICES else ""
+
+
+def _told(node: Node) -> str:
     import yaml
 
-    seen: set[int] = set()
-    left = [(top, "")]
-    while left:
-        node, key = left.pop()
-        if node is None or id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.SequenceNode):
-            left += [(child, key) for child in reversed(node.value)]
-        elif isinstance(node, yaml.MappingNode):
-            if key in _CONTAINERS:
-                yield from _image_of(node)
-            elif key == _SERVICES:
-                for _, service in node.value:
-                    if isinstance(service, yaml.MappingNode):
-                        yield from _image_of(service)
-            # Objects of one's own kind hold pods at any depth, under the same keys.
-            left += [(child, str(name.value)) for name, child in reversed(node.value)]
-
-
-def _image_of(node: MappingNode) -> Iterator[ScalarNode]:
-    import yaml
-
-    yield from (
-        value
-        for key, value in node.value
-        if key.value == "image" and isinstance(value, yaml.ScalarNode) and value.value
-    )
-
-
-def _subject(path: str, node: ScalarNode) -> str:
-    from toolmatrix.images.registry import is_host
-
-    image = _VARIABLE.sub(lambda found: found["default"], node.value)
-    mark = node.start_mark
-    if "$" in image or "{{" in image:
-        raise UsageError(
-            "the name of an image has a variable without a value",
-            where=Position(path, mark.line + 1, mark.column + 1),
-            expected="names of images, or `${NAME:-DEFAULT}`",
-            found=f"`{node.value}`",
-            help="`docker compose config` and `helm template` write what they stand for",
-        )
-    # Engines take a name without a host for one of Docker Hub.
-    first, slash, _ = image.partition("/")
-    return f"registry://{image if slash and is_host(first) else f'docker.io/{image}'}"
+    if isinstance(node, yaml.ScalarNode):
+        return f"`{node.value}`" if node.value else "nothing"
+    return "a mapping" if isinstance(node, yaml.MappingNode) else "a list"
