@@ -242,7 +242,11 @@ def outcome(verdicts: Iterable[Verdict]) -> str:
 
 
 class Judged(Value):
-    """One subject with its verdicts, and what it was checked against: a lock (path, digest, target) or expectations."""
+    """One subject with its verdicts, and what it was checked against: a lock (path, digest, target) or expectations.
+
+    `not_attached` is why the verdicts could not be put beside an image in its registry; it is of one run, and in no
+    document.
+    """
 
     subject: str
     verdicts: tuple[Verdict, ...]
@@ -251,6 +255,7 @@ class Judged(Value):
     lock: str = ""
     lock_digest: str = ""
     target: str = ""
+    not_attached: str = ""
 
     @property
     def outcome(self) -> str:

@@ -217,7 +217,10 @@ def _referrers(data: bytes) -> None:
         json.loads(there.listed)
         # What a registry answers is JSON, or an error before.
         found = referrers.Referrers(there, "m", budget)  # type: ignore[arg-type]
-        _reported(validator._attached(found.found({"a": "b"}), budget))
+        for one in found.documents({"a": "b"}):
+            judged = validator._attached(one)
+            if judged is not None:
+                _reported(judged)
 
 
 def _attached() -> Iterator[bytes]:

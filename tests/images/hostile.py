@@ -84,7 +84,7 @@ def running(certificate: tuple[str, str] | None = None) -> Iterator[Server]:
             answer = answers.get(self.path.partition("?")[0], Reply(404))
             self.send(answer if isinstance(answer, Reply) else answer(request))
 
-        do_HEAD = do_POST = do_GET  # noqa: N815 - the library looks for these names
+        do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the library looks for these names
 
         def send(self, reply: Reply) -> None:
             self.close_connection = True

@@ -16,6 +16,7 @@ from toolmatrix.judge.pool import Pool, WorkBounds
 from toolmatrix.judge.validator import REGISTRY, Baseline, Validator, expectations_of
 from toolmatrix.lock import read
 from toolmatrix.report import terminal, verdicts
+from toolmatrix.wording import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +110,11 @@ def validate(context: Context) -> int:
 def _give(context: Context, many: list[Judged], *, alone: bool) -> int:
     if context.options.format == "github":
         summarize(context, verdicts.markdown(many))
+    lost = [judged for judged in many if judged.not_attached]
+    if lost:
+        what = lost[0].subject + (f" and of {plural(len(lost) - 1, 'other')}" if lost[1:] else "")
+        why = lost[0].not_attached
+        context.say_after(f"note: the verdicts of {what} are not kept in the registry: {why}")
     return context.give(subjects.report(many, alone=alone))
 
 

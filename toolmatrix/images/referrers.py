@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 from contextlib import closing, contextmanager
 from hashlib import sha256
+from itertools import islice
 from urllib.parse import urlencode
 
+from toolmatrix.errors import RegistryFailed, SubjectError, ToolMissing
 from toolmatrix.images import image as images
 from toolmatrix.images import registry as registries
 from toolmatrix.images.image import Descriptor
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
+UNREADABLE = (SubjectError, ToolMissing)
+"""What a registry that does not have, or does not give or take, a document ends with."""
+# Documents with the same annotations that are read until one is whole.
+_MOST_READ = 8
+# What comes of reading a document of another shape.
+_ODD = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 _EMPTY, _NOTHING = "application/vnd.oci.empty.v1+json", b"{}"
 
 
@@ -43,23 +51,29 @@ class Referrers:
         """The digest of the manifest or index that the name stood for."""
         return str(self._subject["digest"])
 
-    def found(self, notes: Mapping[str, str]) -> Any:
-        """The document with these annotations, None where there is none. Raises SubjectError for a damaged one."""
-        for entry in self._listed():
-            own = entry.get("annotations")
-            mine = isinstance(own, dict) and notes.items() <= own.items()
-            if mine and entry.get("artifactType") == self._media:
-                try:
-                    (layer,) = self._read(entry)["layers"]
-                    return self._read(layer)
-                except (LookupError, TypeError, ValueError, AttributeError):
-                    raise self._budget.refusal(
-                        "what is attached to the image is damaged", f"one `{self._media}`", ""
-                    ) from None
-        return None
+    def documents(self, notes: Mapping[str, str]) -> Iterator[Any]:
+        """The documents with these annotations; what is damaged, or listed and gone, counts as not there."""
+        try:
+            listed = self._listed()
+        except UNREADABLE:
+            return
+        mine = (
+            one
+            for one in listed
+            if one.get("artifactType") == self._media
+            and isinstance(own := one.get("annotations"), dict)
+            and notes.items() <= own.items()
+        )
+        for entry in islice(mine, _MOST_READ):
+            try:
+                (layer,) = self._read(entry)["layers"]
+                document = self._read(layer)
+            except (*UNREADABLE, *_ODD):
+                continue
+            yield document
 
     def put(self, document: Any, notes: Mapping[str, str]) -> None:
-        """Attach a document with annotations. Raises AccessDenied where that is not allowed."""
+        """Attach a document with annotations. Raises what `UNREADABLE` names, AccessDenied where it is not allowed."""
         data = _bytes(document)
         config, layer = _descriptor(_EMPTY, _NOTHING), _descriptor(self._media, data)
         # A registry refuses a manifest that names what it does not have.
@@ -82,8 +96,27 @@ class Referrers:
         if not headers.get("OCI-Subject"):
             entry |= {"artifactType": self._media, "annotations": dict(notes)}
             entries = [one for one in self._tagged() if one.get("digest") != entry["digest"]]
-            index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [*entries, entry]}
-            self._registry.put_manifest(self._tag, _bytes(index), INDEX)
+            try:
+                self._put_tagged([*entries, entry])
+            except (SubjectError, RegistryFailed):
+                # A registry may refuse a list for what it names and has no more.
+                there = [one for one in entries if not self._is_gone(one)]
+                if there == entries:
+                    raise
+                self._put_tagged([*there, entry])
+
+    def _put_tagged(self, entries: list[dict[str, Any]]) -> None:
+        index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": entries}
+        self._registry.put_manifest(self._tag, _bytes(index), INDEX)
+
+    def _is_gone(self, entry: Mapping[str, Any]) -> bool:
+        digest = entry.get("digest")
+        try:
+            images.digest_hex(digest, self._budget)
+            return self._registry.document(f"manifests/{digest}") is None
+        except UNREADABLE:
+            # Nobody knows, and others may find it.
+            return False
 
     def _listed(self) -> list[dict[str, Any]]:
         asked = urlencode({"artifactType": self._media})
@@ -98,10 +131,11 @@ class Referrers:
         return self.digest.replace(":", "-")
 
     def _entries(self, index: Any) -> list[dict[str, Any]]:
-        found = index.get("manifests") if isinstance(index, dict) else []
-        return [one for one in found or [] if isinstance(one, dict)]
+        found = index.get("manifests") if isinstance(index, dict) else None
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     def _read(self, entry: Mapping[str, Any]) -> Any:
+        images.digest_hex(entry["digest"], self._budget)
         asked = Descriptor(
             media=entry["mediaType"], digest=entry["digest"], size=int(entry["size"])
         )

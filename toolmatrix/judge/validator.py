@@ -145,7 +145,8 @@ class Validator(IndexedWork):
     def judge(self, subject: str) -> Judged:
         """The verdicts about one subject. Raises ToolmatrixError where it cannot be observed.
 
-        With `attach` they are those that are attached to an image in a registry, or are attached to it.
+        With `attach` they are those that are attached to an image in a registry, or are attached to it; where the
+        registry does not take them they say why.
         """
         if not self.attach:
             return self._judged(subject)
@@ -154,14 +155,21 @@ class Validator(IndexedWork):
         place, budget = subject.removeprefix(REGISTRY), Budget(subject)
         run = {f"{LABEL}run": self.key}
         with referrers.opened(place, _ATTACHED, budget) as there:
-            kept = there.found(run)
-            if kept is not None:
-                # Another name of the same image may have been judged.
-                return _attached(kept, budget).replace(subject=subject)
-            judged = self._judged(subject)
-            # What a name stood for before and after it was read is what was read.
-            if locked.identity(subject) == there.digest:
-                there.put(judged.to_json(), run)
+            digest = there.digest
+            for document in there.documents(run):
+                kept = _attached(document)
+                if kept is not None:
+                    # Another name of the same image may have been judged.
+                    return kept.replace(subject=subject)
+        judged = self._judged(subject)
+        try:
+            # Opened anew, for one line has a measure of time that reading the image is no part of.
+            with referrers.opened(place, _ATTACHED, budget) as there:
+                # What a name stood for before and after it was read is what was read.
+                if there.digest == digest:
+                    there.put(judged.to_json(), run)
+        except referrers.UNREADABLE as error:
+            return judged.replace(not_attached=_reason(error))
         return judged
 
     def _judged(self, subject: str) -> Judged:
@@ -229,21 +237,23 @@ class Validator(IndexedWork):
         return Attempt(identity=identity, judged=judged)
 
 
-def _attached(document: Any, budget: Budget) -> Judged:
+def _attached(document: Any) -> Judged | None:
+    # Whoever may push may attach anything; what is no document of ours counts as not there.
     try:
-        return Judged.from_json(document)
+        return Judged.from_json(document) if document["schema"] == VERDICTS else None
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise budget.refusal(
-            "what is attached to the image is damaged", f"`{VERDICTS}`", "another document"
-        ) from None
+        return None
+
+
+def _reason(error: ToolmatrixError) -> str:
+    return error.what + (f", found {error.found}" if error.found else "")
 
 
 def refused(subject: str, error: Exception) -> Judged:
     """A subject that could not be observed: nobody can say what it is."""
     if isinstance(error, ToolmatrixError):
         where = f"{error.where}: " if error.where else ""
-        found = f", found {error.found}" if error.found else ""
-        reason, code, help = f"{where}{error.what}{found}", error.code, error.help
+        reason, code, help = f"{where}{_reason(error)}", error.code, error.help
     else:
         reason, code, help = f"{type(error).__name__}: {error}", "TM900", "report it"
     verdict = Verdict(
