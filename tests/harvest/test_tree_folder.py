@@ -10,10 +10,9 @@ import pytest
 
 from tests.harvest.gitrepo import FAMILY, errand, family, harvested, refusal
 from tests.harvest.test_tree import GRID, PAGE
-from toolmatrix.api.harvests import Effort, Harvested
-from toolmatrix.api.harvests import harvested as beside
+from toolmatrix.api.harvests import Effort, Harvested, HarvestedFile, compared
 from toolmatrix.errors import HarvestRefused
-from toolmatrix.harvest import source_tree
+from toolmatrix.harvest import families, source_tree, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,14 +132,21 @@ def test_a_page_of_all_releases_needs_no_release(folder: Path) -> None:
 NONE = Effort(requests=0, bytes=0, seconds=0)
 
 
+def beside(unpacked: Path, folder: Path) -> HarvestedFile:
+    """What is read of a tree, compared with the file of it in this folder."""
+    one = family(UNPACKED)
+    text = written.text(families.harvest(one, errand(unpacked)), one.about)
+    return compared(one.name, f"{folder}/{one.name}.yaml", text)
+
+
 def test_one_release_does_not_take_the_place_of_all(folder: Path, tmp_path: Path) -> None:
-    written = tmp_path / "project-source.yaml"
-    first = beside(family(UNPACKED), errand(folder), str(tmp_path))
+    there = tmp_path / "project-source.yaml"
+    first = beside(folder, tmp_path)
     text = first.text.replace("1.9.0", "1.8.0")
-    written.write_text(text)
+    there.write_text(text)
     with pytest.raises(HarvestRefused, match="1 row is not at its source any more"):
-        Harvested([beside(family(UNPACKED), errand(folder), str(tmp_path))], NONE).write()
-    assert written.read_text() == text
+        Harvested([beside(folder, tmp_path)], NONE).write()
+    assert there.read_text() == text
 
 
 def test_a_table_that_says_nothing_of_the_release_is_left_out(folder: Path) -> None:
