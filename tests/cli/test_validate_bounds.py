@@ -277,6 +277,29 @@ def test_a_worker_that_is_killed_costs_its_subject_alone_and_that_once(
     again(tmp_path, cache)
 
 
+@pytest.mark.usefixtures("heeds_sighup")
+def test_a_signal_while_workers_end_is_heeded_once_they_have(tmp_path: Path, cache: str) -> None:
+    started = begun(tmp_path, cache)
+    (worker,) = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
+    os.kill(int(worker), signal.SIGSTOP)
+    os.kill(started.pid, signal.SIGINT)
+    # It tells the worker to end, which that one hears when it runs again, and waits.
+    while not int(pending(worker), 16):
+        time.sleep(0.05)
+    os.kill(started.pid, signal.SIGTERM)
+    with pytest.raises(subprocess.TimeoutExpired):
+        started.wait(1)
+    os.kill(int(worker), signal.SIGCONT)
+    _, err = started.communicate(timeout=60)
+    assert (started.returncode, err) == (-signal.SIGTERM, b"")
+
+
+def pending(process: str) -> str:
+    """The signals that a process has not heard yet, of proc(5)."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return next(line for line in status.splitlines() if line.startswith("ShdPnd:")).split()[1]
+
+
 @pytest.mark.long
 def test_a_file_of_results_is_of_one_run_at_a_time(tmp_path: Path, cache: str) -> None:
     started = begun(tmp_path, cache)

@@ -336,6 +336,7 @@ ON_PATH = ["PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin"]
         (b"#!/" + b"a" * 253 + b"\n", {}, ""),
         (b"#!/proc/self/exe\n", {}, ""),
         (b"#!/data/bin/python\n", {}, ""),
+        (b"#!/more/bin/python\n", {}, ""),
         # Through links.
         (b"#!/opt/venv/bin/python\n", {"opt/venv/bin/python": link("/bin/sh")}, ""),
         (b"#!/lib64/../py\n", {"lib64": link("opt/venv"), "opt/py": program()}, ""),
@@ -369,7 +370,8 @@ def test_a_script_whose_interpreter_is_gone(
     judge: Any, line: bytes, files: Files, missing: str
 ) -> None:
     below: Files = {**RELEASE, "usr/bin/env": link("../../bin/busybox"), "bin/busybox": program()}
-    found = judge(seen(below, {**files, PIP: line}, Env=ON_PATH, Volumes={"/data": {}}))
+    volumes: dict[str, dict[str, str]] = {"/data": {}, "/more/": {}}
+    found = judge(seen(below, {**files, PIP: line}, Env=ON_PATH, Volumes=volumes))
     told = [(one.code, one.name, one.found, one.where) for one in found]
     assert told == ([("TM419", missing, PIP, PIP)] if missing else [])
 

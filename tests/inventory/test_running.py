@@ -212,7 +212,7 @@ class TestAnswers:
             assert running.asked(client, image, read, [absent]) == read
 
     def test_what_repeats_a_record_of_which_nothing_is_left_is_no_answer(self) -> None:
-        for version, versions in (("9.4.0-1", []), ("9.5", ["9.4.0"])):
+        for version, versions in (("9.4.0-1", []), ("9.4.01", ["9.4.0"])):
             gone = Seen(version=f"gcc {version}", seen_by="dpkg", where="var/lib/dpkg/status")
             read = Inventory(subject=ZOO, features={GONE: (gone,)})
             with engines.connected(ZOO) as client:
@@ -357,7 +357,10 @@ class TestCommands:
         os.killpg(asking.pid, signal.SIGKILL)
         asking.wait()
         assert left(zoo, "--filter", "status=running")
-        assert answer("gcc") == "9.4.0"
+        end = time.monotonic() + 30
+        # Others of its group may be at their end, and the engine at a container that one of them asked for.
+        while left(zoo) and time.monotonic() < end:
+            assert answer("gcc") == "9.4.0"
 
     def started(self, folder: Path, cache: str, jobs: str) -> subprocess.Popen[bytes]:
         """A command that asks images that do not answer."""

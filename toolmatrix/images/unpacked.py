@@ -114,13 +114,15 @@ def _contents(folder: str, name: str, size: int) -> Iterator[bytes]:
             place = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=above)
         finally:
             os.close(above)
-    with open(place, "rb", buffering=0) as file:
+    try:
         while size > 0:
-            data = file.read(min(size, BLOCK))
+            data = os.read(place, min(size, BLOCK))
             if not data:
                 raise EOFError(name)
             size -= len(data)
             yield data
+    finally:
+        os.close(place)
 
 
 class _Joined:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from toolmatrix.inventory.model import Inventory
 
 _AT_ONCE = 4
+_VERSION = "[0-9][0-9A-Za-z.+~_]*"
 
 
 class ProgramProbe(Value):
@@ -63,8 +64,14 @@ class ProgramProbe(Value):
             return self.values[self.holds not in output]
         output = without_colours(output)
         before = f".*{re.escape(self.after)}" if self.after else r"[^0-9\n]*"
-        found = re.search(rf"^{before}([0-9][0-9A-Za-z.+~_]*)", output, re.MULTILINE)
+        found = re.search(rf"^{before}({_VERSION})", output, re.MULTILINE)
         return found[1] if found else ""
+
+    def repeats(self, record: str, value: str) -> bool:
+        """True where a record, a name and a version, is that of the package it asks for, and the value its version."""
+        name, _, version = record.partition(" ")
+        found = re.match(_VERSION, version)
+        return name == self.run[-1] and found is not None and found[0] == value
 
 
 _BOUNDS = ProgramBounds()
@@ -180,7 +187,7 @@ def _rounds(
         for probe, value, reason in asking.answers(now):
             is_there = reason != NOT_THERE
             # pip and dpkg repeat their record, of which reading found that nothing is left.
-            if value and not any(one.startswith(f"{probe.run[-1]} {value}") for one in gone):
+            if value and not any(probe.repeats(one, value) for one in gone):
                 seen = Seen(version=value, seen_by=RAN, where=probe.shown)
                 answers.setdefault(probe.name, []).append(seen)
             elif probe.name in there or (is_there and there.intersection(probe.about)):

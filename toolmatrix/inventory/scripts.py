@@ -81,7 +81,7 @@ def _missing(view: View, script: Script) -> str:
     found = _LINE.fullmatch(script.line.strip(" \t"))
     volumes = view.settings.get("Volumes")
     mounted = (*_MOUNTED, *(volumes if isinstance(volumes, dict) else ()))
-    if found is None or f"{found[1]}/".startswith(tuple(f"{one}/" for one in mounted)):
+    if found is None or f"{found[1]}/".startswith(tuple(f"{one.rstrip('/')}/" for one in mounted)):
         return ""
     interpreter, argument = found.groups("")
     if view.tree.entry(interpreter) is None:

@@ -291,6 +291,7 @@ class Pool:
         self.busy: dict[Worker, str] = {}
         self._handlers: dict[int, Any] = {}
         self._caught = 0
+        self._leaving = False
 
     def __enter__(self) -> Self:
         # Nobody writes into it: a worker reads its end when this process is gone, even by SIGKILL.
@@ -305,7 +306,8 @@ class Pool:
     def _end(self, number: int, _frame: FrameType | None) -> None:
         if not self._caught:
             self._caught = number
-            raise _Signalled
+            if not self._leaving:
+                raise _Signalled
 
     def outcomes(self, tasks: Mapping[str, tuple[object, ...]]) -> Iterator[tuple[str, WorkResult]]:
         """The result of each task by its name, in the order in which they are done; the first begin at once."""
@@ -341,6 +343,7 @@ class Pool:
         return next((worker for worker in self.busy if worker.line in ready), soonest)
 
     def __exit__(self, *_: object) -> None:
+        self._leaving = True
         # All are told first and waited for afterwards, so that they clean up side by side.
         workers = [one for one in (*self.busy, *self.idle) if not one.line.closed]
         for worker in workers:
