@@ -43,12 +43,12 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.fixture(params=["folder", "memory://", "file://"])
+@pytest.fixture(params=["folder", "memory://", "local://", "file://"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a store may be."""
     if request.param == "memory://":
         return f"memory://{uuid4()}/store"
-    return f"{'file://' if request.param == 'file://' else ''}{tmp_path}/some/store"
+    return f"{'' if request.param == 'folder' else request.param}{tmp_path}/some/store"
 
 
 def test_what_is_kept_is_there_for_others(place: str) -> None:
@@ -206,9 +206,23 @@ def test_a_disk_that_is_full_or_cannot_be_written_fails_nothing(
             kept(store, str(number), BODY | {"b": os.urandom(1000).hex()})
         assert held(store, "first") == BODY
         assert held(store, "99") is None
+        assert bool(documents.hindrance(str(tmp_path))) == (option == "ro")
         assert not list(tmp_path.rglob("*.tmx-part"))
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@pytest.mark.parametrize("place", ["file://", "file://some/store", "file://host/some/store"])
+def test_an_address_of_a_file_that_is_none_is_refused(place: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        documents.opened(place)
+    assert (caught.value.what, caught.value.found) == ("this is no place for a store", f"`{place}`")
+
+
+def test_a_folder_says_why_nothing_can_be_kept_there(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for name, why in (("new", ""), ("file/below", "Not a directory"), ("file", "File exists")):
+        assert documents.hindrance(str(tmp_path / name)) == why
 
 
 def test_a_place_that_nobody_knows_is_refused() -> None:

@@ -37,6 +37,7 @@ _LINE = re.compile(re.escape(_FORM) + rb" ([0-9a-f]{64}) (\d{1,12})\n")
 _LONGEST_LINE = 128
 # Bytes of a document as JSON. What is larger is not stored: reading it again is no slower.
 _LARGEST = 64 << 20
+_FILE = "file://"
 _SUFFIX, _PART = ".tmx", ".tmx-part"
 _OWN = re.compile(r"[a-z]+/[0-9a-f]{2}/[0-9a-f]{64}\.tmx|tmp\w{1,20}\.tmx-part")
 # Of a folder that is too full a fifth is emptied, so that it is not gone through again at once.
@@ -106,8 +107,8 @@ def opened(place: str, size: int = SIZE) -> DocumentStore:
 
     Raises UsageError for a place that fsspec does not know or cannot open.
     """
-    if "://" not in place:
-        return DocumentStore(FolderFiles(place, size << 20))
+    if folder := _folder(place):
+        return DocumentStore(FolderFiles(folder, size << 20))
     try:
         import fsspec  # type: ignore[import-untyped]
     except ImportError:
@@ -125,6 +126,35 @@ def opened(place: str, size: int = SIZE) -> DocumentStore:
             found=f"`{place}`: {error}"[:400],
         ) from None
     return DocumentStore(RemoteFiles(system, root))
+
+
+def _folder(place: str) -> str:
+    folder = place.removeprefix(_FILE)
+    if folder != place and not os.path.isabs(folder):
+        raise UsageError(
+            "this is no place for a store",
+            expected=f"a folder of this machine, `{_FILE}/...`",
+            found=f"`{place}`",
+        )
+    return "" if "://" in folder else folder
+
+
+def hindrance(place: str) -> str:
+    """Why nothing can be kept in a folder; empty where it can, and for a URL, of which only its driver knows."""
+    folder = _folder(place)
+    if not folder:
+        return ""
+    try:
+        _make(folder)
+    except OSError as error:
+        return error.strerror or str(error)
+    return "" if os.access(folder, os.W_OK | os.X_OK) else "it cannot be written"
+
+
+def _make(folder: str) -> None:
+    if not os.path.isdir(folder):
+        # What is kept comes out of images, and may be for this user alone as they are.
+        os.makedirs(folder, mode=0o700)
 
 
 # A pipe in the place of a file that others share would be waited for.
@@ -162,9 +192,7 @@ class FolderFiles:
             return
         path = os.path.join(self.folder, name)
         with suppress(OSError):
-            if not os.path.isdir(self.folder):
-                # What is kept comes out of images, and may be for this user alone as they are.
-                os.makedirs(self.folder, mode=0o700)
+            _make(self.folder)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with NamedTemporaryFile(dir=self.folder, suffix=_PART, delete=False) as file:
                 try:

@@ -105,7 +105,7 @@ class KeptLines:
                 try:
                     self._claim(self.file)
                     self.file.seek(0)
-                    self.whole = self._take_up(self.file)
+                    self.whole = self._take_up(self.file.readall())
                     self.file.truncate(self.whole)
                 except BaseException:
                     self.file.close()
@@ -132,21 +132,12 @@ class KeptLines:
             # Not every file system has locks.
             return
 
-    def read(self) -> bool:
-        """Take what is there; returned is whether its last line is whole. Raises UsageError."""
-        try:
-            with open(self.path, "rb", buffering=0) as file:
-                self._take_up(file)
-        except OSError as error:
-            found = error.strerror or ""
-            raise UsageError(
-                "cannot read results", where=Position(self.path), found=found
-            ) from None
+    def read(self, data: bytes) -> bool:
+        """Take what a file holds; returned is whether its last line is whole. Raises UsageError."""
+        self._take_up(data)
         return not self.half
 
-    def _take_up(self, file: FileIO) -> int:
-
-        data = file.readall()
+    def _take_up(self, data: bytes) -> int:
         whole = data[: data.rfind(b"\n") + 1]
         lines = whole.splitlines()
         for number, line in enumerate(lines, 1):

@@ -124,9 +124,13 @@ def test_a_store_changes_nothing_but_what_it_takes(cli: Cli, subjects: Path, sub
     assert not (subjects / "readings").exists()
     (subjects / "file").write_text("")
     (subjects / "damaged").symlink_to("/dev/full")
-    for place in ("readings", "readings", "file/below", "damaged", "memory://readings"):
+    for place in ("readings", "readings", "memory://readings"):
         run = cli("inventory", subject, "--json", "--store", place)
         assert (run.code, run.out, run.err) == (plain.code, plain.out, plain.err)
+    for place, why in (("file/below", "Not a directory"), ("damaged", "File exists")):
+        run = cli("inventory", subject, "--json", "--store", place)
+        assert (run.code, run.out) == (plain.code, plain.out)
+        assert run.err == f"{plain.err}note: nothing is kept in `{place}`: {why}\n"
     kept = sorted(path for path in (subjects / "readings").rglob("*.tmx"))
     assert kept
     for path in kept:

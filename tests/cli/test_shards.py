@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from toolmatrix.cli import subjects
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
@@ -106,14 +108,17 @@ def test_results_come_through_a_pipe_as_well(many: Path, real: Cli) -> None:
         assert real("merge", f"/dev/fd/{reading}").out == real("merge", part).out
     finally:
         os.close(reading)
+    piped = real("merge", "-", piped=(many / part).read_text())
+    assert piped.out == real("merge", part).out
 
 
 def test_results_that_do_not_belong_together_are_refused(many: Path, real: Cli) -> None:
     one, two = shards(real, 2)
     real("validate", "--all", "list", "--expect", "gcc>=7", "--resume", "other")
+    # They tell different things about the same subjects.
     refused = real("merge", one, "other")
     assert (refused.code, refused.out) == (2, "")
-    assert refused.err.startswith("error[TM901]: ")
+    assert refused.err.startswith("error[TM901]: these are results of different runs\n")
     again = json.loads((many / two).read_text().splitlines()[0])
     again["verdicts"] = []
     (many / "again").write_text(json.dumps(again) + "\n")
@@ -161,3 +166,16 @@ def test_a_part_that_is_none_is_refused(real: Cli, shard: str) -> None:
     refused = real("validate", "--all", "list", *EXPECT, "--shard", shard)
     assert refused.code == 2
     assert f"error[TM901]: `--shard {shard}` cannot be read" in refused.err
+
+
+def test_a_list_that_is_too_long_is_refused_and_not_cut(
+    many: Path, real: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = (many / "list").stat().st_size
+    # The bound is in MiB where it is told.
+    for bound, code in ((size, 1), (size - 1, 2)):
+        monkeypatch.setattr(subjects, "_LARGEST_LIST", bound)
+        for name, text in (("list", ""), ("-", (many / "list").read_text())):
+            run = real("validate", "--all", name, *EXPECT, piped=text)
+            assert run.code == code
+            assert ("cannot read subjects" in run.err) == (code == 2)

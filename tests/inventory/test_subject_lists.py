@@ -60,6 +60,27 @@ def test_a_compose_file_names_the_images_of_its_services() -> None:
     assert read("compose.yml", COMPOSE) == names
 
 
+@pytest.mark.parametrize("name", ["-", "pods.YAML", "pods.JSON", "list"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"apiVersion: v1\nkind: Pod\nspec: {containers: [{image: a/b}]}\n",
+        b"# of ours\n---\nkind: Pod\nspec:\n  containers:\n  - image: a/b\n",
+        b"\xef\xbb\xbfservices:\n  web:\n    image: a/b\n",
+        b'{\n    "items": [{"spec": {"containers": [{"image": "a/b"}]}}]\n}\n',
+    ],
+)
+def test_a_manifest_is_known_by_what_it_says_as_well(name: str, data: bytes) -> None:
+    assert read(name, data) == ["registry://docker.io/a/b"]
+
+
+def test_bytes_that_are_no_text_are_told_with_their_line() -> None:
+    with pytest.raises(UsageError) as caught:
+        read("list", b"docker:a\ndocker:\xff\n")
+    assert str(caught.value.where) == "list:2"
+    assert caught.value.found == "the byte 0xff, which is no UTF-8"
+
+
 @pytest.mark.parametrize(
     ("data", "images"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
+from toolmatrix import documents
 from toolmatrix.api import differences, subjects
 from toolmatrix.cli import ask
 from toolmatrix.cli.options import OPTIONS
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
 # Seconds for a subject where `--timeout` names none.
 _PATIENCE = 3600
 _EXPECTATION = "an expectation"
-# Bytes of a file of subjects or expectations.
-_LARGEST = 16 << 20
+# Bytes of a file of subjects or expectations, and of results.
+_LARGEST_LIST = 16 << 20
+_LARGEST_RESULTS = 1 << 30
 
 
 def inventory(context: Context) -> int:
@@ -52,9 +54,12 @@ def _store(context: Context) -> LayerStore | None:
         return None
     place = options.store
     where = place if "://" in place or not place else context.path(place)
-    return subjects.layer_store(
-        where, options.store_size or OPTIONS["store_size"].default, context.env
-    )
+    size = options.store_size or OPTIONS["store_size"].default
+    store = subjects.layer_store(where, size, context.env)
+    # A cache that cannot be used is nobody's wish.
+    if place and (why := documents.hindrance(where)):
+        context.say_after(f"note: nothing is kept in `{place}`: {why}")
+    return store
 
 
 def _stdin(context: Context) -> IO[bytes] | None:
@@ -144,7 +149,10 @@ def _workers(
 
 def merge(context: Context) -> int:
     """Print the verdicts of several runs over shards as those of one, with the exit code that one would have."""
-    found = results.merged(map(context.path, dict.fromkeys(context.arguments)))
+    found = results.merged(
+        (name, _read(context, name, "results", _LARGEST_RESULTS))
+        for name in dict.fromkeys(context.arguments)
+    )
     wanted = _listed(context, context.options.subjects)
     if not found:
         raise UsageError(
@@ -182,7 +190,9 @@ def _baseline(context: Context) -> Baseline:
     words: list[tuple[str, Position | None]] = [(word, None) for word in options.expect]
     path = options.expect_file
     if path:
-        lines = subject_lists.lines(path, _read(context, path, _EXPECTATION), _EXPECTATION)
+        lines = subject_lists.lines(
+            path, _read(context, path, _EXPECTATION, _LARGEST_LIST), _EXPECTATION
+        )
         words += [(word, Position(path, line)) for word, line in lines]
     expected = expectations_of(words)
     named = context.origins["lock"].kind == "flag"
@@ -209,7 +219,7 @@ def _subjects(context: Context) -> list[str]:
 def _listed(context: Context, lists: Iterable[str]) -> list[str]:
     found: dict[str, None] = {}
     for name in lists:
-        read = partial(_read, context, name, "subjects")
+        read = partial(_read, context, name, "subjects", _LARGEST_LIST)
         found |= dict.fromkeys(subject_lists.listed(name, read))
     if lists and not found:
         raise UsageError(
@@ -233,15 +243,21 @@ def _shard(words: list[str], shard: str) -> list[str]:
     return words[given[0] - 1 :: given[1]]
 
 
-def _read(context: Context, path: str, what: str) -> bytes:
+def _read(context: Context, path: str, what: str, most: int) -> bytes:
     try:
+        # One more than may be: what is left out of a list would never be missed.
         if path == "-":
-            return context.piped.read(what, _LARGEST)
-        with open(context.path(path), "rb") as file:
-            return file.read(_LARGEST)
+            data = context.piped.read(what, most + 1)
+        else:
+            with open(context.path(path), "rb") as file:
+                data = file.read(most + 1)
     except OSError as error:
         found = error.strerror or str(error)
         raise UsageError(f"cannot read {what}", where=Position(path), found=found) from None
+    if len(data) > most:
+        expected = f"at most {most >> 20} MiB"
+        raise UsageError(f"cannot read {what}", where=Position(path), expected=expected)
+    return data
 
 
 def doctor(context: Context) -> int:

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from yaml import MappingNode, Node
 
 _REGISTRY = "registry:"
-_MANIFESTS = (".yaml", ".yml")
+_MANIFESTS = (".yaml", ".yml", ".json")
+# What comes through a pipe has no name; no subject begins so.
+_MANIFEST = re.compile(
+    rb"^(?:\xef\xbb\xbf)?(?:\{|(?:apiVersion|kind|services)[ \t]*:)", re.MULTILINE
+)
 # Where a pod names images (Kubernetes API reference, PodSpec), and where a compose file does (compose specification).
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _SERVICES = "services"
@@ -39,17 +43,20 @@ def listed(name: str, read: Callable[[], bytes]) -> list[str]:
         from toolmatrix.images import registry
 
         return registry.tagged(name.removeprefix(_REGISTRY), Budget(name))
-    if name.endswith(_MANIFESTS):
-        return list(_images(name, read()))
-    return [word for word, _ in lines(name, read(), "subjects")]
+    data = read()
+    if name.lower().endswith(_MANIFESTS) or _MANIFEST.search(data):
+        return list(_images(name, data))
+    return [word for word, _ in lines(name, data, "subjects")]
 
 
 def lines(path: str, data: bytes, what: str) -> list[tuple[str, int]]:
     """The words of a file, one a line, with the numbers of their lines; raises UsageError for what is no text."""
     try:
         text = data.decode("utf-8-sig")
-    except ValueError as error:
-        raise UsageError(f"cannot read {what}", where=Position(path), found=str(error)) from None
+    except UnicodeDecodeError as error:
+        where = Position(path, data.count(b"\n", 0, error.start) + 1)
+        found = f"the byte 0x{data[error.start]:02x}, which is no UTF-8"
+        raise UsageError(f"cannot read {what}", where=where, found=found) from None
     # Only at its start is `#` a comment: it may be a part of a subject, as in `lock:A#x86`.
     words = [(line.strip(), number) for number, line in enumerate(text.splitlines(), 1)]
     return [(word, number) for word, number in words if word and not word.startswith("#")]

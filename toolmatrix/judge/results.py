@@ -73,8 +73,8 @@ def validate_all(
     return [found[name] for name in subjects]
 
 
-def merged(paths: Iterable[str]) -> dict[str, Judged]:
-    """The verdicts that files of results or of `--format jsonl` hold, by subject.
+def merged(files: Iterable[tuple[str, bytes]]) -> dict[str, Judged]:
+    """The verdicts that files of results or of `--format jsonl` hold, paths and contents, by subject.
 
     In one file the last line about a subject counts, as for `--resume`. Of a file whose last line is cut off something
     is not known, which is told under its own name. Raises UsageError for a file that is none, for results of different
@@ -82,7 +82,7 @@ def merged(paths: Iterable[str]) -> dict[str, Judged]:
     """
     found: dict[str, tuple[Judged, str]] = {}
     runs: dict[str, str] = {}
-    for path in paths:
+    for path, data in files:
         own: dict[str, Judged] = {}
 
         def take(body: Any, path: str = path, own: dict[str, Judged] = own) -> None:
@@ -90,8 +90,15 @@ def merged(paths: Iterable[str]) -> dict[str, Judged]:
             own[body["subject"]] = Judged.from_json(body)
 
         # Compared when it is read to its end, for a later line may say something else.
-        if not KeptLines(path, VERDICTS, take).read():
+        if not KeptLines(path, VERDICTS, take).read(data):
             own[path] = refused(path, CannotSay("its last line is cut off", help=_GO_ON))
+        # Those of another run may well tell different things.
+        if len(runs) > 1:
+            raise UsageError(
+                "these are results of different runs",
+                expected="the same lock, matrix, expectations and options in all",
+                found=" and ".join(dict.fromkeys(runs.values())),
+            )
         for subject, judged in own.items():
             before, where = found.setdefault(subject, (judged, path))
             if before != judged:
@@ -101,12 +108,6 @@ def merged(paths: Iterable[str]) -> dict[str, Judged]:
                     expected=f"what {where} says of it",
                     help="validate it again with `--resume`, or leave one of the files out",
                 )
-    if len(runs) > 1:
-        raise UsageError(
-            "these are results of different runs",
-            expected="the same lock, matrix, expectations and options in all",
-            found=" and ".join(dict.fromkeys(runs.values())),
-        )
     return {subject: judged for subject, (judged, _) in found.items()}
 
 
