@@ -9,11 +9,11 @@ import struct
 import subprocess
 import tarfile
 import zlib
-from contextlib import suppress
-from functools import cache
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import zstandard
@@ -24,13 +24,14 @@ from tests.logs import captured as logs
 from toolmatrix.documents import DocumentStore
 from toolmatrix.errors import ManifestError, SubjectError, ToolMissing, UsageError
 from toolmatrix.finding import VERDICTS, Judged, Verdict
-from toolmatrix.images import archive, podman, referrers, storage
+from toolmatrix.images import ahead, archive, podman, referrers, storage
 from toolmatrix.images.image import ImageMetadata
 from toolmatrix.images.layer import FILE, Entry, Layer
 from toolmatrix.images.limits import Budget
 from toolmatrix.images.reader import LayerReader
+from toolmatrix.images.streams import Section
 from toolmatrix.images.tree import Tree
-from toolmatrix.inventory import layers, offload, rpm, subject_lists, subjects
+from toolmatrix.inventory import elf, layers, offload, rpm, subject_lists, subjects
 from toolmatrix.inventory.observe import Look, observe
 from toolmatrix.judge import results, validator
 from toolmatrix.logs import log, signatures
@@ -61,11 +62,30 @@ class Reader(NamedTuple):
     seeds: Callable[[], Iterator[bytes]]
 
 
+@contextmanager
+def _file_of(data: bytes) -> Iterator[IO[bytes]]:
+    """A file in memory, of which even small parts are read in place and beside a thread."""
+    with pytest.MonkeyPatch.context() as patched, NamedTemporaryFile(dir="/dev/shm") as file:
+        patched.setattr(ahead, "BLOCK", 512)
+        patched.setattr(elf, "_AT_ONCE", 0)
+        file.write(data)
+        file.flush()
+        file.seek(0)
+        yield file
+
+
 def _archive(data: bytes) -> None:
-    reader = LayerReader(Look, Budget("fuzz"))
+    """A file that is read in place tells what it tells through a pipe, where both tell something."""
+    with _file_of(data) as file:
+        told = [_observed(io.BytesIO(data)), _observed(file)]
+    assert "" in told or told[0] == told[1]
+
+
+def _observed(file: IO[bytes]) -> str:
     with suppress(SubjectError):
-        image, tree = archive.read(io.BytesIO(data), "", reader)
-        json.dumps(observe(image, tree).to_json())
+        image, tree = archive.read(file, "", LayerReader(Look, Budget("fuzz")))
+        return json.dumps(observe(image, tree).to_json())
+    return ""
 
 
 def _archives() -> Iterator[bytes]:
@@ -314,7 +334,10 @@ def _podmans() -> Iterator[bytes]:
 
 
 def _elf(data: bytes) -> None:
-    Look(Budget("fuzz"))("usr/bin/gcc", len(data), io.BytesIO(data))
+    """A file that is read in place tells what it tells read at once."""
+    look = partial(Look(Budget("fuzz")), "usr/bin/gcc", len(data))
+    with _file_of(data) as file:
+        assert look(io.BytesIO(data)) == look(Section(file.fileno(), 0, len(data)))
 
 
 def _elves() -> Iterator[bytes]:
