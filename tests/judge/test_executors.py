@@ -21,7 +21,7 @@ import pytest
 from tests.engine import docker
 from tests.harvest import shop
 from tests.judge import small
-from toolmatrix import documents
+from toolmatrix import __version__, documents
 from toolmatrix.api import harvests
 from toolmatrix.api.checks import Workers
 from toolmatrix.errors import BoundReached, NothingMatched, ToolMissing, UsageError
@@ -92,7 +92,8 @@ def test_an_executor_tells_what_the_pool_tells(
 def piece(validator: Validator, **changes: Any) -> bytes:
     held = {name: part for name, part in validator.as_dict().items() if name != "index"}
     given: dict[str, Any] = {"key": validator.key, "bounds": BOUNDS, "overlays": ()}
-    work = RemoteWork(kind=Validator, fields=held, **given | changes)
+    given |= {"release": __version__, "fields": held}
+    work = RemoteWork(kind=Validator, **given | changes)
     return pickle.dumps((pickle.dumps(work), (NAMES[1], None)))
 
 
@@ -131,7 +132,11 @@ def test_bounds_hold_there(validator: Validator) -> None:
 def test_another_program_or_matrix_judges_nothing(validator: Validator) -> None:
     error = done(piece(validator, key="0" * 64)).error
     assert isinstance(error, UsageError)
-    assert error.what.startswith("the machine of an executor has another toolmatrix or matrix")
+    assert error.what.startswith("the machine of an executor has another matrix")
+    error = done(piece(validator, release="0.0.1", fields={"later": 1})).error
+    assert isinstance(error, UsageError)
+    assert error.what == "the machine of an executor has another toolmatrix"
+    assert (error.expected, error.found) == ("0.0.1 on all", __version__)
 
 
 def test_a_process_that_is_killed_is_told_and_the_next_one_works(validator: Validator) -> None:
@@ -473,7 +478,7 @@ def test_a_sweep_by_dask_outlives_its_workers_and_refuses_another_matrix(
         assert [one.poll() for one in workers].count(-signal.SIGKILL) == 1
         small.write(tmp_path, ('"3.0": {}', '"3.0": {}, "4.0": {}'))
         with (
-            pytest.raises(UsageError, match="has another toolmatrix or matrix"),
+            pytest.raises(UsageError, match="has another matrix"),
             Workers(work, parts, (path,), 4, name) as held,
         ):
             list(held.results())

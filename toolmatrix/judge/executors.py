@@ -28,6 +28,7 @@ from itertools import islice
 from threading import Thread, local
 from typing import Any
 
+from toolmatrix import __version__
 from toolmatrix.errors import BoundReached, ToolmatrixError, ToolMissing, UsageError
 from toolmatrix.judge.pool import Pool, WorkResult
 from toolmatrix.value import Value
@@ -59,8 +60,12 @@ _PAUSE = 0.1
 
 
 class RemoteWork(Value):
-    """Work that is done elsewhere: its class and fields without the index, the key that it must have, and bounds."""
+    """Work that is done elsewhere: its class and fields without the index, the key that it must have, and bounds.
 
+    `release` is that of the program that asks for it.
+    """
+
+    release: str
     kind: type[IndexedWork]
     fields: Mapping[str, Any]
     overlays: tuple[str, ...]
@@ -82,6 +87,7 @@ class Executed:
         self._opening = opened(name)
         self._name = name
         asked = RemoteWork(
+            release=__version__,
             kind=type(work),
             fields={name: part for name, part in work.as_dict().items() if name != "index"},
             # A worker may run in any folder.
@@ -375,11 +381,18 @@ def _end_with(line: int) -> None:
 def _made(asked: RemoteWork) -> IndexedWork:
     from toolmatrix.facts.store import open_index
 
+    # Another release may not even know these fields.
+    if asked.release != __version__:
+        raise UsageError(
+            "the machine of an executor has another toolmatrix",
+            expected=f"{asked.release} on all",
+            found=__version__,
+        )
     work = asked.kind(index=open_index(asked.overlays, os.environ), **asked.fields)
     if work.key != asked.key:
         raise UsageError(
-            "the machine of an executor has another toolmatrix or matrix, or is of another platform",
-            expected="the same release and matrix on all, and `--platform` where they differ",
+            "the machine of an executor has another matrix, or is of another platform",
+            expected="the same matrix on all, and `--platform` where they differ",
             found=f"its key is {work.key[:12]}, and not {asked.key[:12]}",
         )
     return work
