@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine import docker
-from tests.images import images
-from toolmatrix.errors import SubjectError, ToolmatrixError, ToolMissing
+from tests.images import images, nobody
+from toolmatrix.errors import SubjectError, ToolMissing
 from toolmatrix.images import engine as engines
 from toolmatrix.inventory import subjects
 
@@ -145,12 +145,9 @@ def test_the_context_in_force_is_asked(tmp_path: Path, monkeypatch: pytest.Monke
         assert caught.value.found == found
 
 
-def test_a_user_who_may_not_is_told(tmp_path: Path) -> None:
-    """Permissions of a socket hold for anybody but root, so a child gives that up first."""
+def test_a_user_who_may_not_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() != 0:
         docker.unable("another user can be taken by root alone")
-    import socket
-
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
@@ -158,33 +155,12 @@ def test_a_user_who_may_not_is_told(tmp_path: Path) -> None:
         for folder in (tmp_path, *tmp_path.parents[:3]):
             if folder.owner() == "root" and folder.name.startswith(("pytest", "test", "0", "1")):
                 folder.chmod(0o755)
-        said = as_nobody(f"unix://{path}")
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+        # What the child could not read.
+        import docker as _  # noqa: F401
+
+        said = nobody.told(lambda: subjects.observe("docker:some"))
     assert said == "this user may not speak to the engine: Permission denied"
-
-
-def as_nobody(host: str) -> str:
-    """What a process without rights is told about an engine."""
-    import docker as sdk  # noqa: F401 - the child could not read it
-
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        os.environ["DOCKER_HOST"] = host
-        os.setgroups([])
-        os.setuid(65534)
-        try:
-            subjects.observe("docker:some")
-            said = "nothing"
-        except ToolmatrixError as error:
-            said = f"{error.what}: {error.found}"
-        except BaseException as error:  # noqa: BLE001 - the parent compares it
-            said = repr(error)
-        os.write(writing, said.encode())
-        os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    with os.fdopen(reading) as stream:
-        return stream.read()
 
 
 @pytest.mark.slow

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.images import images, stores
+from tests.images import images, nobody, stores
 from tests.images.test_storage import FIRST, SECOND, contents, split
 from tests.inventory import test_layers
-from toolmatrix.errors import ConfigError, SubjectError, ToolmatrixError, ToolMissing
+from toolmatrix.errors import ConfigError, SubjectError, ToolMissing
 from toolmatrix.images import podman
 from toolmatrix.images.reader import LayerReader
 from toolmatrix.inventory import subjects
@@ -311,32 +311,10 @@ class TestReal:
     def test_a_user_without_rights_is_told(
         self, reached: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Permissions of files hold for anybody but root, so a child gives that up first."""
         assert reached
         folder = Path(reached.environment["CONTAINERS_STORAGE_CONF"]).parent
         for one in (folder, *folder.parents[:2]):
             one.chmod(0o755)
         monkeypatch.setenv("PATH", "/nowhere")
-        assert said_to_nobody() == "the program `podman` cannot be run"
-
-
-def said_to_nobody() -> str:
-    """What a process without rights is told."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        os.setgroups([])
-        os.setuid(65534)
-        try:
-            podman.read("built", "", images.reader("podman:built"))
-            said = "nothing"
-        except ToolmatrixError as error:
-            said = error.what
-        except BaseException as error:  # noqa: BLE001 - the parent compares it
-            said = repr(error)
-        os.write(writing, said.encode())
-        os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    with os.fdopen(reading) as stream:
-        return stream.read()
+        said = nobody.told(lambda: podman.read("built", "", images.reader("podman:built")))
+        assert said.startswith("the program `podman` cannot be run: ")
