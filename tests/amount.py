@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
 
 _EVERYTHING = bool(os.environ.get("CI"))
-_FEWEST = 20
+_FEWEST = 15
 
 
 def examples(count: int) -> int:
-    """So many generated examples, or a third of them."""
-    return count if _EVERYTHING else max(min(count, _FEWEST), count // 3)
+    """So many generated examples, or a quarter of them."""
+    return count if _EVERYTHING else max(min(count, _FEWEST), count // 4)
 
 
 def sampled(cases: Iterable[object], every: int) -> list[ParameterSet]:

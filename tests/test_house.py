@@ -101,6 +101,12 @@ def docstrings(tree: ast.AST) -> set[int]:
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    """The tree of a module, made once."""
+    return ast.parse(path.read_text())
+
+
+@cache
 def read_once() -> list[house.Module]:
     """The modules of the package."""
     return house.modules()
@@ -166,7 +172,7 @@ def version_literals(path: Path) -> Iterator[str]:
 
     A sentence decides nothing, so what has a blank in it may show an example.
     """
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     skipped = docstrings(tree)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Constant) or id(node) in skipped:
@@ -242,7 +248,7 @@ def test_the_package_imports_what_it_depends_on_and_nothing_else() -> None:
     }
     found = set()
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level and node.module:
                 names = [node.module]
@@ -302,7 +308,7 @@ def is_index_data(node: ast.AST | None, names: set[str]) -> bool:
 def by_position(path: Path) -> list[str]:
     """Where a module reads index data by position: a literal number, or names for the parts of a record."""
     found = []
-    for scope in ast.walk(ast.parse(path.read_text())):
+    for scope in ast.walk(parsed(path)):
         if not isinstance(scope, ast.FunctionDef):
             continue
         names: set[str] = set()

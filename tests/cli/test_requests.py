@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.amount import examples
 from tests.cli.conftest import SMALL, Outcome
 from toolmatrix.cli.main import main
 from toolmatrix.cli.options import OPTIONS, REQUEST
@@ -137,7 +138,7 @@ def lines(draw: Any, front: str, cache: str) -> list[str]:
 def test_no_line_is_a_defect(cache: str, matrix: str, count: int) -> None:
     front = FRONTS[matrix]
 
-    @settings(LAW, max_examples=count)
+    @settings(LAW, max_examples=examples(count))
     @given(lines(front, cache))
     def law(line: list[str]) -> None:
         sound(run(line, front, cache), line)

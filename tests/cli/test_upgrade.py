@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.amount import sampled
 from tests.cli.test_documents import validated
 from tests.cli.transcript import check, check_without
 from toolmatrix.lock import read
@@ -63,12 +64,15 @@ def test_nothing_is_written(small: Cli, here: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "tensorflow==2.6.5",
-        "torch==2.6.0 --from wheel --with python==3.11",
-        "onnxruntime --with cuda==12.4.1 --at 2025-06-01",
-        "tensorflow==2.6.5 --target x86,arm --align python,numpy",
-    ],
+    sampled(
+        [
+            "torch==2.6.0 --from wheel --with python==3.11",
+            "tensorflow==2.6.5",
+            "tensorflow==2.6.5 --target x86,arm --align python,numpy",
+            "onnxruntime --with cuda==12.4.1 --at 2025-06-01",
+        ],
+        every=2,
+    ),
 )
 def test_every_command_writes_what_was_told(real: Cli, here: Path, line: str) -> None:
     """Each move is the very answer of its command: that release, and what was said to move with it."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.amount import sampled
 from tests.render.jobs import job, lock
 from tests.render.test_core_make import changed, recipe
 from tests.stages import real
@@ -194,17 +195,20 @@ def compiling(release: str, nvcc: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("release", "flags", "said"),
-    [
-        ("12.4", ARCHS, ""),
-        ("12.5", ARCHS, "cuda: expected 12.4.1, found 12.5 by `nvcc --version`\n"),
-        ("12.4", ARCHS[:35], "sm: expected compute_86,sm_86, found sm_86 by `nvcc`\n"),
-        (
-            "12.4",
-            f"{ARCHS} -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_120f,code=sm_120f",
-            ("sm: expected compute_86,sm_86, found compute_86,sm_120f,sm_86,sm_90a by `nvcc`\n"),
-        ),
-        ("12.4", "--no-such-flag", "sm: expected compute_86,sm_86, found nothing by `nvcc`\n"),
-    ],
+    sampled(
+        [
+            ("12.4", ARCHS, ""),
+            ("12.4", "--no-such-flag", "sm: expected compute_86,sm_86, found nothing by `nvcc`\n"),
+            ("12.4", ARCHS[:35], "sm: expected compute_86,sm_86, found sm_86 by `nvcc`\n"),
+            (
+                "12.4",
+                f"{ARCHS} -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_120f,code=sm_120f",
+                "sm: expected compute_86,sm_86, found compute_86,sm_120f,sm_86,sm_90a by `nvcc`\n",
+            ),
+            ("12.5", ARCHS, "cuda: expected 12.4.1, found 12.5 by `nvcc --version`\n"),
+        ],
+        every=2,
+    ),
 )
 def test_what_nvcc_compiles_without_a_flag_is_for_the_archs_of_the_lock(
     tmp_path: Path, release: str, flags: str, said: str

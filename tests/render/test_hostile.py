@@ -91,7 +91,7 @@ def test_every_format_takes_the_job_as_it_is(name: str, dialect: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "dialect"), sampled(PLACES, every=3))
+@pytest.mark.parametrize(("name", "dialect"), sampled(PLACES, every=6))
 def test_every_text_of_a_job_stays_in_its_place(name: str, dialect: str) -> None:
     rest = cycle(text for text in hostile.TEXTS if text not in ALWAYS)
     faults = []
@@ -154,7 +154,7 @@ def lock_kinds() -> dict[str, Leaf]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_one_digest")
-@pytest.mark.parametrize("kind", sorted(lock_kinds()))
+@pytest.mark.parametrize("kind", sampled(sorted(lock_kinds()), every=4))
 def test_no_text_of_a_lock_gets_out(kind: str) -> None:
     leaf = lock_kinds()[kind]
 
@@ -197,7 +197,11 @@ WORDS = [path for path in RECIPE_PLACES if "run" not in path or "probes" in path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", WORDS, ids=lambda path: ".".join(map(str, path)))
+@pytest.mark.parametrize(
+    "path",
+    sampled([(path,) for path in WORDS], every=3),
+    ids=lambda path: ".".join(map(str, path)),
+)
 def test_no_text_of_a_recipe_gets_out(path: tuple[Any, ...]) -> None:
     def make(text: str) -> Job:
         root = yamlfile.parse(replaced(path, text).encode(), "mine.yaml", read.RECIPE_FILE)
