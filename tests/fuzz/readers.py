@@ -21,6 +21,7 @@ import zstandard
 from tests.images import images, test_headers, test_podman, test_storage
 from tests.inventory import test_offload, test_subject_lists
 from tests.logs import captured as logs
+from toolmatrix.api import diagnoses, requests
 from toolmatrix.documents import DocumentStore
 from toolmatrix.errors import ManifestError, SubjectError, ToolMissing, UsageError
 from toolmatrix.finding import VERDICTS, Judged, Verdict
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from toolmatrix.images.image import Descriptor
     from toolmatrix.logs.signatures import SignatureCatalog
+    from toolmatrix.request.read import Surroundings
 
     Files = dict[str, bytes | tarfile.TarInfo]
 
@@ -430,8 +432,15 @@ def _book() -> SignatureCatalog:
     return signatures.load()
 
 
+@cache
+def _place() -> Surroundings:
+    return requests.around(None)
+
+
 def _log(data: bytes) -> None:
-    log.observe(io.BytesIO(data), _book(), "fuzz")
+    seen = log.observe(io.BytesIO(data), _book(), "fuzz")
+    place = _place()
+    diagnoses.diagnosed(place.index, seen, "", diagnoses.MOST, lambda: place).text()
 
 
 def _logs() -> Iterator[bytes]:

@@ -341,6 +341,13 @@ def test_a_release_is_higher_by_its_numbers(bazel: str, name: str) -> None:
     assert names(f"Current Bazel version is {bazel}, expected at least 0.5.4") == [name]
 
 
+@pytest.mark.parametrize("release", ["17..0", "1.7." + "9" * 5000, "1.7.٣"])
+def test_a_release_that_is_damaged_is_read_as_far_as_it_goes(release: str) -> None:
+    line = f"satisfies the requirement scipy=={release} (from versions: 1.9.2, {release}, 1.10.0)"
+    observed(f"ERROR: Could not find a version that {line}\n")
+    observed(f"ERROR: Current Bazel version is {release}, expected at least {release}\n")
+
+
 # A pattern that takes the cube of a line takes minutes, and is ended by the bound on a test.
 @pytest.mark.long
 @pytest.mark.timeout(60)

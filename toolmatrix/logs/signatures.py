@@ -18,6 +18,7 @@ _PACKAGE = re.compile(r"(?:site|dist)-packages/(\w+)")
 _BUILT_FOR = re.compile(r"\.so|\.cpython-|\.abi3|\.dll")
 _NAMELESS = ("c", "ext")
 _PLAIN = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
+_NUMBER = re.compile(r"\d{1,9}")
 _BETWEEN = re.compile(r"[^\w+]+|_")
 
 
@@ -225,7 +226,8 @@ def _lower(spec: str, listed: str) -> bool:
 
 
 def _numbers(release: str) -> list[int]:
-    return [int(part) for part in release.split(".")]
+    # A line may be damaged: points side by side, and digits without end, of which Python makes no number.
+    return [int(part) for part in _NUMBER.findall(release)]
 
 
 def _parts(held: Mapping[str, Any]) -> tuple[Provided, ...]:
