@@ -45,6 +45,7 @@ def test_a_sample_of_all_answers_can_be_rendered() -> None:
 
 # In parts, as each test has a bound on its time.
 @pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_every_answer_can_be_rendered_and_a_part_of_those_from_wheels(part: int) -> None:
     every = renders.questions(matrix.index(), ARCHS)

@@ -253,8 +253,7 @@ def test_a_worker_that_is_killed_costs_its_subject_alone_and_that_once(
     number: int, reason: str, tmp_path: Path, cache: str
 ) -> None:
     started = begun(tmp_path, cache, "--resume", "kept")
-    (worker,) = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
-    os.kill(int(worker), number)
+    os.kill(worker_of(started), number)
     out, err = started.communicate(timeout=60)
     assert (started.returncode, err) == (4, b"")
     told = [json.loads(line) for line in out.splitlines()]
@@ -267,24 +266,37 @@ def test_a_worker_that_is_killed_costs_its_subject_alone_and_that_once(
 @pytest.mark.usefixtures("heeds_sighup")
 def test_a_signal_while_workers_end_is_heeded_once_they_have(tmp_path: Path, cache: str) -> None:
     started = begun(tmp_path, cache, "--resume", "kept")
-    (worker,) = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
-    os.kill(int(worker), signal.SIGSTOP)
+    worker = worker_of(started)
+    stop(worker)
     os.kill(started.pid, signal.SIGINT)
     # It tells the worker to end, which that one hears when it runs again, and waits.
-    while not int(pending(worker), 16):
+    while not is_pending(worker, signal.SIGTERM):
         time.sleep(0.05)
     os.kill(started.pid, signal.SIGTERM)
     with pytest.raises(subprocess.TimeoutExpired):
         started.wait(1)
-    os.kill(int(worker), signal.SIGCONT)
+    os.kill(worker, signal.SIGCONT)
     _, err = started.communicate(timeout=60)
     assert (started.returncode, err) == (-signal.SIGTERM, b"")
 
 
-def pending(process: str) -> str:
-    """The signals that a process has not heard yet, of proc(5)."""
+def worker_of(started: subprocess.Popen[bytes]) -> int:
+    """The number of its only child."""
+    return int(Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text())
+
+
+def stop(process: int) -> None:
+    """Stop a process: before it has stopped a signal may still end it."""
+    os.kill(process, signal.SIGSTOP)
+    while Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+        time.sleep(0.01)
+
+
+def is_pending(process: int, number: signal.Signals) -> bool:
+    """True where a process was sent a signal that it has not heard yet (proc(5), `ShdPnd`)."""
     status = Path(f"/proc/{process}/status").read_text()
-    return next(line for line in status.splitlines() if line.startswith("ShdPnd:")).split()[1]
+    mask = next(line for line in status.splitlines() if line.startswith("ShdPnd:")).split()[1]
+    return bool(int(mask, 16) >> (number - 1) & 1)
 
 
 @pytest.mark.long
