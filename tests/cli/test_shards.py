@@ -179,3 +179,10 @@ def test_a_list_that_is_too_long_is_refused_and_not_cut(
             run = real("validate", "--all", name, *EXPECT, piped=text)
             assert run.code == code
             assert ("cannot read subjects" in run.err) == (code == 2)
+
+
+@pytest.mark.usefixtures("many")
+def test_what_is_wrong_in_a_list_from_stdin_is_told_with_its_place(real: Cli) -> None:
+    run = real("validate", "--all", "-", *EXPECT, piped="services:\n  web: {image: $NAME}\n")
+    assert run.code == 2
+    assert "\n  --> stdin:2:16\n" in run.err

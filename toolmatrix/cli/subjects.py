@@ -220,7 +220,7 @@ def _listed(context: Context, lists: Iterable[str]) -> list[str]:
     found: dict[str, None] = {}
     for name in lists:
         read = partial(_read, context, name, "subjects", _LARGEST_LIST)
-        found |= dict.fromkeys(subject_lists.listed(name, read))
+        found |= dict.fromkeys(subject_lists.listed("stdin" if name == "-" else name, read))
     if lists and not found:
         raise UsageError(
             "there is no subject in what was named",
