@@ -94,7 +94,6 @@ class KeptLines:
         self.schema = schema
         self.take = take
         self.whole = 0
-        self.half = b""
         self.file: FileIO | None = None
 
     def __enter__(self) -> Self:
@@ -134,16 +133,15 @@ class KeptLines:
 
     def read(self, data: bytes) -> bool:
         """Take what a file holds; returned is whether its last line is whole. Raises UsageError."""
-        self._take_up(data)
-        return not self.half
+        return self._take_up(data) == len(data)
 
     def _take_up(self, data: bytes) -> int:
         whole = data[: data.rfind(b"\n") + 1]
         lines = whole.splitlines()
         for number, line in enumerate(lines, 1):
             self._line(line, number)
-        self.half = data[len(whole) :]
-        if self.half and not self._is_ours(self.half):
+        half = data[len(whole) :]
+        if half and not self._is_ours(half):
             self._refuse(len(lines) + 1)
         return len(whole)
 
@@ -153,7 +151,7 @@ class KeptLines:
 
         try:
             body = json.loads(half)
-        except ValueError:
+        except (ValueError, RecursionError):
             return half.startswith(b'{"')
         return isinstance(body, dict) and body.get("schema") == self.schema
 

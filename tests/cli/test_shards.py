@@ -155,8 +155,9 @@ def test_results_of_another_shape_are_refused_and_of_another_version_told(
         assert found.code in ((0, 1, 4) if (name, value) in LATER else (2,)), found.err
 
 
-def test_results_that_are_nested_without_end_are_refused(many: Path, real: Cli) -> None:
-    (many / "deep").write_text("[" * 100_000 + "\n")
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_results_that_are_nested_without_end_are_refused(many: Path, real: Cli, end: str) -> None:
+    (many / "deep").write_text("[" * 100_000 + end)
     assert real("merge", "deep").err.startswith("error[TM901]: this is no file of results\n")
 
 
