@@ -154,22 +154,18 @@ class _Manifest:
     def _check_include(self, fields: dict[str, list[tuple[Node, Node]]]) -> None:
         # Objects of Kubernetes name their kind; what else has the key is a compose file.
         if "include" in fields and "apiVersion" not in fields:
-            raise UsageError(
+            raise self._refusal(
+                fields["include"][0][0],
                 "the compose file has services of other files",
-                where=self._place(fields["include"][0][0]),
-                expected="a file that has its services itself",
-                found="`include`",
-                help=_HELP,
+                "a file that has its services itself",
             )
 
     def _check_extends(self, fields: dict[str, list[tuple[Node, Node]]]) -> None:
         if "extends" in fields and "image" not in fields and "build" not in fields:
-            raise UsageError(
+            raise self._refusal(
+                fields["extends"][0][0],
                 "a service has the image of another one",
-                where=self._place(fields["extends"][0][0]),
-                expected="a service with `image` or `build` of its own",
-                found="`extends`",
-                help=_HELP,
+                "a service with `image` or `build` of its own",
             )
 
     def subject(self, node: Node) -> str:
@@ -182,16 +178,18 @@ class _Manifest:
         if isinstance(node, yaml.ScalarNode) and node.tag == _STRING:
             image = _VARIABLE.sub(lambda found: found["default"], node.value)
         if not image or "$" in image or "{{" in image:
-            raise UsageError(
+            raise self._refusal(
+                node,
                 "the name of an image has a variable without a value",
-                where=self._place(node),
-                expected="names of images, or `${NAME:-DEFAULT}`",
-                found=_told(node),
-                help=_HELP,
+                "names of images, or `${NAME:-DEFAULT}`",
             )
         # Engines take a name without a host for one of Docker Hub.
         first, slash, _ = image.partition("/")
         return f"registry://{image if slash and is_host(first) else f'docker.io/{image}'}"
+
+    def _refusal(self, node: Node, what: str, expected: str) -> UsageError:
+        where = self._place(node)
+        return UsageError(what, where=where, expected=expected, found=_told(node), help=_HELP)
 
     def _place(self, node: Node) -> Position:
         return Position(self.path, node.start_mark.line + 1, node.start_mark.column + 1)
