@@ -17,6 +17,7 @@ from tests.engine import docker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.engine.docker import Engine
 
@@ -24,6 +25,10 @@ _COMPILING = pytest.StashKey["subprocess.Popen[bytes]"]()
 
 # Their asserts explain themselves as those of test modules do.
 pytest.register_assert_rewrite("tests.stages.laws", "tests.report.stage_laws")
+
+
+def _kept_indexes(config: pytest.Config) -> Path:
+    return config.cache.mkdir("toolmatrix")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     settings.load_profile("repeatable")
     if not hasattr(config, "workerinput"):
-        matrix.make_folder()
+        matrix.make_folder(_kept_indexes(config))
         if getattr(config.option, "numprocesses", None):
             config.stash[_COMPILING] = matrix.compile_ahead()
 
@@ -53,7 +58,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         if compiling := config.stash.get(_COMPILING, None):
             compiling.wait()
-        matrix.remove_folder()
+        matrix.remove_folder(_kept_indexes(config))
 
 
 @pytest.hookimpl(trylast=True)

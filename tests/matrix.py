@@ -1,4 +1,4 @@
-"""The built-in matrix, compiled once for all tests of a run, whichever of its processes they are in."""
+"""The built-in matrix, compiled once for all processes of a run, and kept for later runs while it stays the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from toolmatrix import resources
+from toolmatrix import pack, resources
+from toolmatrix.facts import store
 from toolmatrix.facts.store import open_index
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
 
 _VARIABLE = "TESTS_OF_TOOLMATRIX_CACHE"
+_OVERLAY = "TESTS_OF_TOOLMATRIX_OVERLAY"
 _OURS = """\
 schema: toolmatrix.facts/1
 sources:
@@ -36,10 +38,18 @@ releases:
 """
 
 
-def make_folder() -> None:
-    """Make the folder of the index; the processes of pytest-xdist inherit where it is."""
+def make_folder(kept: Path) -> None:
+    """Make the cache of this run, with the indexes that earlier runs left in `kept`; workers inherit where it is."""
     os.environ[_VARIABLE] = mkdtemp(prefix="toolmatrix-tests-")
-    Path(ours()).write_text(_OURS)
+    # An index names the files that it was made from, with their times: this one has to outlive the run.
+    overlay = kept / "ours.yaml"
+    if not overlay.is_file() or overlay.read_text() != _OURS:
+        overlay.write_text(_OURS)
+    os.environ[_OVERLAY] = str(overlay)
+    cache_folder = Path(folder(), "toolmatrix")
+    cache_folder.mkdir()
+    for index_file in kept.glob("*.bin"):
+        shutil.copy2(index_file, cache_folder)
 
 
 def compile_ahead() -> subprocess.Popen[bytes]:
@@ -47,8 +57,18 @@ def compile_ahead() -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "tests.matrix"], cwd=Path(__file__).parents[1])
 
 
-def remove_folder() -> None:
-    """Remove it, once, in the process that made it."""
+def remove_folder(kept: Path) -> None:
+    """Remove the cache of this run, once, in the process that made it; the indexes of today's matrix go to `kept`."""
+    built_in = os.path.join(resources.matrix_root(), "matrix.yaml")
+    current = {store._name([built_in]), store._name([built_in, ours()])}
+    for index_file in kept.glob("*.bin"):
+        if index_file.name not in current:
+            index_file.unlink(missing_ok=True)
+    for name in current:
+        compiled = Path(folder(), "toolmatrix", name)
+        # Beside, then renamed: another run may read it now.
+        if compiled.is_file():
+            pack.replace(str(kept / name), compiled.read_bytes())
     shutil.rmtree(os.environ.pop(_VARIABLE), ignore_errors=True)
 
 
@@ -59,7 +79,7 @@ def folder() -> str:
 
 def ours() -> str:
     """A file of facts for on top, one for all tests, so that the matrix is compiled with it once."""
-    return os.path.join(folder(), "ours.yaml")
+    return os.environ[_OVERLAY]
 
 
 def index() -> Index:
