@@ -55,10 +55,20 @@ class Module:
         return self.text.split("\n")[:-1]
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """The nodes of the tree, from the top down."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        """The functions, those inside others as well."""
+        return [_function(self, node) for node in self.nodes if isinstance(node, Def)]
+
+    @cached_property
     def docstring_lines(self) -> set[int]:
         """Numbers of the lines that docstrings take, of attributes as well."""
         found: set[int] = set()
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
                 continue
             if isinstance(node.value.value, str):
@@ -81,7 +91,7 @@ class Module:
     def import_lines(self) -> set[int]:
         """Numbers of the lines that import."""
         found: set[int] = set()
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         return found
@@ -134,23 +144,25 @@ def _length(node: Def | ast.ClassDef) -> int:
 def functions(of: Iterable[Module]) -> Iterator[Function]:
     """Every function of some modules, those inside others as well."""
     for module in of:
-        for node in ast.walk(module.tree):
-            if isinstance(node, Def):
-                yield Function(
-                    module,
-                    node.name,
-                    node.lineno,
-                    _length(node),
-                    complexity(node),
-                    _annotated(node),
-                    ast.get_docstring(node) is not None,
-                )
+        yield from module.functions
+
+
+def _function(module: Module, node: Def) -> Function:
+    return Function(
+        module,
+        node.name,
+        node.lineno,
+        _length(node),
+        complexity(node),
+        _annotated(node),
+        ast.get_docstring(node) is not None,
+    )
 
 
 def classes(of: Iterable[Module]) -> Iterator[Class]:
     """Every class of some modules."""
     for module in of:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.ClassDef):
                 documented = ast.get_docstring(node) is not None
                 yield Class(module, node.name, node.lineno, _length(node), documented)
@@ -237,7 +249,7 @@ def imports(module: Module, *, types: bool = False) -> Iterator[tuple[int, str]]
     package = module.name.split(".")
     if module.inside.name != "__init__.py":
         package.pop()
-    for node in ast.walk(module.tree) if types else _running(module.tree):
+    for node in module.nodes if types else _running(module.tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -82,7 +82,7 @@ def floor(name: str) -> int:
 
 def imports(path: Path) -> Iterator[Import]:
     """The parts of the house that a module imports, absolutely or relatively."""
-    for line, name in house.imports(house.Module(path, PACKAGE), types=True):
+    for line, name in house.imports(read(path, PACKAGE), types=True):
         top, _, rest = name.partition(".")
         if top == PACKAGE.name:
             target = rest.partition(".")[0]
@@ -95,21 +95,25 @@ def shown(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def docstrings(tree: ast.AST) -> set[int]:
+def docstrings(path: Path) -> set[int]:
     """Ids of the constants that are docstrings or stand alone like one."""
-    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return {id(node.value) for node in nodes(path) if isinstance(node, ast.Expr)}
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    """The tree of a module, made once."""
-    return ast.parse(path.read_text())
+def read(path: Path, package: Path) -> house.Module:
+    """A module, read once."""
+    return house.Module(path, package)
 
 
-@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """The nodes of a module."""
+    return read(path, PACKAGE if PACKAGE in path.parents else path.parent).nodes
+
+
 def read_once() -> list[house.Module]:
     """The modules of the package."""
-    return house.modules()
+    return [read(path, PACKAGE) for path in MODULES]
 
 
 def test_every_part_of_the_house_has_a_floor() -> None:
@@ -172,9 +176,8 @@ def version_literals(path: Path) -> Iterator[str]:
 
     A sentence decides nothing, so what has a blank in it may show an example.
     """
-    tree = parsed(path)
-    skipped = docstrings(tree)
-    for node in ast.walk(tree):
+    skipped = docstrings(path)
+    for node in nodes(path):
         if not isinstance(node, ast.Constant) or id(node) in skipped:
             continue
         value = node.value
@@ -231,7 +234,7 @@ def test_commands_open_the_matrix_in_one_way() -> None:
     wrong = [
         f"{shown(path)}:{line}"
         for path in commands
-        for line, name in house.imports(house.Module(path, PACKAGE), types=True)
+        for line, name in house.imports(read(path, PACKAGE), types=True)
         if name.startswith("toolmatrix.facts.store.")
     ]
     assert wrong == []
@@ -248,7 +251,7 @@ def test_the_package_imports_what_it_depends_on_and_nothing_else() -> None:
     }
     found = set()
     for path in MODULES:
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level and node.module:
                 names = [node.module]
@@ -308,7 +311,7 @@ def is_index_data(node: ast.AST | None, names: set[str]) -> bool:
 def by_position(path: Path) -> list[str]:
     """Where a module reads index data by position: a literal number, or names for the parts of a record."""
     found = []
-    for scope in ast.walk(parsed(path)):
+    for scope in nodes(path):
         if not isinstance(scope, ast.FunctionDef):
             continue
         names: set[str] = set()

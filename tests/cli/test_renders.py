@@ -1,4 +1,4 @@
-"""Every answer of every recipe can be rendered: a sample of the table where somebody waits, most of it in long runs."""
+"""Answers of every recipe can be rendered: each release for one target, the newest for all."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 ARCHS = ("sm_80", "gfx90a")
-# So many questions are between two of the sample: some fifty are asked.
-APART = 131
 
 
 def asked(question: RenderQuestion) -> dict[str, int]:
@@ -36,23 +34,30 @@ def refused(questions: list[RenderQuestion]) -> list[tuple[str, ...]]:
     return [(*one.question.words, *one.refused) for one in found if one.refused]
 
 
-@pytest.mark.long
-def test_a_sample_of_all_answers_can_be_rendered() -> None:
-    sample = renders.questions(matrix.index(), ARCHS)[::APART]
-    assert len({one.recipe for one in sample}) > 5
-    assert refused(sample) == []
+def in_turn(every: list[RenderQuestion]) -> list[RenderQuestion]:
+    """Each release once (of wheels each second), by turns for its targets and archs; the newest for all of them."""
+    releases: dict[tuple[str, ...], dict[str, list[RenderQuestion]]] = {}
+    for one in every:
+        of = releases.setdefault((one.recipe, one.component, one.from_), {})
+        of.setdefault(one.release, []).append(one)
+    found = []
+    for (recipe, *_), of in releases.items():
+        *older, newest = of.values()
+        apart = 2 if recipe == "wheel" else 1
+        found += [places[turn % len(places)] for turn, places in enumerate(older[::apart])]
+        found += newest
+    return found
 
 
-# In parts, as each test has a bound on its time.
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
-def test_every_answer_can_be_rendered_and_a_part_of_those_from_wheels(part: int) -> None:
+def test_answers_of_every_recipe_component_and_target_can_be_rendered(part: int) -> None:
     every = renders.questions(matrix.index(), ARCHS)
-    # All of the many releases of wheels would take as long as all other tests.
-    wheels = [one for one in every if one.recipe == "wheel"][::7]
-    others = [one for one in every if one.recipe != "wheel"]
-    assert refused([*others, *wheels][part::4]) == []
+    asked = in_turn(every)
+    kinds = [{one.replace(release="") for one in some} for some in (asked, every)]
+    assert kinds[0] == kinds[1]
+    assert refused(asked[part::4]) == []
 
 
 def test_the_table_tells_an_answer_that_makes_no_image(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,8 +26,8 @@ BOOK = signatures.load()
 ISSUES = [
     row for name in ("first", "apart", "second", "third", "fourth") for row in logs.issues(name)
 ]
-REMEDIES: dict[str, dict[str, Any]] = yaml.safe_load(
-    (Path(__file__).parent / "remedies.yaml").read_text()
+REMEDIES: dict[str, dict[str, Any]] = yaml.load(
+    (Path(__file__).parent / "remedies.yaml").read_text(), yaml.CSafeLoader
 )
 
 

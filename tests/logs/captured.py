@@ -19,14 +19,18 @@ CLEAN = sorted((HERE / "clean").glob("*.log"))
 @cache
 def failures() -> list[dict[str, Any]]:
     """Real lines that failures left, with what they are between."""
-    held: list[dict[str, Any]] = yaml.safe_load((HERE / "failures.yaml").read_text())["failures"]
+    held: list[dict[str, Any]] = yaml.load((HERE / "failures.yaml").read_text(), yaml.CSafeLoader)[
+        "failures"
+    ]
     return held
 
 
 @cache
 def variants() -> dict[str, dict[str, list[str]]]:
     """Further lines of each signature, and lines that are unlike it."""
-    held: dict[str, dict[str, list[str]]] = yaml.safe_load((HERE / "variants.yaml").read_text())
+    held: dict[str, dict[str, list[str]]] = yaml.load(
+        (HERE / "variants.yaml").read_text(), yaml.CSafeLoader
+    )
     return held
 
 
@@ -62,7 +66,7 @@ def reported() -> list[tuple[tuple[str, ...], str]]:
 def issues(name: str) -> list[dict[str, Any]]:
     """Lines of public issues with what a person would say of each; docs/diagnose.md says which were seen when."""
     path = HERE / "issues" / f"{name}.yaml"
-    held: list[dict[str, Any]] = yaml.safe_load(path.read_text())["issues"]
+    held: list[dict[str, Any]] = yaml.load(path.read_text(), yaml.CSafeLoader)["issues"]
     return held
 
 

@@ -169,7 +169,7 @@ def test_the_book_keeps_its_schema() -> None:
     with open(schema_path("signatures"), encoding="utf-8") as file:
         schema: dict[str, Any] = json.load(file)
     with open(signatures_path(), encoding="utf-8") as file:
-        held = yaml.safe_load(file)
+        held = yaml.load(file, yaml.CSafeLoader)
     jsonschema.validate(held, schema)
     assert len({one.name for one in BOOK.signatures}) == len(BOOK.signatures)
     for signature in BOOK.signatures:

@@ -16,7 +16,7 @@ from toolmatrix.render.model import Choices
 if TYPE_CHECKING:
     from toolmatrix.facts.index import Index
     from toolmatrix.lock.model import Lock
-    from toolmatrix.recipes.model import Recipe
+    from toolmatrix.recipes.model import Book, Recipe
     from toolmatrix.render.model import Job
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -34,6 +34,18 @@ def lock(name: str) -> Lock:
     return locks.read(str(FIXTURES / f"{name}.lock"))
 
 
+@cache
+def book() -> Book:
+    """The built-in provisions, read once."""
+    return recipes.provisions(index())
+
+
+@cache
+def named(recipe: str) -> Recipe:
+    """A built-in recipe, read once."""
+    return recipes.recipe(recipe, index())
+
+
 def job(
     held: Lock,
     *,
@@ -42,10 +54,10 @@ def job(
     **choices: Any,
 ) -> Job:
     """Everything of one run, by a version and a command that do not move."""
-    made = recipes.recipe(recipe, index()) if isinstance(recipe, str) else recipe
+    made = named(recipe) if isinstance(recipe, str) else recipe
     modern = choices.get("dialect", "modern") == "modern"
     chosen = Choices(**({"syntax_line": dockerfile.SYNTAX if modern else ""} | choices))
-    rules = make.Rules(made, recipes.provisions(index()), index(), chosen)
+    rules = make.Rules(made, book(), index(), chosen)
     return make.job(
         held,
         write.digest(held),
