@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from tests import matrix
 from toolmatrix.finding import BuildVariant
 from toolmatrix.judge import sweep
-from toolmatrix.report import variants
+from toolmatrix.report import answer, variants
 from toolmatrix.request.fields import Fields
 from toolmatrix.request.read import read
 from toolmatrix.resources import matrix_root
@@ -537,7 +537,9 @@ class TestWhatIsInstalled:
         fields = Fields(wanted=("vllm==0.2.5", "torch"), from_="source")
         found = resolve(index, read(index, fields))
         assert isinstance(found, Resolution)
-        assert variants.commands(index, found, found.request.targets[0]) == []
+        (target,) = found.request.targets
+        assert variants.commands(index, found, target) == []
+        assert "install" not in answer.document(index, found)["targets"][target]
 
     def test_every_address_of_a_build_ends_in_the_name_of_a_wheel(self, index: Index) -> None:
         addresses = [
