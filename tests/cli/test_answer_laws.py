@@ -472,7 +472,7 @@ def installed(index: Index, words: Iterable[str]) -> tuple[list[str], set[str]] 
     if not isinstance(found, Resolution):
         return None
     commands = variants.commands(index, found, found.request.targets[0])
-    named = set()
+    named: set[str] = set()
     for command in commands:
         start, tail, *given = shlex.split(command)
         assert (start, tail) == ("pip", "install")
